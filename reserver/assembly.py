@@ -106,7 +106,7 @@ class Assembly:
         configmaps, objects = self._caches(settings.namespace)
         self.stores = self._stores(settings, client, configmaps, objects, writes)
         parts = (client, clock, self.state, self.stores, objects, self.recorder)
-        told = (self._eased, self._obstacles, self._is_up_to_date, self.placer.unsuited)
+        told = (self._eased, self._obstacles, self.is_up_to_date, self.placer.unsuited)
         self.features = Features(settings, Core(*parts, *told))
         self.subscribers += self.features.touched
         cluster = tuple(
@@ -141,7 +141,8 @@ class Assembly:
     def _obstacles(self) -> tuple[str, ...]:
         return self.readiness.obstacles()
 
-    async def _is_up_to_date(self) -> bool:
+    async def is_up_to_date(self) -> bool:
+        """Wait for what watches may have missed; return whether anything may be decided."""
         try:
             await self.readiness.caught_up()
         except NotReady:

@@ -11,8 +11,9 @@ from itertools import chain
 import structlog
 
 from reserver.assembly import Assembly
-from reserver.errors import LeadershipLost
+from reserver.errors import LeadershipLost, WentBack
 from reserver.kube.loops.lease import Lease
+from reserver.kube.watch.reflector import watched
 from reserver.pacer import Pacer
 
 log = structlog.get_logger(__name__)
@@ -37,7 +38,7 @@ async def lead(assembly: Assembly, *follow: Callable[[], Coroutine[None, None, N
         if assembly.readiness.lease is not None:
             tasks.create_task(_keep(assembly.readiness.lease))
         for reflector in assembly.reflectors:
-            tasks.create_task(reflector.run())
+            tasks.create_task(watched(reflector))
         await _become_ready(assembly, tasks)
         _act(assembly, tasks)
         for each in follow:
@@ -47,7 +48,7 @@ async def lead(assembly: Assembly, *follow: Callable[[], Coroutine[None, None, N
 async def _keep(lease: Lease) -> None:
     try:
         await lease.keep()
-    except LeadershipLost as exc:
+    except (LeadershipLost, WentBack) as exc:
         log.error("leadership lost, ending at once", why=str(exc))
         os._exit(1)  # No write that is under way may be made any more.
 
@@ -87,9 +88,9 @@ def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
     tasks.create_task(assembly.quota_writer.run(assembly.quotas))
     tasks.create_task(assembly.archivist.run())
     tasks.create_task(assembly.reminder.run(assembly.state.ledger))
-    tasks.create_task(assembly.cleaner.run(assembly.stores))
+    tasks.create_task(assembly.cleaner.run(assembly.stores, assembly.is_up_to_date))
     for store in assembly.stores:
-        tasks.create_task(store.statuses.run(assembly.state))
+        tasks.create_task(store.statuses.run(assembly.state, assembly.is_up_to_date))
     tasks.create_task(assembly.placer.run(assembly.state))
     for run in assembly.features.runs:
         tasks.create_task(run())

@@ -10,6 +10,7 @@ ReserverError
 ├── TooMany            a caller exceeds its share
 ├── LoadUnknown        what nodes use cannot be read, so nothing is moved because of it
 ├── LeadershipLost     another Reserver may answer from now on
+├── WentBack           the API server is at an earlier moment than it was
 └── ApiError           the API server answered with an error, or did not answer
 """
 
@@ -108,6 +109,14 @@ class LoadUnknown(ReserverError):
 
 class LeadershipLost(ReserverError):
     """Another Reserver may answer from now on, so this one must not."""
+
+
+class WentBack(ReserverError):
+    """The API server is at an earlier moment than it was: etcd was restored from a backup.
+
+    What was seen since that moment is not so any more, nor is what was concluded from it, and no
+    watch will say so.
+    """
 
 
 class ApiError(ReserverError):

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -113,7 +113,7 @@ class _NoCluster:
         raise ApiError(404, "NotFound", f"there is no pod {name}")
 
     async def bind(
-        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], bool]
+        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], Awaitable[bool]]
     ) -> None:
         """Leave the pod as it is."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Protocol
 
@@ -44,7 +46,7 @@ class Pods(Protocol):
         """Return a pod as it is now."""
 
     async def bind(
-        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], bool]
+        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], Awaitable[bool]]
     ) -> None:
         """Bind a pod that has not changed; return only when it is known to have happened."""
 
@@ -266,7 +268,8 @@ class Bindings:
         """
         for tries in count(1):
             try:
-                await self._pods.bind(taken.pod, taken.node, taken.verdict.claims, taken.is_wanted)
+                is_wanted = partial(self._is_wanted, taken)
+                await self._pods.bind(taken.pod, taken.node, taken.verdict.claims, is_wanted)
             except ApiError as exc:
                 if not exc.is_conflict or tries == MOST_TRIES:
                     raise
@@ -302,6 +305,16 @@ class Bindings:
             self._state.assume(pod, taken.node, taken.verdict.claims)
         why = taken.verdict.refusal
         log.info("judged again, pod has changed", pod=str(pod.name), node=taken.node, why=why)
+
+    async def _is_wanted(self, taken: _Taken) -> bool:
+        """Return whether a request without an answer may be sent again.
+
+        What the API server is when it comes back may be another cluster than was decided on.
+        """
+        with suppress(NotReady):
+            await self._readiness.caught_up()
+            return taken.is_wanted()
+        return False
 
     @staticmethod
     async def _wait(taken: _Taken, task: asyncio.Task[BindVerdict]) -> BindVerdict:

@@ -27,7 +27,7 @@ from reserver.wire.k8s.pods import PodObject
 from reserver.wire.status.archive import SHARD_BYTES, SHARDS, Archive
 from tests.builders import NOW
 from tests.unit.kube.clocks import ManualTime, worked_off
-from tests.unit.kube.fakes import refused
+from tests.unit.kube.fakes import always, refused
 
 NODES = [f"worker-{number}" for number in range(4)]
 PODS, NODE_PATH = "/api/v1/pods", "/api/v1/nodes"
@@ -172,7 +172,7 @@ class Whole:
         quota_writer = assembly.quota_writer
         await worked_off(quota_writer.run(assembly.quotas), quota_writer.unwritten)
         await assembly.placer.look(self.state, Pacer())
-        await worked_off(assembly.cleaner.run(assembly.stores), assembly.cleaner.queue)
+        await worked_off(assembly.cleaner.run(assembly.stores, always), assembly.cleaner.queue)
         for store in assembly.stores:
             await store.statuses.write(self.state)
         await asyncio.sleep(0.001)

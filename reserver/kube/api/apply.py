@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 
 import structlog
@@ -45,7 +45,7 @@ class Apply:
         return decode(PodObject, await self._client.get(pod_path(name))).value()
 
     async def bind(
-        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], bool]
+        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], Awaitable[bool]]
     ) -> None:
         """Bind a pod as it was judged and record its claims, in one write of the API server.
 
@@ -57,7 +57,7 @@ class Apply:
             pod: the pod.
             node: where to.
             claims: identities of the reservations that it claims.
-            is_wanted: whether the caller still wants it.
+            is_wanted: whether the caller still wants it, and knows all that would tell against it.
 
         Raises:
             ApiError: it has not happened and will not.
@@ -67,7 +67,7 @@ class Apply:
         backoff = Backoff(0.1, 5.0)
         for attempt in count(1):
             has_to_look = True
-            if failure is None or is_wanted():
+            if failure is None or await is_wanted():
                 failure = await self._try_to_bind(pod, node, claims)
                 if failure is None:
                     return

@@ -12,6 +12,7 @@ from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.buffer_writer import BufferWriter
 from reserver.kube.loops.queue import Time, WorkQueue
 from reserver.kube.stores.cache import Name
+from reserver.kube.watch.reflector import watched
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
 from reserver.reservations.reservation import Ref
@@ -94,7 +95,7 @@ class Buffers:
     async def run(self, state: State) -> None:
         """Have buffers written until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.writer.reflector.run())
+            tasks.create_task(watched(self.writer.reflector))
             await self.writer.reflector.synced.wait()
             await self.begin(state, Pacer())
             tasks.create_task(self.writer.run())

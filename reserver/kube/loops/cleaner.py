@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from itertools import accumulate, islice, takewhile
 from math import inf
@@ -87,15 +87,21 @@ class Cleaner:
         """Note that a key or one of its items may be over now; returns at once."""
         self.queue.add(ref.whole)
 
-    async def run(self, store: Cleaned) -> None:
-        """Clean until cancelled.
+    async def run(self, store: Cleaned, may_write: Callable[[], Awaitable[bool]]) -> None:
+        """Clean until cancelled, whenever it may be written what is known.
 
         If somebody else was faster, the watch will show it, and the key is looked at again.
         """
-        await self.queue.run(partial(self._clean, store), _AT_ONCE)
+        await self.queue.run(partial(self._clean, store, may_write), _AT_ONCE)
 
-    async def _clean(self, store: Cleaned, refs: list[Ref]) -> None:
+    async def _clean(
+        self, store: Cleaned, may_write: Callable[[], Awaitable[bool]], refs: list[Ref]
+    ) -> None:
         """Make the edits that are due in one ConfigMap, or of one Reservation."""
+        if not await may_write():
+            for ref in refs:
+                self.queue.add(ref, _UNSURE_S)
+            return
         due = await self._due(store, refs)
         while due:
             count = _fitting(due)

@@ -13,6 +13,7 @@ import structlog
 
 from reserver.errors import ApiError, InvalidInput, LeadershipLost
 from reserver.kube.api.client import ApiClient
+from reserver.kube.watch.lag import require_progress
 from reserver.kube.watch.reflector import advice
 from reserver.wire.k8s import lease as wire
 from reserver.wire.k8s.lease import BESIDE_SCHEDULER, LeaseObject, LeaseSpec, Timing
@@ -88,6 +89,7 @@ class Lease:
 
         Raises:
             LeadershipLost: it could not be renewed in time, or somebody else holds it.
+            WentBack: it is as it was long ago.
         """
         while True:
             await asyncio.sleep(self._timing.retry_s)
@@ -154,6 +156,8 @@ class Lease:
             self._seen = LeaseObject()
         else:
             lease = decode(LeaseObject, raw)
+            if self.is_held:
+                require_progress(self._seen.metadata.revision, lease.metadata.revision)
             if lease != self._seen:
                 self._seen, self._seen_at = lease, self._elapsed()
         self._complaint = ""

@@ -14,7 +14,7 @@ from reserver.errors import ApiError, InvalidInput
 from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.queue import WorkQueue
 from reserver.kube.watch.object_view import ObjectView
-from reserver.kube.watch.reflector import Reflector, advice
+from reserver.kube.watch.reflector import Reflector, advice, watched
 from reserver.patching.book import Book
 from reserver.patching.patch import PatchName
 from reserver.quarantine import quarantined
@@ -160,7 +160,7 @@ class SchedPatches:
     async def run(self) -> None:
         """Watch, and write statuses, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.reflector.run())
+            tasks.create_task(watched(self.reflector))
             while self.obstacles():  # noqa: ASYNC110 - many things, which have no event in common
                 await asyncio.sleep(_LOOK_EVERY_S)
             self.book.complete()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -96,11 +96,12 @@ class Statuses(ABC, Generic[C]):
         """Note that the status of a place or of one of its items may have changed."""
         self.queue.add(ref.whole)
 
-    async def run(self, state: State) -> None:
-        """Write until cancelled."""
+    async def run(self, state: State, may_write: Callable[[], Awaitable[bool]]) -> None:
+        """Write until cancelled, whenever it may be written what is known."""
         while True:
             with quarantined("pass", self.name):
-                await self.write(state)
+                if await may_write():
+                    await self.write(state)
             await asyncio.sleep(PASS_EVERY_S)
 
     @abstractmethod

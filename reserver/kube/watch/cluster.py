@@ -13,7 +13,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.cluster.storage import Storage
 from reserver.errors import InvalidInput
 from reserver.kube.api.client import ApiClient
-from reserver.kube.watch.object_view import Key, ObjectView
+from reserver.kube.watch.object_view import UNKNOWN, Key, ObjectView
 from reserver.kube.watch.reflector import Reflector
 from reserver.scheduling.state import State
 from reserver.wire.k8s.nodes import NamespaceObject, NodeObject
@@ -98,6 +98,9 @@ def pod_view(
         known=lambda: chain(state.pods, filter(_has_namespace, state.doubts)),
         has_successor=lambda key, uid: (
             (known := state.pods.get(PodName(*key))) is not None and known.uid != uid
+        ),
+        revision_of=lambda key: (
+            known.revision if (known := state.pods.get(PodName(*key))) else UNKNOWN
         ),
         broken=broken,
         ended=state.pods_listed,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from reserver.backoff import Backoff
-from reserver.errors import ApiError, InvalidInput
+from reserver.errors import ApiError, InvalidInput, WentBack
 from reserver.kube.api.client import ApiClient
 from reserver.kube.watch.interval import Collection, changes, latest
 
@@ -73,6 +73,7 @@ async def catch_up(client: ApiClient, collection: Collection, lag: Lag) -> None:
     Raises:
         ApiError: 410, nobody remembers what was missed: all has to be listed. Or the watch says
             nothing: it has to be started over.
+        WentBack: what the watch goes on from has not happened.
     """
     await _find_missed(client, collection, lag)
     while not lag.over.is_set():
@@ -91,11 +92,13 @@ async def _find_missed(client: ApiClient, collection: Collection, lag: Lag) -> N
 
     Raises:
         ApiError: 410, nobody remembers what was missed: all has to be listed.
+        WentBack: what the watch goes on from has not happened.
     """
     since, backoff = lag.revision, Backoff(0.2, 5.0)
     while True:
         try:
             now = await latest(client, collection)
+            require_progress(since, now)
             lag.aim(now)
             if not lag.over.is_set():
                 missed = [revision async for revision, _ in changes(client, collection, since, now)]
@@ -106,6 +109,19 @@ async def _find_missed(client: ApiClient, collection: Collection, lag: Lag) -> N
             await backoff.sleep()
         else:
             return
+
+
+def require_progress(before: int, now: int) -> None:
+    """Compare two resourceVersions: of what was seen, and of a list that was asked for afterwards.
+
+    Lists without a resourceVersion are linearizable, whichever of several API servers answers and
+    however far its watch cache is behind (KEP-2340): the later is never less.
+
+    Raises:
+        WentBack: it is.
+    """
+    if now < before:
+        raise WentBack(f"it is at resourceVersion {now} and was at {before}")
 
 
 class Awaited:

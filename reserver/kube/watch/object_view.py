@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import msgspec
 import structlog
 
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, WentBack
 from reserver.pacer import Steps
 from reserver.quarantine import quarantined
 from reserver.wire.k8s.objects import Metadata, decode
@@ -20,6 +20,9 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T", bound=Shown)
 Key = tuple[str, str]
 """Namespace (empty for cluster-scoped objects) and name."""
+
+UNKNOWN = -1
+"""For the resourceVersion of an object of which nobody keeps it."""
 
 
 class ObjectView(Generic[T]):
@@ -39,6 +42,7 @@ class ObjectView(Generic[T]):
         known: Callable[[], Iterable[Key]],
         has_successor: Callable[[Key, str], bool] = lambda *_: False,
         *,
+        revision_of: Callable[[Key], int] = lambda _: UNKNOWN,
         broken: Callable[[Key, T | msgspec.Raw], None] = lambda *_: None,
         ended: Callable[[int], None] = lambda _: None,
     ) -> None:
@@ -51,6 +55,7 @@ class ObjectView(Generic[T]):
             gone: called with each object that no longer exists.
             known: the objects that are believed to exist.
             has_successor: whether one of the same name is known, but of another UID than this.
+            revision_of: the resourceVersion that an object is known at; 0 if there is none.
             broken: called with each object that cannot be read or judged: what is known of it is
                 out of date from then on.
             ended: called with the resourceVersion of each list that has been taken.
@@ -61,20 +66,39 @@ class ObjectView(Generic[T]):
         self._known = known
         self._has_successor = has_successor
         self._broken = broken
+        self._revision_of = revision_of
+        self._seen_up_to = 0
+        self._unread: set[Key] = set()
         self._ended = ended
         self.events: type[ReadEvent[T]] = ReadEvent[kind]  # type: ignore[valid-type]
         self.revision = 0
         self._unlisted: set[Key] = set()
         self.unreadable = 0
 
-    def list_began(self) -> None:
+    def list_began(self, seen: int = 0) -> None:
         """Begin a list: it may not show what becomes known from now on."""
+        self._seen_up_to = seen
         self._unlisted = set(self._known())
 
     def listed(self, item: T | msgspec.Raw) -> Steps:
         """Take an object that a page of a list shows."""
         metadata = yield from self._take(item, listed=True)
         self._unlisted.discard(_key(metadata))
+
+    def _require_known(self, metadata: Metadata) -> None:
+        """Compare an object of a list with what is known of it.
+
+        Raises:
+            WentBack: it has not changed since what was seen, and yet was not so, or was gone.
+        """
+        now, key = metadata.revision, _key(metadata)
+        if not 0 < now <= self._seen_up_to or key in self._unread:
+            return
+        was = self._revision_of(key)
+        if not was or now < was <= self._seen_up_to:
+            name = "/".join(filter(None, key))
+            state = f"at resourceVersion {was}" if was else "gone"
+            raise WentBack(f"{name} is at resourceVersion {now} and was {state}")
 
     def list_ended(self, revision: int) -> Steps:
         """Drop the objects that no page has shown; the list was of this resourceVersion."""
@@ -102,6 +126,9 @@ class ObjectView(Generic[T]):
         metadata, shown = self._read(item)
         if shown is not None:
             key = _key(metadata)
+            if listed:
+                self._require_known(metadata)
+            self._unread.discard(key)
             with quarantined("watch", "/".join(key), partial(self._failed, key, item)):
                 try:
                     yield from self._seen(shown, listed) or ()
@@ -127,9 +154,11 @@ class ObjectView(Generic[T]):
 
     def _failed(self, key: Key, item: T | msgspec.Raw, _: InvalidInput) -> None:
         self.unreadable += 1
+        self._unread.add(key)
         self._broken(key, item)
 
     def _drop(self, key: Key) -> Steps:
+        self._unread.discard(key)
         with quarantined("watch", "/".join(key)):
             yield from self._gone(key) or ()
 

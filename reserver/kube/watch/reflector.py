@@ -7,18 +7,20 @@ list again after 410 Gone, back off with jitter, treat a silent connection as br
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from collections.abc import Callable, Generator, Mapping
+from http import HTTPStatus
 from typing import Any, Protocol
 
 import msgspec
 import structlog
 
 from reserver.backoff import Backoff
-from reserver.errors import ApiError, InvalidInput
+from reserver.errors import ApiError, InvalidInput, WentBack
 from reserver.kube.api.client import ApiClient
-from reserver.kube.watch.lag import Lag, catch_up
+from reserver.kube.watch.lag import Lag, catch_up, require_progress
 from reserver.kube.watch.pages import Pages
 from reserver.pacer import Pacer, Steps
 from reserver.wire.k8s.objects import Metadata
@@ -44,6 +46,10 @@ _BACKOFF_S = (0.2, 5.0)
 ABSENT_PAUSE_S = 2.0
 """How long a new collection may remain unread, in seconds."""
 
+RELIST_AFTER_S = 30.0
+"""After how long without the API server all is listed, in seconds, though the watch would resume:
+so long, etcd may have been restored, and have come further than it was before."""
+
 ABSENT_AFTER_S = 30.0
 """How long a known collection must be absent to count as gone, in seconds."""
 
@@ -62,11 +68,15 @@ class View(Protocol):
     def events(self) -> type[ReadEvent[Any]]:
         """What a watch shows."""
 
-    def list_began(self) -> None:
-        """Begin a list; the one before may have been broken off."""
+    def list_began(self, seen: int = 0) -> None:
+        """Begin a list; the one before may have been broken off.
+
+        Args:
+            seen: everything up to this resourceVersion was shown; 0 for nothing.
+        """
 
     def listed(self, item: msgspec.Raw) -> Steps:
-        """Take an object that a page of a list shows."""
+        """Take an object that a page of a list shows; raises WentBack."""
 
     def list_ended(self, revision: int) -> Steps:
         """Drop what no page has shown; the list had this resourceVersion, 0 for none."""
@@ -130,6 +140,7 @@ class Reflector:
         self.synced = asyncio.Event()
         self.absent = False
         self._unknown_at: float | None = None  # Since when the API server answers 404.
+        self._away_since: float | None = None  # Since when it does not answer.
         self.lists = 0
         self.watches = 0
 
@@ -158,7 +169,11 @@ class Reflector:
         return f"{self} is {'out of date' if is_listed else 'not listed yet'}{why}"
 
     async def run(self) -> None:
-        """List and watch until cancelled."""
+        """List and watch until cancelled.
+
+        Raises:
+            WentBack: what was seen is not so any more.
+        """
         while True:
             try:
                 if not self._version:
@@ -186,11 +201,13 @@ class Reflector:
         """
         began = self._now()
         self.lists += 1
-        self.view.list_began()
+        seen = 0 if self.absent else self._lag.revision
+        self.view.list_began(seen)
         asked = asyncio.create_task(self._page(""))
         try:
             while True:
                 page = await asked
+                require_progress(seen, page.metadata.revision)
                 token = page.metadata.continue_
                 if token:  # The API server makes the next page while this one is taken.
                     asked = asyncio.create_task(self._page(token))
@@ -205,7 +222,7 @@ class Reflector:
             log.info("collection listed", collection=str(self))
         self._recovered()
         self._lag.listed(began, page.metadata.revision)
-        self.absent, self._unknown_at = False, None
+        self.absent, self._unknown_at, self._away_since = False, None, None
         self.synced.set()
         return page.metadata.resource_version
 
@@ -219,7 +236,7 @@ class Reflector:
         try:
             async with asyncio.TaskGroup() as tasks:
                 await self._follow(tasks)
-        except* (ApiError, InvalidInput) as errors:
+        except* (ApiError, InvalidInput, WentBack) as errors:
             raise errors.exceptions[0] from None
 
     async def _follow(self, tasks: asyncio.TaskGroup) -> None:
@@ -237,7 +254,7 @@ class Reflector:
                 if line:
                     await self._take(line)
                 else:
-                    self._accepted_at, self._watching = self._now(), tasks
+                    self._accepted(tasks)
                     self._catch_up(tasks)
         finally:
             self._watching = None
@@ -246,6 +263,12 @@ class Reflector:
         self._lag.begin(self._now())
         if self._version == version and self._now() - began < _SHORTEST_WATCH_S:
             raise ApiError(0, "ShortWatch", "the API server ended a watch at once")
+
+    def _accepted(self, tasks: asyncio.TaskGroup) -> None:
+        now = self._now()
+        if self._away_since is not None and now - self._away_since > RELIST_AFTER_S:
+            raise ApiError(HTTPStatus.GONE, "Away", "the API server was away for long")
+        self._accepted_at, self._watching, self._away_since = now, tasks, None
 
     def _catch_up(self, tasks: asyncio.TaskGroup) -> None:
         if self._catching_up is not None:
@@ -260,6 +283,7 @@ class Reflector:
             metadata = await self._pacer.run(self.view.deleted(event.object))
         else:
             metadata = await self._pacer.run(self.view.changed(event.object))
+        require_progress(self._lag.revision, metadata.revision)
         self._version = metadata.resource_version
         self._recovered()
         self._lag.reached(metadata.revision)
@@ -295,7 +319,10 @@ class Reflector:
     async def _back_off(self, error: ApiError) -> None:
         # A connection that was silent for so long may have been dead for so long.
         silent_s = IDLE_LIMIT_S if error.reason == "Timeout" else 0.0
-        self._lag.begin(self._now() - silent_s)
+        since = self._now() - silent_s
+        self._lag.begin(since)
+        if self._away_since is None and not error.status:
+            self._away_since = since
         if self._accepted_at is not None and self._now() - self._accepted_at > _HEALTHY_S:
             self._backoff.succeeded()  # It was well; nothing may have happened to tell.
         self._accepted_at = None
@@ -304,6 +331,23 @@ class Reflector:
             log.warning("collection cannot be read, retrying", collection=str(self), why=complaint)
         self._complaint = complaint
         await self._backoff.sleep()
+
+
+async def watched(reflector: Reflector) -> None:
+    """Run a reflector; if the API server has gone back in time, end the process at once.
+
+    Whatever it knows or is about to write comes from what no longer is. The next one starts cold.
+    """
+    try:
+        await reflector.run()
+    except WentBack as exc:
+        log.error(
+            "the API server has gone back in time, ending at once",
+            collection=str(reflector),
+            why=str(exc),
+            remedy="restart kube-scheduler, too: docs/runbooks.md#reservertimewentback",
+        )
+        os._exit(1)  # No write that is under way may be made any more.
 
 
 def advice(error: ApiError) -> str:

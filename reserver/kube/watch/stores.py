@@ -10,11 +10,12 @@ from reserver.kube.api.client import ApiClient
 from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import LABEL, NO_COMPANION, ConfigMapCache
 from reserver.kube.stores.object.cache import ObjectCache
-from reserver.kube.watch.object_view import ObjectView
+from reserver.kube.watch.object_view import UNKNOWN, ObjectView
 from reserver.kube.watch.quotas import QuotaCache
 from reserver.kube.watch.reflector import Reflector
 from reserver.pacer import Steps
-from reserver.wire.k8s.objects import ConfigMapObject
+from reserver.reservations.reservation import Ref
+from reserver.wire.k8s.objects import ConfigMapObject, Metadata
 from reserver.wire.spec import quotaform
 from reserver.wire.spec.object import COLLECTION, ReservationObject
 from reserver.wire.spec.quotaform import QuotaObject
@@ -69,6 +70,7 @@ def store_view(
         seen=seen,
         gone=gone,
         known=lambda: filter(covers, store.names()),
+        revision_of=lambda name: _revision(store.metadata(name)) if covers(name) else UNKNOWN,
         ended=lambda revision: store.listed(covers, revision),
     )
     return view
@@ -81,6 +83,7 @@ def object_view(store: ObjectCache) -> ObjectView[ReservationObject]:
         seen=lambda item, listed: store.put(item, listed=listed),
         gone=lambda name: store.drop(name, view.revision),
         known=store.names,
+        revision_of=lambda name: _revision(store.subject(Ref.of_object(*name))),
         ended=store.listed,
     )
     return view
@@ -94,3 +97,8 @@ def quota_view(store: QuotaCache) -> ObjectView[QuotaObject]:
         gone=store.drop,
         known=store.names,
     )
+
+
+def _revision(metadata: Metadata | None) -> int:
+    """Return at which resourceVersion an object is known; 0 if there is none."""
+    return (metadata.revision or UNKNOWN) if metadata else 0

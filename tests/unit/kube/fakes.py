@@ -16,6 +16,14 @@ AT_ONCE = Patience(0.0, 0.0, 0.0)
 """Lets writers try again at once, and wait for no watch."""
 
 
+async def always() -> bool:
+    return True
+
+
+async def never() -> bool:
+    return False
+
+
 def refused(status: int, reason: str = "") -> ApiError:
     return ApiError(status, reason, f"the API server said {status}")
 

@@ -10,7 +10,15 @@ from reserver.kube.api.apply import Apply
 from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
 from reserver.wire.spec.edits import Edit
 from tests.builders import pod, ref, reservation
-from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, Request, ScriptedClient, refused
+from tests.unit.kube.fakes import (
+    NO_ANSWER,
+    OVERTAKEN,
+    Request,
+    ScriptedClient,
+    always,
+    never,
+    refused,
+)
 
 WEB = pod("web-0", cpu="1")
 SEAT = reservation("r", owners=("web-0",), cpu="1")
@@ -26,7 +34,7 @@ def shown(node: str = "", uid: str = WEB.uid) -> dict[str, Any]:
 
 async def bind(client: ScriptedClient, *claims: str) -> list[str]:
     """Bind the pod to worker-1 and return what it took."""
-    await Apply(client, lambda: 0.0).bind(WEB, "worker-1", claims, lambda: True)
+    await Apply(client, lambda: 0.0).bind(WEB, "worker-1", claims, always)
     return [request.verb for request in client.requests]
 
 
@@ -55,7 +63,7 @@ async def test_a_binding_carries_uid_and_claims_in_one_write() -> None:
 async def test_a_binding_is_of_the_pod_as_it_was_judged() -> None:
     client = ScriptedClient({})
     judged = replace(WEB, revision=17)
-    await Apply(client, lambda: 0.0).bind(judged, "worker-1", (), lambda: True)
+    await Apply(client, lambda: 0.0).bind(judged, "worker-1", (), always)
     assert client.requests[0].body["metadata"]["resourceVersion"] == "17"
 
 
@@ -154,7 +162,7 @@ async def test_what_nobody_waits_for_any_more_is_looked_at_and_not_sent_again(
     script: list[Any], verbs: list[str], *, happened: bool
 ) -> None:
     client = ScriptedClient(*script)
-    binding = Apply(client, lambda: 0.0).bind(WEB, "worker-1", (), lambda: False)
+    binding = Apply(client, lambda: 0.0).bind(WEB, "worker-1", (), never)
     with nullcontext() if happened else pytest.raises(ApiError):
         await binding
     assert [request.verb for request in client.requests] == verbs

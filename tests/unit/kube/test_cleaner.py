@@ -17,7 +17,7 @@ from reserver.wire.k8s.objects import ConfigMapObject, Metadata
 from reserver.wire.spec.edits import Deletion, Edit
 from tests.builders import NOW, node, ref, state_of
 from tests.unit.kube.clocks import ManualTime, worked_off
-from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, ScriptedClient, refused
+from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, ScriptedClient, always, refused
 
 OVER = {
     "owners": [{"pod": {"name": "a"}}],
@@ -69,7 +69,7 @@ class Tidying:
     async def tidy(self, seconds: float = 0.0) -> tuple[int, int]:
         """Let time pass, and all be done; return how many edits were made, and how many lost."""
         self.time.now += seconds
-        await worked_off(self.cleaner.run(self.store), self.cleaner.queue)
+        await worked_off(self.cleaner.run(self.store, always), self.cleaner.queue)
         return self.cleaner.edits, self.cleaner.lost
 
 
@@ -205,7 +205,7 @@ async def test_a_request_that_hangs_keeps_nothing_else_waiting() -> None:
     )
     tidying.put("store", a=OVER)
     tidying.put("other", b=OVER)
-    cleaning = asyncio.create_task(tidying.cleaner.run(tidying.store))
+    cleaning = asyncio.create_task(tidying.cleaner.run(tidying.store, always))
     await tidying.time.settle()
     tidying.put("third", c=OVER)
     await tidying.time.settle()

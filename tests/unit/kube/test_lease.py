@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from reserver.errors import LeadershipLost
+from reserver.errors import LeadershipLost, WentBack
 from reserver.kube.loops.lease import Lease
 from tests.unit.kube.fakes import refused
 from tests.unit.kube.leases import LeaseServer
@@ -137,3 +137,17 @@ async def test_why_a_lease_cannot_be_had_is_told(world: World) -> None:
     with pytest.raises(asyncio.CancelledError):
         await world.first.acquire()
     assert "scheduler-config/core/rbac-reserver.yaml" in world.first.obstacle()
+
+
+async def test_a_lease_that_is_as_it_was_long_ago_is_not_kept(world: World) -> None:
+    """Etcd was restored, and whoever led then led now."""
+    await world.first.acquire()
+    backup = world.server.lease
+
+    def restore() -> None:
+        if world.server.version == 3:
+            world.server.lease = backup
+
+    world.on_sleep = restore
+    with pytest.raises(WentBack, match="it is at resourceVersion 1 and was at 3"):
+        await world.first.keep()

@@ -1,7 +1,7 @@
 """A cluster that does what a test tells it to."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError
@@ -32,7 +32,7 @@ class FakeCluster:
         self.gate.set()
         self.failure: Exception | None = None
         self.on_bind: Callable[[], None] = lambda: None
-        self.is_wanted: Callable[[], bool] = lambda: False
+        self.is_wanted: Callable[[], Awaitable[bool]]
 
     async def read_pod(self, name: PodName) -> Pod:
         self.reads += 1
@@ -41,7 +41,7 @@ class FakeCluster:
         return self.pods[name]
 
     async def bind(
-        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], bool]
+        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], Awaitable[bool]]
     ) -> None:
         self.is_wanted = is_wanted
         self.bound.append((pod.name.name, node, claims))

@@ -211,15 +211,15 @@ async def test_a_binding_is_wanted_while_a_call_waits_for_it_and_a_moment_longer
     calls = [asyncio.create_task(bind(served, call("owner"))) for _ in range(2)]
     await until_asked(served)
     for waiting in calls:
-        assert served.cluster.is_wanted()
+        assert await served.cluster.is_wanted()
         waiting.cancel()
         await asyncio.sleep(0)
-    assert served.cluster.is_wanted()  # Its kube-scheduler may be asking again just now.
+    assert await served.cluster.is_wanted()  # Its kube-scheduler may be asking again just now.
     monkeypatch.setattr(bindings_module, "LEFT_S", 0)
-    assert not served.cluster.is_wanted()
+    assert not await served.cluster.is_wanted()
     again = asyncio.create_task(bind(served, call("owner")))
     await asyncio.sleep(0)
-    assert served.cluster.is_wanted()
+    assert await served.cluster.is_wanted()
     served.cluster.gate.set()
     assert await again == ""
 

@@ -19,6 +19,7 @@ from reserver.wire.provisioning.requestform import COLLECTION
 from reserver.wire.spec.object import UNFINISHED_ANNOTATION
 from tests.unit.kube.clocks import ManualTime, worked_off
 from tests.unit.kube.crashes import Crash
+from tests.unit.kube.fakes import always
 from tests.unit.kube.migration.world import SEATS, Api, Document, World
 
 REQUESTS = COLLECTION.replace("v1/", "v1/namespaces/shop/")
@@ -161,7 +162,7 @@ class Shop(World):
         await self._work_off(
             assembly.features.provisioner.run(), assembly.features.provisioner.queue
         )
-        await self._work_off(assembly.cleaner.run(assembly.stores), assembly.cleaner.queue)
+        await self._work_off(assembly.cleaner.run(assembly.stores, always), assembly.cleaner.queue)
 
     async def settle(self, rounds: int = 40) -> Document:
         """Go on until all is over and stays so."""

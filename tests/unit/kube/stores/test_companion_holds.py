@@ -14,7 +14,7 @@ from reserver.pacer import Pacer
 from reserver.reservations.status import ShortNodes
 from reserver.wire.k8s.objects import Metadata
 from tests.builders import NOW, node, pod
-from tests.unit.kube.fakes import PatientClient, refused
+from tests.unit.kube.fakes import PatientClient, always, refused
 from tests.unit.kube.stores.companions import MISSING, TAKER, W1, World, answer, said, spec, written
 
 # Room that goes and comes.
@@ -214,7 +214,7 @@ async def test_it_writes_until_it_is_stopped(pauses: list[float]) -> None:
     client = PatientClient(MISSING, answer(1), answer(2))
     world.writer.client = client
     world.put(web=spec())
-    task = asyncio.create_task(world.writer.run(world.state))
+    task = asyncio.create_task(world.writer.run(world.state, always))
     while world.writer.writes < 1:  # noqa: ASYNC110 - nothing tells
         await asyncio.sleep(0)
     world.put(web=spec(), api=spec())

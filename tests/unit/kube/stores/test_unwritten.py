@@ -12,6 +12,7 @@ from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
 from tests.builders import NOW
 from tests.unit.kube.clocks import worked_off
+from tests.unit.kube.fakes import always
 from tests.unit.test_growth import OBJECTS, STORES, Whole, spec
 
 IMMUTABLE = ApiError(
@@ -39,7 +40,7 @@ async def tidied(whole: Whole) -> list[tuple[str, str]]:
     """Let what is due be written, and return the events on it: reason and message."""
     await whole.assembly.placer.look(whole.state, Pacer())
     cleaner = whole.assembly.cleaner
-    await worked_off(cleaner.run(whole.assembly.stores), cleaner.queue)
+    await worked_off(cleaner.run(whole.assembly.stores, always), cleaner.queue)
     await whole.assembly.placer.look(whole.state, Pacer())
     events = [(event.reason, event.message) for event in whole.assembly.recorder.queue.take_all()]
     return [each for each in events if each[0] == "NotWritten"]

@@ -24,8 +24,8 @@ class Recorded:
         self.unreadable = 0
         self.events = ReadEvent[PartialObject]
 
-    def list_began(self) -> None:
-        pass
+    def list_began(self, seen: int = 0) -> None:
+        self.seen = seen
 
     def listed(self, item: msgspec.Raw) -> Steps:
         yield

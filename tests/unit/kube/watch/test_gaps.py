@@ -47,7 +47,7 @@ async def watching(*script: Any) -> AsyncIterator[tuple[Reflector, PatientClient
             [], (page(version="20"), [event("BOOKMARK", "", "20")]), True, id="nothing here"
         ),
         pytest.param(
-            [event("ADDED", "a", "25")], (page(version="20"),), True, id="something later was told"
+            [event("ADDED", "a", "25")], (page(version="25"),), True, id="the last was told"
         ),
         pytest.param(
             [event("BOOKMARK", "", "20")], (page(version="20"),), True, id="it says that it is all"
