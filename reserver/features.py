@@ -131,7 +131,7 @@ class Features:
         return buffers
 
     def _moving(self) -> Mover:
-        from reserver.kube.migration.parts import assembled, reflectors
+        from reserver.kube.migration.parts import assembled, group_reflector, reflectors
 
         core = self._core
         parts = (core.client, core.clock, core.state, core.objects, core.recorder)
@@ -139,8 +139,10 @@ class Features:
         mover.unsuited.append(core.unsuited)
         self.touched.append(mover.seat_changed)
         self.reflectors += reflectors(core.client, mover)
-        self.queues += (mover.queue, mover.turns.queue)
-        self.runs.append(mover.run)
+        groups = group_reflector(core.client, mover)
+        self.unawaited.append(groups)
+        self.queues += (mover.queue, mover.turns.queue, mover.groups.queue)
+        self.runs += (mover.run, groups.run)
         return mover
 
     def _provisioning(self) -> Provisioner:

@@ -56,10 +56,10 @@ def opened(nodes: int, mishaps: Mishaps, keep: Path | None) -> Iterator[Field]:
         folder.mkdir(parents=True, exist_ok=True)
         plane = stack.enter_context(ControlPlane())
         account = install(plane.kubeconfig, plane.folder)
-        files = ("-f", str(_MOVES / "crd.yaml"), "-f", str(_MOVES / "rbac.yaml"))
-        kubectl(plane.kubeconfig, "apply", *files)
-        crd = "crd/podmoves.reserver.io"
-        kubectl(plane.kubeconfig, "wait", "--for=condition=Established", crd)
+        files = ("crd.yaml", "crd-group.yaml", "rbac.yaml")
+        kubectl(plane.kubeconfig, "apply", *(f"-f={_MOVES / file}" for file in files))
+        crds = ("crd/podmoves.reserver.io", "crd/podmovegroups.reserver.io")
+        kubectl(plane.kubeconfig, "wait", "--for=condition=Established", *crds)
         names = create_nodes(plane.kubeconfig, nodes, cpu=str(CORES))
         proxy = stack.enter_context(Proxy(account, mishaps))
         proxied = plane.folder / "proxied-kubeconfig"

@@ -16,8 +16,8 @@ from reserver.cli.options import Output
 from reserver.cli.podmoves import Client
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
-from reserver.migration.move import MOST_IN_GROUP, Mode
-from reserver.wire.migration import draining, podmove
+from reserver.migration.move import MOST_IN_GROUP, Group, Member, Mode
+from reserver.wire.migration import draining, groupform, podmove
 from reserver.wire.migration.draining import Allowed, Drain, Leaving
 from reserver.wire.migration.request import Terms, manifest
 
@@ -92,13 +92,28 @@ async def _judged(client: Client, node: str, allowed: Allowed) -> Drain:
 async def _write(client: Client, node: str, pods: list[Leaving], terms: Terms) -> list[Document]:
     """Write the PodMoves of a group; if one cannot be written, take the others back.
 
-    The group is only as large as it says once all are written, so nothing has begun by then.
+    The group is only as large as it says once all are written, so nothing has begun by then. What
+    lists its members comes first, where they are of several namespaces.
     """
-    terms = replace(terms, group=(f"drain-{node[:200]}-{token_hex(8)}", len(pods)))
+    across = pods[0].is_managed and len({pod.namespace for pod in pods}) > 1
+    named = {pod: f"{pod.name[:200]}-{token_hex(4)}" if across else "" for pod in pods}
+    group = Group(f"drain-{node[:200]}-{token_hex(8)}", len(pods), across)
+    terms = replace(terms, group=group)
+    if across:
+        members = (Member(PodName(pod.namespace, named[pod]), pod.uid) for pod in pods)
+        try:
+            await podmoves.declare(client, groupform.manifest(group.name, members))
+        except Failed as exc:
+            raise Failed(exc.status, f"{exc}\n{_nothing_moved(node, dry_run=False)}") from exc
     written: list[Document] = []
     for pod in pods:
-        mode = Mode.RESERVE_FIRST if pod.is_managed else Mode.EVICT_ONLY
-        body = manifest(PodName(pod.namespace, pod.name), terms, uid=pod.uid, mode=mode)
+        body = manifest(
+            PodName(pod.namespace, pod.name),
+            terms,
+            uid=pod.uid,
+            mode=Mode.RESERVE_FIRST if pod.is_managed else Mode.EVICT_ONLY,
+            metadata={"name": named[pod]} if across else None,
+        )
         try:
             written.append(await podmoves.create(client, body))
         except Failed as exc:

@@ -17,7 +17,7 @@ from reserver.cli.options import Output
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, ReserverError
 from reserver.migration.move import Phase
-from reserver.wire.migration import podmove
+from reserver.wire.migration import groupform, podmove
 
 if TYPE_CHECKING:
     from reserver.cli.target import Target
@@ -72,6 +72,26 @@ async def create(client: Client, body: Document) -> Document:
     except ApiError as exc:
         raise _told(exc) from exc
     return written
+
+
+async def declare(client: Client, body: Document) -> None:
+    """Write a PodMoveGroup: which PodMoves of several namespaces are to be a group.
+
+    Raises:
+        Failed: the API server has no PodMoveGroups, or refuses this one.
+    """
+    try:
+        await client.create(groupform.COLLECTION, body)
+    except ApiError as exc:
+        if exc.status == HTTPStatus.NOT_FOUND:
+            said = "the API server has no PodMoveGroups, which moves of several namespaces take"
+            remedy = "apply scheduler-config/components/moves of this version"
+            raise Failed(Status.REFUSED, f"{said}: {remedy}") from exc
+        if failure.lacks_right(exc):
+            said = "moves of several namespaces that wait for each other take a PodMoveGroup"
+            remedy = "ask for a ClusterRoleBinding to the ClusterRole reserver-move-groups"
+            raise Failed(Status.REFUSED, f"{exc}; {said}: {remedy}") from exc
+        raise failure.of(exc) from exc
 
 
 async def listed(client: Client, namespace: str = "") -> list[Document]:

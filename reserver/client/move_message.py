@@ -25,10 +25,19 @@ def write(spec: MoveSpec) -> pb.MoveSpec:
         mode=f"MOVE_MODE_{spec.mode.name}",
         timeout=spec.timeout,
         delete_options=options,
-        group=pb.MoveGroup(name=spec.group.name, size=spec.group.size) if spec.group else None,
+        group=write_group(spec.group) if spec.group else None,
         paused=spec.paused,
         ttl_seconds_after_finished=spec.keep_s,
     )
+
+
+def write_group(group: Group) -> pb.MoveGroup:
+    """Return a group as it is sent."""
+    return pb.MoveGroup(name=group.name, size=group.size, across_namespaces=group.across)
+
+
+def _read_group(found: pb.MoveGroup) -> Group:
+    return Group(found.name, found.size, found.across_namespaces)
 
 
 def _read_spec(found: pb.MoveSpec) -> MoveSpec:
@@ -45,7 +54,7 @@ def _read_spec(found: pb.MoveSpec) -> MoveSpec:
         mode=Mode.EVICT_ONLY if only else Mode.RESERVE_FIRST,
         timeout=found.timeout.ToTimedelta() if found.HasField("timeout") else None,
         grace_period_s=options.grace_period_seconds if has_grace else None,
-        group=Group(found.group.name, found.group.size) if found.HasField("group") else None,
+        group=_read_group(found.group) if found.HasField("group") else None,
         paused=found.paused,
         keep_s=found.ttl_seconds_after_finished if has_ttl else None,
     )

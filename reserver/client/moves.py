@@ -10,7 +10,7 @@ from reserver.client import move_message
 from reserver.client.connection import Connection
 from reserver.client.following import follow
 from reserver.client.move_values import MoveChange, MoveSpec, PodMove
-from reserver.migration.move import Phase
+from reserver.migration.move import Group, Phase
 from reserver.v1 import move_pb2 as pb
 from reserver.v1.move_pb2_grpc import MoveServiceStub
 
@@ -34,6 +34,7 @@ class Moves:
         *,
         group: str = "",
         group_size: int = 0,
+        across: bool = False,
         request_id: str = "",
     ) -> tuple[PodMove, ...]:
         """Write moves, by name: all of them or none.
@@ -43,6 +44,7 @@ class Moves:
             moves: what they ask for.
             group: none of its moves evicts before all hold a seat. Required for more than one.
             group_size: how many they are with those that other calls write; 0 for these only.
+            across: the PodMoveGroup of that name lists its members, in several namespaces.
             request_id: give one to be able to repeat the call after a restart of this process.
 
         Raises:
@@ -55,7 +57,7 @@ class Moves:
                 pb.CreateMovesRequest.Entry(name=name, spec=move_message.write(spec))
                 for name, spec in moves.items()
             ],
-            group=pb.MoveGroup(name=group, size=group_size) if group else None,
+            group=move_message.write_group(Group(group, group_size, across)) if group else None,
             request_id=request_id or uuid4().hex,
         )
         return tuple(

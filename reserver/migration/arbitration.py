@@ -3,7 +3,8 @@
 Limits bound evictions: a move counts from when it may evict until its replacement has landed. Seats
 are taken ahead of that, in the same order, so that a move whose seat waits for room that another
 one leaves (a chain) keeps no other move from leaving it. The words and defaults of the limits are
-those of Koordinator's MigrationController (pkg/descheduler/controllers/migration).
+those of Koordinator's MigrationController (pkg/descheduler/controllers/migration). What namespaces
+share each has its part of (docs/adr/0061).
 """
 
 from __future__ import annotations
@@ -13,11 +14,16 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
 from reserver.cluster.pod import NO_CONTROLLER, PodName
+from reserver.fairness import FairCount
 from reserver.migration.groups import Contender, Groups
-from reserver.migration.move import ALONE, Move, Phase, Reason
+from reserver.migration.move import ALONE, Declared, Move, Phase, Reason
 from reserver.migration.seen import GO, Turn
 from reserver.rebalance.disruptions import Disruptions
 from reserver.rebalance.inventory import Budget
+
+STALLED_S = 120.0
+"""So long after its eviction a move keeps nobody of another namespace from moving, in seconds: with
+a seat a replacement lands in less, unless it waits for something else."""
 
 _FEW, _SOME = 4, 10
 
@@ -26,16 +32,14 @@ class Limits(NamedTuple):
     """Limits on moves under way; None for no limit.
 
     Attributes:
-        per_node: from one node.
+        per_node: from one node, of one namespace; of all of them less than twice as many.
         per_namespace: of pods of one namespace.
-        in_all: of all pods.
         ahead: how many moves without a group may have begun and not evicted yet, so that seats are
-            not held for long.
+            not held for long: of one namespace; of all of them less than twice as many.
     """
 
     per_node: int | None = 2
     per_namespace: int | None = None
-    in_all: int | None = None
     ahead: int = 50
 
 
@@ -59,7 +63,11 @@ def most_of_workload(replicas: int) -> int:
 
 
 def arbitrate(
-    contenders: Iterable[Contender], budgets: Iterable[Budget], limits: Limits = DEFAULT
+    contenders: Iterable[Contender],
+    budgets: Iterable[Budget],
+    declared: Declared,
+    now: float,
+    limits: Limits = DEFAULT,
 ) -> Generator[None, None, dict[PodName, Ruling]]:
     """Return which moves may go on, and why the others may not; those that have ended are left out.
 
@@ -68,17 +76,19 @@ def arbitrate(
     Args:
         contenders: all moves, but those that have ended and whose group has as well.
         budgets: what PodDisruptionBudgets allow now.
+        declared: the groups that span namespaces.
+        now: unix seconds.
         limits: how many may be under way at once.
     """
     ordered = sorted(contenders, key=_order)
     open_ = [each for each in ordered if not each.move.is_over]
-    groups = Groups(ordered)
-    ahead, under_way = _Ahead(budgets, limits, open_), _UnderWay(limits, open_)
+    groups = Groups(ordered, declared)
+    ahead, under_way = _Ahead(budgets, limits, open_), _UnderWay(limits, open_, now)
     first: dict[tuple[PodName, str], Move] = {}
-    for each in sorted(open_, key=lambda each: (each.move.created_at, each.move.name)):
+    for each in sorted(open_, key=lambda each: each.move.order):
         first.setdefault(_which(each), each.move)
     rulings = {}
-    for each in open_:
+    for each in _by_turns(open_):
         yield
         move, older = each.move, first[_which(each)]
         if older is not move:
@@ -92,13 +102,28 @@ def arbitrate(
 _WAIT = Turn(may_begin=False, may_evict=False)
 
 
-def _order(contender: Contender) -> tuple[int, float, PodName]:
-    """Return what puts the move of the most important pod first, and then the oldest.
-
-    The API server tells seconds only: the moves of one plan are named in its order.
-    """
+def _order(contender: Contender) -> tuple[int, float, str, str]:
+    """Return what puts the move of the most important pod first, and then the oldest."""
     move, pod = contender.move, contender.pod
-    return -(pod.priority if pod else 0), move.created_at, move.name
+    return -(pod.priority if pod else 0), *move.order
+
+
+def _by_turns(ordered: list[Contender]) -> list[Contender]:
+    """Return moves so that each namespace has its first turn before any has its second.
+
+    What has begun was a turn to begin, and what has evicted one to evict.
+    """
+    turns: Counter[tuple[str, Phase]] = Counter()
+    for each in ordered:
+        namespace, phase = each.move.name.namespace, each.move.status.phase
+        turns[namespace, Phase.EVICTING] += phase is Phase.LANDING
+        turns[namespace, Phase.PENDING] += phase in {Phase.RESERVING, Phase.EVICTING}
+    turn = dict[PodName, int]()
+    for each in ordered:
+        namespace, phase = each.move.name.namespace, each.move.status.phase
+        turn[each.move.name] = turns[namespace, phase]
+        turns[namespace, phase] += 1
+    return sorted(ordered, key=lambda each: turn[each.move.name])
 
 
 def _which(contender: Contender) -> tuple[PodName, str]:
@@ -131,8 +156,7 @@ class _Ahead:
 
     def __init__(self, budgets: Iterable[Budget], limits: Limits, moves: list[Contender]) -> None:
         self._disruptions = Disruptions(budgets)
-        self._most = limits.ahead
-        self._ahead = 0
+        self._ahead = FairCount.each(limits.ahead)
         for each in moves:
             if each.move.status.phase in {Phase.RESERVING, Phase.EVICTING}:
                 self._count(each)
@@ -144,16 +168,18 @@ class _Ahead:
         another as budgets allow.
         """
         refusal = self._disruptions.refusal(each.pod) if each.pod and each.pod.node else ""
-        is_alone = each.move.spec.group == ALONE
-        if is_alone and self._ahead >= self._most:
-            refusal = refusal or f"{self._ahead} moves have begun and not evicted yet"
+        namespace, is_alone = each.move.name.namespace, each.move.spec.group == ALONE
+        if is_alone and not self._ahead.has_room(namespace):
+            own, total = self._ahead.of(namespace), self._ahead.total
+            said = f"{own} moves of {namespace} have begun and not evicted yet, {total} in all"
+            refusal = refusal or said
         if not refusal:
             self._count(each)
         return refusal
 
     def _count(self, each: Contender) -> None:
         if each.move.spec.group == ALONE:
-            self._ahead += 1
+            self._ahead.add(each.move.name.namespace)
             if each.pod is not None and not each.move.is_entering:
                 self._disruptions.spend(each.pod)
 
@@ -161,9 +187,12 @@ class _Ahead:
 class _UnderWay:
     """Which moves may evict."""
 
-    def __init__(self, limits: Limits, moves: list[Contender]) -> None:
+    def __init__(self, limits: Limits, moves: list[Contender], now: float) -> None:
         self._limits = limits
+        self._now = now
         self._counts: Counter[tuple[str, ...]] = Counter()
+        self._leaving: dict[str, FairCount] = {}
+        self._stalled: Counter[tuple[str, str]] = Counter()
         for each in moves:
             if each.move.status.phase is Phase.LANDING:
                 self._count(each)
@@ -176,21 +205,51 @@ class _UnderWay:
         for key, most, where in self._bounds(each):
             if most is not None and self._counts[key] >= most:
                 return f"{self._counts[key]} moves {where} are under way, which is the limit"
+        if why := self._crowded(each):
+            return why
         if each.move.status.reason is not Reason.BUDGET_BLOCKS:
             self._count(each)
         return ""
 
+    def _crowded(self, each: Contender) -> str:
+        """Return why no more pods of its namespace may leave a node; empty if one may."""
+        namespace, source = each.move.name.namespace, _source(each)
+        leaving, stalled = self._leaving_from(source), self._stalled[source, namespace]
+        if leaving is None or leaving.has_room(namespace, stalled):
+            return ""
+        own, total = leaving.of(namespace) + stalled, leaving.total + stalled
+        return f"{total} moves from {source} are under way, {own} of them of {namespace}"
+
     def _count(self, each: Contender) -> None:
         self._counts.update(key for key, _, _ in self._bounds(each))
+        namespace, source = each.move.name.namespace, _source(each)
+        if is_stalled(each.move, self._now):
+            self._stalled[source, namespace] += 1
+        elif leaving := self._leaving_from(source):
+            leaving.add(namespace)
+
+    def _leaving_from(self, source: str) -> FairCount | None:
+        """Return the count of those that leave a node; None if there is no limit."""
+        most = self._limits.per_node
+        if most is None:
+            return None
+        return self._leaving.setdefault(source, FairCount.each(most))
 
     def _bounds(self, each: Contender) -> Iterator[tuple[tuple[str, ...], int | None, str]]:
-        """Yield what a move counts against, how many may, and how that is called."""
-        limits, namespace = self._limits, each.move.name.namespace
-        source = each.move.status.source or (each.pod.node if each.pod else "")
-        yield ("all",), limits.in_all, "in all"
-        yield ("node", source), limits.per_node, f"from {source}"
-        yield ("namespace", namespace), limits.per_namespace, f"in {namespace}"
+        """Yield what a move counts against in its namespace, how many may, and its name."""
+        namespace = each.move.name.namespace
+        yield ("namespace", namespace), self._limits.per_namespace, f"in {namespace}"
         if each.controller != NO_CONTROLLER:
             kind, name = each.controller
             most = most_of_workload(each.replicas)
             yield ("workload", namespace, kind, name), most, f"of {kind} {name}"
+
+
+def is_stalled(move: Move, now: float) -> bool:
+    """Return whether a replacement should have landed long ago, at `now` (unix seconds)."""
+    left_at = move.status.evicted_at
+    return left_at is not None and now - left_at >= STALLED_S
+
+
+def _source(each: Contender) -> str:
+    return each.move.status.source or (each.pod.node if each.pod else "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -113,16 +113,37 @@ class Group(NamedTuple):
     others make room for those: they wait until that is held, and not for each other's seats.
 
     Attributes:
-        name: what its members have in common, in whichever namespaces they are.
+        name: what its members have in common: those of one namespace, or those that the
+            PodMoveGroup of this name lists.
         size: how many they are: before there are so many, none begins. With 1 none waits for
             others: like the moves of a plan they only fail together.
+        across: its members are those that the PodMoveGroup lists, in whichever namespaces.
     """
 
     name: str = ""
     size: int = 0
+    across: bool = False
 
 
 ALONE = Group()
+
+
+class Member(NamedTuple):
+    """A PodMove that a PodMoveGroup lists.
+
+    Attributes:
+        move: the PodMove.
+        uid: of the pod that it moves; empty if that has yet to come, with the PodMove that this one
+            follows.
+    """
+
+    move: PodName
+    uid: str = ""
+
+
+Declared = Mapping[str, frozenset[Member]]
+"""The members of each PodMoveGroup, by its name. Only who is trusted with all namespaces writes
+those: what a PodMove says of itself makes it no member."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,11 +255,11 @@ class Move:
     def deadline(self) -> float:
         """When it ends whatever happens, unix seconds.
 
-        One that follows another has its time once its pod has come. Until then the other one's end
-        is awaited, which has a deadline as well. Once its pod has left there is time to land.
+        One that follows another has its time once its pod has come, which it awaits for as long as
+        a move may take. Once its pod has left there is time to land.
         """
         if self.awaits_first:
-            return math.inf
+            return self.created_at + MAX_TIMEOUT_S
         evicted_at = self.status.evicted_at
         return max(self._due, self._due if evicted_at is None else evicted_at + self._landing_s)
 
@@ -246,6 +267,14 @@ class Move:
     def seat_until(self) -> float:
         """When its seat ends even if nobody releases it, unix seconds: not before the deadline."""
         return self._due + self._landing_s + _IN_DOUBT_S
+
+    @property
+    def order(self) -> tuple[float, str, str]:
+        """What puts moves in the order of their plan, in whichever namespaces they are.
+
+        The API server tells seconds only: the moves of one plan are named in its order.
+        """
+        return self.created_at, self.name.name, self.name.namespace
 
     @property
     def _due(self) -> float:

@@ -38,10 +38,12 @@ class Seating:
         if move.spec.after:
             self.unplaced.append(move)
         elif move.status.phase in {Phase.PENDING, Phase.RESERVING} and not move.spec.paused:
-            self.next_on[node] = min(self.next_on.get(node, move), move, key=_when)
+            self.next_on[node] = min(
+                self.next_on.get(node, move), move, key=lambda each: each.order
+            )
 
-    def before(self, move: Move) -> str:
-        """Return a member that is to have its seat before a move takes one; empty for none.
+    def before(self, move: Move) -> Move | None:
+        """Return a member that is to have its seat before a move takes one; None for none.
 
         On each node seats are taken in the order of the plan: what is left goes to who was first,
         and the room that a later one waits for is left once the earlier ones have gone on. A member
@@ -50,22 +52,22 @@ class Seating:
         """
         node = move.spec.node
         if not node or move.spec.after:
-            return ""
+            return None
         for each, first in self._following():
-            if _when(each) < _when(move) and node in {each.spec.node, first.spec.node}:
-                return str(each.name)
+            if each.order < move.order and node in {each.spec.node, first.spec.node}:
+                return each
         earlier = self.next_on.get(node, move)
-        return str(earlier.name) if _when(earlier) < _when(move) else ""
+        return earlier if earlier.order < move.order else None
 
-    def heir(self, move: Move) -> str:
+    def heir(self, move: Move) -> Move | None:
         """Return a member that is to hold the room that a move leaves before it does; or none.
 
         It follows one that comes before the move, and waits for nobody else.
         """
         for each, first in self._following():
-            if _when(first) < _when(move) and each.spec.node == move.status.source:
-                return str(each.name)
-        return ""
+            if first.order < move.order and each.spec.node == move.status.source:
+                return each
+        return None
 
     def _following(self) -> Iterator[tuple[Move, Move]]:
         """Yield the members that follow another one and have no seat yet, each with that one."""
@@ -73,8 +75,3 @@ class Seating:
             first = self.members.get(PodName(each.name.namespace, each.spec.after))
             if first is not None:
                 yield each, first
-
-
-def _when(move: Move) -> tuple[float, PodName]:
-    """Return where a move is in its plan: the API server tells seconds, and names are in order."""
-    return move.created_at, move.name

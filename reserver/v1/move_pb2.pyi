@@ -107,12 +107,14 @@ class MoveDeleteOptions(_message.Message):
     def __init__(self, grace_period_seconds: _Optional[int] = ...) -> None: ...
 
 class MoveGroup(_message.Message):
-    __slots__ = ("name", "size")
+    __slots__ = ("name", "size", "across_namespaces")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
+    ACROSS_NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     name: str
     size: int
-    def __init__(self, name: _Optional[str] = ..., size: _Optional[int] = ...) -> None: ...
+    across_namespaces: bool
+    def __init__(self, name: _Optional[str] = ..., size: _Optional[int] = ..., across_namespaces: _Optional[bool] = ...) -> None: ...
 
 class MoveStatus(_message.Message):
     __slots__ = ("phase", "reason", "message", "from_node", "to_node", "reservation", "replacement", "started", "evicted", "finished", "pod")

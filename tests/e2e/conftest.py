@@ -32,6 +32,7 @@ CRDS = {
     "reservations.reserver.io": ROOT / "scheduler-config/core/crd.yaml",
     "reservationquotas.reserver.io": ROOT / "scheduler-config/core/crd-quota.yaml",
     "podmoves.reserver.io": MOVES / "crd.yaml",
+    "podmovegroups.reserver.io": MOVES / "crd-group.yaml",
 }
 RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
 REBALANCE = ROOT / "scheduler-config/rebalance/core/rbac.yaml"

@@ -17,6 +17,7 @@ from reserver.client import (
     CallFailed,
     ChangeKind,
     Client,
+    MoveGroup,
     MoveMode,
     MovePhase,
     MoveSpec,
@@ -151,7 +152,7 @@ async def test_a_group_is_written_whole_or_not_at_all(world: World, client: Clie
     moves = {f"m-{number}": MoveSpec(pod=f"web-{number}") for number in range(3)}
     made = await client.moves.create("shop", moves, group="g")
     assert [each.name for each in made] == list(moves)
-    assert {each.spec.group for each in made if each.spec} == {("g", 3)}
+    assert {each.spec.group for each in made if each.spec} == {MoveGroup("g", 3)}
     again = {"m-9": WAITING, "m-1": WAITING, "m-8": WAITING}
     found = await failure(client.moves.create("shop", again, group="h"))
     assert (found.code, found.reason) == ("ALREADY_EXISTS", "NAME_TAKEN")

@@ -21,7 +21,7 @@ from reserver.server.rpc.paging import MOST_IN_PAGE
 from reserver.server.rpc.shares import Shares
 from reserver.wire import limits
 from reserver.wire.limits import HOME, POD, TENANT
-from reserver.wire.migration import podmove
+from reserver.wire.migration import groupform, podmove
 from reserver.wire.patching.patchform import MOST_PODS
 from reserver.wire.provisioning import requestform
 from reserver.wire.rebalance import document
@@ -55,6 +55,7 @@ ROWS: dict[str, list[float]] = {
         MOST_MOVES,
         MOST_MOVES_IN_ALL,
     ],
+    "PodMoveGroup": [groupform.MOST_BYTES, MOST_IN_GROUP],
     "SchedPatch": [MOST_PODS, MOST_BYTES, MOST_PATCHES, MOST_MERGED],
     "ProvisioningRequest": [
         requestform.MOST_BYTES,

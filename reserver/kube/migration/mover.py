@@ -17,6 +17,7 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, Fault
 from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.queue import WorkQueue
+from reserver.kube.migration.declared import Declared
 from reserver.kube.migration.hands import Hands, Told
 from reserver.kube.migration.moves import KnownMove, Moves
 from reserver.kube.migration.sight import News, Sight
@@ -52,6 +53,7 @@ class Mover:
         queue: of the PodMoves that may have a next step.
         moves: all PodMoves.
         turns: which of them go on now.
+        groups: the PodMoveGroups.
         writes: how many statuses were written.
         subscribers: called with each PodMove whose phase has changed.
         unsuited: called with each seat that is to be placed anew.
@@ -84,7 +86,9 @@ class Mover:
         self._workloads = Workloads(client, state.pods)
         self._sight = Sight(state, seats, self.moves, self._workloads)
         self._hands = Hands(client, seats, self._unsuited)
-        self.turns = Turns(self.moves, state, self._workloads, self.queue.add)
+        self.turns = Turns(clock, self.moves, state, self._workloads, self.queue.add)
+        self.groups = Declared(client, clock, self.moves, self.turns.changed)
+        self.turns.declared = self.groups.members
         self._told: dict[PodName, Told] = {}
         self.subscribers: list[Callable[[KnownMove], None]] = []
         self.unsuited: list[Callable[[Ref], None]] = []
@@ -96,6 +100,9 @@ class Mover:
         for each in (name, *self.moves.followers(name)):
             self.queue.add(each)
         self.turns.changed()
+        known = self.moves.get(name)
+        if known is not None and known.move is not None:
+            self.groups.touched(known.move)
         for tell in self.watchers:
             tell(name)
 
@@ -122,6 +129,7 @@ class Mover:
         """Make moves until cancelled; all has been listed once."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.turns.run())
+            tasks.create_task(self.groups.run())
             tasks.create_task(self.queue.run(self._work, _AT_ONCE))
 
     async def _work(self, names: list[PodName]) -> None:

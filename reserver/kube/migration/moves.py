@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
+from reserver.fairness import FairCount
 from reserver.kube.migration.workloads import Workload
 from reserver.migration.move import Move, Status
 from reserver.wire.migration.podmove import MoveMetadata, MoveObject, read_object
@@ -20,7 +21,7 @@ MOST_MOVES = 1_000
 """PodMoves of one namespace that are under way at once; others are refused."""
 
 MOST_MOVES_IN_ALL = 10_000
-"""PodMoves of all namespaces that are under way at once."""
+"""PodMoves of all namespaces that are under way at once; none has more than is left."""
 
 
 @dataclass(slots=True)
@@ -69,7 +70,7 @@ class Moves:
         self._of_seat: dict[PodName, PodName] = {}
         self._followers: defaultdict[PodName, set[PodName]] = defaultdict(set)
         self._replacements: dict[str, PodName] = {}
-        self._under_way: Counter[str] = Counter()
+        self._under_way = FairCount(MOST_MOVES_IN_ALL)
 
     def __iter__(self) -> Iterator[KnownMove]:
         """Yield each of them."""
@@ -156,8 +157,9 @@ class Moves:
         """
         namespace = known.metadata.namespace
         has_begun = known.said is not None or (before is not None and before.move is not None)
-        here, in_all = self._under_way[namespace], self._under_way.total()
-        if not has_begun and (here >= MOST_MOVES or in_all >= MOST_MOVES_IN_ALL):
+        here = self._under_way.of(namespace)
+        if not has_begun and (here >= MOST_MOVES or not self._under_way.has_room(namespace)):
+            in_all = self._under_way.total
             problem = f"{here} PodMoves are under way in this namespace, {in_all} in all"
             raise InvalidInput("", problem, "write it again once some of them have ended")
 
@@ -173,7 +175,7 @@ class Moves:
             self._of_workload[workload_of(move)].add(move.name)
             if move.awaits_first:
                 self._followers[first_name(move)].add(move.name)
-            self._under_way[move.name.namespace] += 1
+            self._under_way.add(move.name.namespace)
 
     def _forget(self, known: KnownMove | None) -> None:
         move = known.move if known else None
@@ -186,9 +188,7 @@ class Moves:
             _discard(self._of_workload, workload_of(move), move.name)
             if move.awaits_first:
                 _discard(self._followers, first_name(move), move.name)
-            self._under_way[move.name.namespace] -= 1
-            if not self._under_way[move.name.namespace]:
-                del self._under_way[move.name.namespace]
+            self._under_way.add(move.name.namespace, -1)
 
 
 def first_name(move: Move) -> PodName:

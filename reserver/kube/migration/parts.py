@@ -17,7 +17,7 @@ from reserver.kube.watch.reflector import Reflector
 from reserver.migration.move import Phase, Reason
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import Metadata
-from reserver.wire.migration import podmove
+from reserver.wire.migration import groupform, podmove
 from reserver.wire.migration.podmove import MoveObject
 from reserver.wire.rebalance.objects import BudgetObject
 
@@ -42,6 +42,11 @@ def reflectors(client: ApiClient, mover: Mover) -> Iterator[Reflector]:
     """Yield the watches of PodMoves, whose CRD may be missing, and of what evictions may do."""
     yield Reflector(client, podmove.COLLECTION, _move_view(mover.moves), is_optional=True)
     yield Reflector(client, _BUDGETS, _budget_view(mover.turns))
+
+
+def group_reflector(client: ApiClient, mover: Mover) -> Reflector:
+    """Return the watch of PodMoveGroups: while it shows none, groups that span namespaces wait."""
+    return Reflector(client, groupform.COLLECTION, mover.groups.view(), is_optional=True)
 
 
 def _move_view(moves: Moves) -> ObjectView[MoveObject]:

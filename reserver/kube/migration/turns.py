@@ -8,9 +8,9 @@ from reserver.cluster.pod import NO_CONTROLLER, PodName
 from reserver.kube.loops.queue import WorkQueue
 from reserver.kube.migration.moves import Moves
 from reserver.kube.migration.workloads import Workload, Workloads
-from reserver.migration.arbitration import Ruling, arbitrate
-from reserver.migration.groups import Contender
-from reserver.migration.move import ALONE, Move
+from reserver.migration.arbitration import STALLED_S, Ruling, arbitrate
+from reserver.migration.groups import Contender, key_of
+from reserver.migration.move import Declared, Move
 from reserver.pacer import Pacer
 from reserver.rebalance.inventory import Budget
 from reserver.scheduling.state import State
@@ -26,19 +26,35 @@ class Turns:
 
     Attributes:
         budgets: the PodDisruptionBudgets.
+        declared: the groups that span namespaces.
         queue: has a key once there is something to be asked anew.
     """
 
     def __init__(
-        self, moves: Moves, state: State, workloads: Workloads, again: Callable[[PodName], None]
+        self,
+        clock: Callable[[], float],
+        moves: Moves,
+        state: State,
+        workloads: Workloads,
+        again: Callable[[PodName], None],
     ) -> None:
-        """Ask about moves; `again` is called with each of which another thing is said."""
+        """Ask about moves.
+
+        Args:
+            clock: unix seconds.
+            moves: all PodMoves.
+            state: what is decided on.
+            workloads: the pods of each controller.
+            again: called with each of which another thing is said.
+        """
+        self._clock = clock
         self._moves = moves
         self._state = state
         self._workloads = workloads
         self._again = again
         self._rulings: dict[PodName, Ruling] = {}
         self.budgets: dict[PodName, Budget] = {}
+        self.declared: Declared = {}
         self.queue = WorkQueue[str]("turns")
 
     def of(self, name: PodName) -> Ruling | None:
@@ -72,20 +88,26 @@ class Turns:
         for contender in self._contenders():
             contenders.append(contender)
             await pacer.give_way()
-        self._rulings = await pacer.run(arbitrate(contenders, tuple(self.budgets.values())))
+        now, budgets = self._clock(), tuple(self.budgets.values())
+        asked = arbitrate(contenders, budgets, dict(self.declared), now)
+        self._rulings = await pacer.run(asked)
         for name, ruling in self._rulings.items():
             if before.get(name) != ruling:
                 self._again(name)
                 await pacer.give_way()
+        left_at = (each.move.status.evicted_at for each in contenders if not each.move.is_over)
+        stall = [at + STALLED_S - now for at in left_at if at is not None]
+        if due := [after_s for after_s in stall if after_s > 0]:
+            self.queue.add(_ALL, min(due))
 
     def _contenders(self) -> Iterator[Contender]:
         """Yield the moves that have not ended, and those of their groups that have."""
         moves = [known.move for known in self._moves if known.move is not None]
-        groups = {move.spec.group.name for move in moves if not move.is_over}
+        groups = {key_of(move, self.declared) for move in moves if not move.is_over} - {None}
         for move in moves:
             if not move.is_over:
                 yield self._contender(move)
-            elif move.spec.group != ALONE and move.spec.group.name in groups:
+            elif key_of(move, self.declared) in groups:
                 yield Contender(move=move)
 
     def _contender(self, move: Move) -> Contender:

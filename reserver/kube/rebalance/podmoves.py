@@ -3,12 +3,14 @@
 The moves of a round that need each other's room are a group: what depends on one that fails is
 dropped. It says the size 1, so that they wait for nobody; where pending pods get the room it says
 its own, so that none begins before all of it is written (docs/adr/0033, docs/adr/0041). The second
-step of a pod follows the first one (docs/adr/0042).
+step of a pod follows the first one (docs/adr/0042). Where a group spans namespaces, a PodMoveGroup
+that lists it is written before (docs/adr/0061).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 
 import structlog
@@ -21,9 +23,10 @@ from reserver.kube.rebalance import evictions
 from reserver.kube.rebalance.evictions import Pace
 from reserver.kube.rebalance.outcomes import Outcome, Result, Teller, Terms
 from reserver.migration.arbitration import DEFAULT
+from reserver.migration.move import Group, Member
 from reserver.rebalance.plan import Move
 from reserver.rebalance.seats import Missing, chains, makes_room
-from reserver.wire.migration import podmove, request
+from reserver.wire.migration import groupform, podmove, request
 from reserver.wire.migration.request import FailedMove, OpenMove
 
 MOST_OPEN = DEFAULT.ahead
@@ -92,6 +95,7 @@ class PodMoves:
         plan, until = f"rebalance-{int(now * 1000):x}", now + terms.patience_s
         moves = tuple(moves)
         groups = _groups(plan, moves)
+        undeclared = await self._declare(plan, moves, groups, until)
         outcomes, missing, steps = list[Outcome](), Missing(), dict[PodName, str]()
         for order, move in enumerate(moves):
             name = _name(plan, order)
@@ -100,7 +104,9 @@ class PodMoves:
             )
             after = steps.get(move.pod)
             why = "the room that it needs is not left"
-            if after == "":
+            if groups[move].name in undeclared:
+                why = undeclared[groups[move].name]
+            elif after == "":
                 why = "the step before it is not made"
             elif not missing.hinders(move):
                 why = await self._write(name, move, asked, until, after or "")
@@ -117,6 +123,29 @@ class PodMoves:
                 log.info("room is held", pod=str(move.pod), node=move.target, name=name, why=why)
         return outcomes
 
+    async def _declare(
+        self, plan: str, moves: Sequence[Move], groups: Mapping[Move, Group], until: float
+    ) -> dict[str, str]:
+        """Write what lists the members of groups that span namespaces.
+
+        Returns:
+            Of each group that could not be listed, why.
+        """
+        members = defaultdict[str, list[Member]](list)
+        moved = set[PodName]()
+        for order, move in enumerate(moves):
+            if groups[move].across:
+                uid = "" if move.pod in moved else move.uid
+                of_move = PodName(move.pod.namespace, _name(plan, order))
+                members[groups[move].name].append(Member(of_move, uid))
+            moved.add(move.pod)
+        refused = dict[str, str]()
+        for name, listed in members.items():
+            body = groupform.manifest(name, listed)
+            if why := await self._create(groupform.COLLECTION, body, until):
+                refused[name] = why
+        return refused
+
     async def _write(
         self, name: str, move: Move, terms: request.Terms, until: float, after: str
     ) -> str:
@@ -129,12 +158,16 @@ class PodMoves:
             to=move.target or "",
             metadata={"name": name, "labels": request.labels_of(move.profile, move.strategy)},
         )
+        return await self._create(podmove.collection(move.pod.namespace), body, until)
+
+    async def _create(self, collection: str, body: object, until: float) -> str:
+        """Create an object, again if there is no answer; return why it is not there."""
         backoff = Backoff(evictions.FIRST_PAUSE_S, evictions.LAST_PAUSE_S)
         again = 0.0
         while True:
             await self._pace.wait(self._clock(), again)
             try:
-                await self._client.create(podmove.collection(move.pod.namespace), body)
+                await self._client.create(collection, body)
             except ApiError as exc:
                 if exc.is_conflict and backoff.failures:
                     return ""  # An earlier request was carried out after all.
@@ -149,13 +182,14 @@ def _name(plan: str, order: int) -> str:
     return f"{plan}-{order:03}"
 
 
-def _groups(plan: str, moves: Sequence[Move]) -> dict[Move, tuple[str, int]]:
-    """Return name and size of the group of each move."""
+def _groups(plan: str, moves: Sequence[Move]) -> dict[Move, Group]:
+    """Return the group of each move."""
     order_of = {move: order for order, move in enumerate(moves)}
     return {
-        move: (
+        move: Group(
             _name(plan, order_of[chain[0]]),
             len(chain) if makes_room(chain) else 1,
+            across=len({each.pod.namespace for each in chain}) > 1,
         )
         for chain in chains(moves)
         for move in chain

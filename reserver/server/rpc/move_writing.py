@@ -230,7 +230,7 @@ def _group(request: pb.CreateMovesRequest) -> Group:
     if number > 1 and size < number:
         remedy = "leave it out, or count the members that other calls write as well"
         raise InvalidInput("group.size", f"{size} is less than {number} moves", remedy)
-    return Group(said.name, size)
+    return Group(said.name, size, said.across_namespaces)
 
 
 def _may_be_written(error: BaseException) -> bool:

@@ -100,7 +100,11 @@ def _spec(raw: bytes) -> pb.MoveSpec | None:
             seconds = said.delete_options.grace_period_seconds
             known["deleteOptions"] = {"gracePeriodSeconds": seconds}
         if said.group is not None:
-            known["group"] = {"name": said.group.name, "size": said.group.size}
+            known["group"] = {
+                "name": said.group.name,
+                "size": said.group.size,
+                "acrossNamespaces": said.group.across_namespaces,
+            }
         return json_format.ParseDict(known, pb.MoveSpec())
     except (InvalidInput, json_format.Error):
         return None  # The status says why.

@@ -80,6 +80,7 @@ class GroupObject(_Strict, frozen=True):
 
     name: str
     size: Annotated[int, msgspec.Meta(ge=1, le=MOST_IN_GROUP)]
+    across_namespaces: bool = False
 
 
 class SpecObject(_Strict, frozen=True):
@@ -227,4 +228,4 @@ def _group(said: SpecObject) -> Group:
     if not said.group.name:
         raise InvalidInput("group.name", "is empty", "write what its members have in common")
     check_length(said.group.name, "group.name", _MOST_GROUP_NAME)
-    return Group(said.group.name, said.group.size)
+    return Group(said.group.name, said.group.size, said.group.across_namespaces)

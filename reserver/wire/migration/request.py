@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
-from reserver.migration.move import Mode, Phase, Reason
+from reserver.migration.move import ALONE, Group, Mode, Phase, Reason
 from reserver.wire.k8s import names
 from reserver.wire.k8s.objects import decode
 from reserver.wire.migration import podmove
@@ -33,13 +33,13 @@ class Terms:
     Attributes:
         timeout: as a duration; empty for the default.
         grace_period_s: what pods get to end, in seconds; None for their own.
-        group: name and size; None for none.
+        group: the group of them all; `ALONE` for none.
         keep_s: how long they stay after their end, in seconds; None for ever.
     """
 
     timeout: str = ""
     grace_period_s: int | None = None
-    group: tuple[str, int] | None = None
+    group: Group = ALONE
     keep_s: int | None = None
 
 
@@ -64,7 +64,7 @@ def manifest(  # noqa: PLR0913 - the fields of a PodMove
         mode=mode,
         timeout=terms.timeout or None,
         delete_options=None if grace_s is None else DeleteOptionsObject(grace_s),
-        group=GroupObject(*group) if group and mode is Mode.RESERVE_FIRST else None,
+        group=GroupObject(*group) if group.name and mode is Mode.RESERVE_FIRST else None,
         ttl_seconds_after_finished=terms.keep_s,
     )
     about = {**(metadata or {"generateName": f"{pod.name[:57]}-"}), "namespace": pod.namespace}

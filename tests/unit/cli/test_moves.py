@@ -32,6 +32,7 @@ META: dict[str, Any] = {
     "creation_timestamp": "2026-01-01T00:00:00Z",
 }
 MOVES = "/apis/reserver.io/v1alpha1/namespaces/shop/podmoves"
+GROUPS = "/apis/reserver.io/v1alpha1/podmovegroups"
 PATCHES = "/apis/reserver.io/v1alpha1/namespaces/shop/schedpatches"
 
 
@@ -49,6 +50,8 @@ class Api:
         self.nodes: dict[str, Any] = {"/api/v1/nodes/worker-1": {}}
         self.moves: dict[str, dict[str, Any]] = {}
         self.others: dict[str, Any] = {}
+        self.groups: list[Any] = []
+        self.no_group: ApiError | None = None
         self.active = "True"
         self.patches: bool | ApiError = True
         self.patch_read: Patch
@@ -59,8 +62,9 @@ class Api:
         if path == "/api/v1/pods":
             assert params == {"fieldSelector": "spec.nodeName=worker-1"}
             return json.dumps({"items": self.pods}).encode()
-        if path == MOVES:
-            return json.dumps({"items": list(self.moves.values())}).encode()
+        if path.endswith("/podmoves"):
+            items = [each for name, each in self.moves.items() if name.startswith(f"{path}/")]
+            return json.dumps({"items": items}).encode()
         if path in self.moves or path in self.others:
             return json.dumps(self.moves.get(path) or self.others[path]).encode()
         return json.dumps(self._node(path)).encode()
@@ -71,12 +75,19 @@ class Api:
             return self._patch(json.loads(json.dumps(body)))
         if path == "/api/v1/namespaces/shop/pods?dryRun=All":
             return self._try(body)
-        assert path == MOVES
+        if path == GROUPS:
+            if self.no_group:
+                raise self.no_group
+            assert not self.moves, "it is written before its members"
+            self.groups.append(json.loads(json.dumps(body)))
+            return b"{}"
+        namespace = body["metadata"]["namespace"]
+        assert path == MOVES.replace("shop", namespace)
         number = len(self.moves)
         if number >= self.most:
             raise ApiError(403, "Forbidden", "exceeded quota")
-        name = f"{body['metadata']['generateName']}{number}"
-        metadata = {"name": name, "namespace": "shop", "uid": f"uid-{number}"}
+        name = body["metadata"].get("name") or f"{body['metadata']['generateName']}{number}"
+        metadata = {"name": name, "namespace": namespace, "uid": f"uid-{number}"}
         metadata["creationTimestamp"] = "2026-01-01T00:00:00Z"
         made = body | {"metadata": metadata}
         made = json.loads(json.dumps(made))
@@ -84,7 +95,7 @@ class Api:
         read_object(MoveObject(metadata=MoveMetadata(**META), spec=raw))  # Or it is refused.
         status: dict[str, Any] = {"phase": self.phase, "message": "said", "to": "worker-2"}
         status["replacement"] = {"node": self.landed}
-        self.moves[f"{MOVES}/{name}"] = made | {"status": status}
+        self.moves[f"{path}/{name}"] = made | {"status": status}
         return json.dumps(made).encode()
 
     async def patch(self, path: str, body: object) -> bytes:
@@ -158,6 +169,50 @@ def test_a_drain_cordons_and_moves_all_pods_as_one_group(
         "shop/b to worker-2 Succeeded: said",
         "worker-1 drained",
     ]
+
+
+def elsewhere(name: str) -> dict[str, Any]:
+    """Return a pod of another namespace."""
+    made = pod(name)
+    return made | {"metadata": made["metadata"] | {"namespace": "blog"}}
+
+
+def test_a_drain_of_pods_of_several_namespaces_says_first_which_moves_are_its_group() -> None:
+    api = Api(pod("a"), elsewhere("a"))
+    drain(api)
+    (group,) = api.groups
+    names = [each["metadata"]["name"] for each in api.moves.values()]
+    assert group["spec"]["members"] == [
+        {"namespace": "blog", "name": names[0], "uid": "uid-a"},
+        {"namespace": "shop", "name": names[1], "uid": "uid-a"},
+    ]
+    for spec in specs(api):
+        assert spec["group"] == {
+            "name": group["metadata"]["name"],
+            "size": 2,
+            "acrossNamespaces": True,
+        }
+
+
+CANNOT = 'podmovegroups.reserver.io is forbidden: User "jane" cannot create resource'
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ApiError(404, "NotFound", "no such resource"), "no PodMoveGroups.*of this version"),
+        (ApiError(403, "Forbidden", CANNOT), "ClusterRole reserver-move-groups"),
+    ],
+)
+def test_without_the_right_to_declare_a_group_nothing_is_written(
+    error: ApiError, told: str
+) -> None:
+    api = Api(pod("a"), elsewhere("b"))
+    api.no_group = error
+    with pytest.raises(Failed, match=told):
+        drain(api)
+    assert api.moves == {}
+    drain(Api(pod("a"), pod("b")))  # Of one namespace no right is needed.
 
 
 def test_two_drains_are_two_groups() -> None:

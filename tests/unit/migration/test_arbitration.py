@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from reserver.migration.advance import advance
 from reserver.migration.arbitration import Limits, Ruling, arbitrate, most_of_workload
 from reserver.migration.effects import Evict
 from reserver.migration.groups import Contender
-from reserver.migration.move import ALONE, Group, Move, Phase, Reason, Spec
+from reserver.migration.move import ALONE, Declared, Group, Move, Phase, Reason, Spec
 from reserver.migration.seen import Seen, SeenPod
 from reserver.pacer import outcome
 from reserver.rebalance.inventory import Budget
@@ -58,10 +59,14 @@ def contender(  # noqa: PLR0913 - the fields of a scenario
 
 
 def ruled(
-    *contenders: Contender, limits: Limits = ANY, budgets: Iterable[Budget] = ()
+    *contenders: Contender,
+    limits: Limits = ANY,
+    budgets: Iterable[Budget] = (),
+    declared: Declared = MappingProxyType({}),
 ) -> dict[str, Ruling]:
     """Return the rulings by the moves' names."""
-    return {name.name: it for name, it in outcome(arbitrate(contenders, budgets, limits)).items()}
+    rulings = outcome(arbitrate(contenders, budgets, declared, NOW, limits))
+    return {name.name: it for name, it in rulings.items()}
 
 
 def beginning(rulings: dict[str, Ruling]) -> set[str]:
@@ -82,8 +87,8 @@ def test_of_a_workload_as_many_move_at_once_as_with_koordinator(replicas: int, m
 
 @pytest.mark.parametrize(
     "limits",
-    [Limits(per_node=2), Limits(None, per_namespace=2), Limits(None, in_all=2)],
-    ids=["node", "namespace", "all"],
+    [Limits(per_node=2), Limits(None, per_namespace=2)],
+    ids=["node", "namespace"],
 )
 def test_no_more_evict_at_once_than_a_limit_allows(limits: Limits) -> None:
     moves = [contender(f"w-{n}", Phase.EVICTING, age=n) for n in range(4)]
@@ -103,8 +108,8 @@ def test_the_most_important_pod_goes_first_and_then_the_oldest_move() -> None:
         contender("new", Phase.EVICTING, age=1),
         contender("important", Phase.EVICTING, priority=5),
     ]
-    assert evicting(ruled(*moves, limits=Limits(None, in_all=1))) == {"important"}
-    assert evicting(ruled(*moves[:2], limits=Limits(None, in_all=1))) == {"old"}
+    assert evicting(ruled(*moves, limits=Limits(None, per_namespace=1))) == {"important"}
+    assert evicting(ruled(*moves[:2], limits=Limits(None, per_namespace=1))) == {"old"}
 
 
 def test_what_a_budget_blocks_lets_others_go_on() -> None:
@@ -116,7 +121,7 @@ def test_what_a_budget_blocks_lets_others_go_on() -> None:
 def test_a_move_whose_seat_waits_for_room_keeps_nobody_from_making_it() -> None:
     waits = contender("b", Phase.RESERVING, age=9)
     leaves = contender("a", Phase.EVICTING)
-    assert "a" in evicting(ruled(waits, leaves, limits=Limits(None, in_all=1)))
+    assert "a" in evicting(ruled(waits, leaves, limits=Limits(None, per_namespace=1)))
 
 
 def test_budgets_are_asked_before_a_seat_is_taken() -> None:
@@ -230,7 +235,7 @@ def test_of_two_moves_of_a_pod_the_older_one_stands() -> None:
 def test_a_paused_move_takes_nobodys_turn() -> None:
     paused = contender("a", Phase.EVICTING, age=9, paused=True)
     other = contender("b", Phase.EVICTING)
-    assert "b" in evicting(ruled(paused, other, limits=Limits(None, in_all=1)))
+    assert "b" in evicting(ruled(paused, other, limits=Limits(None, per_namespace=1)))
 
 
 def test_a_turn_to_evict_is_given_only_to_a_move_that_counts_from_then_on() -> None:

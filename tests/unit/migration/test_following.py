@@ -7,7 +7,7 @@ import pytest
 from reserver.cluster.pod import PodName
 from reserver.migration.advance import FIRST_WRITTEN_S, advance
 from reserver.migration.effects import Evict, Hold
-from reserver.migration.move import Group, Phase, Reason, Replacement
+from reserver.migration.move import MAX_TIMEOUT_S, Group, Phase, Reason, Replacement
 from reserver.migration.seen import Seen, SeenMove, Turn
 from reserver.reservations.owner import Replaced
 from tests.unit.migration.build import BACKED, NOW, POD, judged, move, seen, wanted
@@ -76,13 +76,21 @@ def test_one_that_waits_for_another_is_looked_at_again_in_time() -> None:
 
 
 def test_the_time_of_one_that_follows_begins_when_its_pod_has_come() -> None:
-    years = 1e8
-    found = advance(FOLLOWS, seen(first=LANDED), NOW + years).move
+    hours = 20 * 3600
+    found = advance(FOLLOWS, seen(first=LANDED), NOW + hours).move
     status = found.status
-    assert (status.pod, status.uid, status.found_at) == ("web-1", "uid-1", NOW + years)
+    assert (status.pod, status.uid, status.found_at) == ("web-1", "uid-1", NOW + hours)
     assert found.pod == PodName("shop", "web-1")
-    assert found.deadline == NOW + years + found.spec.timeout_s
+    assert found.deadline == NOW + hours + found.spec.timeout_s
     assert not found.is_entering
+
+
+def test_one_that_waits_for_another_waits_as_long_as_a_move_may_take_and_no_longer() -> None:
+    assert FOLLOWS.deadline == FOLLOWS.created_at + MAX_TIMEOUT_S
+    first = SeenMove(Phase.LANDING)
+    assert judged(FOLLOWS, seen(first=first)) == (Phase.PENDING, Reason.WAITS_FOR_MOVE)
+    ended = advance(FOLLOWS, seen(first=first), FOLLOWS.deadline).move.status
+    assert (ended.phase, ended.reason) == (Phase.FAILED, Reason.DEADLINE_EXCEEDED)
 
 
 def test_what_follows_moves_the_pod_that_has_come_and_not_the_first_one() -> None:

@@ -28,6 +28,7 @@ MOVE = Move(
     reason="node is overutilized",
 )
 OTHER = replace(MOVE, pod=PodName("db", "db-0"), uid="uid-db-0", source="n3", target=None)
+BESIDE = replace(OTHER, pod=PodName("shop", "db-0"))
 DONE: dict[str, Any] = {}
 TAKEN = refused(409, "AlreadyExists")
 
@@ -132,8 +133,8 @@ async def test_without_any_answer_it_is_given_up_when_the_patience_of_the_round_
 async def test_what_needs_the_room_of_one_that_is_refused_is_not_written(
     clock: list[float],
 ) -> None:
-    follower = replace(OTHER, target="n1")
-    free = replace(OTHER, pod=PodName("db", "db-1"), target="n4")
+    follower = replace(BESIDE, target="n1")
+    free = replace(BESIDE, pod=PodName("shop", "db-1"), target="n4")
     client = ScriptedClient(refused(403, "Forbidden"), DONE, DONE)
     outcomes = await carried_out(client, clock, MOVE, follower, free)
     assert [each.result for each in outcomes] == [Result.ERROR, Result.ERROR, Result.BACKGROUND]
@@ -143,7 +144,7 @@ async def test_what_needs_the_room_of_one_that_is_refused_is_not_written(
 
 
 async def test_moves_that_need_each_others_room_are_a_group(clock: list[float]) -> None:
-    follower = replace(OTHER, target="n1")
+    follower = replace(BESIDE, target="n1")
     client = ScriptedClient(*[DONE] * 4)
     await carried_out(client, clock, MOVE, follower)
     groups = [each["spec"]["group"] for each in written(client)]
@@ -152,7 +153,7 @@ async def test_moves_that_need_each_others_room_are_a_group(clock: list[float]) 
 
 def steps() -> tuple[Move, Move, Move]:
     """Return the moves of two pods that change places through a third node."""
-    aside, across = replace(MOVE, target="n4"), replace(OTHER, target="n1")
+    aside, across = replace(MOVE, target="n4"), replace(BESIDE, target="n1")
     return aside, across, replace(MOVE, source="n4", target="n3")
 
 
@@ -181,7 +182,7 @@ async def test_the_second_step_of_a_pod_is_not_written_without_the_first_one(
 async def test_room_for_a_pending_pod_is_written_first_and_nobody_begins_before_the_last(
     clock: list[float],
 ) -> None:
-    room = replace(OTHER, source="", target="n1", strategy="MakeRoom")
+    room = replace(BESIDE, source="", target="n1", strategy="MakeRoom")
     client = ScriptedClient(*[DONE] * 3)
     outcomes = await carried_out(client, clock, room, MOVE)
     assert [each.result for each in outcomes] == [Result.BACKGROUND] * 2
@@ -197,3 +198,36 @@ async def test_a_profile_whose_name_cannot_be_a_label_is_left_out(clock: list[fl
     client = ScriptedClient(DONE, DONE)
     await carried_out(client, clock, replace(MOVE, profile="by day, and by night"))
     assert list(written(client)[0]["metadata"]["labels"]) == ["reserver.io/rebalance-strategy"]
+
+
+def declared(client: ScriptedClient) -> list[dict[str, Any]]:
+    return [each.body for each in client.requests if each.path.endswith("/podmovegroups")]
+
+
+async def test_a_group_of_several_namespaces_is_declared_before_its_moves(
+    clock: list[float],
+) -> None:
+    aside, _, home = steps()
+    client = ScriptedClient(*[DONE] * 7)
+    await carried_out(client, clock, aside, replace(OTHER, target="n1"), home)
+    assert client.requests[0].path.endswith("/podmovegroups")
+    (group,) = declared(client)
+    name = "rebalance-f4240-000"
+    assert (group["kind"], group["metadata"]) == ("PodMoveGroup", {"name": name})
+    assert group["spec"]["members"] == [
+        {"namespace": "shop", "name": name, "uid": "uid-web-0"},
+        {"namespace": "db", "name": "rebalance-f4240-001", "uid": "uid-db-0"},
+        {"namespace": "shop", "name": "rebalance-f4240-002"},  # It follows the first one.
+    ]
+    said = {"name": name, "size": 1, "acrossNamespaces": True}
+    assert [each["spec"]["group"] for each in written(client)] == [said] * 3
+
+
+async def test_what_cannot_be_declared_is_not_written_and_all_else_is(clock: list[float]) -> None:
+    follower = replace(OTHER, target="n1")
+    free = replace(BESIDE, pod=PodName("shop", "db-1"), source="n5", target="n6")
+    client = ScriptedClient(refused(403, "Forbidden"), DONE, DONE)
+    outcomes = await carried_out(client, clock, MOVE, follower, free)
+    assert [each.result for each in outcomes] == [Result.ERROR, Result.ERROR, Result.BACKGROUND]
+    assert "the API server said 403" in outcomes[0].why
+    assert [each["spec"]["pod"]["name"] for each in written(client)] == ["db-1"]
