@@ -105,7 +105,9 @@ def _plan(flags: PlanFlags, cluster: _Cluster, asked: Sequence[Pod] | None) -> P
         wanted = pending.waiting(look.inventory) if asked is None else asked
         return pending.plan(look, cluster.held, wanted, together=flags.together, seconds=seconds)
     protects = sound.protection(look, pending.profile_of(cluster.policy))
-    return defragment(scene_of(look.inventory, protects, held=cluster.held), seconds=seconds)
+    limits = cluster.policy.limits
+    scene = scene_of(look.inventory, protects, held=cluster.held, limits=limits)
+    return defragment(scene, seconds=seconds)
 
 
 async def _read_dump(flags: PlanFlags, name: str) -> _Cluster:

@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets, as a plan spends them.
+"""PodDisruptionBudgets and the limits of a policy, as a plan spends them.
 
 The eviction API refuses a pod that several budgets are about, and one whose budget allows no more
 disruptions (registry/core/pod/storage/eviction.go). A plan counts as if no pod came back before its
@@ -11,13 +11,21 @@ from collections.abc import Iterable
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.rebalance.inventory import Budget
+from reserver.rebalance.limits import Spent
+from reserver.rebalance.policy import NO_LIMITS, EvictionLimits
 
 
 class Disruptions:
-    """The evictions that budgets still allow."""
+    """The evictions that budgets, and the limits of a policy, still allow.
 
-    def __init__(self, budgets: Iterable[Budget] = ()) -> None:
-        """Begin with what the budgets say they allow."""
+    Attributes:
+        limits: of the policy.
+    """
+
+    def __init__(self, budgets: Iterable[Budget] = (), limits: EvictionLimits = NO_LIMITS) -> None:
+        """Begin with what the budgets and the limits say they allow."""
+        self.limits = limits
+        self._spent = Spent(limits)
         self._left: dict[PodName, int] = {}
         self._in: dict[str, list[Budget]] = {}
         self._about: dict[object, tuple[PodName, ...]] = {}
@@ -27,6 +35,8 @@ class Disruptions:
 
     def refusal(self, pod: Pod) -> str:
         """Return why a pod may not be evicted now; empty if it may."""
+        if limit := self._spent.refusal(pod):
+            return limit
         names = self._names(pod)
         if len(names) > 1:
             return f"{len(names)} PodDisruptionBudgets select it; the eviction API allows one"
@@ -36,11 +46,13 @@ class Disruptions:
 
     def spend(self, pod: Pod) -> None:
         """Count an eviction."""
+        self._spent.count(pod)
         for name in self._names(pod):
             self._left[name] -= 1
 
     def give_back(self, pod: Pod) -> None:
         """Count an eviction no longer: it will not be made."""
+        self._spent.count(pod, -1)
         for name in self._names(pod):
             self._left[name] += 1
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from enum import StrEnum
 
+from reserver.cluster.pod import Pod
 from reserver.rebalance.inventory import ListedPod
 from reserver.rebalance.policy import EvictionLimits
 
@@ -30,7 +31,21 @@ class Spent:
         self._by_node: Counter[str] = Counter()
         self._by_namespace: Counter[str] = Counter()
 
-    def reached(self, pod: ListedPod) -> Reached | None:
+    def refusal(self, pod: ListedPod | Pod) -> str:
+        """Return the limit that one more pod would exceed, for people; empty if none."""
+        limits = self._limits
+        match self.reached(pod):
+            case Reached.TOTAL:
+                return f"maxNoOfPodsToEvictTotal: {limits.total} are moved already"
+            case Reached.NODE:
+                return f"maxNoOfPodsToEvictPerNode: {limits.per_node} leave {pod.node} already"
+            case Reached.NAMESPACE:
+                most, space = limits.per_namespace, pod.name.namespace
+                return f"maxNoOfPodsToEvictPerNamespace: {most} of {space} move already"
+            case None:
+                return ""
+
+    def reached(self, pod: ListedPod | Pod) -> Reached | None:
         """Return the first limit that one more pod would exceed; None if none."""
         limits = self._limits
         if _is_spent(self._total, limits.total):
@@ -46,7 +61,7 @@ class Spent:
         total = self._limits.total
         return total is None or self._total + evictions <= total
 
-    def count(self, pod: ListedPod, times: int = 1) -> None:
+    def count(self, pod: ListedPod | Pod, times: int = 1) -> None:
         """Count a pod that is evicted; -1 takes it back."""
         self._total += times
         self._by_node[pod.node] += times

@@ -17,9 +17,10 @@ from reserver.cluster.beside import Int64s
 from reserver.cluster.columns import Bools
 from reserver.cluster.snapshot import Rows
 from reserver.rebalance.board import NOWHERE, Board
-from reserver.rebalance.ordering import order, take_back
+from reserver.rebalance.ordering import Order, order, take_back
 from reserver.rebalance.packing import DEPTH, Packing
 from reserver.rebalance.plan import Bound, Kept, Plan
+from reserver.rebalance.policy import NO_LIMITS
 from reserver.rebalance.scene import Scene, Why, plan_of
 from reserver.rebalance.solver import solve
 from reserver.scheduling.pod_affinity import rejects
@@ -40,6 +41,7 @@ _MOST_TOGETHER = 3
 
 
 _NO_WAY = f"no way was found to make room for it with {MOST_MOVES} moves or fewer"
+_NO_WAY_ALLOWED = f"{_NO_WAY}, as many as the policy's maxNoOfPodsToEvict… allow"
 
 
 class Room(NamedTuple):
@@ -75,9 +77,29 @@ def make_room(scene: Scene, *, together: bool = False, seconds: float = 0.0) -> 
     if steps.stuck and goals is not room.goals:
         take_back(board, steps, scene.disruptions)
         steps = order(board, room.goals, scene.disruptions)
-    kept = [_kept(scene, number, _NO_WAY) for number in room.without]
+    if steps.stuck and scene.disruptions.limits != NO_LIMITS:
+        room, steps = _within_limits(scene, room, steps, together=together)
+    why = _NO_WAY if scene.disruptions.limits == NO_LIMITS else _NO_WAY_ALLOWED
+    kept = [_kept(scene, number, why) for number in room.without]
     kept += [_kept(scene, number, why) for number, why in steps.stuck.items()]
     return plan_of(scene, steps, lambda _, __: _why(scene, wanted), kept=kept, bound=bound)
+
+
+def _within_limits(scene: Scene, room: Room, steps: Order, *, together: bool) -> tuple[Room, Order]:
+    """Return room for fewer pods, such that all that has to move for them does.
+
+    Who steps aside is evicted twice. Where that exceeds a limit, nobody is evicted for half a way.
+    """
+    board, without = scene.board, list(room.without)
+    while steps.stuck:
+        take_back(board, steps, scene.disruptions)
+        landing = [number for number in room.goals if board.rows[number] == NOWHERE]
+        dropped = [n for n in landing if n in steps.stuck] or landing[-1:]
+        left = [] if together else [n for n in landing if n not in dropped]
+        without += (number for number in landing if number not in left)
+        room = room_for(scene, left, together=together)
+        steps = order(board, room.goals, scene.disruptions)
+    return room._replace(without=(*without, *room.without)), steps
 
 
 def _solved(scene: Scene, room: Room, bound: Bound, seconds: float) -> tuple[dict[int, int], Bound]:

@@ -47,14 +47,15 @@ def plan(
     """Return the plan that makes room for pods, as `make_room` does.
 
     Args:
-        look: the cluster; of the policy, the evictor of the first profile counts.
+        look: the cluster; of the policy, its limits and the evictor of the first profile count.
         held: what reservations hold.
         wanted: pods without a node.
         together: all of them get room, or none does.
         seconds: how long a solver may look for fewer moves; 0 for not at all.
     """
     protects = sound.protection(look, profile_of(look.policy))
-    scene = scene_of(look.inventory, protects, held=held, wanted=wanted)
+    limits = look.policy.limits
+    scene = scene_of(look.inventory, protects, held=held, wanted=wanted, limits=limits)
     return make_room(scene, together=together, seconds=seconds)
 
 

@@ -70,6 +70,9 @@ class EvictionLimits:
     total: int | None = None
 
 
+NO_LIMITS = EvictionLimits()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretRef:
     """A Secret, whose key ``prometheusAuthToken`` has a token."""
@@ -108,7 +111,7 @@ class Policy:
 
     profiles: tuple[Profile, ...] = ()
     node_selector: Selector = EVERYTHING
-    limits: EvictionLimits = EvictionLimits()
+    limits: EvictionLimits = NO_LIMITS
     grace_period_seconds: int | None = None
     eviction_failure_event_notification: bool = False
     metrics_providers: tuple[MetricsProvider, ...] = ()

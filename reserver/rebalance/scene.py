@@ -20,6 +20,7 @@ from reserver.rebalance.disruptions import Disruptions
 from reserver.rebalance.inventory import Amounts, Inventory, ListedPod
 from reserver.rebalance.ordering import Order
 from reserver.rebalance.plan import MOST_KEPT, NO_BOUND, Bound, Kept, Landing, Move, NodeUse, Plan
+from reserver.rebalance.policy import NO_LIMITS, EvictionLimits
 
 Held = Mapping[str, Amounts]
 """What reservations hold, by node."""
@@ -76,6 +77,7 @@ def scene_of(
     *,
     held: Held = NOTHING_HELD,
     wanted: Sequence[Pod] = (),
+    limits: EvictionLimits = NO_LIMITS,
 ) -> Scene:
     """Return the scene of an inventory.
 
@@ -84,9 +86,10 @@ def scene_of(
         protects: returns what protects a pod from eviction; empty if nothing does.
         held: what reservations hold.
         wanted: pods that are to get a node and are not in the inventory, or not on a node there.
+        limits: how many pods may be evicted, where nothing else counts them.
     """
     snapshot = snapshot_of(inventory, held)
-    disruptions = Disruptions(inventory.budgets)
+    disruptions = Disruptions(inventory.budgets, limits)
     listed = [each for each in inventory.pods if takes_room(each.pod)]
     board = Board(snapshot, [*(each.pod for each in listed), *wanted])
     protected = {}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from reserver.cluster.columns import Bools
 from reserver.cluster.snapshot import Rows
 from reserver.rebalance.inventory import ListedPod
-from reserver.rebalance.limits import Reached, Spent
+from reserver.rebalance.limits import Spent
 from reserver.rebalance.ordering import Step
 from reserver.rebalance.plan import MOST_KEPT, Kept, Move
 from reserver.rebalance.policy import EvictionLimits
@@ -66,7 +66,6 @@ class Stage:
         self._columns = [known[name] for name in _SEEN if name in known]
         self._offered = scene.board.snapshot.allocatable[:, self._columns].astype(np.float64)
         self.fullness = self._fullness(np.arange(len(scene.board.closed)))
-        self._limits = limits
         self.spent = Spent(limits)
         self._removed: set[str] = set()
 
@@ -129,7 +128,7 @@ class Stage:
 
     def remove(self, each: ListedPod, why: Why) -> bool:
         """Evict a pod that takes nothing from a node; return whether it is."""
-        limit = self._limit(each)  # Budgets are not about pods that have ended.
+        limit = self.spent.refusal(each)  # Budgets are not about pods that have ended.
         if limit:
             self.keep(each, why, limit)
         elif each.pod.uid not in self._removed:
@@ -182,20 +181,7 @@ class Stage:
 
     def refusal(self, each: ListedPod) -> str:
         """Return why a pod may not be moved any more; empty if it may."""
-        return self._limit(each) or self.scene.disruptions.refusal(each.pod)
-
-    def _limit(self, each: ListedPod) -> str:
-        limits, space = self._limits, each.name.namespace
-        match self.spent.reached(each):
-            case Reached.TOTAL:
-                return f"maxNoOfPodsToEvictTotal: {limits.total} are moved already"
-            case Reached.NODE:
-                return f"maxNoOfPodsToEvictPerNode: {limits.per_node} leave {each.node} already"
-            case Reached.NAMESPACE:
-                most = limits.per_namespace
-                return f"maxNoOfPodsToEvictPerNamespace: {most} of {space} move already"
-            case None:
-                return ""
+        return self.spent.refusal(each) or self.scene.disruptions.refusal(each.pod)
 
     def _put(self, number: int, source: int, target: int) -> None:
         self.scene.board.put(number, target)

@@ -7,6 +7,7 @@ from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.rebalance.inventory import Budget, Inventory, ListedNode, ListedPod
 from reserver.rebalance.plan import Plan
+from reserver.rebalance.policy import NO_LIMITS, EvictionLimits
 from reserver.rebalance.scene import NOTHING_HELD, Held, Scene, scene_of, snapshot_of
 from reserver.scheduling.fit import fit
 from tests.builders import name
@@ -40,8 +41,10 @@ def scene(
     held: Held = NOTHING_HELD,
     budgets: Iterable[Budget] = (),
     protects: Protects = unprotected,
+    limits: EvictionLimits = NO_LIMITS,
 ) -> Scene:
-    return scene_of(inventory(*things, budgets=budgets), protects, held=held, wanted=wanted)
+    found = inventory(*things, budgets=budgets)
+    return scene_of(found, protects, held=held, wanted=wanted, limits=limits)
 
 
 def moves(plan: Plan) -> list[tuple[str, str, str | None]]:
