@@ -395,6 +395,24 @@ def test_the_webhooks_lead_to_what_reserver_serves() -> None:
         assert set(spared["values"]) == {"kube-system", "reserver-system"}
 
 
+def test_the_webhooks_port_is_closed_until_addresses_are_named() -> None:
+    """Nobody is asked for a certificate there; a rule without `from` would let everybody in."""
+    (component,) = documents(f"{WEBHOOKS}/kustomization.yaml")
+    assert not [each for each in component["patches"] if each["target"]["kind"] == "NetworkPolicy"]
+    policies = [
+        each
+        for folder in ("base", "standby", WEBHOOKS)
+        for path in (MANIFESTS / folder).glob("*.yaml")
+        for each in documents(f"{folder}/{path.name}")
+        if each.get("kind") == "NetworkPolicy"
+    ]
+    assert {each["metadata"]["name"] for each in policies} == {"reserver-scheduler", "reserver"}
+    for policy in policies:
+        assert "Ingress" in policy["spec"]["policyTypes"]
+        ports = [port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]]
+        assert "webhooks" not in ports
+
+
 def test_the_webhooks_need_these_rights_and_no_others() -> None:
     granted = {
         (each["kind"], resource, name, verb)

@@ -109,8 +109,31 @@ def _by_name(value: Any) -> Any:
     return value
 
 
+CALLERS = "192.0.2.0/28"
+"""Where API servers call webhooks from: without that nobody is let in (docs/patches.md)."""
+
+LET_IN = {
+    "target": {"kind": "NetworkPolicy", "name": "reserver.*"},
+    "patch": yaml.safe_dump(
+        [
+            {
+                "op": "add",
+                "path": "/spec/ingress/-",
+                "value": {
+                    "ports": [{"port": "webhooks"}],
+                    "from": [{"ipBlock": {"cidr": CALLERS}}],
+                },
+            }
+        ]
+    ),
+}
+
+
 def enabled(components: tuple[str, ...]) -> list[str]:
-    return [f"--set={VALUES.get(each, each)}.enabled=true" for each in components]
+    found = [f"--set={VALUES.get(each, each)}.enabled=true" for each in components]
+    if "webhooks" in components:
+        found.append(f"--set=networkPolicy.webhooksFrom={{{CALLERS}}}")
+    return found
 
 
 def overlay(folder: Path, base: str, components: tuple[str, ...]) -> Path:
@@ -120,6 +143,7 @@ def overlay(folder: Path, base: str, components: tuple[str, ...]) -> Path:
     wanted = {
         "resources": [f"config/{base}"],
         "components": [f"config/components/{each}" for each in components],
+        "patches": [LET_IN] if "webhooks" in components else [],
     }
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(wanted))
     return folder
@@ -245,6 +269,8 @@ REFUSED = {
     "rebalance.schedule=hourly": 'rebalance.schedule: "hourly" is no schedule of cron',
     "networkPolicy.extenderFrom={192.0.2.7}": '"192.0.2.7" is no CIDR; write e.g. 192.0.2.7/32',
     "mode=static-pod,webhooks.enabled=true": "webhooks.enabled: no Service leads to a static pod",
+    "webhooks.enabled=true": "networkPolicy.webhooksFrom: is empty, so no API server could call",
+    "mode=standby,webhooks.enabled=true": "networkPolicy.webhooksFrom: is empty",
     "mode=static-pod,rebalance.enabled=true": "rebalance.run: a static pod reads no ConfigMap",
     "mode=static-pod,monitoring.enabled=true": "monitoring.enabled: no Service leads",
     "mode=static-pod,replicas=2": "replicas: each node of the control plane has one static pod",
