@@ -135,7 +135,10 @@ async def _started(
             number = theirs.fileno()
             command = (sys.executable, "-m", module, str(number))
             process = await asyncio.create_subprocess_exec(
-                *command, stdin=asyncio.subprocess.DEVNULL, pass_fds=(number,)
+                *command,
+                stdin=asyncio.subprocess.DEVNULL,
+                pass_fds=(number,),
+                start_new_session=True,  # A Ctrl-C is for who serves; the channel ends this one.
             )
         try:
             reader, writer = await asyncio.open_connection(sock=ours, limit=MOST_BYTES)

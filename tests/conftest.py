@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,12 @@ from hack.controlplane.cluster import ControlPlane
 from reserver import quarantine
 
 AUDIT_POLICY = Path(__file__).parent / "e2e/audit-policy.yaml"
+
+
+def pytest_configure() -> None:
+    """Have Ctrl-C end what the tests start: shells have what runs in the background ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:

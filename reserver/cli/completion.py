@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from reserver.cli import connect
+from reserver.cli import connect, interrupt
 from reserver.cli.options import taken
 from reserver.cli.target import Target
 
@@ -160,6 +160,6 @@ def _soon(
             return await names(taken(Target, ctx.params))
 
     with suppress(Exception):
-        offered = asyncio.run(found())
+        offered = interrupt.run(found())
         return sorted({each for each in offered if each.startswith(incomplete)})[:_MOST]
     return []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
 
-from reserver.cli import dial, failure
+from reserver.cli import dial, failure, interrupt
 from reserver.cli.failure import Failed, Status
 from reserver.cli.target import Target
 from reserver.errors import ApiError, ConfigurationError, NotReady, ReserverError
@@ -39,9 +39,7 @@ class Session:
 def run(target: Target, work: Callable[[Session], Awaitable[Answer]]) -> Answer:
     """Return the result of `work`; on failure, print why and exit."""
     try:
-        return asyncio.run(_run(target, work))
-    except KeyboardInterrupt:
-        failure.interrupt()
+        return interrupt.run(_run(target, work))
     except ReserverError as exc:
         failure.end(exc)
 

@@ -82,13 +82,11 @@ def create(
 
 def show_manifests(target: Target, asked: Asked, output: Output) -> None:
     """Print what would be created; reserver is not asked."""
-    import asyncio
-
-    from reserver.cli import connect
+    from reserver.cli import connect, interrupt
     from reserver.cli import output as outputs
 
     try:
-        manifests = asked.manifests(asyncio.run(connect.default_namespace(target)))
+        manifests = asked.manifests(interrupt.run(connect.default_namespace(target)))
     except Failed as exc:
         failure.end(exc)
     if output is Output.NAME:

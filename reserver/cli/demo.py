@@ -36,9 +36,9 @@ def demo(
     import uvloop
     from rich.console import Console
 
-    from reserver.cli import demo_run, demo_tour
+    from reserver.cli import demo_run, demo_tour, interrupt
 
     logs.configure(LogLevel.ERROR)
     console = Console()
     running = demo_tour.tour(console) if tour else demo_run.run(console, once=once)
-    sys.exit(0 if uvloop.run(running) else 1)
+    sys.exit(0 if interrupt.run(running, uvloop.new_event_loop) else 1)

@@ -9,6 +9,8 @@ import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from reserver.cli import interrupt
+
 NEXT = frozenset({"n", " ", "\r", "\n", "\x1b[C", "\x1b[B", "\x1b[6~"})
 PREVIOUS = frozenset({"p", "b", "\x1b[D", "\x1b[A", "\x1b[5~"})
 END = frozenset({"q"})
@@ -34,10 +36,14 @@ def keys(descriptor: int, pressed: Callable[[str], None]) -> Iterator[None]:
         for key in [text] if text.startswith("\x1b") else text:
             pressed(key)
 
+    def restore() -> None:
+        termios.tcsetattr(descriptor, termios.TCSANOW, before)
+
     tty.setcbreak(descriptor)
     loop.add_reader(descriptor, read)
     try:
-        yield
+        with interrupt.undoing(restore):
+            yield
     finally:
         loop.remove_reader(descriptor)
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        restore()

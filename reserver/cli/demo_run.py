@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import signal
+import os
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -16,7 +17,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from reserver import app
-from reserver.cli import demo_folder, demo_keys
+from reserver.cli import demo_folder, demo_keys, interrupt
 from reserver.cli.demo_pages import pages
 from reserver.cli.demo_scenario import Stage, Step, steps
 from reserver.cli.demo_scene import node_rows, pod_rows, reservation_rows
@@ -30,6 +31,8 @@ _STEP_LIMIT_S = 20.0
 _LOOK_EVERY_S = 0.05
 _REFRESH_S = 0.2
 _READING_S = 2.5
+_LEAVE_SCREEN = b"\x1b[?1049l"
+"""Back to what the terminal showed before."""
 
 
 @dataclass(slots=True)
@@ -109,15 +112,14 @@ async def run(console: Console, *, once: bool) -> bool:
     """
     with demo_folder.demo_folder() as folder:
         async with started(folder, console) as demo_:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                asyncio.get_running_loop().add_signal_handler(number, demo_.stop.set)
             playing = asyncio.create_task(play(demo_, None if once else folder))
             stopping = asyncio.create_task(demo_.stop.wait())
             showing = asyncio.create_task(_show(demo_, console))
-            done, _ = await asyncio.wait({playing, stopping}, return_when="FIRST_COMPLETED")
-            all_true = playing in done and playing.result()
-            if not once and playing in done:
-                await stopping
+            with interrupt.handing(demo_.stop.set):
+                done, _ = await asyncio.wait({playing, stopping}, return_when="FIRST_COMPLETED")
+                all_true = playing in done and playing.result()
+                if not once and playing in done:
+                    await stopping
             for task in (playing, stopping, showing):
                 task.cancel()
             await asyncio.wait({playing, stopping, showing})
@@ -183,6 +185,7 @@ async def _show(demo_: Demo, console: Console) -> None:
     with (
         demo_keys.keys(sys.stdin.fileno(), demo_.press),
         Live(console=console, auto_refresh=False, screen=True) as live,
+        interrupt.undoing(partial(os.write, sys.stdout.fileno(), _LEAVE_SCREEN)),
     ):
         while True:
             live.update(await demo_.picture(), refresh=True)

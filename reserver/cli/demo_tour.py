@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from reserver.cli import demo_folder
+from reserver.cli import demo_folder, interrupt
 from reserver.cli.demo_lessons import Lesson, lessons, set_up
 from reserver.cli.demo_run import Demo, comes_true, started
 from reserver.cli.demo_scenario import Stage
 from reserver.cli.demo_scene import node_rows
 from reserver.cli.demo_view import node_table
+from reserver.cli.question import typed_line
 
-_LONGEST_LINE = 4096
 _PATIENCE_S = 5.0
 
 
@@ -32,12 +30,6 @@ class _Typing:
     """What the user types, a line at a time; Ctrl-C and the end of the input end the tour."""
 
     stop: asyncio.Event
-    runs: bool = False
-    """Whether a command runs: Ctrl-C is its own then."""
-
-    def interrupt(self) -> None:
-        if not self.runs:
-            self.stop.set()
 
     async def line(self) -> str:
         """Return the next line.
@@ -45,21 +37,17 @@ class _Typing:
         Raises:
             _EndedError: there is none.
         """
-        loop = asyncio.get_running_loop()
-        readable = asyncio.Event()
-        descriptor = sys.stdin.fileno()
-        loop.add_reader(descriptor, readable.set)
-        waits = [asyncio.ensure_future(readable.wait()), asyncio.ensure_future(self.stop.wait())]
+        reading = asyncio.ensure_future(typed_line())
+        stopping = asyncio.ensure_future(self.stop.wait())
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            text = "" if self.stop.is_set() else await reading
         finally:
-            loop.remove_reader(descriptor)
-            for wait in waits:
-                wait.cancel()
-        text = b"" if self.stop.is_set() else os.read(descriptor, _LONGEST_LINE)
+            reading.cancel()
+            stopping.cancel()
         if not text:
             raise _EndedError
-        return text.decode(errors="replace").strip()
+        return text.strip()
 
     async def run(self, command: str, variables: dict[str, str]) -> int:
         """Run a command in a shell, on this terminal; return its exit status."""
@@ -67,11 +55,8 @@ class _Typing:
         process = await asyncio.create_subprocess_exec(
             "sh", "-c", command, env={**os.environ, **variables, "PATH": path}
         )
-        self.runs = True
-        try:
+        with interrupt.elsewhere():
             return await process.wait()
-        finally:
-            self.runs = False
 
 
 async def tour(console: Console) -> bool:
@@ -81,13 +66,12 @@ async def tour(console: Console) -> bool:
         demo_folder.write_pod(folder, "stranger", {"name": "stranger"}, "4")
         async with started(folder, console) as demo:
             typing = _Typing(asyncio.Event())
-            for number in (signal.SIGTERM, signal.SIGINT):
-                asyncio.get_running_loop().add_signal_handler(number, typing.interrupt)
             stage = Stage(demo.cluster, demo.reserver.assembly)
             await set_up(stage)
             await comes_true(stage.fillers_are_seen)
             try:
-                await _give(demo, lessons(stage), typing, folder)
+                with interrupt.handing(typing.stop.set):
+                    await _give(demo, lessons(stage), typing, folder)
             except _EndedError:
                 console.print("\nThe tour is over, and its cluster is gone.")
                 return False

@@ -12,10 +12,10 @@ from pathlib import Path
 import typer
 import yaml
 
-from reserver.cli import applying, documents, failure, manifest, naming
+from reserver.cli import applying, documents, failure, interrupt, manifest, naming
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Output
-from reserver.cli.patience import ctrl_c, patience
+from reserver.cli.patience import patience
 from reserver.cli.wanted import Wanted, wanted
 from reserver.client import CallFailed, Client, Reservation
 from reserver.errors import InvalidInput, ReserverError
@@ -106,7 +106,7 @@ def _file(text: str) -> Path:
 def _open(file: Path) -> None:
     command = os.environ.get("KUBE_EDITOR") or os.environ.get("EDITOR") or "vi"
     try:
-        with ctrl_c(lambda *_: None):  # It is the editor's, which would inherit SIG_IGN.
+        with interrupt.elsewhere():
             done = subprocess.run([*shlex.split(command), str(file)], check=False)  # noqa: S603 - theirs
     except (OSError, ValueError) as exc:
         file.unlink()

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from reserver.cli import interrupt
+
 _PLUGIN = "kubectl-reserver"
 _SERVE = "serve"
-_INTERRUPTED = 130
-"""As in shells: 128 + SIGINT."""
 
 
 def command(arguments: Sequence[str], program: str) -> Callable[[], object]:
@@ -36,6 +36,7 @@ def program_name(path: str) -> str:
 
 def main() -> None:
     """Run the command line; output that cannot be written is an error like any other."""
+    interrupt.heed()
     null = Path(os.devnull)
     sys.stdout = sys.stdout or null.open("w")  # Python has none for what the shell has closed.
     sys.stderr = sys.stderr or null.open("w")
@@ -44,8 +45,6 @@ def main() -> None:
             command(sys.argv[1:], program_name(sys.argv[0]))()
         finally:
             sys.stdout.flush()
-    except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
     except OSError as exc:
         # What is still to be written would fail again when Python ends.
         os.dup2(os.open(null, os.O_WRONLY), sys.stdout.fileno())

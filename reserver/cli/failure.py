@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from enum import IntEnum
 from http import HTTPStatus
@@ -25,8 +24,6 @@ _NOT_KNOWN = (
 _NO_RIGHT = "; ask for a role with this right, or choose another --context"
 _NO_API_SERVER = "; check the server that the kubeconfig names, or choose another --context"
 _EXPIRED = "; it may have expired: log in again, or pass another --token"
-_INTERRUPTED = 130
-"""As in shells: 128 + SIGINT."""
 
 
 class Status(IntEnum):
@@ -139,16 +136,3 @@ def end(error: ReserverError) -> NoReturn:
     failed = of(error)
     tell(failed.message)
     raise typer.Exit(failed.status) from error
-
-
-def interrupt() -> NoReturn:
-    """End silently after Ctrl-C."""
-    raise typer.Exit(_INTERRUPTED)
-
-
-def abandon() -> NoReturn:
-    """End silently after Ctrl-C, and wait for no thread."""
-    from rich.console import Console
-
-    Console(stderr=True).show_cursor()
-    os._exit(_INTERRUPTED)

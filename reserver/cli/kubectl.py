@@ -11,9 +11,7 @@ import os
 import shlex
 import sys
 
-import typer
-
-from reserver.cli.main import app
+from reserver.cli import interrupt
 
 _NO_FILES = 4
 """ShellCompDirectiveNoFileComp: the shell is not to offer files of its own."""
@@ -21,6 +19,11 @@ _NO_FILES = 4
 
 def complete() -> None:
     """Print completions of the last argument, one a line, as fish takes them."""
+    interrupt.heed()
+    import typer
+
+    from reserver.cli.main import app
+
     *words, incomplete = sys.argv[1:] or [""]
     line = shlex.join(["reserver", *words])
     os.environ["_RESERVER_COMPLETE"] = "complete_fish"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from reserver.cli import failure
+from reserver.cli import failure, interrupt
 from reserver.errors import ApiError, ConfigurationError, InvalidInput
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def migrate(
         stores = _store("--from", source), _store("--to", destination)
         if bool(stores[0].name) == bool(stores[1].name):
             raise ConfigurationError("--to: is of the kind of --from; move to the other kind")
-        failed = asyncio.run(_migrate(*stores, kubeconfig, namespace, timeout))
+        failed = interrupt.run(_migrate(*stores, kubeconfig, namespace, timeout))
     except (ConfigurationError, ApiError, InvalidInput) as exc:
         failure.tell(failure.of(exc).message)
         raise typer.Exit(_CANNOT) from exc

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import isfinite
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from reserver.cli import failure
@@ -33,19 +30,6 @@ async def patience(words: str) -> AsyncIterator[None]:
     finally:
         task.cancel()
         await asyncio.wait({task})
-
-
-@contextmanager
-def ctrl_c(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
-    """Have Ctrl-C call this in a block in which the event loop, which takes it else, is held."""
-    if threading.current_thread() is not threading.main_thread():  # It gets no signals.
-        yield
-        return
-    before = signal.signal(signal.SIGINT, handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @dataclass(slots=True)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -76,9 +75,7 @@ async def planned(flags: PlanFlags, dump: str, target: Target) -> Plan:
     if flags.solver_seconds and not is_installed():
         problem = "there is no solver: pip install './WHEEL[solver]', or leave it out"
         raise Failed(Status.USAGE, f"--solver-seconds: {problem}")
-    asked = room_for.read(flags.pods) if flags.pods else None
-    with suppress(ValueError, RuntimeError):  # Only the main thread gets signals.
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, failure.abandon)
+    asked = await asyncio.to_thread(room_for.read, flags.pods) if flags.pods else None
     async with patience("Reading the cluster"):
         cluster = await (_read_dump(flags, dump) if dump else _read_live(flags, target))
     async with patience("Planning"):
@@ -121,7 +118,7 @@ async def _read_dump(flags: PlanFlags, name: str) -> _Cluster:
     notes = () if flags.without_holds else ("a dump does not say what reservations hold",)
     return _Cluster(
         inventory=dump.inventory,
-        policy=_policy(flags.policy_config_file, dump.inventory),
+        policy=await asyncio.to_thread(_policy, flags.policy_config_file, dump.inventory),
         loads={},
         held=NOTHING_HELD,
         notes=(*_broken(dump), *notes),
@@ -166,7 +163,7 @@ async def _read_live(flags: PlanFlags, target: Target) -> _Cluster:
     async with ApiClient(access) as client:
         with _collecting_later():
             dump = await list_cluster(client)
-        policy = _policy(flags.policy_config_file, dump.inventory)
+        policy = await asyncio.to_thread(_policy, flags.policy_config_file, dump.inventory)
         loads = await Loads(client, time.time).read(policy, dump.inventory)
     holds = NOTHING_HELD if flags.without_holds else await held(target)
     return _Cluster(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import typer
 
-from reserver.cli import connect, failure, output
+from reserver.cli import connect, failure, interrupt, output
 from reserver.cli.failure import Failed, Status
 from reserver.cli.move_view import Document, is_over, name_of, phase, show, told
 from reserver.cli.options import Output
@@ -53,9 +53,7 @@ def run(target: Target, work: Callable[[Client, str], Awaitable[T]]) -> T:
     On failure, print why and exit.
     """
     try:
-        return asyncio.run(connect.calling(target, work))
-    except KeyboardInterrupt:
-        failure.interrupt()
+        return interrupt.run(connect.calling(target, work))
     except ReserverError as exc:
         failure.end(exc)
 

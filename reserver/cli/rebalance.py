@@ -90,18 +90,14 @@ def plan(
         kubectl get nodes,pods,namespaces,pdb,pvc,pv,sc,priorityclasses -A -o json |
           reserver rebalance plan --defragment -f -
     """
-    import asyncio
-
-    from reserver.cli import plan_view, planning
+    from reserver.cli import interrupt, plan_view, planning
 
     try:
         flags.check()
-        found = asyncio.run(planning.planned(flags, filename, target))
+        found = interrupt.run(planning.planned(flags, filename, target))
         plan_view.show(found, output)
         if flags.picture is not None:
             plan_view.draw(found, flags.picture)
-    except KeyboardInterrupt:
-        failure.interrupt()
     except ReserverError as exc:
         failed = failure.of(exc)
         status = Status.REFUSED if flags.detailed_exitcode else failed.status

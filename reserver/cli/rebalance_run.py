@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import signal
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import typer
 
-from reserver.cli import failure, logs
+from reserver.cli import failure, interrupt, logs
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Report, ReportOption, taking
 from reserver.cli.target import Target
@@ -44,9 +44,7 @@ def run(settings: RebalanceSettings, target: Target, output: ReportOption = Repo
         failure.end(Failed(Status.USAGE, problem))
     logs.configure(settings.log_level)
     try:
-        done = uvloop.run(_run(settings, target))
-    except* KeyboardInterrupt:
-        failure.interrupt()
+        done = interrupt.run(_run(settings, target), uvloop.new_event_loop)
     except* ReserverError as group:
         failure.end(failure.of(_first(group)))
     if done is not None:
@@ -66,9 +64,6 @@ async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
     from reserver.server.descheduling import DeschedulingMetrics
 
     stop = asyncio.Event()
-    if settings.descheduling_interval:  # A single round is broken off at once.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
     access = await credentials.load(target.kubeconfig, target.context)
 
     async def holds() -> Held:
@@ -77,9 +72,12 @@ async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
     def started(line: str) -> None:
         typer.echo(line, err=True)
 
-    return await rebalancing.rebalance(
-        settings, access, holds, started, stop.wait, DeschedulingMetrics()
-    )
+    # A single round is broken off at once.
+    stopping = interrupt.handing(stop.set) if settings.descheduling_interval else nullcontext()
+    with stopping:
+        return await rebalancing.rebalance(
+            settings, access, holds, started, stop.wait, DeschedulingMetrics()
+        )
 
 
 def _show(settings: RebalanceSettings, done: Round, form: Report) -> None:

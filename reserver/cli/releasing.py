@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import typer
@@ -10,7 +9,8 @@ import typer
 from reserver.cli import failure, listing, naming, output
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Output
-from reserver.cli.patience import ctrl_c, patience
+from reserver.cli.patience import patience
+from reserver.cli.question import confirmed
 from reserver.client import CallFailed, Client, Reservation, Selection
 
 Released = tuple[str, Reservation | None]
@@ -51,9 +51,7 @@ async def release_chosen(client: Client, selection: Selection, form: Output, *, 
         return
     if ask:
         listing.show(found, Output.TABLE)
-        with ctrl_c(signal.default_int_handler):
-            is_meant = typer.confirm(f"Release these {len(found)}?", err=True)
-        if not is_meant:
+        if not await confirmed(f"Release these {len(found)}?"):
             raise Failed(Status.REFUSED, "nothing released")
     before = {each.id: each for each in found}
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from reserver.cli import logs
+from reserver.cli import interrupt, logs
 from reserver.config import Settings
 from reserver.errors import ConfigurationError
 
@@ -29,7 +28,7 @@ def serve(settings: Settings) -> None:
 
     logs.configure(settings.log_level)
     try:
-        uvloop.run(_serve(settings))
+        interrupt.run(_serve(settings), uvloop.new_event_loop)
     except* ConfigurationError as group:
         for problem in _leaves(group):
             print(f"reserver: {problem}", file=sys.stderr)
@@ -65,8 +64,6 @@ async def _serve(settings: Settings) -> None:
         from reserver import app
     gc.enable()
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with app.running(settings) as running:
         print(f"API server  {running.server} ({running.source})")
         print(f"extender    {running.url}")
@@ -81,5 +78,6 @@ async def _serve(settings: Settings) -> None:
             print(f"            ConfigMap {namespace}/{name}")
         print("            Reservation objects, in every namespace")
         sys.stdout.flush()
-        await stop.wait()
+        with interrupt.handing(stop.set):
+            await stop.wait()
     print("reserver has stopped")

@@ -326,7 +326,7 @@ async def test_ctrl_c_releases_nothing(run: Run, world: World) -> None:
             screen.press("\x03")
             return screen.end()
 
-    assert await asyncio.to_thread(press) == 1
+    assert await asyncio.to_thread(press) == 130
     assert (await run("get", "-o", "name")).stdout == "reserver-system/reservations/a\n"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from reserver.kube.api.client import MERGE_PATCH
 from tests.integration.world import World
+from tests.processes import started
 
 POLICY = """
 apiVersion: descheduler/v1alpha2
@@ -68,6 +69,7 @@ async def test_a_program_is_told_the_plan_and_what_became_of_each_move(
 def test_ctrl_c_ends_a_round_whose_api_server_does_not_answer(tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text(POLICY)
     with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(60)
         cluster = {
             "name": "c",
             "cluster": {"server": f"http://127.0.0.1:{silent.getsockname()[1]}"},
@@ -78,7 +80,8 @@ def test_ctrl_c_ends_a_round_whose_api_server_does_not_answer(tmp_path: Path) ->
         command = [sys.executable, "-m", "reserver", "rebalance", "run", "--without-holds"]
         command += ["--policy-config-file", str(tmp_path / "policy.yaml")]
         command += ["--kubeconfig", str(tmp_path / "config")]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        pipe = subprocess.PIPE
+        with started(*command, stdout=pipe, stderr=pipe) as process:
             connection, _ = silent.accept()
             with connection:
                 assert connection.recv(4)
