@@ -9,7 +9,7 @@ from secrets import token_hex
 
 import typer
 
-from reserver.cli import podmoves
+from reserver.cli import drain_volumes, podmoves
 from reserver.cli.failure import Failed, Status
 from reserver.cli.move_view import Document, show
 from reserver.cli.options import Output
@@ -18,7 +18,7 @@ from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
 from reserver.migration.move import MOST_IN_GROUP, Group, Member, Mode
 from reserver.wire.migration import draining, groupform, podmove
-from reserver.wire.migration.draining import Allowed, Drain, Leaving
+from reserver.wire.migration.draining import Allowed, Drain, Leaving, Staying
 from reserver.wire.migration.request import Terms, manifest
 
 
@@ -38,14 +38,16 @@ async def drained(
         Failed: some pods are not moved.
         ApiError: the API server refuses, or does not answer.
     """
-    await _cordon(client, node, dry_run=dry_run)
     found = await _judged(client, node, allowed)
+    untouched = "nothing would be moved" if dry_run else f"nothing is moved; {node} is as it was"
+    _check(found, untouched)
+    await _cordon(client, node, dry_run=dry_run)
+    if not dry_run:  # Others may have come before it was cordoned.
+        found = await _judged(client, node, allowed)
+        _check(found, _nothing_moved(node))
     if form is Output.TABLE:
         for each in found.staying:
             typer.echo(f"{each.namespace}/{each.name} stays: {each.why}")
-    if found.refused:
-        lines = [f"{each.namespace}/{each.name}: {each.why}" for each in found.refused]
-        raise Failed(Status.REFUSED, "\n".join([*lines, _nothing_moved(node, dry_run=dry_run)]))
     if dry_run:
         for pod in found.leaving:
             typer.echo(f"{pod.namespace}/{pod.name} would move")
@@ -83,10 +85,28 @@ async def _cordon(client: Client, node: str, *, dry_run: bool) -> None:
 async def _judged(client: Client, node: str, allowed: Allowed) -> Drain:
     pods = await client.get("/api/v1/pods", {"fieldSelector": f"spec.nodeName={node}"})
     found = draining.judge(pods, allowed)
+    confined = await drain_volumes.confined(client, node, pods)
+    kept = [
+        Staying(pod.namespace, pod.name, why)
+        for pod in found.leaving
+        if pod.is_managed and (why := confined.get(PodName(pod.namespace, pod.name)))
+    ]
+    found = found._replace(refused=(*found.refused, *kept))
     if len(found.leaving) > MOST_IN_GROUP:
         problem = f"{node} has {len(found.leaving)} pods to move, and a group {MOST_IN_GROUP}"
         raise Failed(Status.REFUSED, f"{problem}; move some of them before")
     return found
+
+
+def _check(found: Drain, then: str) -> None:
+    """Refuse to go on if some pods must not be moved, or cannot be.
+
+    Raises:
+        Failed: it names each of them.
+    """
+    if found.refused:
+        lines = [f"{each.namespace}/{each.name}: {each.why}" for each in found.refused]
+        raise Failed(Status.REFUSED, "\n".join([*lines, then]))
 
 
 async def _write(client: Client, node: str, pods: list[Leaving], terms: Terms) -> list[Document]:
@@ -104,7 +124,7 @@ async def _write(client: Client, node: str, pods: list[Leaving], terms: Terms) -
         try:
             await podmoves.declare(client, groupform.manifest(group.name, members))
         except Failed as exc:
-            raise Failed(exc.status, f"{exc}\n{_nothing_moved(node, dry_run=False)}") from exc
+            raise Failed(exc.status, f"{exc}\n{_nothing_moved(node)}") from exc
     written: list[Document] = []
     for pod in pods:
         body = manifest(
@@ -119,7 +139,7 @@ async def _write(client: Client, node: str, pods: list[Leaving], terms: Terms) -
         except Failed as exc:
             await _take_back(client, written)
             why = f"{pod.namespace}/{pod.name}: {exc}"
-            lines = [why, _nothing_moved(node, dry_run=False)]
+            lines = [why, _nothing_moved(node)]
             raise Failed(exc.status, "\n".join(lines)) from exc
     return written
 
@@ -132,7 +152,5 @@ async def _take_back(client: Client, written: list[Document]) -> None:
             await client.delete(path, {"preconditions": {"uid": metadata["uid"]}})
 
 
-def _nothing_moved(node: str, *, dry_run: bool) -> str:
-    if dry_run:
-        return "nothing would be moved"
+def _nothing_moved(node: str) -> str:
     return f"nothing is moved; {node} stays cordoned (kubectl uncordon {node})"

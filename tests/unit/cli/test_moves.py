@@ -61,7 +61,7 @@ class Api:
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
         if path == "/api/v1/pods":
             assert params == {"fieldSelector": "spec.nodeName=worker-1"}
-            return json.dumps({"items": self.pods}).encode()
+            return json.dumps({"kind": "PodList", "items": self.pods}).encode()
         if path.endswith("/podmoves"):
             items = [each for name, each in self.moves.items() if name.startswith(f"{path}/")]
             return json.dumps({"items": items}).encode()
@@ -227,8 +227,77 @@ def test_what_a_drain_must_not_move_is_named_and_nothing_is_moved() -> None:
     api = Api(pod("a"), pod("b", ""))
     with pytest.raises(Failed, match="shop/b: no controller would replace it") as failed:
         drain(api)
-    assert "worker-1 stays cordoned" in str(failed.value)
+    assert "nothing is moved; worker-1 is as it was" in str(failed.value)
     assert specs(api) == []
+    assert api.nodes["/api/v1/nodes/worker-1"] == {}
+
+
+def with_volume(name: str) -> dict[str, Any]:
+    """Return a pod that uses the claim data."""
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    return pod(name, "StatefulSet") | {"spec": {"nodeName": "worker-1", "volumes": [volume]}}
+
+
+def lists(*nodes: str) -> dict[str, Any]:
+    """Return two nodes, and the volume of the claim data, which only these can use."""
+    terms = [{"matchExpressions": [{"key": "host", "operator": "In", "values": list(nodes)}]}]
+    volume = {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
+    bound = {"pv.kubernetes.io/bind-completed": "yes"}
+    claim = {
+        "metadata": {"name": "data", "namespace": "shop", "annotations": bound},
+        "spec": {"volumeName": "pv-data"},
+    }
+    labelled = [{"name": n, "labels": {"host": n}} for n in ("worker-1", "worker-2")]
+    return {
+        "/api/v1/namespaces/shop/persistentvolumeclaims": {
+            "kind": "PersistentVolumeClaimList",
+            "items": [claim],
+        },
+        "/api/v1/persistentvolumes": {
+            "kind": "PersistentVolumeList",
+            "items": [{"metadata": {"name": "pv-data"}, "spec": volume}],
+        },
+        "/api/v1/nodes": {
+            "kind": "NodeList",
+            "items": [{"metadata": each} for each in labelled],
+        },
+    }
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_drain_says_which_volumes_stay_before_it_cordons(*, dry_run: bool) -> None:
+    api = Api(pod("a"), with_volume("db-0"))
+    api.others |= lists("worker-1")
+    with pytest.raises(Failed) as failed:
+        drain(api, dry_run=dry_run)
+    why = "shop/db-0: its volume pv-data (claim data) is on worker-1 only; kubectl drain evicts it"
+    assert why in str(failed.value)
+    assert (specs(api), api.nodes["/api/v1/nodes/worker-1"]) == ([], {})
+
+
+def test_a_drain_moves_pods_whose_volumes_another_node_can_use() -> None:
+    api = Api(with_volume("db-0"))
+    api.others |= lists("worker-1", "worker-2")
+    drain(api)
+    assert [each["pod"]["name"] for each in specs(api)] == ["db-0"]
+
+
+def test_who_may_not_look_at_volumes_drains_all_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    drain(api := Api(with_volume("db-0")))
+    assert len(specs(api)) == 1
+    assert "where volumes are cannot be seen" in capsys.readouterr().err
+
+
+def test_a_pod_that_comes_just_before_the_cordon_is_judged_as_well() -> None:
+    class Late(Api):
+        async def patch(self, path: str, body: object) -> bytes:
+            self.pods = (*self.pods, pod("late", ""))
+            return await super().patch(path, body)
+
+    with pytest.raises(Failed, match="worker-1 stays cordoned"):
+        drain(Late(pod("a")))
 
 
 def test_pods_that_nobody_makes_again_are_evicted_once_the_others_have_landed(
