@@ -48,8 +48,8 @@ from reserver.reservations.terms import StoreKind
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
 from reserver.wire.spec import quotaform
-from reserver.wire.spec.edits import Deletion, Edit
 from reserver.wire.spec.object import KIND
+from reserver.wire.spec.object_edits import Tidying
 from reserver.wire.status.archive import Archive
 
 _MOST_TOLD = 300
@@ -224,7 +224,7 @@ class Assembly:
     def _placed(self, notice: Notice) -> None:
         announce.placed(self.recorder, self.stores, notice)
 
-    def _cleaned(self, edit: Edit | Deletion) -> None:
+    def _cleaned(self, edit: Tidying) -> None:
         for reservation in self.stores.reservations(edit.ref):
             self.state.ledger.note_unwritten(reservation.ref, "")
         announce.over(self.recorder, self.stores, edit)

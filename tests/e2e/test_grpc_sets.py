@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +185,45 @@ async def test_a_set_that_reserver_died_over_is_there_whole_or_not_at_all(
         assert len(made) == len(members(corner)) == len(names)
         for each in made:
             await client.release(each.name)
+
+
+async def test_who_starts_beside_a_writer_deletes_no_set_that_is_acknowledged(
+    corner: Corner, process: ReserverProcess, reserver_kubeconfig: Path, tmp_path: Path
+) -> None:
+    """It finds sets unfinished that are finished a moment later. One write decides."""
+    (node,) = await asyncio.to_thread(corner.add_nodes, 1, cpu="64", pods=100_000)
+    whole: list[list[str]] = []
+    refused: list[str] = []
+    is_over = False
+
+    async def write(client: Client) -> None:
+        for number in count():
+            if is_over:
+                return
+            names = [f"s{number}-{member}" for member in range(60)]
+            try:
+                made = await client.create_set(wanted(corner, node, *names))
+            except CallFailed as exc:
+                refused.append(exc.code)
+            else:
+                whole.append([each.name for each in made])
+
+    async with Client(process.grpc_address, deadline_s=60) as client:
+        await sees(client, corner, node)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(write(client))
+            for number in range(4):
+                log = tmp_path / f"beside-{number}"
+                flags = ("--reservation-store=object",)
+                with ReserverProcess(reserver_kubeconfig, log, *flags) as beside:
+                    await asyncio.to_thread(wait_for, beside.is_ready, "it is ready", 60)
+                    done = len(whole) + len(refused)
+                    async with asyncio.timeout(60):
+                        while len(whole) + len(refused) < done + 2:  # noqa: ASYNC110
+                            await asyncio.sleep(0.1)
+            is_over = True
+    assert whole
+    assert set(refused) <= {"UNAVAILABLE"}
+    there = members(corner)
+    assert set(there) == {name for names in whole for name in names}
+    assert UNFINISHED not in str(there)

@@ -17,6 +17,7 @@ from reserver.wire.k8s.objects import decode, encode
 from reserver.wire.k8s.pods import CLAIMS_ANNOTATION, RETRY_ANNOTATION, BoundPod, PodObject
 from reserver.wire.k8s.watch import PartialObject
 from reserver.wire.spec.edits import Deletion, Edit
+from reserver.wire.spec.object_edits import Abandonment, Tidying
 
 log = structlog.get_logger(__name__)
 
@@ -123,7 +124,7 @@ class Apply:
     async def _patch_status(self, pod: Pod, patch: Mapping[str, Mapping[str, object]]) -> None:
         await self._client.patch(f"{pod_path(pod.name)}/status", _for_uid(pod, patch))
 
-    async def edit(self, edit: Edit | Deletion) -> bool:
+    async def edit(self, edit: Tidying) -> bool:
         """Change one entry of the store; return False when somebody else was faster.
 
         Raises:
@@ -151,7 +152,7 @@ class Apply:
             raise
         return True
 
-    async def edit_at(self, edit: Edit) -> int | None:
+    async def edit_at(self, edit: Edit | Abandonment) -> int | None:
         """Do as `edit` does, and return the resourceVersion that this made; None if not done.
 
         Raises:
@@ -159,7 +160,7 @@ class Apply:
         """
         return await self._patch_at(edit.path, edit.patch())
 
-    async def _patch_at(self, path: str, patch: list[dict[str, str]]) -> int | None:
+    async def _patch_at(self, path: str, patch: Sequence[Mapping[str, object]]) -> int | None:
         try:
             answer = await self._client.patch(path, patch, JSON_PATCH)
         except ApiError as exc:

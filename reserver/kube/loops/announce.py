@@ -15,7 +15,8 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import StoreKind
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec import quotaform
-from reserver.wire.spec.edits import Deletion, Edit
+from reserver.wire.spec.edits import Deletion
+from reserver.wire.spec.object_edits import Tidying
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +47,7 @@ def expiring(recorder: Recorder, stores: Stores, reservation: Reservation, messa
     _announce(stores, reservation.ref, "ExpiresSoon", message, write)
 
 
-def over(recorder: Recorder, stores: Stores, edit: Edit | Deletion) -> None:
+def over(recorder: Recorder, stores: Stores, edit: Tidying) -> None:
     """Report what became of the reservations that an edit has removed."""
     if isinstance(edit, Deletion):
         recorder.over(edit)

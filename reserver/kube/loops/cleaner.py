@@ -18,7 +18,8 @@ from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
 from reserver.reservations.reservation import Ref
 from reserver.reservations.terms import StoreKind
-from reserver.wire.spec.edits import Deletion, Edit
+from reserver.wire.spec.edits import Edit
+from reserver.wire.spec.object_edits import Tidying
 
 log = structlog.get_logger(__name__)
 
@@ -39,7 +40,7 @@ _MOST_CHARACTERS = 2**18
 class Cleaned(Protocol):
     """What the cleaner cleans."""
 
-    def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
+    def due_edit(self, ref: Ref, now: float) -> Tidying | None:
         """Return the edit that a ref needs, `item` empty, at `now` (unix seconds)."""
 
 
@@ -59,7 +60,7 @@ class Cleaner:
         self,
         apply: Apply,
         clock: Callable[[], float],
-        done: Callable[[Edit | Deletion], None] = lambda _: None,
+        done: Callable[[Tidying], None] = lambda _: None,
         refused: Callable[[Ref, ApiError], None] = lambda *_: None,
         spoiled: Callable[[Ref, Fault], None] = lambda *_: None,
         queue: WorkQueue[Ref] | None = None,
@@ -117,8 +118,8 @@ class Cleaner:
                 if exc.is_definite:
                     self._refused(edit.ref, exc)
 
-    async def _due(self, store: Cleaned, refs: list[Ref]) -> list[Edit | Deletion]:
-        due: list[Edit | Deletion] = []
+    async def _due(self, store: Cleaned, refs: list[Ref]) -> list[Tidying]:
+        due: list[Tidying] = []
         pacer = Pacer()
         for ref in refs:
             with quarantined("cleaner", ref, partial(self._spoiled, ref)):
@@ -130,7 +131,7 @@ class Cleaner:
             await pacer.give_way()
         return due
 
-    async def _try(self, batch: list[Edit | Deletion]) -> ApiError | None:
+    async def _try(self, batch: list[Tidying]) -> ApiError | None:
         """Make edits; return why they could not be made."""
 
         def spoil(fault: Fault) -> None:
@@ -144,7 +145,7 @@ class Cleaner:
                 return exc
         return None
 
-    async def _make(self, batch: list[Edit | Deletion]) -> None:
+    async def _make(self, batch: list[Tidying]) -> None:
         """Make edits in one request if possible, else each half of them.
 
         Raises:
@@ -161,7 +162,7 @@ class Cleaner:
         await self._make(batch[:half])
         await self._make(batch[half:])
 
-    def _count(self, batch: Iterable[Edit | Deletion], *, done: bool) -> None:
+    def _count(self, batch: Iterable[Tidying], *, done: bool) -> None:
         for edit in batch:
             self.queue.succeeded(edit.ref)
             if done:
@@ -174,7 +175,7 @@ class Cleaner:
             tell("entry cleaned", key=str(edit.ref), reason=edit.reason, done=done)
 
 
-def _fitting(due: list[Edit | Deletion]) -> int:
+def _fitting(due: list[Tidying]) -> int:
     """Return how many edits, from the first on, one request makes."""
     sizes = (len(each.seen) + len(each.value or "") for each in due if isinstance(each, Edit))
     fitting = takewhile(_MOST_CHARACTERS.__ge__, accumulate(islice(sizes, _MOST_EDITS)))

@@ -18,8 +18,8 @@ from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservatio
 from reserver.reservations.terms import Phase
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.limits import MOST_COPIES
-from reserver.wire.spec.edits import Deletion, Edit
 from reserver.wire.spec.entries import MOST_PROBLEMS, Entries, Problem
+from reserver.wire.spec.object_edits import Tidying
 
 Name = tuple[str, str]
 """Namespace and name of an object."""
@@ -36,7 +36,7 @@ class Known(Protocol):
 
 
 K = TypeVar("K", bound=Known)
-E = TypeVar("E", bound=Edit | Deletion)
+E = TypeVar("E", bound=Tidying)
 
 
 @dataclass(slots=True)

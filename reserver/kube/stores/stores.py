@@ -14,8 +14,9 @@ from reserver.kube.stores.writer import Outcome, Writer
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import StoreKind
 from reserver.wire.k8s.objects import Metadata
-from reserver.wire.spec.edits import Deletion, Edit
+from reserver.wire.spec.edits import Edit
 from reserver.wire.spec.entries import Entries
+from reserver.wire.spec.object_edits import Tidying
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,9 @@ class Stores:
         """Return whether an entry is of a set that is being written, or taken back."""
         return self.at(ref).cache.is_unfinished(ref)
 
-    def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
+    def due_edit(self, ref: Ref, now: float) -> Tidying | None:
         """Return the cleaner's edit of a ref, `item` empty, at `now` (unix seconds)."""
-        edit: Edit | Deletion | None = self.at(ref).cache.due_edit(ref, now)
+        edit: Tidying | None = self.at(ref).cache.due_edit(ref, now)
         return edit
 
     def spoiled(self, ref: Ref, fault: Fault) -> None:

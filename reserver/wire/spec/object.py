@@ -34,7 +34,11 @@ SET_LABEL = f"{OWN_DOMAIN}set"
 """On each member of a set: the id of the set."""
 
 UNFINISHED_ANNOTATION = "reserver.io/unfinished-set"
-"""On the first member of a set until all members are written (docs/adr/0012)."""
+"""On the first member of a set until all members are written (docs/adr/0012): how many there are to
+be, or `ABANDONED`."""
+
+ABANDONED = "abandoned"
+"""Instead of that number, once the set can be finished no more: its members are being deleted."""
 
 VOLUMES_ANNOTATION = f"{OWN_DOMAIN}volume-claims"
 """On the seat of a PodMove: the PersistentVolumeClaims of the pod that is to land there, as
@@ -123,9 +127,19 @@ class ObjectMetadata(LabelledMetadata, frozen=True):
         return f"{self.namespace}/{label}" if label else ""
 
     @property
+    def unfinished(self) -> str:
+        """What it says of its set, of which it is the first; empty once that is whole."""
+        return (self.annotations or {}).get(UNFINISHED_ANNOTATION, "") if self.set_id else ""
+
+    @property
     def is_unfinished(self) -> bool:
         """Whether it is the first member of a set that may be incomplete."""
-        return UNFINISHED_ANNOTATION in (self.annotations or {})
+        return bool(self.unfinished)
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether it is the first member of a set that will never be complete."""
+        return self.unfinished == ABANDONED
 
 
 class ReservationObject(msgspec.Struct, frozen=True):

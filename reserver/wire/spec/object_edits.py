@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import msgspec
 
+from reserver.reservations.ending import Ending
 from reserver.reservations.reservation import Ref
+from reserver.wire.spec.edits import Deletion, Edit
 from reserver.wire.spec.object import (
+    ABANDONED,
     API_VERSION,
     KIND,
     SET_LABEL,
     UNFINISHED_ANNOTATION,
     ObjectMetadata,
 )
+
+_UNFINISHED = "/metadata/annotations/" + UNFINISHED_ANNOTATION.replace("/", "~1")
 
 
 def manifest(
@@ -89,10 +95,44 @@ def _labelling(
     return patch
 
 
-def completion(uid: str) -> list[dict[str, object]]:
-    """Return the JSON patch that marks a set as complete, on its first member."""
-    annotation = "/metadata/annotations/" + UNFINISHED_ANNOTATION.replace("/", "~1")
+def completion(first: ObjectMetadata) -> list[dict[str, object]]:
+    """Return the JSON patch that marks a set as complete, if nobody has abandoned it meanwhile."""
+    return [*_as_seen(first), {"op": "remove", "path": _UNFINISHED}]
+
+
+@dataclass(frozen=True, slots=True)
+class Abandonment:
+    """The write after which a set can be finished no more, on its first member.
+
+    It fails if the set has been finished meanwhile. Only what it has been made for is deleted.
+
+    Attributes:
+        ref: of the first member.
+        path: its path in the API.
+        first: its metadata, as they were seen.
+    """
+
+    ref: Ref
+    path: str
+    first: ObjectMetadata
+
+    reason: ClassVar[str] = "Unfinished"
+    endings: ClassVar[tuple[Ending, ...]] = ()
+
+    def patch(self) -> list[dict[str, object]]:
+        """Return the JSON patch."""
+        return [
+            *_as_seen(self.first),
+            {"op": "replace", "path": _UNFINISHED, "value": ABANDONED},
+        ]
+
+
+Tidying = Edit | Deletion | Abandonment
+"""A write of the cleaner."""
+
+
+def _as_seen(first: ObjectMetadata) -> list[dict[str, object]]:
     return [
-        {"op": "test", "path": "/metadata/uid", "value": uid},
-        {"op": "remove", "path": annotation},
+        {"op": "test", "path": "/metadata/uid", "value": first.uid},
+        {"op": "test", "path": _UNFINISHED, "value": first.unfinished},
     ]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 from reserver.errors import ApiError
@@ -32,6 +33,30 @@ OVERTAKEN = ApiError(
     422, "Invalid", "the server rejected our request due to an error in our request"
 )
 """What the API server says when the test of a JSON patch fails."""
+
+
+def patched(there: Mapping[str, Any], patch: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return an object as a JSON patch makes it, as the API server applies it.
+
+    Raises:
+        ApiError: a test failed, or what is to be removed or replaced is not there.
+    """
+    after = deepcopy(dict(there))
+    for step in patch:
+        *way, last = (p.replace("~1", "/") for p in step["path"].removeprefix("/").split("/"))
+        at = after
+        for part in way:
+            at = at.get(part) or {}
+        if step["op"] == "test":
+            is_done = at.get(last) == step["value"]
+        elif step["op"] == "remove":
+            is_done = at.pop(last, None) is not None
+        else:
+            is_done = step["op"] == "replace" and last in at
+            at[last] = step["value"]
+        if not is_done:
+            raise OVERTAKEN
+    return after
 
 
 class Request(NamedTuple):

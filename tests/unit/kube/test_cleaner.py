@@ -14,7 +14,7 @@ from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.pacer import Pacer, outcome
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata
-from reserver.wire.spec.edits import Deletion, Edit
+from reserver.wire.spec import object_edits
 from tests.builders import NOW, node, ref, state_of
 from tests.unit.kube.clocks import ManualTime, worked_off
 from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, ScriptedClient, always, refused
@@ -147,7 +147,7 @@ async def test_an_edit_that_somebody_forestalled_is_made_anew_when_the_watch_sho
 
 async def test_a_key_that_is_written_while_it_is_edited_is_looked_at_again() -> None:
     class Racing(Apply):
-        async def edit(self, edit: Edit | Deletion) -> bool:
+        async def edit(self, edit: object_edits.Tidying) -> bool:
             if first:
                 first.pop()
                 tidying.put("store", a=OVER | {"resources": {"cpu": "2"}})
@@ -193,7 +193,7 @@ async def test_a_webhook_that_fails_for_one_store_keeps_nothing_else_waiting() -
 
 async def test_a_request_that_hangs_keeps_nothing_else_waiting() -> None:
     class Hanging(Apply):
-        async def edit(self, edit: Edit | Deletion) -> bool:
+        async def edit(self, edit: object_edits.Tidying) -> bool:
             if edit.ref.key == "a":
                 await asyncio.Event().wait()
             return await super().edit(edit)

@@ -12,12 +12,13 @@ from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec.edits import Deletion
 from reserver.wire.spec.object import KIND, ReservationObject, path, with_placements
+from reserver.wire.spec.object_edits import Abandonment
 from reserver.wire.status.object import was_admitted
 from reserver.wire.times import parse_moment
 
 
 @dataclass(eq=False, repr=False)
-class ObjectCache(Cache[KnownObject, Deletion]):
+class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
     """All Reservation objects; a ref is an object.
 
     Attributes:
@@ -117,17 +118,28 @@ class ObjectCache(Cache[KnownObject, Deletion]):
             self._update(known, item)
 
     def abandon_unfinished(self) -> tuple[str, ...]:
-        """Delete the sets that nobody will finish; return their ids."""
+        """Delete the sets that nobody finishes before; return their ids."""
         found = {k.metadata.set_id for k in self._known.values() if k.metadata.is_unfinished}
         for set_id in found:
-            self._sets.abandon(set_id)
+            self._sets.doom(set_id)
         return tuple(sorted(found))
 
-    async def take_back(self, set_id: str) -> None:
-        """Delete a set that cannot be finished; return once nothing of it is left."""
-        self._sets.abandon(set_id)
-        await self.until(lambda: not self._has(set_id))
+    async def take_back(self, first: Ref, set_id: str) -> bool:
+        """Delete a set that its writer could not finish; return once nothing of it is left.
+
+        Return False if it is finished all the same, by a request without an answer: then it stays.
+        """
+        self._sets.doom(set_id)
+        await self.until(lambda: first not in self._expected)
+        known = self.known(first)
+        if known is None or known.metadata.set_id != set_id:
+            self._sets.abandon(set_id)
+        elif not known.metadata.is_unfinished:
+            self._sets.forget(set_id)
+        await self.until(lambda: not (self._has(set_id) and self._sets.is_doomed(set_id)))
+        is_gone = not self._has(set_id)
         self._sets.forget(set_id)
+        return is_gone
 
     def _has(self, set_id: str) -> bool:
         """Return whether a member of a set exists, or may exist."""
@@ -143,7 +155,7 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         if known is not None and known.metadata.is_unfinished:
             return True
         set_id = known.metadata.set_id if known else expected.set_id if expected else ""
-        return self._sets.is_abandoned(set_id)
+        return self._sets.is_doomed(set_id)
 
     async def placed(self, ref: Ref) -> None:
         """Wait until the status of an object says where it is placed, if it is."""
@@ -196,18 +208,22 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         for namespace, count in counts.items():
             yield (namespace, "reservations.reserver.io"), count
 
-    def tidied(self, ref: Ref, known: KnownObject) -> Deletion | None:
+    def tidied(self, ref: Ref, known: KnownObject) -> Deletion | Abandonment | None:
         """Return the deletion of an object that is over.
 
         The first member of a set stays as long as the set is not finished, and goes last if that
-        will never be: what leads to the others must not be lost.
+        will never be: what leads to the others must not be lost. It says so first: then nobody
+        finishes the set while its members are being deleted.
         """
         metadata, endings = known.metadata, self._endings(known.entries)
+        if metadata.is_unfinished and not metadata.is_abandoned:
+            is_doomed = self._sets.is_doomed(metadata.set_id)
+            return Abandonment(ref, path(ref), metadata) if is_doomed else None
         if self._sets.is_abandoned(metadata.set_id):
             if not self._sets.may_go(metadata):
                 return None
             reason = "Unfinished"
-        elif metadata.is_unfinished or not endings:
+        elif not endings:
             return None
         else:
             reason = endings[0].outcome.value

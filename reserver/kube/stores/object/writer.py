@@ -88,11 +88,12 @@ class ObjectWriter(Writer[ObjectCache]):
             return outcome
         async with asyncio.TaskGroup() as tasks:
             written = [tasks.create_task(self._create(ref, bodies[ref])) for ref in others]
-        outcome = next(filter(None, (task.result() for task in written)), None)
-        outcome = outcome or await self._finish(first, set_id)
+        refused = next(filter(None, (task.result() for task in written)), None)
+        outcome = refused or await self._finish(first, set_id)
         if outcome is not None:
             log.warning("set of reservations taken back", first=str(first), why=str(outcome))
-            await self.cache.take_back(set_id)
+            if not await self.cache.take_back(first, set_id):
+                outcome = refused
         for ref in specs:
             await self.cache.placed(ref)
         return outcome
@@ -149,8 +150,10 @@ class ObjectWriter(Writer[ObjectCache]):
                     return NotReady(f"{first} was deleted while its set was written; try again")
                 if not item.metadata.is_unfinished:
                     return None
+                if item.metadata.is_abandoned:
+                    return NotReady("another Reserver has taken the set back; try again")
                 self.writes += 1
-                patch = completion(item.metadata.uid)
+                patch = completion(item.metadata)
                 await self.client.patch(path(first), patch, JSON_PATCH)
             except ApiError as exc:
                 if exc.is_definite and not exc.is_late:

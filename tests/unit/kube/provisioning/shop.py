@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Mapping
-from copy import deepcopy
 from typing import Any, ClassVar
 
 from reserver.config import Settings
@@ -16,10 +15,9 @@ from reserver.kube.stores.writer import Patience
 from reserver.pacer import Pacer
 from reserver.wire.k8s.objects import encode
 from reserver.wire.provisioning.requestform import COLLECTION
-from reserver.wire.spec.object import UNFINISHED_ANNOTATION
 from tests.unit.kube.clocks import ManualTime, worked_off
 from tests.unit.kube.crashes import Crash
-from tests.unit.kube.fakes import always
+from tests.unit.kube.fakes import always, patched
 from tests.unit.kube.migration.world import SEATS, Api, Document, World
 
 REQUESTS = COLLECTION.replace("v1/", "v1/namespaces/shop/")
@@ -51,14 +49,7 @@ class SetApi(Api):
         if content_type == MERGE_PATCH:
             return await super().patch(path, body)
         assert content_type == JSON_PATCH
-        test, remove = json.loads(encode(body))
-        there = deepcopy(self._there(path))
-        assert test["path"] == "/metadata/uid"
-        assert remove == {"op": "remove", "path": remove["path"]}
-        is_same = there["metadata"]["uid"] == test["value"]
-        if not is_same or UNFINISHED_ANNOTATION not in there["metadata"].get("annotations", {}):
-            raise ApiError(422, "Invalid", "the server rejected our request due to an error in it")
-        del there["metadata"]["annotations"][UNFINISHED_ANNOTATION]
+        there = patched(self._there(path), json.loads(encode(body)))
         return self._write(path, lambda: self.put(SEATS, there))
 
     def _write(self, path: str, carry_out: Any) -> bytes:

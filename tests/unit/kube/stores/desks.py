@@ -20,6 +20,7 @@ from reserver.wire.spec import document, specform
 from reserver.wire.spec.edits import Deletion, Edit
 from reserver.wire.spec.entries import Entries
 from reserver.wire.spec.object import ReservationObject
+from reserver.wire.spec.object_edits import Abandonment
 from tests.builders import NOW, held, node, state_of
 from tests.unit.kube.fakes import AT_ONCE, NO_ANSWER, OVERTAKEN, ScriptedClient, refused
 
@@ -184,7 +185,7 @@ class ItemDesk(Desk):
         self.gone(*{key for _, key in self.store.names()} - cpus.keys())
         self.show(*(item(key, version, spec=text(key, cpu)) for key, cpu in cpus.items()))
 
-    def due(self, key: str) -> Deletion | None:
+    def due(self, key: str) -> Deletion | Abandonment | None:
         return self.store.due_edit(self.ref(key), NOW)
 
     @property

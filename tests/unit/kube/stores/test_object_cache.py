@@ -15,6 +15,7 @@ from reserver.wire.limits import MOST_COPIES
 from reserver.wire.spec.edits import Deletion
 from reserver.wire.spec.entries import Problem
 from reserver.wire.spec.object import ReservationObject
+from reserver.wire.spec.object_edits import Abandonment
 from tests.builders import NOW, held, node, pod, state_of
 from tests.steps import lines
 
@@ -73,7 +74,9 @@ class World:
         return held(self.state, "worker-1") // 1000
 
     def edit(self, key: str = "web", later: float = 0.0) -> Deletion | None:
-        return self.store.due_edit(Ref.of_object("shop", key), self.now + later)
+        edit = self.store.due_edit(Ref.of_object("shop", key), self.now + later)
+        assert not isinstance(edit, Abandonment)
+        return edit
 
 
 def test_an_object_holds_from_when_it_is_seen_until_it_is_gone() -> None:

@@ -11,7 +11,8 @@ import pytest
 from reserver.errors import ApiError, NotReady, Taken
 from reserver.reservations.reservation import Ref
 from reserver.reservations.terms import Phase
-from reserver.wire.spec.edits import Edit
+from reserver.wire.spec.edits import Deletion, Edit
+from reserver.wire.spec.object_edits import Abandonment
 from tests.builders import NOW, pod
 from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, refused
 from tests.unit.kube.stores.desks import HOME, ItemDesk, item, text, until
@@ -19,8 +20,8 @@ from tests.unit.kube.stores.desks import HOME, ItemDesk, item, text, until
 COLLECTION = f"/apis/reserver.io/v1alpha1/namespaces/{HOME}/reservations"
 
 
-def first_of(set_id: str, key: str = "a", version: int = 1) -> dict[str, Any]:
-    annotations = {"reserver.io/unfinished-set": "2"}
+def first_of(set_id: str, key: str = "a", version: int = 1, says: str = "2") -> dict[str, Any]:
+    annotations = {"reserver.io/unfinished-set": says}
     return item(key, version, labels={"reserver.io/set": set_id}, annotations=annotations)
 
 
@@ -99,8 +100,10 @@ async def test_a_set_of_which_one_is_refused_is_taken_back(desk: Make) -> None:
     task = made.insert("a", "b")
     await until(lambda: made.store.is_unfinished(ref("a")))
     made.show(first_of(made.set_id))
+    assert isinstance(made.due("a"), Abandonment)
+    made.show(first_of(made.set_id, version=2, says="abandoned"))
     deletion = made.due("a")
-    assert deletion is not None
+    assert isinstance(deletion, Deletion)
     assert deletion.reason == "Unfinished"
     assert made.store.is_unfinished(ref("a"))
     assert not task.done()
@@ -123,7 +126,7 @@ async def test_a_set_whose_first_is_deleted_meanwhile_is_taken_back(desk: Make) 
     await until(lambda: made.store.is_unfinished(ref("a")))
     made.gone("a")
     made.show(member_of(made.set_id))
-    assert made.due("b") is not None
+    await until(lambda: made.due("b") is not None)
     made.gone("b")
     assert isinstance(await task, NotReady)
     assert made.held == 0
@@ -145,7 +148,12 @@ def test_whoever_starts_takes_back_what_nobody_finishes_the_first_last() -> None
     made = ItemDesk(asyncio.TaskGroup())
     made.show(first_of("x"), member_of("x"), member_of("y", "c"), item("d"))
     assert made.store.abandon_unfinished() == (f"{HOME}/x",)
-    assert made.store.is_unfinished(ref("b"))
+    assert made.store.is_unfinished(ref("a"))
+    assert isinstance(made.due("a"), Abandonment)
+    assert [made.due(key) is not None for key in "bcd"] == [False, False, False]
+    made.touched.clear()
+    made.show(first_of("x", version=2, says="abandoned"))
+    assert ref("b") in made.touched
     assert [made.due(key) is not None for key in "abcd"] == [False, True, False, False]
     made.touched.clear()
     made.gone("b")
@@ -155,6 +163,67 @@ def test_whoever_starts_takes_back_what_nobody_finishes_the_first_last() -> None
     made.show(member_of("x", "e"))  # Written by a request that was still under way.
     assert made.due("e") is not None
     assert made.due("c") is None
+
+
+def test_a_set_that_is_finished_after_all_is_left_alone() -> None:
+    """Its writer lives, beside the Reserver that has just started."""
+    made = ItemDesk(asyncio.TaskGroup())
+    made.show(first_of("x"))
+    made.store.abandon_unfinished()
+    made.show(member_of("x", "b", 2), member_of("x", "c", 3))
+    assert made.due("b") is None
+    made.show(member_of("x", "a", 4))
+    assert [made.due(key) for key in "abc"] == [None, None, None]
+    assert not any(map(made.store.is_unfinished, map(ref, "abc")))
+    made.gone("a")
+    assert made.due("b") is None
+
+
+def test_what_says_that_it_leads_a_set_and_is_of_none_costs_the_others_nothing() -> None:
+    """A tenant who wrote that had all Reservations without a set deleted by the next to start."""
+    made = ItemDesk(asyncio.TaskGroup())
+    lead = item("x", annotations={"reserver.io/unfinished-set": "2"})
+    lead["metadata"]["namespace"] = "shop"
+    made.show(lead, item("a"), item("b"))
+    assert made.store.abandon_unfinished() == ()
+    assert [made.due(key) for key in "ab"] == [None, None]
+    assert not made.store.is_unfinished(ref("a"))
+
+
+def test_sets_that_somebody_else_abandons_leave_nothing_behind() -> None:
+    made = ItemDesk(asyncio.TaskGroup())
+    for number in range(100):
+        made.show(first_of(f"x{number}", says="abandoned"), member_of(f"x{number}"))
+        made.gone("b", "a")
+    assert not any(vars(made.store._sets)[part] for part in ("_of", "_members", "_abandoned"))
+
+
+async def test_a_set_that_another_reserver_has_taken_back_is_not_finished(desk: Make) -> None:
+    made: ItemDesk = desk(item("a"), item("b"), lambda: first_of(made.set_id, says="abandoned"))
+    task = made.insert("a", "b")
+    await until(lambda: made.store.is_unfinished(ref("a")))
+    made.show(first_of(made.set_id, says="abandoned"), member_of(made.set_id))
+    assert made.due("b") is not None
+    made.gone("b", "a")
+    assert isinstance(await task, NotReady)
+    assert [request.verb for request in made.client.requests] == ["create", "create", "get"]
+
+
+async def test_a_set_whose_end_is_refused_after_a_request_without_an_answer_may_stand(
+    desk: Make,
+) -> None:
+    def begun() -> dict[str, Any]:
+        return first_of(made.set_id)
+
+    made: ItemDesk = desk(item("a"), item("b"), begun, NO_ANSWER, begun, refused(403))
+    task = made.insert("a", "b")
+    await until(lambda: made.store.is_unfinished(ref("a")))
+    made.show(first_of(made.set_id), member_of(made.set_id))
+    assert isinstance(made.due("a"), Abandonment)
+    assert made.due("b") is None
+    made.show(member_of(made.set_id, "a", version=3))
+    assert await task is None
+    assert [made.due(key) for key in "ab"] == [None, None]
 
 
 def test_who_may_write_elsewhere_has_no_set_of_this_namespace_deleted() -> None:
