@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from cachetools import TTLCache
 
 from reserver.errors import TooMany
+from reserver.fairness import FairCount
 
 MOST_FAILURES = 50
 """How many calls with an unknown token may come from one peer..."""
@@ -16,7 +17,7 @@ WINDOW_S = 10.0
 """...until none came for this long, in seconds; refused calls do not count."""
 
 MOST_PENDING = 100
-"""How many unknown tokens are asked about at once, from all peers together."""
+"""How many unknown tokens are asked about at once, from all peers together; each has its part."""
 
 _PEERS = 4096
 
@@ -27,7 +28,7 @@ class Strangers:
     def __init__(self, clock: Callable[[], float]) -> None:
         """Begin with none; `clock` gives seconds."""
         self._failures: TTLCache[str, int] = TTLCache(_PEERS, WINDOW_S, clock)
-        self._pending = 0
+        self._pending = FairCount(MOST_PENDING)
 
     @contextmanager
     def asking(self, peer: str) -> Iterator[None]:
@@ -36,14 +37,14 @@ class Strangers:
         Raises:
             TooMany: that would be one too many.
         """
-        if self._pending >= MOST_PENDING:
+        if not self._pending.has_room(peer):
             raise TooMany("too many unknown tokens are being asked about; try again")
         self.failed(peer)
-        self._pending += 1
+        self._pending.add(peer)
         try:
             yield
         finally:
-            self._pending -= 1
+            self._pending.add(peer, -1)
 
     def failed(self, peer: str) -> None:
         """Count a call of an unknown caller.

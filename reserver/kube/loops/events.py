@@ -10,6 +10,7 @@ import structlog
 from cachetools import LRUCache, TTLCache
 
 from reserver.errors import ApiError
+from reserver.fairness import FairCount
 from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.queue import WorkQueue
 from reserver.printable import printable
@@ -44,11 +45,14 @@ _MOST_LOGGED = 100
 """Log lines about the entries of one ConfigMap in ten minutes; it may have thousands of keys."""
 
 _POD_EVENTS = 100
-"""Events on pods in ten seconds, all pods together: a full cluster refuses thousands at once."""
+"""Events on pods of a namespace in ten seconds, and on all together less than twice as many: a full
+cluster refuses thousands at once."""
 
 _POD_WINDOW_S = 10.0
 
 _MOST_QUEUED = 1000
+"""Events that wait to be written; of no namespace more than it leaves to all others."""
+
 _AT_ONCE = 4
 """How many are written at once; bindings have the rest of the connections."""
 
@@ -126,7 +130,9 @@ class Recorder:
         self._counts: TTLCache[tuple[str, str], int] = TTLCache(1024, _BURST_WINDOW_S, timer=clock)
         self._told: LRUCache[bytes, bool] = LRUCache(maxsize=16_384)
         self._window = 0.0
-        self._told_in_window = 0
+        self._told_in_window = FairCount.each(_POD_EVENTS)
+        self._queued: set[_Event] = set()
+        self._room = FairCount(_MOST_QUEUED)
         self.queue = WorkQueue[_Event]("events")
         self.reported = 0
 
@@ -167,7 +173,7 @@ class Recorder:
     def warn(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
         """Queue an event on a store, unless there are too many; returns at once."""
         count = self._count(store, reason)
-        if count <= _BURST and not self._is_full:
+        if count <= _BURST:
             more = " (the rest is in the status)" if count == _BURST else ""
             own = (store.namespace, store.name, store.uid, store.resource_version)
             self._put(_Subject(kind, *own), reason, message, more)
@@ -176,14 +182,14 @@ class Recorder:
         self, key: str, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP
     ) -> None:
         """Queue an event on a store, unless there are too many, or there is one of this key."""
-        if self._count(store, reason) <= _BURST and not self._is_full:
+        if self._count(store, reason) <= _BURST:
             own = (store.namespace, store.name, store.uid, store.resource_version)
             self._put(_Subject(kind, *own), reason, message, once=_digest(key)[:8].hex())
 
     def note(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
         """Queue a Normal event on a store, unless there are too many; returns at once."""
         count = self._count(store, reason)
-        if count <= _BURST and not self._is_full:
+        if count <= _BURST:
             about = _Subject(kind, store.namespace, store.name, store.uid, store.resource_version)
             self._put(about, reason, message, is_warning=False)
 
@@ -198,8 +204,7 @@ class Recorder:
         ref = deletion.ref
         about = _Subject(KIND, ref.namespace, ref.key, deletion.uid, deletion.version)
         message = f"deleted: {', '.join(map(str, deletion.endings)) or deletion.reason.lower()}"
-        if not self._is_full:
-            self._put(about, deletion.reason, message, is_warning=False)
+        self._put(about, deletion.reason, message, is_warning=False)
 
     def tell(self, telling: Telling) -> None:
         """Queue an event on a pod, once for each cause; returns at once.
@@ -208,22 +213,21 @@ class Recorder:
         """
         pod = telling.pod
         key = _digest(pod.uid, telling.reason, telling.cause)
-        if key in self._told or self._is_full or not self._has_turn():
+        namespace = pod.name.namespace
+        if key in self._told or not self._room.has_room(namespace) or not self._has_turn(namespace):
             return
         self._told[key] = True
         self._put(_Subject("Pod", *pod.name, pod.uid), telling.reason, telling.message)
 
-    @property
-    def _is_full(self) -> bool:
-        return self.queue.depth >= _MOST_QUEUED
-
-    def _has_turn(self) -> bool:
+    def _has_turn(self, namespace: str) -> bool:
         """Count an event on a pod; return False when there were too many lately."""
         now = self._clock()
         if not 0 <= now - self._window < _POD_WINDOW_S:
-            self._window, self._told_in_window = now, 0
-        self._told_in_window += 1
-        return self._told_in_window <= _POD_EVENTS
+            self._window, self._told_in_window = now, FairCount.each(_POD_EVENTS)
+        if not self._told_in_window.has_room(namespace):
+            return False
+        self._told_in_window.add(namespace)
+        return True
 
     def _put(
         self,
@@ -236,7 +240,11 @@ class Recorder:
         once: str = "",
     ) -> None:
         text = printable(message)[: _MAX_MESSAGE - len(more)] + more
-        self.queue.add(_Event(subject, reason, text, is_warning, once))
+        event = _Event(subject, reason, text, is_warning, once)
+        if event not in self._queued and self._room.has_room(subject.namespace):
+            self._queued.add(event)
+            self._room.add(subject.namespace)
+            self.queue.add(event)
 
     async def run(self) -> None:
         """Write events until cancelled; one that is refused is logged and dropped."""
@@ -244,14 +252,22 @@ class Recorder:
 
     async def _write(self, events: list[_Event]) -> None:
         for event in events:
-            path = f"/api/v1/namespaces/{event.about.namespace}/events"
             with quarantined("event", event.about.name):
-                try:
-                    await self._client.create(path, event.body(self._clock()))
-                except ApiError as exc:
-                    if exc.is_away:
-                        self.queue.failed(event, exc)
-                        continue
-                    if not (event.once and exc.is_conflict):  # Else it is there.
-                        log.warning("event could not be written", why=str(exc))
-                self.queue.succeeded(event)
+                if not await self._is_done(event):
+                    continue
+            self._queued.discard(event)
+            self._room.add(event.about.namespace, -1)
+            self.queue.succeeded(event)
+
+    async def _is_done(self, event: _Event) -> bool:
+        """Write an event; return False if it is to be tried again."""
+        path = f"/api/v1/namespaces/{event.about.namespace}/events"
+        try:
+            await self._client.create(path, event.body(self._clock()))
+        except ApiError as exc:
+            if exc.is_away:
+                self.queue.failed(event, exc)
+                return False
+            if not (event.once and exc.is_conflict):  # Else it is there.
+                log.warning("event could not be written", why=str(exc))
+        return True

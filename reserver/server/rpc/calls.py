@@ -90,8 +90,10 @@ class Calls(grpc.aio.ServerInterceptor):
         decode, encode = handler.request_deserializer, handler.response_serializer
 
         async def answer(requests: Any, context: Aio) -> Any:  # noqa: ANN401 - any message
+            is_lasting = not (handler.unary_unary or handler.stream_unary)
+            share = self._shares.lasting if is_lasting else self._shares.strangers
             try:
-                with self._shares.strangers.of(peer_of(context.peer())):
+                with share.of(peer_of(context.peer())):
                     if handler.stream_stream is not None:
                         async with asyncio.timeout(message.PATIENCE_S):
                             async for response in handler.stream_stream(requests, context):

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import structlog
+from msgspec.structs import replace
 
 from reserver.errors import InvalidInput
 from reserver.kube.loops.events import Recorder
@@ -205,6 +206,39 @@ async def test_when_very_many_pods_are_refused_at_once_the_rest_are_told_later()
                 await asyncio.sleep(0)
             assert len(events(client)) == min(250, window * 100)
             clock.now += 10
+
+
+async def test_pods_of_one_namespace_leave_their_part_of_the_events_to_others() -> None:
+    client = ScriptedClient(*[{}] * 999)
+    async with recording(client) as recorder:
+        for number in range(1000):
+            recorder.tell(telling(name=f"web-{number}"))
+        other = pod("api", namespace="blog")
+        recorder.tell(Telling(other, "HeldByReservations", "r", "held by r"))
+    told = [event["involvedObject"]["namespace"] for event in events(client)]
+    assert (len(told), told.count("blog")) == (101, 1)
+
+
+async def test_events_of_one_namespace_leave_their_part_of_the_queue_to_others() -> None:
+    client = PatientClient()
+    async with recording(client) as recorder:
+        for number in range(2000):
+            recorder.warn(replace(STORE, uid=f"uid-{number}"), "Some", f"{number}")
+        depth = recorder.queue.depth
+        assert depth <= 500
+        recorder.warn(replace(STORE, namespace="blog", uid="blog"), "Some", "other")
+        assert recorder.queue.depth == depth + 1
+
+
+async def test_what_has_been_written_makes_room_for_more_events() -> None:
+    client = ScriptedClient(*[{}] * 4999)
+    async with recording(client) as recorder:
+        for number in range(1500):
+            recorder.warn(replace(STORE, uid=f"uid-{number}"), "Some", f"{number}")
+            if number % 100 == 0:
+                for _ in range(300):
+                    await asyncio.sleep(0)
+    assert len(events(client)) == 1500
 
 
 async def test_a_clock_that_goes_back_silences_nobody() -> None:
