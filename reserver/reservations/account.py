@@ -15,6 +15,7 @@ from typing import NamedTuple, cast
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.holdings import Hold
+from reserver.reservations.mark import is_mark, mark
 from reserver.reservations.placement import Parts, clipped
 from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
 
@@ -89,7 +90,7 @@ class Account:
         identity: its identity.
         order: later ones are greater.
         entries: where it is written, the longest known first (`LedgerView.copies`).
-        claimants: the pods that claimed a slot, by UID.
+        claimants: the pods that claimed a slot, by UID, or by mark if a record says no more.
         holds: what it holds, one for each node.
         is_edited: where it is placed was decided for what stood there before.
         obstacle: why it has no place, or why its place cannot be written; empty if unknown.
@@ -107,6 +108,8 @@ class Account:
     is_faulty: bool = False
     _by_node: dict[str, Hold] | None = None
     _is_placed: bool = False
+    _marks: int = 0
+    _left: tuple[dict[str, int], int] | None = None
 
     @property
     def refs(self) -> tuple[Ref, ...]:
@@ -156,7 +159,7 @@ class Account:
 
     def succeed(self) -> None:
         """Let the entry that is first now stand for all, with the turns of the former one."""
-        self.reservation = self.entries[0].reservation
+        self.reservation, self._left = self.entries[0].reservation, None
         by_node = self.by_node()
         for part in self.reservation.parts:
             by_node[part.node].reservation = self.reservation.on(part)
@@ -178,7 +181,7 @@ class Account:
         return before.values()
 
     def _hold(self, holds: Iterable[Hold]) -> None:
-        self.holds = tuple(holds)
+        self.holds, self._left = tuple(holds), None
         # An owner's call asks for the hold on each node that it names; one alone needs no dict.
         self._by_node = self.by_node() if len(self.holds) > 1 else None
         # Asked for each pod that says it claimed a slot.
@@ -206,10 +209,14 @@ class Account:
         """
         before = len(self.claimants)
         first, last = entry.written
-        for uid, claim in entry.unsure.items():
-            if last <= claim.known_at:
-                known = self.claimants.get(uid, claim)
+        sure = {uid: each for uid, each in entry.unsure.items() if last <= each.known_at}
+        for uid, claim in sure.items():
+            if not is_mark(uid):
+                known = self.claimants.get(self.claimant(uid), claim)
                 self.give(uid, known.at, known.node or claim.node)
+        marks = {uid for uid in sure if is_mark(uid)}
+        for uid in marks - set(map(mark, self.claimants)) if marks else ():
+            self.give(uid, sure[uid].at, sure[uid].node)
         if entry.unsure:
             unsure = {u: each for u, each in entry.unsure.items() if first <= each.known_at < last}
             entry.unsure = unsure or NO_UNSURE
@@ -219,8 +226,35 @@ class Account:
         """Give a slot to a pod: at a resourceVersion, and on a node unless that is unknown."""
         if self.claimants is _NO_CLAIMS:
             self.claimants = {}
-        known = self.claimants.get(pod_uid)
-        self.claimants[pod_uid] = Claimed(at, node or (known.node if known else ""))
+        known = self.claimants.get(pod_uid) or self._unmarked(pod_uid)
+        self.claimants[pod_uid] = claim = Claimed(at, node or (known.node if known else ""))
+        if known is None:
+            self._marks += is_mark(pod_uid)
+            self._take_one(claim.node)
+        elif known.node != claim.node:
+            self._left = None
+
+    def claimant(self, pod_uid: str) -> str:
+        """Return what a pod would be among the claimants: by its UID, or else by its mark."""
+        if self._marks and pod_uid not in self.claimants and mark(pod_uid) in self.claimants:
+            return mark(pod_uid)
+        return pod_uid
+
+    def _unmarked(self, pod_uid: str) -> Claimed | None:
+        """Return the claim that is known by a pod's mark, which its UID replaces; None for none."""
+        known = self.claimants.pop(mark(pod_uid), None) if self._marks else None
+        self._marks -= known is not None
+        return known
+
+    def _take_one(self, node: str) -> None:
+        """Note one more claim: a slot where it is, or else all is reckoned anew."""
+        if self._left is not None:
+            left, _ = self._left
+            node = self.reservation.node or node
+            if left.get(node):
+                left[node] -= 1
+            else:
+                self._left = None
 
     def take_over(self, other: Account) -> None:
         """Take the claims of another account."""
@@ -229,7 +263,7 @@ class Account:
 
     def has_seen(self, pod_uid: str) -> bool:
         """Return whether a watch has shown that a pod has a slot."""
-        known = self.claimants.get(pod_uid)
+        known = self.claimants.get(self.claimant(pod_uid))
         return known is not None and known.at != UNSEEN
 
     def take(self, pod: Pod, at: int, *, written: bool) -> bool:
@@ -241,9 +275,13 @@ class Account:
             written: its binding is. One that is not may fail: until it is, only a slot where the
                 pod goes is taken, and what is held for it elsewhere stays held.
         """
+        known_as = self.claimant(pod.uid)
         if self.has_seen(pod.uid):
-            return False
-        if not written and pod.uid not in self.claimants and not self.left()[0].get(pod.node):
+            if known_as != pod.uid:
+                self.give(pod.uid, at, pod.node)
+            return known_as != pod.uid
+        is_known = known_as in self.claimants
+        if not written and not is_known and not self.left()[0].get(pod.node):
             return False
         self.give(pod.uid, at, pod.node)
         return True
@@ -253,13 +291,25 @@ class Account:
         if pod_uid not in self.claimants:
             return False
         del self.claimants[pod_uid]
+        self._left = None
         return True
 
-    def left(self) -> tuple[dict[str, int], int]:
+    @property
+    def is_reckoned(self) -> bool:
+        """Whether each claim since the last `left` has taken a slot where it is."""
+        return self._left is not None
+
+    def left(self) -> tuple[Mapping[str, int], int]:
         """Return how many slots are not claimed, by node, and how many of these have no place.
 
-        A claim where it has no slot is of one without a place, or else of the last node.
+        A claim where it has no slot is of one without a place, or else of the last node. What was
+        returned before shows what is claimed since.
         """
+        if self._left is None:
+            self._left = self._reckoned()
+        return self._left
+
+    def _reckoned(self) -> tuple[dict[str, int], int]:
         slots = self.reservation.slots
         if self.reservation.node:
             return {self.reservation.node: max(0, slots - len(self.claimants))}, 0

@@ -158,7 +158,7 @@ class Claims:
             return True
         others = (pod.claims | self.by(pod.uid)) - {account.identity}
         return account.may_be_on(pod.node) and not any(
-            pod.uid in other.claimants and pod.name not in other.reservation.owners
+            other.claimant(pod.uid) in other.claimants and pod.name not in other.reservation.owners
             for other in map(self._register.of, others)
             if other is not None
         )

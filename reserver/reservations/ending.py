@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from reserver.reservations.mark import is_mark
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.terms import Outcome, Phase
 from reserver.reservations.view import LedgerView
@@ -77,12 +78,17 @@ class Ending:
             for uid, pod in pods.items()
         )
         known = ledger.get(ref) or reservation
-        return cls(known, outcome, at, since, tuple(sorted(claims, key=lambda c: (c.at, c.pod))))
+        return cls(known, outcome, at, since, tuple(sorted(claims, key=_told_first)))
 
     def __str__(self) -> str:
         """Return half a sentence for people."""
         pods, claimed = [claim.pod for claim in self.claims if claim.pod], len(self.claims)
         return told(self.outcome, pods, claimed, self.reservation.slots)
+
+
+def _told_first(claim: EndedClaim) -> tuple[bool, float, str]:
+    """Return the sort key of claims: what least is known of comes last."""
+    return is_mark(claim.uid), claim.at, claim.pod
 
 
 def told(outcome: Outcome, pods: list[str], claimed: int, slots: int) -> str:

@@ -234,10 +234,9 @@ class Ledger(Settling):
         if account is None:
             return
         if self._claims.takes_slot(pod, account):
-            is_news = account.take(pod, pod.revision if written else UNSEEN, written=written)
-        else:
-            is_news = account.reservation.reusable and account.release(pod.uid)
-        if is_news:
+            if account.take(pod, pod.revision if written else UNSEEN, written=written):
+                self._settle_claim(account, pod.node)
+        elif account.reservation.reusable and account.release(pod.uid):
             self._settle(account)
 
     def bound(self, pod: Pod, *, exact: bool) -> None:
@@ -268,7 +267,7 @@ class Ledger(Settling):
             if account is not None:
                 if self._claims.takes_slot(pod, account):
                     account.take(pod, UNSEEN, written=True)
-                self._settle(account)
+                self._settle_claim(account, pod.node)
 
     def unclaim(self, pod_uid: str) -> None:
         """Take back a pod's claims: its binding failed."""

@@ -86,7 +86,8 @@ class Past:
         for account in dict.fromkeys((*claimed, *named)):
             told = Recorded(pod.revision, pod.revision, pod.node, is_written=False)
             for entry in account.entries:
-                if pod.uid not in account.claimants and self._claims.takes_slot(pod, account):
+                is_known = account.claimant(pod.uid) in account.claimants
+                if not is_known and self._claims.takes_slot(pod, account):
                     if not account.reservation.reusable:
                         entry.unsure = {pod.uid: told, **entry.unsure}
                         self._recall(account, entry)

@@ -94,7 +94,8 @@ MOST_AUTHOR = 512
 """Characters of the name of who wrote it; that of a service account has 340 at most."""
 
 MOST_CLAIMS_RECORDED = 1_000
-"""How many claims of one reservation are recorded, which keeps a status far from etcd's 1.5 MiB."""
+"""How many claims of one reservation are recorded with UIDs; the others with eight characters each
+(`reservations.mark`), so that a status of `MOST_SLOTS` stays below etcd's 1.5 MiB."""
 
 
 class PodLimits(NamedTuple):

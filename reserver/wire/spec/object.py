@@ -64,6 +64,18 @@ class Claim(msgspec.Struct, frozen=True):
     at: str
 
 
+class MoreClaims(msgspec.Struct, frozen=True):
+    """The slots on one node that pods claimed which `claims` has no room for.
+
+    Attributes:
+        node: where they were bound; empty if that is no longer known.
+        pods: their marks (`reservations.mark`), one after the other.
+    """
+
+    node: str
+    pods: str
+
+
 class Summary(msgspec.Struct, frozen=True):
     """A Reservation in words, for the columns of `kubectl get`.
 
@@ -91,6 +103,7 @@ class ReservationStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=Tru
     expires_at: str | None = None  # The API server drops what is null.
     placements: list[PartObject]
     claims: list[Claim]
+    more_claims: list[MoreClaims] | None = None
     summary: Summary | None = None
     conditions: list[Condition]
 

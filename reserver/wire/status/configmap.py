@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
 
 import msgspec
 
 from reserver.errors import InvalidInput
 from reserver.printable import printable
+from reserver.reservations.mark import is_mark, joined, parted
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import QUOTA_EXCEEDED, Status
 from reserver.reservations.terms import Phase
@@ -25,8 +25,8 @@ class EntryStatus(msgspec.Struct):
 
     `claims` are the UIDs of the pods that claimed a slot for good, each with a resourceVersion at
     which it had it: the next start would not know of one that is deleted (`ledger.past.recall`).
-    `landed` says where, if the reservation is on several nodes. `reason` is `QUOTA_EXCEEDED`, or
-    there is none.
+    `landed` says where, if the reservation is on several nodes. `more` has the marks of the pods
+    beyond `MOST_CLAIMS_RECORDED`, by node likewise. `reason` is `QUOTA_EXCEEDED`, or there is none.
     """
 
     phase: str
@@ -35,7 +35,17 @@ class EntryStatus(msgspec.Struct):
     message: str = ""
     claims: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
     landed: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    more: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
     reason: str | msgspec.UnsetType = msgspec.UNSET
+
+    def recorded(self) -> tuple[dict[str, int], dict[str, str]]:
+        """Return the claims, by UID or mark, and where they landed as far as that is known."""
+        claims, landed = dict(self.claims or {}), dict(self.landed or {})
+        for node, marks in (self.more or {}).items():
+            pods = dict.fromkeys(parted(marks), node)
+            claims |= dict.fromkeys(pods, 0)  # Only the whole record says when that was.
+            landed |= pods if node else {}
+        return claims, landed
 
 
 def show(entries: Entries, status: Callable[[Reservation], Status | None]) -> str:
@@ -113,15 +123,20 @@ def recorded_claims(text: str) -> Iterator[tuple[str, EntryStatus]]:
 
 
 def _entry(reservation: Reservation, status: Status) -> EntryStatus:
-    claims = dict(islice(sorted(status.claims.items()), MOST_CLAIMS_RECORDED)) or msgspec.UNSET
-    landed = {uid: status.landed[uid] for uid in claims or () if uid in status.landed}
+    pods = sorted(status.claims)  # Marks come last.
+    claims = {uid: status.claims[uid] for uid in pods[:MOST_CLAIMS_RECORDED] if not is_mark(uid)}
+    landed = {uid: status.landed[uid] for uid in claims if uid in status.landed}
+    more: dict[str, list[str]] = {}
+    for pod in pods[len(claims) :]:
+        more.setdefault(status.landed.get(pod, ""), []).append(pod)
     return EntryStatus(
         status.phase.value,
         status.is_backed,
         reservation.digest,
         printable(status.message),
-        claims,
+        claims or msgspec.UNSET,
         landed or msgspec.UNSET,
+        {node: joined(marks) for node, marks in sorted(more.items())} or msgspec.UNSET,
         QUOTA_EXCEEDED if status.exceeds_quota else msgspec.UNSET,
     )
 

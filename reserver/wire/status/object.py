@@ -8,6 +8,7 @@ from msgspec import structs
 
 from reserver.cluster import quantity
 from reserver.cluster.pod import NO_CONTROLLER
+from reserver.reservations.mark import is_mark, joined, parted
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import QUOTA_EXCEEDED, Status
@@ -15,7 +16,7 @@ from reserver.reservations.terms import Phase
 from reserver.wire.k8s.conditions import Said
 from reserver.wire.limits import MOST_CLAIMS_RECORDED
 from reserver.wire.spec.entries import Problem
-from reserver.wire.spec.object import Claim, ReservationStatus, Summary
+from reserver.wire.spec.object import Claim, MoreClaims, ReservationStatus, Summary
 from reserver.wire.spec.placementform import PartObject
 from reserver.wire.status.configmap import INVALID
 from reserver.wire.times import show_moment
@@ -80,7 +81,8 @@ def valid(
     """
     say = Said(before.conditions if before else (), generation, now).condition
     told = {claim.uid: claim for claim in before.claims} if before else {}
-    merged = sorted((_merged(c, told.get(c.uid)) for c in claims), key=lambda c: (c.at, c.uid))
+    merged = sorted((_merged(c, told.get(c.uid)) for c in claims), key=_told_first)
+    named = [each for each in merged[:MOST_CLAIMS_RECORDED] if not is_mark(each.uid)]
     message = status.message or "the node has the room for all that is held"
     placements = [PartObject(*part) for part in reservation.parts]
     expires_at = reservation.expires_at
@@ -90,13 +92,32 @@ def valid(
         claimed=len(merged),
         expires_at=None if expires_at is None else show_moment(expires_at),
         placements=placements,
-        claims=merged[:MOST_CLAIMS_RECORDED],
+        claims=named,
+        more_claims=_more(merged[len(named) :]) or None,
         summary=summary(reservation, len(merged)),
         conditions=[
             say("Valid", "Accepted", "", holds=True),
             say("Backed", status.reason, message, holds=status.is_backed),
         ],
     )
+
+
+def recorded(status: ReservationStatus) -> dict[str, str]:
+    """Return where each pod has its slot, by UID or mark; empty if that is no longer known."""
+    more = {pod: each.node for each in status.more_claims or () for pod in parted(each.pods)}
+    return {claim.uid: claim.node for claim in status.claims} | more
+
+
+def _told_first(claim: Claim) -> tuple[bool, str, str]:
+    """Return the sort key of claims: what is known by its mark alone comes last."""
+    return is_mark(claim.uid), claim.at, claim.uid
+
+
+def _more(claims: Iterable[Claim]) -> list[MoreClaims]:
+    pods: dict[str, list[str]] = {}
+    for claim in claims:
+        pods.setdefault(claim.node, []).append(claim.uid)
+    return [MoreClaims(node, joined(each)) for node, each in sorted(pods.items())]
 
 
 def summary(reservation: Reservation, claimed: int) -> Summary:

@@ -199,7 +199,7 @@ def _recall(companion: Companion, ledger: Ledger) -> None:
     """Let the ledger know the claims that earlier processes recorded."""
     for key, text in companion.said.items():
         for item, entry in recorded_claims(text):
-            claims, landed = entry.claims or {}, entry.landed or {}
+            claims, landed = entry.recorded()
             ref = Ref(*companion.store, key, item)
             ledger.past.recall(ref, entry.digest, claims, landed, companion.seen)
         if not ledger.quotas.is_open:

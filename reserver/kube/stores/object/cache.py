@@ -13,7 +13,7 @@ from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec.edits import Deletion
 from reserver.wire.spec.object import KIND, ReservationObject, path, with_placements
 from reserver.wire.spec.object_edits import Abandonment
-from reserver.wire.status.object import was_admitted
+from reserver.wire.status.object import recorded, was_admitted
 from reserver.wire.times import parse_moment
 
 
@@ -279,8 +279,8 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         """Take the claims of the status, if it is about the present spec."""
         reservation, said, metadata = known.reservation, known.said, known.metadata
         if reservation and said and said.observed_generation == metadata.generation:
-            claims = {claim.uid: metadata.revision for claim in said.claims}
-            landed = {claim.uid: claim.node for claim in said.claims if claim.node}
+            landed = recorded(said)
+            claims = dict.fromkeys(landed, metadata.revision)
             self.ledger.past.recall(ref, reservation.digest, claims, landed)
             if was_admitted(said):
                 self.ledger.was_admitted(ref, reservation.digest)

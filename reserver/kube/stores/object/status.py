@@ -7,7 +7,7 @@ resourceVersion that its writer has seen; so of several reservers that see a cha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import structlog
 
-from reserver.cluster.pod import Pod
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.stores.object.reading import KnownObject
@@ -124,7 +123,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
         # Where it is placed is written with all else, and so it need not be written before.
         reservation = replace(reservation, placed=state.ledger.placed(reservation))
         status = short_nodes.status(reservation, state.ledger)
-        claims = _claims(state.ledger.claimants(ref), state, show_moment(now))
+        claims = _claims(ref, state, show_moment(now))
         return valid(reservation, status, claims, known.said, generation, now)
 
     async def _try(self, write: _Write) -> None:
@@ -170,11 +169,12 @@ class ObjectStatuses(Statuses[ObjectCache]):
             self._fault = fault
 
 
-def _claims(claimants: Mapping[str, Pod | None], state: State, now: str) -> Iterator[Claim]:
-    for uid, pod in claimants.items():
+def _claims(ref: Ref, state: State, now: str) -> Iterator[Claim]:
+    landed = state.ledger.landed(ref)
+    for uid, pod in state.ledger.claimants(ref).items():
         seen = state.pods.get(pod.name) if pod else None
         assumption = state.assumption(uid)
         node = seen.node if seen and seen.uid == uid else ""
         if not node and assumption is not None:
             node = assumption.node
-        yield Claim(str(pod.name) if pod else "", uid, node, now)
+        yield Claim(str(pod.name) if pod else "", uid, node or landed.get(uid, ""), now)
