@@ -210,6 +210,13 @@ class Settings(Listening):
                 "--capacity-buffers: needs --keep-held-nodes; else autoscalers remove the node "
                 "that they made for a reservation as soon as it is held"
             )
+        is_shared = not parse_ip("--bind-address", self.bind_address).is_loopback
+        if self.webhook_address is not None and is_shared and not self.leader_elect:
+            raise ConfigurationError(
+                f"--webhook-address: with --bind-address {self.bind_address} it needs "
+                "--leader-elect; else another replica could bind a pod into the room that this one "
+                "lets a pod grow into"
+            )
         if self.rebalance_make_room:
             check_making_room("--rebalance-", self.rebalance_compat, self.rebalance_mode)
         if self.rebalance_mode is Mode.RESERVE_FIRST and not self.pod_moves:

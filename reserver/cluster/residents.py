@@ -47,7 +47,6 @@ class Residents:
         self._namespaces: Column[str] = Column(_FIRST_SIZE)
         self._labels = LabelTable(_FIRST_SIZE)
         self._claims: Counter[PodName] = Counter()
-        self._claims_of: dict[int, tuple[PodName, ...]] = {}
         self._used = 0
         self._free: list[int] = []
 
@@ -85,7 +84,7 @@ class Residents:
             self._ports.put(slot, None)
         self._namespaces.put(slot, None)
         self._labels.put(slot, None)
-        for claim in self._claims_of.pop(slot, ()):
+        for claim in pod.claim_names():
             self._claims[claim] -= 1
             if not self._claims[claim]:
                 del self._claims[claim]
@@ -138,10 +137,6 @@ class Residents:
         """Return whether a pod uses a PersistentVolumeClaim."""
         return claim in self._claims
 
-    def claims_by_row(self) -> Iterator[tuple[int, tuple[PodName, ...]]]:
-        """Yield the PersistentVolumeClaims of each pod that uses any, with the row of its node."""
-        return ((int(self.rows[slot]), claims) for slot, claims in self._claims_of.items())
-
     def _add_rare(self, slot: int, pod: Pod) -> None:
         """Take of a pod what few pods have."""
         constraints = pod.constraints
@@ -150,8 +145,7 @@ class Residents:
         if constraints.host_ports:
             self._ports.put(slot, constraints.host_ports)
         if pod.volume_claims:
-            names = self._claims_of[slot] = tuple(pod.claim_names())
-            self._claims.update(names)
+            self._claims.update(pod.claim_names())
 
     def _next_slot(self) -> int:
         slot = self._used

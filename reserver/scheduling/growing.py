@@ -118,18 +118,29 @@ class Growing:
 
     @contextmanager
     def giving_way(self, node: str) -> Iterator[None]:
-        """Have growth give way to what the watch shows of a node or its pods within the block."""
-        resources = {name for growth in self._on.get(node, {}).values() for name in growth.counted}
+        """Have growth give way to what the watch shows of a node or its pods within the block.
+
+        It gets no more room by that than was free before, but what others have left it takes.
+        """
+        resources = {name for growth in self._on.get(node, {}).values() for name in growth.more}
         before = {name: min(0, self._free(node, name)) for name in resources}
         yield
         for name, was in before.items():
+            growths = tuple(self._on.get(node, {}).values())
             lacking = was - min(0, self._free(node, name))
-            for growth in reversed(tuple(self._on.get(node, {}).values())):
-                back = min(max(0, lacking), growth.counted.get(name, 0))
-                if back:
-                    lacking -= back
-                    growth.counted[name] -= back
-                    self._snapshot.count(self.grown(growth.pod), node)
+            for growth in reversed(growths):
+                lacking -= self._count(growth, name, -max(0, lacking))
+            for growth in growths:
+                self._count(growth, name, max(0, self._free(node, name)))
+
+    def _count(self, growth: Growth, resource: str, more: int) -> int:
+        """Count more of a growth, or less, as far as it goes; return how much less."""
+        was = growth.counted.get(resource, 0)
+        most = growth.more.get(resource, 0) - growth.owed.get(resource, 0)
+        growth.counted[resource] = now = max(0, min(was + more, most))
+        if now != was:
+            self._snapshot.count(self.grown(growth.pod), growth.pod.node)
+        return was - now
 
     def _free(self, node: str, resource: str) -> int:
         amounts = self._snapshot.amounts(node, resource)

@@ -10,6 +10,9 @@ import pytest
 CERTIFICATE = ("--tls-cert-file", "a", "--tls-private-key-file", "b")
 
 
+BEYOND_LOOPBACK = ["--bind-address", "0.0.0.0", *CERTIFICATE, "--extender-client-ca-file", "c"]
+
+
 def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "reserver", "serve", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -37,6 +40,10 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["--grpc-audience", ""], "--grpc-audience: is empty"),
         (["--namespace", "../secrets"], "--namespace: '../secrets' is not a name"),
         (["--rebalance-mode", "reserve-first"], "PodMoves, which nobody carries out; add --pod-"),
+        (
+            [*BEYOND_LOOPBACK, "--webhook-address", "0.0.0.0:9444"],
+            "--webhook-address: with --bind-address 0.0.0.0 it needs --leader-elect; else",
+        ),
         (["--rebalance-make-room"], "while others leave it; give --rebalance-mode reserve-first"),
     ],
     ids=[
@@ -56,6 +63,7 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         "grpc-audience",
         "namespace",
         "rebalance-mode",
+        "webhooks-without-lease",
         "rebalance-make-room",
     ],
 )

@@ -268,6 +268,7 @@ REFUSED = {
     "rebalance.interval=5": 'rebalance.interval: "5" is no duration; write e.g. 5m',
     "rebalance.schedule=hourly": 'rebalance.schedule: "hourly" is no schedule of cron',
     "networkPolicy.extenderFrom={192.0.2.7}": '"192.0.2.7" is no CIDR; write e.g. 192.0.2.7/32',
+    "webhooks.enabled=true,replicas=2": "leave out replicas, or set mode",
     "mode=static-pod,webhooks.enabled=true": "webhooks.enabled: no Service leads to a static pod",
     "webhooks.enabled=true": "networkPolicy.webhooksFrom: is empty, so no API server could call",
     "mode=standby,webhooks.enabled=true": "networkPolicy.webhooksFrom: is empty",

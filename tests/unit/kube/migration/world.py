@@ -31,7 +31,6 @@ NOW = 1_900_000_000.0
 PODS = "/api/v1/namespaces/shop/pods"
 CLAIMS = "/api/v1/namespaces/shop/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
-CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 MOVES = podmove.collection("shop")
 SEATS = reservation.collection("shop")
 SETS = "/apis/apps/v1/namespaces/shop/replicasets"
@@ -168,7 +167,6 @@ class World:
     """
 
     collections: ClassVar = {
-        "/apis/storage.k8s.io/v1/csinodes": CSI_NODES,
         "/api/v1/pods": PODS,
         podmove.COLLECTION: MOVES,
         reservation.COLLECTION: SEATS,
@@ -208,12 +206,11 @@ class World:
         terms = [{"matchExpressions": [{"key": "host", "operator": "In", "values": list(nodes)}]}]
         affinity = {"required": {"nodeSelectorTerms": terms}}
         owner = {"namespace": "shop", "name": claim, "uid": f"uid-{claim}"}
-        csi = {"driver": "disks", "volumeHandle": claim}
         self.api.add(
             VOLUMES,
             {
                 "metadata": {"name": name},
-                "spec": {"nodeAffinity": affinity, "claimRef": owner, "csi": csi},
+                "spec": {"nodeAffinity": affinity, "claimRef": owner},
                 "status": {"phase": "Bound"},
             },
         )
@@ -228,12 +225,6 @@ class World:
                 "status": {"phase": "Bound"},
             },
         )
-
-    def limit_volumes(self, node: str, most: int) -> None:
-        """Have a node attach at most so many volumes."""
-        driver = {"name": "disks", "nodeID": node, "allocatable": {"count": most}}
-        document: Document = {"metadata": {"name": node}, "spec": {"drivers": [driver]}}
-        self.api.add(CSI_NODES, document)
 
     def make_pod(self, node: str = "", of: str = "web") -> Document:
         owner = {"kind": "ReplicaSet", "name": of, "uid": f"rs-{of}", "controller": True}
@@ -290,7 +281,7 @@ class World:
         settings, tasks = self.settings(), self.tasks
         self.reserver = Assembly(settings, self.api, lambda: self.api.now, tasks)  # type: ignore[arg-type]
         self.api.events.clear()
-        for reflector in self._reflectors():
+        for reflector in self.reserver.reflectors:
             reflector.view.list_began()
             collection = self.collections.get(reflector.path, "")
             for document in self.api.of(collection) if collection else ():
@@ -314,14 +305,11 @@ class World:
         self._reflector(path)._lag.end()
 
     def _reflector(self, path: str) -> Reflector:
-        return next(each for each in self._reflectors() if each.path == path)
-
-    def _reflectors(self) -> tuple[Reflector, ...]:
-        return (*self.reserver.reflectors, *self.reserver.features.unawaited)
+        return next(each for each in self.reserver.reflectors if each.path == path)
 
     def watch(self) -> None:
         """Have Reserver see what has happened."""
-        views = {each.path: each.view for each in self._reflectors()}
+        views = {each.path: each.view for each in self.reserver.reflectors}
         paths = {collection: path for path, collection in self.collections.items()}
         events, self.api.events = self.api.events, []
         for collection, kind, document in events:
