@@ -88,15 +88,15 @@ class Turns:
         for contender in self._contenders():
             contenders.append(contender)
             await pacer.give_way()
-        now, budgets = self._clock(), tuple(self.budgets.values())
-        asked = arbitrate(contenders, budgets, dict(self.declared), now)
+        asked_at, budgets = self._clock(), tuple(self.budgets.values())
+        asked = arbitrate(contenders, budgets, dict(self.declared), asked_at)
         self._rulings = await pacer.run(asked)
         for name, ruling in self._rulings.items():
             if before.get(name) != ruling:
                 self._again(name)
                 await pacer.give_way()
         left_at = (each.move.status.evicted_at for each in contenders if not each.move.is_over)
-        stall = [at + STALLED_S - now for at in left_at if at is not None]
+        stall = [at + STALLED_S - asked_at for at in left_at if at is not None]
         if due := [after_s for after_s in stall if after_s > 0]:
             self.queue.add(_ALL, min(due))
 
