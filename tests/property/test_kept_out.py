@@ -25,9 +25,11 @@ def test_each_namespace_has_one_if_any_of_its_pods_seems_to_fit_and_no_more_than
         *(reservation(f"r{i}", node=f"n{i}", cpu=str(held)) for i, (_, held) in enumerate(nodes)),
     )
     simulation = Simulation(state, Counter())
-    seems: Counter[str] = Counter()
+    seems, names = Counter[str](), Counter[str]()
     for i, (namespace, cpu) in enumerate(pods):
-        made = pod(f"p{i}", namespace=namespace, cpu=str(cpu))
+        names[namespace] += 1
+        equal = f"p{names[namespace]}"  # In each namespace.
+        made = pod(equal, uid=f"uid-{i}", namespace=namespace, cpu=str(cpu))
         state.pod_seen(dataclasses.replace(made, is_refused=True))
         simulation.consider(made.uid)
         seems[namespace] += bool(len(deceptive(made, state.snapshot)))

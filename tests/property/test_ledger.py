@@ -3,31 +3,39 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from reserver.cluster.pod import PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.moment import Moment
 from reserver.reservations.holdings import Hold
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Ref, Reservation, Written
 from reserver.reservations.terms import Phase
-from tests.builders import name, node, pod, reservation
+from reserver.wire.spec.identity import identified
+from tests.builders import node, pod, reservation
 
 WORKERS = ("worker-1", "worker-2", "worker-3")
 PODS = ("a", "b", "c")
+SPACES = ("shop", "blog")
+"""They have the same names."""
+spaces = st.sampled_from(SPACES)
 times = st.none() | st.integers(0, 40).map(float)
 
 
 @st.composite
 def reservations(draw: st.DrawFn) -> Reservation:
-    return reservation(
-        draw(st.sampled_from(["r1", "r2", "r3", "r4"])),
+    space, owners = draw(spaces), draw(st.sets(st.sampled_from(PODS), min_size=1))
+    made = reservation(
+        draw(st.sampled_from(["r1", "r2"])),
         node=draw(st.sampled_from(WORKERS)),
-        owners=draw(st.sets(st.sampled_from(PODS), min_size=1)),
+        owners=owners,
         slots=draw(st.integers(1, 3)),
         starts=draw(times),
         expires=draw(times),
         yields_above=draw(st.sampled_from([None, 7])),
         cpu=str(draw(st.integers(1, 4))),
     )
+    own = tuple(PodName(space, owner) for owner in sorted(owners))
+    return identified(replace(made, ref=made.ref._replace(namespace=space), owners=own))
 
 
 class LedgerAgainstRecomputation(RuleBasedStateMachine):
@@ -41,7 +49,7 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
         self.revision = 0
         self.written: dict[Ref, Reservation] = {}
         self.ever: list[Reservation] = []
-        self.claims: set[tuple[str, str, str]] = set()
+        self.claims: set[tuple[str, PodName, str]] = set()
 
     @staticmethod
     def _workers() -> Snapshot:
@@ -69,7 +77,8 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
     def move(self, data: st.DataObject, key: str) -> None:
         """Write a reservation in a second place, as it is done before it goes from the first."""
         first = self.written[data.draw(st.sampled_from(sorted(self.written)))]
-        self.put(replace(first, ref=Ref("shop", "", key), origin=first.record))
+        ref = Ref(first.ref.namespace, "", key)
+        self.put(replace(first, ref=ref, origin=first.record))
 
     @precondition(lambda self: self.written)
     @rule(data=st.data())
@@ -79,11 +88,12 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
         del self.written[ref]
 
     @precondition(lambda self: self.ever)
-    @rule(data=st.data(), owner=st.sampled_from(PODS), number=st.integers(0, 1))
-    def claim(self, data: st.DataObject, owner: str, number: int) -> None:
+    @rule(data=st.data(), space=spaces, owner=st.sampled_from(PODS), number=st.integers(0, 1))
+    def claim(self, data: st.DataObject, space: str, owner: str, number: int) -> None:
         identity = data.draw(st.sampled_from(self.ever)).identity
-        self.ledger.claim(identity, pod(owner, uid=f"{owner}-{number}"))
-        self.claims.add((identity, owner, f"{owner}-{number}"))
+        uid = f"{space}-{owner}-{number}"
+        self.ledger.claim(identity, pod(owner, namespace=space, uid=uid))
+        self.claims.add((identity, PodName(space, owner), uid))
 
     @precondition(lambda self: self.claims)
     @rule(data=st.data())
@@ -113,9 +123,10 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
         for worker in WORKERS:
             cell = self.snapshot.held[self.snapshot.row(worker), self.snapshot.columns["cpu"]]
             assert held[worker] == self.ledger.held_on(worker).get("cpu", 0) == cell
-        for owner in PODS:
-            seats = [r.identity for r in self.ledger.seats(pod(owner))]
-            active = (r for r in once.values() if self._left(r) and name(owner) in r.owners)
+        for owner in (PodName(space, each) for space in SPACES for each in PODS):
+            asks = pod(owner.name, namespace=owner.namespace)
+            seats = [r.identity for r in self.ledger.seats(asks)]
+            active = (r for r in once.values() if self._left(r) and owner in r.owners)
             assert sorted(seats) == sorted(r.identity for r in active)
 
     @invariant()
@@ -138,7 +149,7 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
     def is_the_same_when_it_is_rebuilt(self) -> None:
         rebuilt = Ledger(self._workers())
         for identity, owner, uid in self.claims:
-            rebuilt.claim(identity, pod(owner, uid=uid))
+            rebuilt.claim(identity, pod(owner.name, namespace=owner.namespace, uid=uid))
         for written in self.written.values():
             rebuilt.put(written)
         rebuilt.advance(self.now)
@@ -148,7 +159,7 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
 
     def _left(self, written: Reservation) -> int:
         claims = sum(
-            identity == written.identity and name(pod) in written.owners
+            identity == written.identity and pod in written.owners
             for identity, pod, _ in self.claims
         )
         active = written.phase(claims, self.now) is Phase.ACTIVE

@@ -14,6 +14,7 @@ from tests.builders import NAMESPACE, node, pod, reservation
 
 sizes = st.integers(1, 6)
 limits = st.integers(0, 12)
+OTHER = "blog"
 KEYS = ("a", "b", "c", "d", "e", "f")
 
 
@@ -32,7 +33,10 @@ class Row:
 
 
 class QuotasAgainstTheRule(RuleBasedStateMachine):
-    """One namespace, whose reservations come, grow, shrink, are claimed and go."""
+    """A namespace whose reservations come, grow, shrink, are claimed and go.
+
+    Beside it another one has the same names.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +51,8 @@ class QuotasAgainstTheRule(RuleBasedStateMachine):
     @staticmethod
     def _empty(*, is_open: bool) -> Ledger:
         snapshot = Snapshot()
-        snapshot.set_node(node("worker-1", cpu="64"))
+        for worker in ("worker-1", "worker-2"):
+            snapshot.set_node(node(worker, cpu="64"))
         return Ledger(snapshot, quotas=Quotas(is_open=is_open))
 
     @rule(key=st.sampled_from(KEYS), cpu=sizes, slots=st.integers(1, 3), label=st.integers(0, 3))
@@ -73,6 +78,20 @@ class QuotasAgainstTheRule(RuleBasedStateMachine):
         else:
             self.row = [each for each in self.row if each is not before] + [after]
         self._settle()
+
+    @rule(key=st.sampled_from(KEYS), cpu=sizes, goes=st.booleans(), hard=st.none() | limits)
+    def another_namespace(self, key: str, cpu: int, goes: bool, hard: int | None) -> None:  # noqa: FBT001
+        """Reservations of the same names, and quotas, come and go elsewhere."""
+        made = reservation(key, node="worker-2", cpu=str(cpu), slots=2)
+        ref = made.ref._replace(namespace=OTHER)
+        if goes:
+            self.ledger.drop(ref)
+        else:
+            self.ledger.put(replace(made, ref=ref, origin=f"{OTHER}-{key}", created_at=self.second))
+        quotas = () if hard is None else (Quota(name="cpu", hard={"held.cpu": hard * 1000}),)
+        self.ledger.quotas.limit(OTHER, quotas)
+        for _ in self.ledger.admit(OTHER):
+            pass
 
     @precondition(lambda self: self.row)
     @rule(data=st.data())
@@ -142,7 +161,8 @@ class QuotasAgainstTheRule(RuleBasedStateMachine):
         return {
             reservation.ref.key
             for reservation, _ in self.ledger
-            if any(self.ledger.holding(reservation.ref).values())
+            if reservation.ref.namespace == NAMESPACE
+            and any(self.ledger.holding(reservation.ref).values())
         }
 
     @invariant()

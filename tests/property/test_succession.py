@@ -40,10 +40,13 @@ def test_only_pods_that_come_later_may_claim(
     succession = Succession(snapshot)
 
     def see(each: Pod, *, listed: bool) -> None:
-        succession.seen(each, known.get(each.uid), listed=listed)
-        known[each.uid] = each
-        if each.node:
-            snapshot.count(each, each.node)
+        elsewhere = each.name._replace(namespace="blog")  # With the same names.
+        twin = replace(each, name=elsewhere, uid=f"twin-{each.uid}")
+        for one in (each, twin):
+            succession.seen(one, known.get(one.uid), listed=listed)
+            known[one.uid] = one
+            if one.node:
+                snapshot.count(one, one.node)
 
     gap = range(max(1, broken_at), max(1, broken_at) + lost)
     for n, each in enumerate(shown):
