@@ -24,14 +24,17 @@ from rich.table import Table
 from hack.chaos.api import Api
 from hack.chaos.world import install
 from hack.controlplane.cluster import ControlPlane
-from hack.controlplane.process import StartError
+from hack.controlplane.kubeconfig import kubectl
+from hack.controlplane.process import HeldPort, StartError
 from hack.hostile.bounds import Found, Row, judge, quantile
 from hack.hostile.catalogue import CATALOGUE
 from hack.hostile.costly.entry import STORE
+from hack.hostile.crowd import GANG_API, GANG_GATE, crowd
 from hack.hostile.probe import Hold, Phase, Probe
 from hack.hostile.tenant import JOURNAL, at_work
 from hack.hostile.world import NODE_NAME, SCHEDULER, TENANT, World, tenant_kubeconfig
 from hack.reserver_process import ReserverProcess
+from reserver.server.webhook.certificates import CertificateMaker
 
 _FLAGS = (
     "--grpc-address",
@@ -41,7 +44,18 @@ _FLAGS = (
     "--configmap",
     f"{TENANT}/{STORE}",
     "--provisioning-requests",
+    "--pod-moves",
 )
+_CONFIG = Path(__file__).parents[2] / "scheduler-config/components"
+COMPONENTS = (
+    _CONFIG / "moves/crd.yaml",
+    _CONFIG / "moves/crd-group.yaml",
+    _CONFIG / "moves/rbac.yaml",
+    _CONFIG / "webhooks/crd-patch.yaml",
+    _CONFIG / "webhooks/rbac.yaml",
+)
+"""What Reserver carries out for tenants beside holds."""
+
 _SHOWN_S = 10.0
 _MOST_ENDS = 20
 _MOST = 5
@@ -55,7 +69,8 @@ def main() -> None:
     folder = options.keep or Path(tempfile.mkdtemp(prefix="reserver-hostile-"))
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with ControlPlane(controller_manager=False) as plane, closing(Api(plane.kubeconfig)) as api:
+        gangs = ControlPlane(controller_manager=False, gates=(GANG_GATE,), apis=(GANG_API,))
+        with gangs as plane, closing(Api(plane.kubeconfig)) as api:
             found = _measure(options, plane, api, folder, console)
     except StartError as error:
         sys.exit(str(error))
@@ -97,22 +112,30 @@ def _measure(
         console.print(f"{time.monotonic() - began:4.0f} s  {text}", highlight=False)
 
     kubeconfig = install(plane.kubeconfig, plane.folder, TENANT)
+    for each in COMPONENTS:
+        kubectl(plane.kubeconfig, "apply", "-f", str(each))
+    webhooks = HeldPort()
     world = World.create(
         api, nodes=options.nodes, pods=options.pods, holds=options.holds, show=show
     )
     own = folder / "tenant-kubeconfig"
     tenant_kubeconfig(plane.kubeconfig, api, own)
-    with ReserverProcess(kubeconfig, folder / "reserver.log", *_FLAGS) as reserver:
+    with ReserverProcess(
+        kubeconfig, folder / "reserver.log", *_FLAGS, *_webhooks(folder, webhooks.number)
+    ) as reserver:
         kubelet = Kubelet(reserver, show)
         probe = Probe(reserver, world, api, options.calls)
         quiet_starts = kubelet.restart(options.starts)
         quiet = probe.run("quiet", options.quiet, kubelet.attend)
+        show("the tenants come")
+        crowd(api, world.nodes)
         with at_work(
             own,
             folder,
             nodes=options.nodes,
             node_name=NODE_NAME,
             grpc_address=reserver.grpc_address,
+            webhook_url=f"https://127.0.0.1:{webhooks.number}",
             rate=options.writes,
             only=options.only,
             scheduler=SCHEDULER,
@@ -125,6 +148,19 @@ def _measure(
         quiet_starts=quiet_starts,
         hostile_starts=hostile_starts,
         ended=kubelet.ended,
+    )
+
+
+def _webhooks(folder: Path, port: int) -> tuple[str, ...]:
+    """Write a certificate; return the flags to serve the webhooks with it."""
+    pair = CertificateMaker(["127.0.0.1"]).make(time.time())
+    certificate, key = folder / "webhooks.crt", folder / "webhooks.key"
+    certificate.write_bytes(pair.certificate)
+    key.write_bytes(pair.private_key)
+    return (
+        f"--webhook-address=127.0.0.1:{port}",
+        f"--webhook-cert-file={certificate}",
+        f"--webhook-private-key-file={key}",
     )
 
 

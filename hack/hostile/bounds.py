@@ -14,6 +14,9 @@ SLOWER = 3.0
 HELD_S = 0.2
 """How long the event loop may be held, in seconds."""
 
+COMPUTED_S = 0.1
+"""How much of that may be its own computing, in seconds of CPU: others may have the cores."""
+
 RSS_BYTES = 512 << 20
 """How much memory may be resident, in bytes."""
 
@@ -59,6 +62,7 @@ def judge(found: Found) -> Iterator[Row]:
     yield _times("Filter p99", *p99s, SLOWER)
     yield Row("Filter p99, its pods", "", _ms(quantile(hostile.tenants, 0.99)))
     yield _row("event loop held", _ms, _longest(quiet), _longest(hostile), most=HELD_S)
+    yield _row("of CPU", _ms, _computed(quiet), _computed(hostile), most=COMPUTED_S)
     yield _row("slowest /readyz", _ms, quantile(quiet.looks, 1), quantile(hostile.looks, 1))
     yield _row("not ready", _count, quiet.unready, hostile.unready, most=0)
     yield _row("calls that failed", _count, len(quiet.failures), len(hostile.failures), most=0)
@@ -71,6 +75,10 @@ def judge(found: Found) -> Iterator[Row]:
 
 def _longest(phase: Phase) -> float:
     return max((hold.seconds for hold in phase.held), default=0.0)
+
+
+def _computed(phase: Phase) -> float:
+    return max((hold.cpu_seconds for hold in phase.held), default=0.0)
 
 
 def _row(

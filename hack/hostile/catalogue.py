@@ -6,7 +6,7 @@ lets through, the extremes of each number, names that nobody has used before.
 
 from __future__ import annotations
 
-from hack.hostile.costly import calls, configmaps, pods, requests, reservations
+from hack.hostile.costly import calls, configmaps, moves, pods, requests, reservations, webhooks
 from hack.hostile.costly.entry import Entries
 
 CATALOGUE: Entries = {
@@ -15,4 +15,6 @@ CATALOGUE: Entries = {
     **requests.ENTRIES,
     **configmaps.ENTRIES,
     **calls.ENTRIES,
+    **moves.ENTRIES,
+    **webhooks.ENTRIES,
 }

@@ -24,15 +24,19 @@ from http import HTTPStatus
 from pathlib import Path
 
 import grpc
+import urllib3
 from google.protobuf import json_format
 
 from hack.chaos.api import Api, ApiFault
 from hack.hostile.catalogue import CATALOGUE
 from hack.hostile.costly.entry import (
     CONFIGMAP,
+    MOVE,
+    PATCH,
     POD,
     REQUEST,
     RESERVATION,
+    REVIEW,
     TEMPLATE,
     WHAT_IF,
     Costly,
@@ -46,11 +50,15 @@ PATHS = {
     RESERVATION: "/apis/reserver.io/v1alpha1/namespaces/{}/reservations",
     POD: "/api/v1/namespaces/{}/pods",
     TEMPLATE: "/api/v1/namespaces/{}/podtemplates",
+    PATCH: "/apis/reserver.io/v1alpha1/namespaces/{}/schedpatches",
+    MOVE: "/apis/reserver.io/v1alpha1/namespaces/{}/podmoves",
     REQUEST: "/apis/autoscaling.x-k8s.io/v1/namespaces/{}/provisioningrequests",
     CONFIGMAP: "/api/v1/namespaces/{}/configmaps",
 }
-_ANEW = frozenset({POD, REQUEST})
+_ANEW = frozenset({POD, REQUEST, MOVE})
 """What cannot be edited."""
+
+_KINDS = {RESERVATION: "Reservation", PATCH: "SchedPatch", MOVE: "PodMove"}
 
 _SAID = frozenset({"spec", "data", "template"})
 
@@ -66,6 +74,7 @@ _TOO_LARGE = frozenset({HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.REQUEST_ENTI
 JOURNAL = "tenant.jsonl"
 
 _CALL_S = 20.0
+_JSON = {"Content-Type": "application/json"}
 _LARGEST_CALL = 64 << 20
 
 
@@ -102,17 +111,27 @@ class Tenant:
         api: with its own rights.
         namespace: its own.
         grpc_address: of Reserver; empty if it has none.
+        webhook_url: of Reserver's webhooks; empty if it has none.
     """
 
-    def __init__(self, api: Api, namespace: str, grpc_address: str = "") -> None:
+    def __init__(
+        self, api: Api, namespace: str, grpc_address: str = "", webhook_url: str = ""
+    ) -> None:
         self._api = api
         self._namespace = namespace
         self._grpc_address = grpc_address
+        self._webhook_url = webhook_url
+        # It is not the API server: it trusts any certificate.
+        self._pool = urllib3.PoolManager(
+            cert_reqs="NONE", retries=False, timeout=_CALL_S, headers=_JSON
+        )
 
     def write(self, costly: Costly, turn: int) -> tuple[int, int]:
         """Write it over what stands there; return the status of the answer, and bytes sent."""
         if costly.kind == WHAT_IF:
             return self._ask(costly.document)
+        if costly.kind == REVIEW:
+            return self._have_reviewed(costly.document, turn)
         collection = PATHS[costly.kind].format(self._namespace)
         whole = body(costly)
         try:
@@ -141,6 +160,19 @@ class Tenant:
         message = json_format.ParseDict(question, capacity_pb2.WhatIfRequest())
         return asyncio.run(_call(self._grpc_address, message)), message.ByteSize()
 
+    def _have_reviewed(self, pods: Document, turn: int) -> tuple[int, int]:
+        """Send what only API servers should; return the status of the last answer."""
+        status = size = 0
+        for path, pod in pods.items() if self._webhook_url else ():
+            asked = {"uid": "u", "namespace": self._namespace, "object": pod, "dryRun": True}
+            sent = json.dumps({"request": {**asked, "name": f"p{turn}"}}).encode()
+            try:
+                response = self._pool.request("POST", self._webhook_url + path, body=sent)
+            except urllib3.exceptions.HTTPError:
+                return 0, len(sent)
+            status, size = response.status, size + len(sent)
+        return status, size
+
 
 async def _call(address: str, message: capacity_pb2.WhatIfRequest) -> int:
     """Return the status of a call, as a number of gRPC's."""
@@ -156,8 +188,8 @@ async def _call(address: str, message: capacity_pb2.WhatIfRequest) -> int:
 
 def body(costly: Costly) -> Document:
     """Return the object as the API server takes it."""
-    if costly.kind == RESERVATION:
-        kind = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
+    if costly.kind in _KINDS:
+        kind = {"apiVersion": "reserver.io/v1alpha1", "kind": _KINDS[costly.kind]}
         return kind | {"metadata": {"name": costly.name}, "spec": costly.document}
     if costly.kind == REQUEST:
         kind = {"apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest"}
@@ -191,7 +223,7 @@ def main() -> None:
         closing(Api(options.kubeconfig)) as api,
         options.journal.open("w", buffering=1) as journal,
     ):
-        tenant = Tenant(api, options.namespace, options.grpc_address)
+        tenant = Tenant(api, options.namespace, options.grpc_address, options.webhook_url)
         largest = dict.fromkeys(CATALOGUE, 1.0)
         for name, turn in turns(options.only.split(","), options.seed):
             share = largest[name] * _SHARES[turn % len(_SHARES)]
@@ -216,6 +248,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--scheduler", default="reserver-scheduler", help="of pods that wait")
     parser.add_argument("--label", action="append", default=[], help="KEY=VALUE, of these nodes")
     parser.add_argument("--grpc-address", default="", help="of Reserver")
+    parser.add_argument("--webhook-url", default="", help="of Reserver's webhooks")
     parser.add_argument("--rate", type=float, default=5.0, help="writes a second, at most")
     parser.add_argument("--bytes", type=float, default=1_000_000, help="a second, at most")
     parser.add_argument("--only", default=",".join(CATALOGUE), help="(default: all of them)")

@@ -18,7 +18,7 @@ TENANT = "hostile"
 """Namespace and service account of the tenant."""
 
 RESERVATIONS = "/apis/reserver.io/v1alpha1/namespaces/{}/reservations"
-_QUOTAS = "/apis/reserver.io/v1alpha1/namespaces/{}/reservationquotas"
+QUOTAS = "/apis/reserver.io/v1alpha1/namespaces/{}/reservationquotas"
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _CONNECTIONS = 8
 _CPUS = 32
@@ -45,13 +45,13 @@ class World:
         names = tuple(NODE_NAME.format(number) for number in range(1, nodes + 1))
         show(f"creating {nodes:,} nodes")
         api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        _create(api, "/api/v1/nodes", (_node(index, name) for index, name in enumerate(names)))
+        create(api, "/api/v1/nodes", (_node(index, name) for index, name in enumerate(names)))
         show(f"creating {pods:,} pods")
-        _create(api, _PODS, (_pod(index, names[index % nodes]) for index in range(pods)))
-        api.create(_QUOTAS.format(NAMESPACE), _quota())
+        create(api, _PODS, (_pod(index, names[index % nodes]) for index in range(pods)))
+        api.create(QUOTAS.format(NAMESPACE), quota())
         held = names[:holds]
         show(f"holding {holds:,} nodes")
-        _create(
+        create(
             api,
             RESERVATIONS.format(NAMESPACE),
             (_hold(name, _CPUS - -(-pods // nodes)) for name in held),
@@ -68,11 +68,11 @@ def tenant_kubeconfig(kubeconfig: Path, api: Api, path: Path) -> None:
     api.create(f"/api/v1/namespaces/{TENANT}/serviceaccounts", {"metadata": {"name": TENANT}})
     rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{TENANT}"
     kinds = {
-        "reserver.io": "reservations",
-        "autoscaling.x-k8s.io": "provisioningrequests",
-        "": "podtemplates",
+        "reserver.io": ["reservations", "schedpatches", "podmoves"],
+        "autoscaling.x-k8s.io": ["provisioningrequests"],
+        "": ["podtemplates"],
     }
-    rules = [{"apiGroups": [g], "resources": [each], "verbs": ["*"]} for g, each in kinds.items()]
+    rules = [{"apiGroups": [g], "resources": each, "verbs": ["*"]} for g, each in kinds.items()]
     api.create(f"{rbac}/roles", {"metadata": {"name": TENANT}, "rules": rules})
     for kind, role in (("Role", TENANT), ("ClusterRole", "system:aggregate-to-edit")):
         ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
@@ -82,7 +82,8 @@ def tenant_kubeconfig(kubeconfig: Path, api: Api, path: Path) -> None:
     service_account_kubeconfig(kubeconfig, TENANT, TENANT, path)
 
 
-def _create(api: Api, path: str, bodies: Iterable[dict[str, Any]]) -> None:
+def create(api: Api, path: str, bodies: Iterable[dict[str, Any]]) -> None:
+    """Creates many objects at once."""
     with ThreadPoolExecutor(_CONNECTIONS) as pool:
         for _ in pool.map(lambda body: api.create(path, body), bodies):
             pass
@@ -104,7 +105,7 @@ def _pod(index: int, node: str) -> dict[str, Any]:
     return {"metadata": metadata, "spec": document["spec"]}
 
 
-def _quota() -> dict[str, Any]:
+def quota() -> dict[str, Any]:
     """Whoever holds as much as `shop` needs one: the default is for a worker's worth."""
     hard = {"reservations": "100000", "held.cpu": "1000000"}
     kind = {"apiVersion": "reserver.io/v1alpha1", "kind": "ReservationQuota"}

@@ -117,7 +117,7 @@ class PodLimits(NamedTuple):
         claims: slots that it says it claimed.
     """
 
-    object_bytes: int = 1_048_576
+    object_bytes: int = 786_432
     containers: int = 1_000
     request_bytes: int = 65_536
     part_bytes: int = 16_384

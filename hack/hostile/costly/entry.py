@@ -10,6 +10,7 @@ Document = dict[str, Any]
 
 RESERVATION, POD, CONFIGMAP, WHAT_IF = "reservations", "pods", "configmaps", "what-if"
 TEMPLATE, REQUEST = "podtemplates", "provisioningrequests"
+PATCH, MOVE, REVIEW = "schedpatches", "podmoves", "reviews"
 
 STORE = "hostile"
 """The ConfigMap of the tenant that Reserver is told to read, by name."""
@@ -48,10 +49,11 @@ class Costly:
     """One write, or one call.
 
     Attributes:
-        kind: RESERVATION, POD, TEMPLATE, REQUEST, CONFIGMAP or WHAT_IF.
+        kind: RESERVATION, POD, TEMPLATE, REQUEST, PATCH, MOVE, CONFIGMAP, WHAT_IF or REVIEW.
         name: of the object.
-        document: the spec of a reservation or request, the pod without its name, the template of a
-            PodTemplate, the data of a ConfigMap, what is asked.
+        document: the spec of a reservation, request, patch or move, the pod without its name, the
+            template of a PodTemplate, the data of a ConfigMap, what is asked; of a review the pod
+            by the path of the webhook.
     """
 
     kind: str

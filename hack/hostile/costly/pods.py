@@ -45,6 +45,32 @@ def pod_resources(target: Target, turn: int) -> Document:
 
 
 @pod
+def pod_containers(target: Target, turn: int) -> Document:
+    """Has 14,500 containers that each request something else (doors 5): 1.4 MB."""
+    body = documents.pod(target, nodeName=target.node(turn))
+    body["spec"]["containers"] = [
+        {
+            "name": f"c{number}",
+            "image": "i",
+            "resources": {"requests": {"cpu": f"{number + turn}m", "memory": f"{number}Ki"}},
+        }
+        for number in range(target.many(14_500))
+    ]
+    return body
+
+
+@pod
+def pod_ordinary_containers(target: Target, turn: int) -> Document:
+    """Has as many containers as are read."""
+    body = documents.pod(target, nodeName=target.node(turn))
+    body["spec"]["containers"] = [
+        {"name": f"c{number}", "image": "i", "resources": {"requests": {"cpu": f"{turn}n"}}}
+        for number in range(target.many(1_000))
+    ]
+    return body
+
+
+@pod
 def pod_forged(target: Target, turn: int) -> Document:
     """Says that it claimed others' reservations, where it is not (security 12)."""
     claims = [f"shop/hold-{number}@1" for number in range(target.many(turn % 5_000))]

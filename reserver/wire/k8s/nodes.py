@@ -39,6 +39,8 @@ class _NodeStatus(WireStruct, frozen=True):
 class NodeObject(WireStruct, frozen=True):
     """A Node on the wire."""
 
+    MOST_BYTES = 1_048_576
+
     metadata: Labelled = Labelled()
     spec: NodeSpec = NodeSpec()
     status: _NodeStatus = _NodeStatus()
@@ -74,5 +76,7 @@ def _native_first(amounts: Amounts) -> Amounts:
 
 class NamespaceObject(WireStruct, frozen=True):
     """A Namespace on the wire."""
+
+    MOST_BYTES = 1_048_576
 
     metadata: Labelled = Labelled()

@@ -32,6 +32,8 @@ class _ClaimStatus(WireStruct, frozen=True):
 class ClaimObject(WireStruct, frozen=True):
     """A PersistentVolumeClaim on the wire."""
 
+    MOST_BYTES = 1_048_576
+
     metadata: Owned = Owned()
     spec: _ClaimSpec = _ClaimSpec()
     status: _ClaimStatus = _ClaimStatus()
@@ -69,6 +71,8 @@ class _VolumeSpec(WireStruct, frozen=True):
 class VolumeObject(WireStruct, frozen=True):
     """A PersistentVolume on the wire."""
 
+    MOST_BYTES = 262_144
+
     metadata: Labelled = Labelled()
     spec: _VolumeSpec = _VolumeSpec()
 
@@ -93,6 +97,8 @@ def _zones(labels: Labels) -> Iterator[tuple[str, frozenset[str]]]:
 
 class StorageClassObject(WireStruct, frozen=True):
     """A StorageClass on the wire."""
+
+    MOST_BYTES = 1_048_576
 
     metadata: Metadata = Metadata()
     volume_binding_mode: str = ""

@@ -46,7 +46,8 @@ def test_what_costs_nothing_breaks_no_bound() -> None:
     [
         ({"seconds": [0.001] * 90 + [0.016] * 10}, "Filter p99"),
         ({"seconds": []}, "Filter p99"),
-        ({"held": [Hold("a", "b", 0.21, 0.2)]}, "event loop held"),
+        ({"held": [Hold("a", "b", 0.21, 0.1)]}, "event loop held"),
+        ({"held": [Hold("a", "b", 0.2, 0.11)]}, "of CPU"),
         ({"unready": 1}, "not ready"),
         ({"failures": ["no"]}, "calls that failed"),
         ({"given_away": 1}, "held nodes offered"),

@@ -1,6 +1,7 @@
 """What pods of one tenant cost in calls for others: the rules that are asked on their behalf."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from reserver.scheduling.effects import Steer
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
 from tests.builders import NAMESPACE, NOW, node, pod, reservation, rule, state_of
+from tests.cpu import MOST_S, least_cpu_s
 
 NODES = [f"worker-{number}" for number in range(100)]
 MEMBERS, RESERVATIONS = 500, 1_000
@@ -85,6 +87,16 @@ def test_a_gang_beside_a_thousand_reservations_asks_few_rules(
     filter_nodes(gang[0], NODES[:2], state, NOW)
     own = sum(one.uid == gang[0].uid for one in asked)
     assert len(asked) - own <= steering.MOST_ASKED
+
+
+@pytest.mark.parametrize("nominated", ["", "worker-9"])
+@pytest.mark.parametrize("what", HELD)
+def test_a_filter_call_beside_a_gang_takes_little(what: str, nominated: str) -> None:
+    state, gang = world(*HELD[what], nominated=nominated)
+    stranger = pod("stranger", cpu="1")
+    for one in (gang[0], gang[-1], stranger):
+        call = partial(filter_nodes, one, NODES[:10], state)
+        assert least_cpu_s(lambda _: NOW, call) < MOST_S, one.name
 
 
 def test_all_of_a_gang_are_sent_to_their_seats_at_once() -> None:
