@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 from reserver.cluster.pod import Pod
@@ -20,6 +21,11 @@ from reserver.scheduling.fit import total
 ATTEMPT_S = 5.0
 """How long after an answer the next pod of its group may belong to another attempt, in seconds: all
 calls of one attempt follow each other."""
+
+
+PAUSE_S = 0.5
+"""So long nobody of a group is answered between two attempts, in seconds, unless kube-scheduler has
+nothing else to do: then it tries again at once."""
 
 
 class _Place(NamedTuple):
@@ -43,6 +49,7 @@ class Attempt:
         self.spent: Counter[Slot] = Counter()
         self.taken: dict[str, Counter[str]] = {}
         self._places: dict[str, _Place | None] = {}
+        self._answered_at: dict[str, float] = {}
         self._last = 0.0
 
     def is_before(self, now: float) -> bool:
@@ -55,16 +62,37 @@ class Attempt:
 
     def put(self, pod: Pod, node: str, seats: Iterable[Reservation], now: float) -> None:
         """Count a pod that was answered at `now`; `node` is empty where nothing is held."""
-        self._last, self._places[pod.uid] = now, None
+        place = None
         if node:
             seats = tuple(seats)
             slot = total(seat.resources for seat in seats)
             beside = {name: n - slot.get(name, 0) for name, n in pod.requests.items()}
             more = {name: n for name, n in beside.items() if n > 0}
-            slots = tuple((seat.identity, node) for seat in seats)
-            self._places[pod.uid] = _Place(node, slots, more)
-            self.spent.update(slots)
-            self.taken.setdefault(node, Counter()).update(more)
+            place = _Place(node, tuple((seat.identity, node) for seat in seats), more)
+        self._put(pod.uid, place, now)
+
+    def _put(self, pod_uid: str, place: _Place | None, at: float) -> None:
+        self._last = self._answered_at[pod_uid] = at
+        self._places[pod_uid] = place
+        if place is not None:
+            self.spent.update(place.slots)
+            self.taken.setdefault(place.node, Counter()).update(place.beside)
+
+    def next(self, pod_uid: str, now: float) -> Attempt:
+        """Return the attempt that asks for a pod again at `now` (unix seconds).
+
+        It may have begun with others: if kube-scheduler has paused since the pod was answered, with
+        those that were answered after the pause.
+        """
+        uids = list(self._places)
+        since = uids[uids.index(pod_uid) :]
+        moments = [*(self._answered_at[uid] for uid in since), now]
+        pauses = (after - before for before, after in pairwise(moments))
+        began = [index for index, pause in enumerate(pauses, start=1) if pause >= PAUSE_S]
+        attempt = Attempt()
+        for uid in since[began[-1] :] if began else ():
+            attempt._put(uid, self._places[uid], self._answered_at[uid])
+        return attempt
 
     def places(self) -> Iterator[tuple[str, str]]:
         """Yield the UIDs of the pods that go where something is held, and where; the last first."""
@@ -75,6 +103,7 @@ class Attempt:
     def drop(self, pod_uid: str) -> None:
         """Stop counting a pod."""
         place = self._places.pop(pod_uid, None)
+        self._answered_at.pop(pod_uid, None)
         if place is not None:
             self.spent.subtract(place.slots)
             self.taken[place.node].subtract(place.beside)
@@ -104,14 +133,16 @@ class Gangs:
     def attempt(self, pod: Pod, now: float) -> Attempt:
         """Return the attempt that a Filter call for a pod belongs to.
 
-        It is another one if the pod was answered in the last one already.
+        It is another one if the pod was answered in the last one already (`Attempt.next`).
 
         Args:
             pod: of a group.
             now: unix seconds.
         """
         last = self._attempts.get(_group(pod))
-        return Attempt() if last is None or last.has(pod.uid) or last.is_before(now) else last
+        if last is None or last.is_before(now):
+            return Attempt()
+        return last.next(pod.uid, now) if last.has(pod.uid) else last
 
     def answered(self, pod: Pod, node: str, seats: Iterable[Reservation], now: float) -> None:
         """Count a pod of a group as going to a node.

@@ -106,6 +106,10 @@ class State:
         """Return a node as the watch last showed it; None if it is not known."""
         return self._nodes.get(name)
 
+    def freed(self, node: str) -> None:
+        """Tell that less is kept of a node than before, other than by holds."""
+        self._freed(node)
+
     def node_seen(self, node: Node) -> None:
         """Take a node as the watch shows it."""
         before = self._nodes.get(node.name)

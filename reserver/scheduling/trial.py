@@ -7,21 +7,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 
-from reserver.cluster.pod import Pod
+from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.placement import Part
-from reserver.reservations.reservation import Ref
+from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.state import State
 
 Seat = Callable[[Pod, Part], None]
 """Counts as many pods like this as there are slots of a part."""
 
 
+_NOBODY = Pod(name=PodName("", ""), uid="")
+
+
 @contextmanager
 def trial(snapshot: Snapshot, name: str) -> Iterator[Seat]:
     """Let pods be counted on nodes until the block ends, as if they were bound there.
 
-    Nobody else sees it: there may be no ``await`` in the block.
+    Nobody else sees it unless there is an ``await`` in the block.
 
     Args:
         snapshot: where they are counted; as it was when the block ends.
@@ -41,6 +44,28 @@ def trial(snapshot: Snapshot, name: str) -> Iterator[Seat]:
     finally:
         for uid in seated:
             snapshot.uncount(uid)
+
+
+@contextmanager
+def promised(reservation: Reservation, state: State) -> Iterator[None]:
+    """Count what a reservation is to hold, beyond what it holds, until the block ends.
+
+    Everybody sees it: the room was found, and is held only once a watch shows what is being written
+    meanwhile.
+    """
+    holding = state.ledger.holding(reservation.ref)
+    with trial(state.snapshot, f"promised-{id(holding)}") as seat:
+        for part in reservation.parts:
+            held = holding.get(part.node, {})
+            more = {
+                name: amount * part.slots - held.get(name, 0)
+                for name, amount in reservation.resources.items()
+            }
+            requests = {name: amount for name, amount in more.items() if amount > 0}
+            seat(replace(_NOBODY, requests=requests), part._replace(slots=1))
+        yield
+    for part in reservation.parts:
+        state.freed(part.node)
 
 
 @contextmanager

@@ -16,7 +16,9 @@ import pytest
 
 from reserver import app
 from reserver.client import Client, Phase, PodOwner, Spec
+from reserver.errors import ApiError
 from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.stores.stores import Stores
 from reserver.kube.watch.cluster import PODS
 from reserver.pacer import Pacer
 from reserver.reservations.terms import StoreKind
@@ -24,6 +26,7 @@ from reserver.server.rpc import creation
 from reserver.v1 import capacity_pb2
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
+from reserver.wire.spec.edits import Edit
 from tests.builders import pod
 from tests.integration.test_grpc import refused, spec
 from tests.integration.world import World, serving
@@ -296,3 +299,40 @@ async def test_the_typed_client_asks_for_a_place(world: World) -> None:
         made = await client.create("typed", wanted)
     assert made.phase is Phase.ACTIVE
     assert [tuple(part) for part in made.placements] == [("worker-2", 2)]
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["written", "refused"])
+async def test_room_that_was_found_for_an_update_is_nobody_elses_while_it_is_written(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, fails: bool
+) -> None:
+    """A watch shows what is written only later; a set that is created meanwhile is all backed."""
+    begun, may_end, edit = asyncio.Event(), asyncio.Event(), Stores.edit
+
+    async def late(stores: Stores, wanted: Edit) -> bool:
+        begun.set()
+        await may_end.wait()
+        if fails:
+            raise ApiError(403, "Forbidden", "a policy says no")
+        return await edit(stores, wanted)
+
+    await create(world, "first", spec(node="worker-1", cpu="1"))
+    monkeypatch.setattr(Stores, "edit", late)
+    wanted = spec(node="worker-1", cpu="3")
+
+    async def update() -> Any:
+        return await world.api.Update(pb.UpdateRequest(name="first", spec=wanted))
+
+    updating = asyncio.create_task(update())
+    await begun.wait()
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await create_set(world, second=spec(node="worker-1", cpu="3"))
+    assert "too little cpu" in str(caught.value.details())
+    may_end.set()
+    await asyncio.wait([updating])
+    assert isinstance(updating.exception(), grpc.aio.AioRpcError) is fails
+    snapshot = world.running.assembly.state.snapshot
+    assert snapshot.amounts("worker-1", "cpu").requested == 0
+    assert snapshot.amounts("worker-1", "cpu").held == (1000 if fails else 3000)
+    if fails:
+        (made,) = await create_set(world, second=spec(node="worker-1", cpu="3"))
+        assert made.status.backed

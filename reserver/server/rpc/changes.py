@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -17,6 +18,7 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.admit import judge_set
 from reserver.scheduling.placement import suits
 from reserver.scheduling.state import State
+from reserver.scheduling.trial import promised
 from reserver.server.readiness import Readiness, require_ready, up_to_date
 from reserver.server.rpc import refusal
 from reserver.server.rpc.catalogue import Catalogue
@@ -27,6 +29,9 @@ from reserver.wire.spec import edits
 from reserver.wire.spec.edits import Edit
 
 _TRIES = 3
+
+_Changed = tuple[str, Reservation | None]
+"""A new text; and what it says, if room was found for it that it does not hold yet."""
 
 
 class Editing(Protocol):
@@ -91,7 +96,8 @@ class Changes:
         labels = {**request.labels, **dict.fromkeys(request.remove_labels)}
         asked_at = self._clock()
 
-        async def change(text: str, old: Reservation) -> str:
+        async def change(text: str, old: Reservation) -> _Changed:
+            grown = None
             with under("spec"):
                 written = grpcform.write(request.spec, asked_at) | grpcform.unshown(text)
                 if not (request.spec.HasField("expires_at") or request.spec.HasField("ttl")):
@@ -101,13 +107,15 @@ class Changes:
                     new = replace(new, placed=clipped(self._state.ledger.placed(old), new.slots))
                 refusal.require_future(new, "expiresAt", self._clock())
             if labels and _says_the_same(new, old):
-                return text
+                return text, None
             self._require_quota(new, old, "spec")
             # Another reservation inherits no claims: then it holds more than what is left of this.
             if self._state.ledger.claimed(ref) or not _stays(new, old):
-                new = await self._require_room(new, old, request.name)
+                grown = new = await self._require_room(new, old, request.name)
+                self._require_quota(new, old, "spec")
                 require_ready(self._readiness)  # This process may have stood still.
-            return grpcform.encode_document(grpcform.with_placements(written, new.placed, ref))
+            whole = grpcform.with_placements(written, new.placed, ref)
+            return grpcform.encode_document(whole), grown
 
         return await self._edit(ref, request.etag, change, labels)
 
@@ -129,7 +137,7 @@ class Changes:
         else:
             lifetime = {"expiresAt": grpcform.moment(request.expires_at, "expiresAt")}
 
-        async def change(text: str, old: Reservation) -> str:
+        async def change(text: str, old: Reservation) -> _Changed:
             if claims := self._state.ledger.claimed(ref):
                 problem = f"{claims} of {old.slots} slots are claimed; create another one"
                 raise Refusal(grpc.StatusCode.FAILED_PRECONDITION, "PARTLY_CLAIMED", problem)
@@ -137,7 +145,7 @@ class Changes:
             new = self._catalogue.read(written, ref)
             refusal.require_future(new, until, self._clock())
             self._require_quota(new, old, until)
-            return grpcform.encode_document(written)
+            return grpcform.encode_document(written), None
 
         return await self._edit(ref, request.etag, change)
 
@@ -213,7 +221,7 @@ class Changes:
         self,
         ref: Ref,
         etag: str,
-        change: Callable[[str, Reservation], Awaitable[str]],
+        change: Callable[[str, Reservation], Awaitable[_Changed]],
         labels: Mapping[str, str | None] = MappingProxyType({}),
     ) -> pb.Reservation:
         """Change a ref and its labels (`Edit.labels`); if somebody was faster, what they wrote."""
@@ -222,11 +230,13 @@ class Changes:
             raise InvalidInput("name", problem, "name a reservation with a key of its own")
         for _ in range(_TRIES):
             old, text = self._current(ref, etag)
-            new = await change(text, old)
+            new, grown = await change(text, old)  # From its last look at the room on no `await`.
             there = self._catalogue.labels(ref)
             changed = {key: each for key, each in labels.items() if there.get(key) != each}
             edit = Edit(ref, text, new, "changed", labels=changed)
-            if (new == text and not changed) or await self._editing.edit(edit):
+            with promised(grown, self._state) if grown else nullcontext():
+                is_done = (new == text and not changed) or await self._editing.edit(edit)
+            if is_done:
                 self._settle(ref)
                 return self._catalogue.show_one(ref)
             if self._catalogue.text(ref) == text:

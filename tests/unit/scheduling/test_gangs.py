@@ -96,6 +96,30 @@ def test_a_pod_that_is_asked_for_again_begins_another_attempt() -> None:
     assert nodes_of(A, state, ["worker-1"]) == ["worker-1"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "fits"),
+    [
+        ([("a", 0.0), ("b", 1.0)], False),
+        ([("a", 0.0), ("b", 0.001)], True),
+        ([("a", 0.0), ("b", 1.0), ("a", 1.001)], True),
+        ([("c", 0.0), ("a", 0.001), ("b", 1.0), ("c", 1.001)], False),
+    ],
+    ids=["another first", "one after the other", "both again", "another first and a third"],
+)
+def test_who_is_asked_for_before_the_first_of_the_last_attempt_counts_against_it(
+    asked: list[tuple[str, float]], *, fits: bool
+) -> None:
+    """Else both get the same room, Bind refuses one of them, and the gang is half bound."""
+    nodes = {"a": "worker-1", "b": "worker-2", "c": "worker-3"}
+    holds = (reservation(n, node=n, owners=("other",), cpu="2") for n in nodes.values())
+    state = state_of(W1, W2, node("worker-3", cpu="4"), A, B, C, *holds)
+    for key, at in asked:
+        one = {"a": A, "b": B, "c": C}[key]
+        assert nodes_of(one, state, [nodes[key]], NOW + at) == [nodes[key]]
+    later = NOW + max(asked[-1][1], 1.0) + 0.001
+    assert bool(nodes_of(A, state, ["worker-2"], later)) is fits
+
+
 def test_a_pod_that_was_refused_may_be_asked_for_again_in_the_same_attempt() -> None:
     """kube-scheduler asks for the nominated node first, and then for the others."""
     state = room_of_one()
