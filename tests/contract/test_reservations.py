@@ -262,3 +262,14 @@ async def test_the_fields_are_explained(api: Api, path: str) -> None:
     media = document["paths"][item]["patch"]["requestBody"]["content"]
     assert APPLY_PATCH in media
     assert STRATEGIC_PATCH not in media
+
+
+async def test_claims_beyond_those_with_uids_are_kept_as_they_are_written(
+    api: Api, path: str
+) -> None:
+    """What the schema does not know the API server would drop without a word."""
+    await create(api, path)
+    more = [{"node": "worker-1", "pods": "abcdefgh" * 99_000}, {"node": "", "pods": "-_345678"}]
+    status = {"phase": "Active", "claims": [], "placements": [], "conditions": []}
+    await api.patch(f"{path}/one/status", {"status": {**status, "moreClaims": more}})
+    assert (await api.get(f"{path}/one")).body["status"]["moreClaims"] == more

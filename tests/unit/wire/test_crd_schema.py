@@ -54,6 +54,7 @@ def part(*path: str) -> dict[str, Any]:
         (("status",), reservation.ReservationStatus),
         (("status", "placements"), placementform.PartObject),
         (("status", "claims"), reservation.Claim),
+        (("status", "moreClaims"), reservation.MoreClaims),
         (("status", "summary"), reservation.Summary),
         (("status", "conditions"), Condition),
     ],
