@@ -12,6 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from reserver.assembly import Assembly
 from reserver.features import Features
 from reserver.provisioning.request import Kind
+from reserver.reservations.status import EXCEEDS_BOUNDS, EXCEEDS_QUOTA
 
 if TYPE_CHECKING:
     from reserver.kube.migration.mover import Mover
@@ -32,6 +33,13 @@ def measured(parts: Assembly) -> Iterator[Metric]:
 
 def _counters(parts: Assembly) -> Iterator[Metric]:
     stores = parts.stores
+    told = "Reservations that hold and exceed a limit that was made or lowered after them."
+    exceeding = GaugeMetricFamily("reserver_reservations_exceeding", told, labels=("reason",))
+    quotas = parts.state.ledger.quotas
+    exceeding.add_metric((EXCEEDS_QUOTA,), quotas.exceeding_count())
+    beyond = (known for store in stores for known in store.cache.all_known())
+    exceeding.add_metric((EXCEEDS_BOUNDS,), sum(bool(each.entries.beyond) for each in beyond))
+    yield exceeding
     lost = "Edits that were not made because somebody wrote the key in between."
     yield _counter(
         "reserver_problems", "Entries reported as not enforced.", parts.recorder.reported

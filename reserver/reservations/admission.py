@@ -1,8 +1,9 @@
 """Admission: which reservations of one namespace its quotas let hold (docs/adr/0018).
 
 Those are the first in the order of writing that meet all quotas together. Whoever could not come in
-if it were alone is passed over, so that it keeps nobody else out. Who is in stays in: what others
-write, and what ends, dismisses nobody; only lower limits do, the newest first.
+if it were alone is passed over, so that it keeps nobody else out. Who is in stays in, whatever
+others write, whatever the limits become, and after a start: limits are for what is new. Only an
+edit that asks for what is forbidden loses its place (docs/adr/0064).
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
-from reserver.reservations.quota import Quota, exceeded, forbidden, usage
+from reserver.reservations.quota import Quota, exceeded, forbidden, forbids_change, usage
 from reserver.reservations.reservation import Reservation
 
 _SPARE_ROW = 64
 """So many that do not wait any more may stand in a row, beside as many as there are shares."""
 
 
+_KEPT = "it was admitted before that, and holds"
 _WAIT = "it holds once there is room in the quota"
 _ASK_FOR_LESS = "ask for less, or have the quota raised"
 
@@ -58,7 +60,8 @@ class Share:
         turn: when it is its turn.
         since: when it was written, unix seconds.
         standing: what became of it.
-        why: why it is not admitted.
+        why: why it is not admitted; of one that is, what it exceeds all the same.
+        former: what stood here before an edit that has not been judged yet.
     """
 
     reservation: Reservation
@@ -67,6 +70,7 @@ class Share:
     since: float
     standing: Standing = Standing.WAITING
     why: str = ""
+    former: Reservation | None = None
 
 
 @dataclass(slots=True)
@@ -87,7 +91,7 @@ class Admission:
     _admitted: dict[Share, None] = field(default_factory=dict)
     _row: list[tuple[Turn, str]] = field(default_factory=list)
     _unjudged: deque[str] = field(default_factory=deque)
-    _may_exceed: bool = False
+    _is_over: bool = False
 
     def admits(self, identity: str) -> bool:
         """Return whether a reservation may hold."""
@@ -103,7 +107,7 @@ class Admission:
         """Take other quotas; `step` does what follows from them."""
         self.quotas = quotas
         self._unjudged = deque(self.shares)
-        self._may_exceed = True
+        self._is_over = self._exceeds()
 
     def enter(self, share: Share) -> None:
         """Let a reservation stand in the row, and in if nobody waits before it."""
@@ -125,12 +129,11 @@ class Admission:
             share.why = self._excess(share)
 
     def put_first(self, identity: str) -> None:
-        """Let a reservation stand before all of which it is not written that they were in."""
+        """Let in, before all others, a reservation of which it is written that it was in."""
         share = self.shares[identity]
         if share.standing is not Standing.ADMITTED:
-            share.turn = share.turn._replace(is_new=False)
-            if share.standing is Standing.WAITING:
-                self._wait(share)
+            share.turn, share.standing = share.turn._replace(is_new=False), Standing.WAITING
+            self._wait(share)
 
     def update(self, identity: str, slots: int) -> None:
         """Note how many slots of a reservation are left to claim; 0 if it is over."""
@@ -169,6 +172,7 @@ class Admission:
             self._count(asked, 1)
         del self.shares[identity]
         self.shares[after.identity] = share
+        share.former = share.former or share.reservation
         share.reservation, share.asked = after, asked
         if share.standing is Standing.WAITING:
             self._wait(share)
@@ -187,18 +191,16 @@ class Admission:
             identity = self._unjudged.popleft()
             share = self.shares.get(identity)
             return identity if share is not None and self._judge(share) else ""
-        if self._may_exceed and self._admitted and exceeded(self.quotas, self.used, {}):
-            return self._suspend(next(reversed(self._admitted)))
-        self._may_exceed = False
         share = self._first()
         if share is None:
             return None
-        why = self._excess(share)
+        why = self._excess(share) if share.turn.is_new else ""
         if why and why == share.why:
             return None
         share.why = why
         if not why:
             self._admit(share)
+            share.why = self._beyond(share)
         return share.reservation.identity
 
     def steps(self) -> Iterator[str]:
@@ -225,6 +227,11 @@ class Admission:
 
     def _judge(self, share: Share) -> bool:
         """Judge a reservation by itself; return whether something else is the case now."""
+        if share.standing is Standing.ADMITTED and not self._loses(share):
+            before, share.why = share.why, self._beyond(share)
+            return share.why != before
+        if not share.turn.is_new:
+            return False
         why = self._never(share)
         if not why:
             if share.standing is not Standing.BLOCKED:
@@ -232,11 +239,33 @@ class Admission:
             share.standing, share.why = Standing.WAITING, self._excess(share)
             self._wait(share)
             return True
-        is_news = why != share.why
+        is_news = why != share.why or share.standing is Standing.ADMITTED
         if share.standing is Standing.ADMITTED:
             self._dismiss(share)
         share.standing, share.why = Standing.BLOCKED, why
         return is_news
+
+    def _loses(self, share: Share) -> bool:
+        """Return whether an edit asks for what is forbidden, and what was there before did not."""
+        before, share.former = share.former, None
+        if before is None or not forbids_change(
+            self.quotas, before, share.reservation, share.since
+        ):
+            return False
+        share.turn = share.turn._replace(is_new=True)
+        return True
+
+    def _beyond(self, share: Share) -> str:
+        """Return what one that is admitted exceeds all the same; empty if nothing."""
+        why = forbidden(self.quotas, share.reservation, share.since)
+        why = why or exceeded(self.quotas, share.asked, {})
+        if not why and self._is_over:
+            first = exceeded(self.quotas, self.used, {}).partition(",")[0]
+            why = f"{first}, by the reservations of the namespace together"
+        return f"{why}; {_KEPT}" if why else ""
+
+    def _exceeds(self) -> bool:
+        return bool(exceeded(self.quotas, self.used, {}))
 
     def _never(self, share: Share) -> str:
         """Return why a reservation could not come in if it were alone."""
@@ -263,13 +292,6 @@ class Admission:
         del self._admitted[share]
         self._count(share.asked, -1)
 
-    def _suspend(self, share: Share) -> str:
-        """Let one that is admitted wait again."""
-        self._dismiss(share)
-        share.standing, share.why = Standing.WAITING, self._excess(share)
-        self._wait(share)
-        return share.reservation.identity
-
     def _remove(self, identity: str) -> None:
         share = self.shares.pop(identity)
         if share.standing is Standing.ADMITTED:
@@ -282,6 +304,9 @@ class Admission:
                 self.used[counted] = total
             else:
                 self.used.pop(counted, None)
+        if self._is_over != self._exceeds():  # Those that are in are told.
+            self._is_over = not self._is_over
+            self._unjudged.extend(each.reservation.identity for each in self._admitted)
 
     def _wait(self, share: Share) -> None:
         if len(self._row) > _SPARE_ROW + 2 * len(self.shares):

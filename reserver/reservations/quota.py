@@ -6,6 +6,7 @@ millicores of cpu and base units of all else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,6 +24,9 @@ HELD = "held."
 
 HELD_ELSE = "held.*"
 """Limits each resource that has no limit of its own."""
+
+EXCEEDED = "exceeded quota:"
+"""What each message of a quota begins with, as those of ResourceQuota do."""
 
 _MOST_NAMED = 8
 
@@ -92,7 +96,7 @@ def exceeded(quotas: Iterable[Quota], asked: Mapping[str, int], used: Mapping[st
             taken = _listed((counted, used.get(counted, 0)) for counted, _ in over[:_MOST_NAMED])
             limited = _listed(over[:_MOST_NAMED])
             return (
-                f"exceeded quota: {quota.name}, requested: {requested}, used: {taken}, "
+                f"{EXCEEDED} {quota.name}, requested: {requested}, used: {taken}, "
                 f"limited: {limited}"
             )
     return ""
@@ -109,8 +113,29 @@ def forbidden(quotas: Sequence[Quota], reservation: Reservation, since: float) -
     for quota in quotas:
         for judge in _RULES:
             if why := judge(quota, reservation, since):
-                return f"exceeded quota: {quota.name}, {why}"
+                return f"{EXCEEDED} {quota.name}, {why}"
     return ""
+
+
+def forbids_change(
+    quotas: Iterable[Quota], before: Reservation, after: Reservation, since: float
+) -> bool:
+    """Return whether a change asks for what some quota forbids, and was not there before.
+
+    Args:
+        quotas: all of them have to be met.
+        before: what was written.
+        after: what is.
+        since: when it was first, unix seconds.
+    """
+    end = math.inf if before.expires_at is None else before.expires_at
+    lives_longer = (math.inf if after.expires_at is None else after.expires_at) > end
+    return any(
+        judge(quota, after, since)
+        and (not judge(quota, before, since) or (lives_longer and judge is _lives_too_long))
+        for quota in quotas
+        for judge in _RULES
+    )
 
 
 def names_node(reservation: Reservation) -> bool:

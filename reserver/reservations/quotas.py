@@ -104,6 +104,17 @@ class Quotas:
         share = admission.shares.get(reservation.identity) if admission else None
         return share.why if share is not None and share.standing is Standing.BLOCKED else ""
 
+    def exceeding(self, reservation: Reservation) -> str:
+        """Return what a reservation that may hold exceeds all the same; empty if nothing."""
+        admission = self._admissions.get(reservation.ref.namespace)
+        share = admission.shares.get(reservation.identity) if admission else None
+        return share.why if share is not None and share.standing is Standing.ADMITTED else ""
+
+    def exceeding_count(self) -> int:
+        """Return how many reservations that may hold exceed a quota."""
+        every = (share for each in self._admissions.values() for share in each.shares.values())
+        return sum(share.standing is Standing.ADMITTED and bool(share.why) for share in every)
+
     def charge(self, reservation: Reservation, slots: int, now: float) -> None:
         """Note how many slots of a reservation are unclaimed; 0 if it is over.
 

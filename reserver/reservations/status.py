@@ -16,6 +16,7 @@ from reserver.cluster.snapshot import Amounts, Snapshot
 from reserver.cluster.topology import CORDON, REMOVING
 from reserver.printable import printable
 from reserver.reservations.placement import nodes_of
+from reserver.reservations.quota import EXCEEDED
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.terms import Phase
 from reserver.reservations.view import LedgerView
@@ -26,6 +27,9 @@ _NOT_HOLDING = {
     Phase.EXPIRED: "expiresAt has passed; nothing is held any more",
 }
 
+
+EXCEEDS_QUOTA, EXCEEDS_BOUNDS = "ExceedsQuota", "ExceedsBounds"
+"""The reasons of a reservation that holds, because it did before it exceeded a limit."""
 
 QUOTA_EXCEEDED = "QuotaExceeded"
 """The reason of a reservation that its namespace's quotas do not admit."""
@@ -45,6 +49,11 @@ NODE_CORDONED, NODE_LEAVING, NODE_TAINTED = "NodeCordoned", "NodeLeaving", "Node
 _NO_RESOURCE = "no node offers {} as a resource; a device of a DeviceClass (DRA) cannot be held"
 
 
+def limit_of(exceeds: str) -> str:
+    """Return in one word what kind of limit a reservation exceeds (`Status.exceeds`)."""
+    return EXCEEDS_QUOTA if exceeds.startswith(EXCEEDED) else EXCEEDS_BOUNDS
+
+
 class Status(NamedTuple):
     """The status of one reservation at one instant.
 
@@ -57,6 +66,7 @@ class Status(NamedTuple):
         landed: where, of what holds on several nodes (`Ledger.landed`).
         is_unplaced: it is Pending because it has no place.
         exceeds_quota: it is Pending because it exceeds a quota of its namespace.
+        exceeds: which limit it exceeds, and was admitted before it; empty if none.
         closed: why its node takes no pods now, in one word; empty if nothing says so.
     """
 
@@ -68,6 +78,7 @@ class Status(NamedTuple):
     is_unplaced: bool = False
     exceeds_quota: bool = False
     closed: str = ""
+    exceeds: str = ""
 
     @property
     def reason(self) -> str:
@@ -143,7 +154,9 @@ class ShortNodes:
         if unwritten and unwritten not in message:
             message = f"{message}{'; ' if message else ''}it cannot be written: {unwritten}"
         claims, landed = ledger.recorded(ref), ledger.landed(ref)
-        return verdict._replace(message=printable(message), claims=claims, landed=landed)
+        return verdict._replace(
+            message=printable(message), claims=claims, landed=landed, exceeds=ledger.exceeds(ref)
+        )
 
     def _judge(self, phase: Phase, reservation: Reservation, ledger: LedgerView) -> Status:
         """Return the status of a reservation, claims aside."""

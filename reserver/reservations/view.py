@@ -91,6 +91,14 @@ class LedgerView:
         is_pending = self._phase(account) is Phase.PENDING
         return self.quotas.why(account.entry(ref).reservation) if is_pending else ""
 
+    def exceeds(self, ref: Ref) -> str:
+        """Return which limit a reservation exceeds that was admitted before it; empty if none."""
+        account = self._register.get(ref)
+        if account is None:
+            return ""
+        reservation = account.entry(ref).reservation
+        return self.quotas.exceeding(reservation)
+
     def recorded_place(self, ref: Ref) -> Parts:
         """Return where a reservation is placed, as written."""
         account = self._register.get(ref)

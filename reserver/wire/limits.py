@@ -79,6 +79,10 @@ HOME = Limits(
 """For Reservations in Reserver's own namespace, ConfigMaps and gRPC calls: for trusted managers."""
 
 
+KEPT = HOME._replace(owners=4_000, owner_labels=4_000)
+"""For what was in force before it exceeded a bound (docs/adr/0064): no step above 50 ms of CPU."""
+
+
 def limits_at(ref: Ref, home: str) -> Limits:
     """Return what a reservation may say at a ref; `home` is Reserver's own namespace."""
     return TENANT if ref.kind is StoreKind.OBJECT and ref.namespace != home else HOME

@@ -95,6 +95,17 @@ async def told(world: World, name: str, reason: str) -> dict[str, Any]:
         return said
 
 
+async def exceeding(world: World, name: str, *, wanted: bool) -> None:
+    """Wait until a Reservation says, or not any more, that it holds and exceeds a limit."""
+    path = f"namespaces/shop/reservations/{name}"
+    async with asyncio.timeout(20):
+        while True:
+            conditions = (await get(world, path))["status"]["conditions"]
+            if any(each["reason"] == "ExceedsQuota" for each in conditions) is wanted:
+                return
+            await asyncio.sleep(0.05)
+
+
 async def used(world: World, wanted: dict[str, str], name: str = "team-quota") -> None:
     async with asyncio.timeout(20):
         while True:
@@ -159,11 +170,15 @@ async def test_who_waits_comes_in_when_the_quota_is_raised_and_the_quota_says_wh
     assert quota["metadata"]["generation"] == 2
     hard = {"held.cpu": "3", "reservations": None, "held.pods": 7}
     await change(world, "namespaces/shop/reservationquotas/team-quota", {"hard": hard})
-    await told(world, "b", "QuotaExceeded")
-    await used(world, {"held.cpu": "2", "held.pods": "1"})
+    await exceeding(world, "b", wanted=True)
+    await used(world, {"held.cpu": "3500m", "held.pods": "2"})
+    await write(world, "c", resources={"cpu": "100m"})
+    await told(world, "c", "QuotaExceeded")
     path = f"{GROUP}/namespaces/shop/reservationquotas/team-quota"
     await world.cluster.client.send("DELETE", path)
-    await told(world, "b", "RoomHeld")
+    await told(world, "c", "RoomHeld")
+    await exceeding(world, "b", wanted=False)
+    assert (await backed(world, "b"))["reason"] == "RoomHeld"
 
 
 async def test_a_start_lets_the_same_hold_whatever_they_are_called(
@@ -238,21 +253,27 @@ async def test_a_configmap_elsewhere_is_limited_by_a_quota_there_and_by_no_defau
             await until(lambda: reserver.assembly.is_ready)
             assert held(reserver.assembly) == 18_000
             await limit(world, hard={"held.cpu": "10"})
-            await until(lambda: held(reserver.assembly) == 9000)
-            path = "/api/v1/namespaces/shop/configmaps/second-status"
+            await until(lambda: bool(reserver.assembly.ledger.quotas.of("shop")))
+            data = {"data": {"second.s": spec}}
+            path = "/api/v1/namespaces/shop/configmaps/second"
+            await world.cluster.client.send("PATCH", path, data, media=MERGE)
             async with asyncio.timeout(20):
                 said: dict[str, Any] = {}
                 while said.get("reason") != "QuotaExceeded":
                     await asyncio.sleep(0.05)
-                    with suppress(ApiError):  # It is written half a second after the hold.
-                        found = json.loads(await world.cluster.client.send("GET", path))
-                        said = json.loads(found["data"]["second.r"])
+                    with suppress(ApiError, KeyError):  # It is written half a second after.
+                        found = json.loads(await world.cluster.client.send("GET", f"{path}-status"))
+                        said = json.loads(found["data"]["second.s"])
+            assert held(reserver.assembly) == 18_000
+            kept = json.loads(found["data"]["second.r"])
+            assert kept["exceeds"].startswith("exceeded quota: team-quota")
             assert (said["phase"], said["backed"]) == ("Pending", False)
             assert "exceeded quota: team-quota, requested: held.cpu=9" in said["message"]
         async with app.running(settings) as reserver:
             await until(lambda: reserver.assembly.is_ready)
             assert {r.ref.key for r in reserver.assembly.ledger.holding_on("worker-1")} == {
-                "first.r"
+                "first.r",
+                "second.r",
             }
 
 
@@ -260,7 +281,10 @@ async def test_home_has_no_quota_unless_one_is_given(world: World) -> None:
     await write(world, "big", SYSTEM, resources={"cpu": 100}, ttl="0")
     assert (await backed(world, "big", SYSTEM))["phase"] == "Active"
     await limit(world, namespace=SYSTEM, hard={"held.cpu": 99})
-    await until(lambda: held(world.running.assembly) == 0)
+    await until(lambda: bool(world.running.assembly.ledger.quotas.of(SYSTEM)))
+    await write(world, "more", SYSTEM, resources={"cpu": 1}, ttl="0")
+    assert (await backed(world, "more", SYSTEM))["reason"] == "QuotaExceeded"
+    assert held(world.running.assembly) == 100_000
 
 
 async def test_calls_that_do_not_wait_are_refused_at_once_and_create_waits(world: World) -> None:

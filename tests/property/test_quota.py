@@ -141,15 +141,13 @@ class QuotasAgainstTheRule(RuleBasedStateMachine):
         self._play_by_the_rule()
 
     def _play_by_the_rule(self) -> None:
-        """Let the first stay in that meet the quotas, then let in who comes first of the others.
+        """Let all stay in that are in, then let in who comes first of the others.
 
         Who could not come in if it were alone does not count.
         """
         cpu, most = self.hard or (10**6, 10**6)
         able = [each for each in self.row if each.cpu <= cpu * 1000 and most > 0]
-        stay = [each for each in self.inside if any(each is one for one in able)]
-        while sum(each.cpu for each in stay) > cpu * 1000 or len(stay) > most:
-            stay.pop()
+        stay = [each for each in self.inside if any(each is one for one in self.row)]
         for each in able:
             if not any(each is one for one in stay):
                 if sum(one.cpu for one in stay) + each.cpu > cpu * 1000 or len(stay) >= most:
@@ -177,6 +175,15 @@ class QuotasAgainstTheRule(RuleBasedStateMachine):
         for each in self.row:
             is_in = each.written.ref.key in self._in()
             assert bool(self.ledger.excess(each.written.ref)) != is_in
+
+    @invariant()
+    def what_exceeds_says_so(self) -> None:
+        cpu, most = self.hard or (10**6, 10**6)
+        together = sum(each.cpu for each in self.inside) > cpu * 1000 or len(self.inside) > most
+        for each in self.row:
+            exceeds = self.ledger.exceeds(each.written.ref)
+            is_in = each.written.ref.key in self._in()
+            assert bool(exceeds) == (is_in and (together or each.cpu > cpu * 1000 or most < 1))
 
     @invariant()
     def after_a_start_the_same_hold(self) -> None:

@@ -345,7 +345,7 @@ async def watched(reflector: Reflector) -> None:
             "the API server has gone back in time, ending at once",
             collection=str(reflector),
             why=str(exc),
-            remedy="restart kube-scheduler, too: docs/runbooks.md#reservertimewentback",
+            remedy="restart kube-scheduler, too: docs/operations.md#after-a-restore-of-etcd",
         )
         os._exit(1)  # No write that is under way may be made any more.
 

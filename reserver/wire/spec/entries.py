@@ -11,7 +11,7 @@ from reserver.errors import Fault, InvalidInput, ReserverError
 from reserver.printable import printable
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.wire.k8s import names
-from reserver.wire.limits import HOME, ITEM_BYTES, MOST_ITEMS, check_text
+from reserver.wire.limits import HOME, ITEM_BYTES, KEPT, MOST_ITEMS, Limits, check_text
 from reserver.wire.spec import document, listform, specform
 
 STORE_LABEL = "reserver.io/store"
@@ -45,12 +45,14 @@ class Entries:
         more_problems: how many there are besides.
         unstamped: it has a ttl but no ``expiresAt``, so the next start of Reserver could not tell
             when it expires (`edits.complete`).
+        beyond: the bound that it exceeds, though it is enforced, as it was before; else empty.
     """
 
     reservations: tuple[Reservation, ...] = ()
     problems: tuple[Problem, ...] = ()
     more_problems: int = 0
     unstamped: bool = False
+    beyond: str = ""
 
     @property
     def has_faults(self) -> bool:
@@ -73,6 +75,22 @@ Noted = Callable[[Ref, Exception], Fault]
 
 def _raise(_: Ref, exc: Exception) -> Fault:
     raise exc
+
+
+def read_kept(ref: Ref, text: str, seen_at: float, digest: str) -> Entries | None:
+    """Return what a key says that exceeds a bound, if it is what was in force before.
+
+    Args:
+        ref: of the key, `item` empty.
+        text: its value.
+        seen_at: when Reserver first saw this value, unix seconds.
+        digest: of what was in force.
+    """
+    try:
+        entries = _read_one(ref, text, seen_at, KEPT)
+    except InvalidInput:
+        return None
+    return entries if [each.digest for each in entries.reservations] == [digest] else None
 
 
 def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
@@ -116,13 +134,13 @@ def _faults(ref: Ref, noted: Noted) -> Iterator[None]:
         raise noted(ref, exc) from exc
 
 
-def _read_one(ref: Ref, text: str, seen_at: float) -> Entries:
-    check_text(text, HOME.spec_bytes)
+def _read_one(ref: Ref, text: str, seen_at: float, limits: Limits = HOME) -> Entries:
+    check_text(text, limits.spec_bytes)
     value = document.parse(text)
     if value is None:
         return Entries()  # Go programs write null for an empty list.
     if isinstance(value, dict):
-        reservation = specform.read(value, ref, seen_at)
+        reservation = specform.read(value, ref, seen_at, limits)
         return Entries((reservation,), unstamped=specform.needs_stamp(value))
     if isinstance(value, list):
         raise InvalidInput("", "a list has to be JSON", 'write [{"pod": …}, …]')

@@ -10,11 +10,21 @@ import msgspec
 from reserver.errors import InvalidInput
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import Phase
 from reserver.wire.k8s import names
 from reserver.wire.k8s.conditions import Condition
 from reserver.wire.k8s.objects import LabelledMetadata, decode
 from reserver.wire.k8s.pods import OwnerReference
-from reserver.wire.limits import MOST_LABELS, Int32, Int64, check_bytes, check_count, limits_at
+from reserver.wire.limits import (
+    KEPT,
+    MOST_LABELS,
+    Int32,
+    Int64,
+    Limits,
+    check_bytes,
+    check_count,
+    limits_at,
+)
 from reserver.wire.spec import document, specform
 from reserver.wire.spec.entries import Entries, Problem
 from reserver.wire.spec.placementform import PartObject, read_parts
@@ -220,15 +230,17 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
         seen_at: unix seconds; from when a ``ttl`` counts if it does not say when it was created.
         home: Reserver's own namespace (`limits_at`).
     """
-    ref = item.ref
-    limits = limits_at(ref, home)
+    ref, said, beyond = item.ref, item.said(), ""
     try:
-        check_bytes(len(item.spec), limits.spec_bytes)
-        spec = document.parse(_text(item.spec))
-        created = _created(item, seen_at)
-        reservation = specform.read(spec, ref, created, limits)
+        reservation = _read(item, seen_at, limits_at(ref, home))
     except InvalidInput as exc:
-        return Entries(problems=(Problem(ref, exc.under("spec")),))
+        problems = (Problem(ref, exc.under("spec")),)
+        if said is None or not _was_in_force(item, said):
+            return Entries(problems=problems)
+        try:
+            reservation, beyond = _read(item, seen_at, KEPT), str(exc.under("spec"))
+        except InvalidInput:
+            return Entries(problems=problems)
     if not reservation.origin:  # A later object of the same name is another reservation.
         reservation = replace(reservation, origin=f"{ref}#{item.metadata.uid}")
     created = _created(item, 0.0)
@@ -238,7 +250,18 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
         is_seat=item.metadata.is_seat,
         volume_claims=item.metadata.volume_claims,
     )
-    return Entries((with_placements(reservation, item.said()),))
+    return Entries((with_placements(reservation, said),), beyond=beyond)
+
+
+def _read(item: ReservationObject, seen_at: float, limits: Limits) -> Reservation:
+    check_bytes(len(item.spec), limits.spec_bytes)
+    spec = document.parse(_text(item.spec))
+    return specform.read(spec, item.ref, _created(item, seen_at), limits)
+
+
+def _was_in_force(item: ReservationObject, said: ReservationStatus) -> bool:
+    """Return whether its status, which only Reserver writes, says that this very spec was read."""
+    return said.observed_generation == item.metadata.generation and said.phase != Phase.INVALID
 
 
 def with_placements(reservation: Reservation, said: ReservationStatus | None) -> Reservation:

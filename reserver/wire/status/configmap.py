@@ -10,7 +10,7 @@ from reserver.errors import InvalidInput
 from reserver.printable import printable
 from reserver.reservations.mark import is_mark, joined, parted
 from reserver.reservations.reservation import Reservation
-from reserver.reservations.status import QUOTA_EXCEEDED, Status
+from reserver.reservations.status import QUOTA_EXCEEDED, Status, limit_of
 from reserver.reservations.terms import Phase
 from reserver.wire.k8s.objects import decode, encode
 from reserver.wire.limits import MOST_CLAIMS_RECORDED
@@ -27,6 +27,7 @@ class EntryStatus(msgspec.Struct):
     which it had it: the next start would not know of one that is deleted (`ledger.past.recall`).
     `landed` says where, if the reservation is on several nodes. `more` has the marks of the pods
     beyond `MOST_CLAIMS_RECORDED`, by node likewise. `reason` is `QUOTA_EXCEEDED`, or there is none.
+    `exceeds` is the limit that it exceeds, and was admitted before.
     """
 
     phase: str
@@ -37,6 +38,7 @@ class EntryStatus(msgspec.Struct):
     landed: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
     more: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
     reason: str | msgspec.UnsetType = msgspec.UNSET
+    exceeds: str | msgspec.UnsetType = msgspec.UNSET
 
     def recorded(self) -> tuple[dict[str, int], dict[str, str]]:
         """Return the claims, by UID or mark, and where they landed as far as that is known."""
@@ -58,7 +60,9 @@ def show(entries: Entries, status: Callable[[Reservation], Status | None]) -> st
     if len(problems) == 1 and not problems[0].error.path.startswith("["):
         return _text(_invalid(str(problems[0].error)))
     told = ((each, status(each)) for each in entries.reservations)
-    said = {each.ref.item: _entry(each, its) for each, its in told if its is not None}
+    said = {
+        each.ref.item: _entry(each, its, entries.beyond) for each, its in told if its is not None
+    }
     if "" in said:
         return _text(said[""])
     for problem in problems:
@@ -122,7 +126,15 @@ def recorded_claims(text: str) -> Iterator[tuple[str, EntryStatus]]:
             yield item, entry
 
 
-def _entry(reservation: Reservation, status: Status) -> EntryStatus:
+def newly_exceeding(before: str | None, after: str | None) -> Iterator[tuple[str, str, str]]:
+    """Yield item, reason and limit of what exceeds one and was not said to do so before."""
+    known = {item for item, entry in _read(before or "{}") if entry.exceeds}
+    for item, entry in _read(after or "{}"):
+        if entry.exceeds and item not in known:
+            yield item, limit_of(entry.exceeds), entry.exceeds
+
+
+def _entry(reservation: Reservation, status: Status, beyond: str) -> EntryStatus:
     pods = sorted(status.claims)  # Marks come last.
     claims = {uid: status.claims[uid] for uid in pods[:MOST_CLAIMS_RECORDED] if not is_mark(uid)}
     landed = {uid: status.landed[uid] for uid in claims if uid in status.landed}
@@ -138,6 +150,7 @@ def _entry(reservation: Reservation, status: Status) -> EntryStatus:
         landed or msgspec.UNSET,
         {node: joined(marks) for node, marks in sorted(more.items())} or msgspec.UNSET,
         QUOTA_EXCEEDED if status.exceeds_quota else msgspec.UNSET,
+        printable(status.exceeds or beyond) or msgspec.UNSET,
     )
 
 

@@ -11,7 +11,7 @@ from reserver.cluster.pod import NO_CONTROLLER
 from reserver.reservations.mark import is_mark, joined, parted
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Reservation
-from reserver.reservations.status import QUOTA_EXCEEDED, Status
+from reserver.reservations.status import QUOTA_EXCEEDED, Status, limit_of
 from reserver.reservations.terms import Phase
 from reserver.wire.k8s.conditions import Said
 from reserver.wire.limits import MOST_CLAIMS_RECORDED
@@ -20,6 +20,9 @@ from reserver.wire.spec.object import Claim, MoreClaims, ReservationStatus, Summ
 from reserver.wire.spec.placementform import PartObject
 from reserver.wire.status.configmap import INVALID
 from reserver.wire.times import show_moment
+
+WITHIN_LIMITS = "WithinLimits"
+"""The condition of a Reservation that exceeds a limit, and holds all the same; others have none."""
 
 _MOST_TOLD = 5
 """How many nodes, resources or owners a summary names."""
@@ -86,6 +89,9 @@ def valid(
     message = status.message or "the node has the room for all that is held"
     placements = [PartObject(*part) for part in reservation.parts]
     expires_at = reservation.expires_at
+    within = []
+    if status.exceeds:
+        within = [say(WITHIN_LIMITS, limit_of(status.exceeds), status.exceeds, holds=False)]
     return ReservationStatus(
         phase=status.phase.value,
         observed_generation=generation,
@@ -98,6 +104,7 @@ def valid(
         conditions=[
             say("Valid", "Accepted", "", holds=True),
             say("Backed", status.reason, message, holds=status.is_backed),
+            *within,
         ],
     )
 
@@ -118,6 +125,17 @@ def _more(claims: Iterable[Claim]) -> list[MoreClaims]:
     for claim in claims:
         pods.setdefault(claim.node, []).append(claim.uid)
     return [MoreClaims(node, joined(each)) for node, each in sorted(pods.items())]
+
+
+def newly_exceeds(
+    before: ReservationStatus | None, after: ReservationStatus
+) -> tuple[str, str] | None:
+    """Return why a Reservation exceeds a limit, and how, if that was not said before."""
+    told = {condition.reason for condition in before.conditions} if before else set()
+    for condition in after.conditions:
+        if condition.type == WITHIN_LIMITS and condition.reason not in told:
+            return condition.reason, condition.message
+    return None
 
 
 def summary(reservation: Reservation, claimed: int) -> Summary:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -269,14 +270,14 @@ def test_all_of_several_quotas_have_to_be_met() -> None:
     [
         ([quota(cpu="100")], "abcd"),
         ([], "abcd"),
-        ([quota(cpu="5")], "a"),
-        ([quota(cpu="2")], "d"),
-        ([quota(reservations="1")], "a"),
+        ([quota(cpu="5")], "ab"),
+        ([quota(cpu="2")], "ab"),
+        ([quota(reservations="1")], "ab"),
         ([quota(memory="0")], "abcd"),
     ],
     ids=["raised", "gone", "lowered", "lowered below the first", "by number", "of nothing held"],
 )
-def test_other_limits_hold_at_once_and_the_newest_lose_first(
+def test_other_limits_count_at_once_for_what_is_new_and_what_is_in_stays_in(
     after: Iterable[Quota], in_: str
 ) -> None:
     ledger = ledger_of(quota(cpu="8"))
@@ -298,7 +299,10 @@ def test_a_namespace_without_a_quota_has_the_default_and_home_has_none() -> None
     limit(ledger, quota(cpu="2"))
     assert holding(ledger) == {"a", "b"}
     limit(ledger)
-    assert holding(ledger) == {"b"}
+    assert holding(ledger) == {"a", "b"}
+    assert "exceeded quota: default" in ledger.exceeds(ref("a"))
+    write(ledger, ("c", 1))
+    assert holding(ledger) == {"a", "b"}
 
 
 def test_a_namespace_whose_last_reservation_goes_is_forgotten() -> None:
@@ -377,11 +381,74 @@ def replace_and_try(ledger: Ledger, one: Reservation) -> str:
 
 
 def test_what_waits_is_kept_where_it_was_placed_and_holds_nothing_there() -> None:
-    ledger = ledger_of(quota(cpu="8"))
+    ledger = ledger_of(quota(cpu="7"))
     ledger.put(reservation("a", cpu="8", node="", placed={"worker-2": 1}))
-    limit(ledger, quota(cpu="7"))
     assert not ledger.held_on("worker-2")
     assert not ledger.is_unplaced(ref("a"))
     limit(ledger, quota(cpu="8"))
     assert ledger.held_on("worker-2")["cpu"] == 8000
     assert ledger.get(ref("a")).placed == parts({"worker-2": 1})  # type: ignore[union-attr]
+
+
+_LATER = 30 * 86400.0
+
+
+@pytest.mark.parametrize(
+    "lowered",
+    [
+        quota(cpu="7"),
+        quota(reservations="0"),
+        replace(quota("default"), hard={"held.nvidia.com/gpu": 0}),
+        replace(quota(), max_ttl=3600.0),
+        replace(quota(), allows_node_names=False),
+        replace(quota(), allows_firm_holds=False),
+    ],
+    ids=["cpu", "number", "a device", "a life", "names", "firm holds"],
+)
+@pytest.mark.parametrize("by", ["a limit", "a start"])
+def test_what_held_before_a_limit_holds_on_and_says_what_it_exceeds(
+    lowered: Quota, by: str
+) -> None:
+    kept = reservation("a", cpu="8")
+    resources = {**kept.resources, "nvidia.com/gpu": 1}
+    kept = replace(kept, resources=resources, expires_at=None, created_at=1.0)
+    ledger = ledger_of(lowered, is_open=False) if by == "a start" else ledger_of()
+    ledger.put(kept)
+    ledger.put(new := replace(kept, ref=ref("new"), origin="new", digest="new"))
+    if by == "a start":
+        ledger.was_admitted(ref("a"), kept.digest)
+        for _ in ledger.open():
+            pass
+        assert holding(ledger) == {"a"}
+        assert ledger.excess(ref("new"))
+    else:
+        limit(ledger, lowered)
+        assert holding(ledger) == {"a", "new"}
+        ledger.drop(new.ref)
+    assert ledger.exceeds(ref("a")).startswith(f"exceeded quota: {lowered.name}")
+    assert ledger.exceeds(ref("a")).endswith("it was admitted before that, and holds")
+    limit(ledger)
+    assert not ledger.exceeds(ref("a"))
+
+
+@pytest.mark.parametrize(
+    ("change", "stays"),
+    [
+        pytest.param({"resources": {"cpu": 4000}}, True, id="it asks for less"),
+        pytest.param({"expires_at": _LATER}, True, id="it lives shorter, and still too long"),
+        pytest.param({"resources": {"cpu": 9000}}, False, id="it asks for more"),
+        pytest.param({"yields_above": None}, False, id="what is forbidden, and was not asked for"),
+    ],
+)
+def test_an_edit_of_what_exceeds_a_limit_is_new_where_it_asks_for_more(
+    change: dict[str, Any], *, stays: bool
+) -> None:
+    made = reservation("a", cpu="8")
+    kept = replace(made, expires_at=None, created_at=1.0, origin="a", yields_above=0)
+    ledger = ledger_of()
+    ledger.put(kept)
+    limit(ledger, replace(quota(cpu="1"), max_ttl=3600.0, allows_firm_holds=False))
+    ledger.put(replace(kept, **change, digest="edited"))
+    for _ in ledger.admit(kept.ref.namespace):
+        pass
+    assert (holding(ledger) == {"a"}) is stays

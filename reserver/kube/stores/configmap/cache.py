@@ -18,7 +18,7 @@ from reserver.reservations.reservation import ANY_TIME, Ref, Reservation, Writte
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata
 from reserver.wire.spec import edits
 from reserver.wire.spec.edits import Edit
-from reserver.wire.spec.entries import STORE_LABEL, Entries, reading_key
+from reserver.wire.spec.entries import STORE_LABEL, Entries, read_kept, reading_key
 from reserver.wire.status import companion
 
 NO_COMPANION = f"!{companion.LABEL}"
@@ -125,6 +125,25 @@ class ConfigMapCache(Cache[Key, Edit]):
     def _expected_in(self, name: Name) -> list[tuple[Ref, Expected]]:
         every = self._expected.items()
         return [each for each in every if (each[0].namespace, each[0].configmap) == name]
+
+    def keep(self, ref: Ref, digest: str) -> None:
+        """Enforce a key that is invalid only because it exceeds a bound: it was in force before.
+
+        Args:
+            ref: of the key; items of lists are short.
+            digest: of what was in force.
+        """
+        known, metadata = self.known(ref), self.subject(ref)
+        if known is None or metadata is None or ref.item or known.entries.reservations:
+            return
+        with quarantined("store", ref):
+            entries = read_kept(ref, known.text, self.clock(), digest)
+            if entries is not None and known.entries.problems:
+                beyond = str(known.entries.problems[0].error)
+                known.entries = replace(entries, beyond=beyond)
+                when = when_written(metadata, None, listed=True)
+                self._enforce(metadata, entries.reservations[0], when)
+                self.touched(ref)
 
     def _read(self, ref: Ref, text: str, known: Key | None) -> Generator[None, None, Entries]:
         """Return what a key says now; what it said before stays where that cannot be told."""

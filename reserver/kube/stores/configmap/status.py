@@ -24,7 +24,13 @@ from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.status.companion import Changes
-from reserver.wire.status.configmap import admitted_items, newly_unbacked, recorded_claims, show
+from reserver.wire.status.configmap import (
+    admitted_items,
+    newly_exceeding,
+    newly_unbacked,
+    recorded_claims,
+    show,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -50,7 +56,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             try:
                 if await companion.read_if_due(self.now):
                     companion.touched |= {*self.cache.keys(name), *companion.said}
-                    _recall(companion, ledger)
+                    _recall(companion, ledger, self.cache)
             except (ApiError, InvalidInput, NotOurs) as exc:
                 companion.failed(exc, self.now)
 
@@ -98,7 +104,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
         keys, companion.touched = companion.touched, set()
         if await companion.read_if_due(self.now):
             keys |= {*self.cache.keys(companion.store), *companion.said}
-            _recall(companion, state.ledger)
+            _recall(companion, state.ledger, self.cache)
         seen = _seen(metadata, state.ledger)
         wanted = await self._statuses(companion, keys | companion.left_out, state)
         async for before, changes in companion.write(metadata, wanted, seen):
@@ -154,7 +160,12 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             for key, text in after.items()
             for item, entry in newly_unbacked(before[key], text)
         ]
-        for reason, message in warnings:
+        exceeding = [
+            (reason, f"{key}{f'[{item}]' if item else ''}: {message}")
+            for key, text in after.items()
+            for item, reason, message in newly_exceeding(before[key], text)
+        ]
+        for reason, message in (*warnings, *exceeding):
             self.warn(metadata, reason, message)
         if warnings:
             name = f"{metadata.namespace}/{metadata.name}"
@@ -195,7 +206,7 @@ def _seen(metadata: Metadata | None, ledger: Ledger) -> int:
     return metadata.revision if metadata and ledger.past.unsure_since() is None else 0
 
 
-def _recall(companion: Companion, ledger: Ledger) -> None:
+def _recall(companion: Companion, ledger: Ledger, cache: ConfigMapCache) -> None:
     """Let the ledger know the claims that earlier processes recorded."""
     for key, text in companion.said.items():
         for item, entry in recorded_claims(text):
@@ -204,4 +215,6 @@ def _recall(companion: Companion, ledger: Ledger) -> None:
             ledger.past.recall(ref, entry.digest, claims, landed, companion.seen)
         if not ledger.quotas.is_open:
             for item, digest in admitted_items(text):
-                ledger.was_admitted(Ref(*companion.store, key, item), digest)
+                ref = Ref(*companion.store, key, item)
+                cache.keep(ref, digest)
+                ledger.was_admitted(ref, digest)

@@ -29,7 +29,7 @@ from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import decode
 from reserver.wire.spec.object import Claim, ReservationObject, ReservationStatus, path
-from reserver.wire.status.object import invalid, is_newly_unbacked, spoiled, valid
+from reserver.wire.status.object import invalid, is_newly_unbacked, newly_exceeds, spoiled, valid
 from reserver.wire.times import show_moment
 
 log = structlog.get_logger(__name__)
@@ -124,6 +124,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
         reservation = replace(reservation, placed=state.ledger.placed(reservation))
         status = short_nodes.status(reservation, state.ledger)
         claims = _claims(ref, state, show_moment(now))
+        status = status._replace(exceeds=status.exceeds or known.entries.beyond)
         return valid(reservation, status, claims, known.said, generation, now)
 
     async def _try(self, write: _Write) -> None:
@@ -147,6 +148,8 @@ class ObjectStatuses(Statuses[ObjectCache]):
         self.writes += 1
         with suppress(InvalidInput):  # The watch shows it as well.
             self.cache.wrote(decode(ReservationObject, answer))
+        if exceeds := newly_exceeds(write.before, write.status):
+            self.warn(metadata, *exceeds)
         if is_newly_unbacked(write.before, write.status):
             reason = "NodeNotFound" if write.status.phase == Phase.FAILED else "NotBacked"
             message = next(c.message for c in write.status.conditions if c.type == "Backed")
