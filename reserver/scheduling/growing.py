@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from reserver.cluster.pod import Pod
@@ -48,7 +48,8 @@ class Growing:
 
     def of(self, pod: Pod) -> Growth | None:
         """Return the growth of a pod."""
-        return self._on.get(pod.node, {}).get(pod.uid)
+        here = self._on.get(pod.node)
+        return here.get(pod.uid) if here else None
 
     def began(self, pod: Pod, requests: Mapping[str, int], yielded: Mapping[str, int]) -> Growth:
         """Note that a pod was let grow; it may have been before, and either may come.
@@ -116,12 +117,15 @@ class Growing:
         }
         return replace(pod, requests={**pod.requests, **more})
 
-    @contextmanager
-    def giving_way(self, node: str) -> Iterator[None]:
+    def giving_way(self, node: str) -> AbstractContextManager[None]:
         """Have growth give way to what the watch shows of a node or its pods within the block.
 
         It gets no more room by that than was free before, but what others have left it takes.
         """
+        return self._giving_way(node) if node in self._on else nullcontext()
+
+    @contextmanager
+    def _giving_way(self, node: str) -> Iterator[None]:
         resources = {name for growth in self._on.get(node, {}).values() for name in growth.more}
         before = {name: min(0, self._free(node, name)) for name in resources}
         yield

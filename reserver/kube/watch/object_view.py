@@ -126,7 +126,7 @@ class ObjectView(Generic[T]):
         metadata, shown = self._read(item)
         if shown is not None:
             key = _key(metadata)
-            if listed:
+            if listed and self._seen_up_to:
                 self._require_known(metadata)
             self._unread.discard(key)
             with quarantined("watch", "/".join(key), partial(self._failed, key, item)):
