@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hack.controlplane.kubeconfig import kubectl
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import Corner
 from tests.e2e.curl import Curl, Refused
@@ -278,6 +280,27 @@ def test_a_plugin_places_an_owner_on_its_seat_and_strangers_beside_it(
     gone = f"there is no reservation '{corner.name}'"
     wait_for(lambda: gone in _why_not(curl, corner.name), "the claimed reservation is gone")
     assert audited(served, call="SchedulerService/Bind", what=f"{corner.name}/owner", code="OK")
+
+
+def test_a_pod_that_changes_after_it_was_reserved_is_bound_as_it_is_or_not_at_all(
+    corner: Corner, curl: Curl, nodes: list[str], kubeconfig: Path
+) -> None:
+    """Whether Reserver's watch has shown it by then or not: the API server compares."""
+    held, _ = nodes
+    curl.call("ReservationService/Create", name=corner.name, spec=wanted(corner, held))
+    grows, is_labelled = (Plugin(corner, curl, name, "500m") for name in ("grows", "labelled"))
+    for plugin in (grows, is_labelled):
+        plugin.reserve(held)
+    container = {"name": "main", "resources": {"requests": {"cpu": "4"}}}
+    patch = json.dumps({"spec": {"containers": [container]}})
+    asked = ("-n", corner.name, "patch", "pod", "grows", "--subresource=resize", "-p", patch)
+    assert "patched" in kubectl(kubeconfig, *asked)
+    kubectl(kubeconfig, "-n", corner.name, "label", "pod", "labelled", "moment=later")
+    assert "held by reservation" in refused(lambda: grows.bind(held))
+    assert corner.node_of("grows") is None
+    assert is_labelled.bind(held) == {}
+    assert corner.node_of("labelled") == held
+    curl.call("ReservationService/Release", name=corner.name)
 
 
 def _why_not(curl: Curl, name: str) -> str:

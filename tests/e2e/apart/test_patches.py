@@ -348,6 +348,25 @@ def test_a_pod_does_not_grow_into_room_that_is_held(shop: Shop, kubeconfig: Path
     wait_for(lambda: "patched" in resize(kubeconfig, corner, "3"), "nothing is held any more")
 
 
+def test_a_resize_is_judged_by_what_it_asks_for_though_another_was_infeasible(
+    shop: Shop, kubeconfig: Path
+) -> None:
+    corner = shop.corner
+    (node,) = corner.add_nodes(1, cpu="4")
+    corner.create_pod("web-0", {"cpu": "1"})
+    corner.wait_bound("web-0")
+    play_kubelet(corner, "web-0", "1")
+    condition = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+    corner.api.patch_namespaced_pod_status(
+        "web-0", corner.name, {"status": {"conditions": [condition]}}
+    )
+    name = corner.reserve(OBJECT, node, "owner", cpu="3")
+    wait_status(corner, OBJECT, name, phase="Active", backed=True)
+    wait_for(lambda: "denied" in resize(kubeconfig, corner, "4"), "it is refused")
+    assert "held by reservation" in resize(kubeconfig, corner, "4")
+    corner.delete_object(name)
+
+
 def test_no_pod_is_missed_while_the_certificate_is_replaced(
     shop: Shop, hooks: ReserverProcess
 ) -> None:
