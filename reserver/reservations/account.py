@@ -305,9 +305,12 @@ class Account:
         A claim where it has no slot is of one without a place, or else of the last node. What was
         returned before shows what is claimed since.
         """
-        if self._left is None:
-            self._left = self._reckoned()
-        return self._left
+        if self._left is not None:
+            return self._left
+        left = self._reckoned()
+        # Most are on one node or have no claim, and need not keep it: that is quickly reckoned.
+        self._left = left if self.claimants and self.holds[1:] else None
+        return left
 
     def _reckoned(self) -> tuple[dict[str, int], int]:
         slots = self.reservation.slots

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from hashlib import blake2b
 
 _SIGN = "~"
@@ -16,6 +17,7 @@ _SIGN = "~"
 _LENGTH = 8
 
 
+@lru_cache(maxsize=100_000)  # Each is asked for whenever the record is written.
 def mark(pod_uid: str) -> str:
     """Return the mark of a pod; a mark is its own."""
     if is_mark(pod_uid):
