@@ -14,6 +14,10 @@ MOST_UNOFFERED = 64
 """How many of the resources count that a pod requests and no node offers."""
 
 
+_EVERYWHERE = ("cpu", "memory", "ephemeral-storage", "pods")
+"""What every node offers."""
+
+
 class PodName(NamedTuple):
     """Namespace and name, which are known before the pod exists."""
 
@@ -108,11 +112,12 @@ class Pod:
         """Return it without most of the resources that it requests and no node offers.
 
         They are its author's to invent: each counts in the total of its node, which every pod that
-        comes there or goes has summed up anew.
+        comes there or goes has summed up anew. Those of which it requests nothing go first, and
+        those that any node offers stay: perhaps no node has been shown yet.
         """
         if len(self.requests) <= MOST_UNOFFERED:
             return self
-        others = islice((name for name in self.requests if name not in offered), MOST_UNOFFERED)
-        kept = {*others, *(self.requests.keys() & offered.keys())}
+        meant = (name for name, amount in self.requests.items() if amount and name not in offered)
+        kept = {*islice(meant, MOST_UNOFFERED), *_EVERYWHERE, *offered}
         requests = {name: amount for name, amount in self.requests.items() if name in kept}
         return replace(self, requests=requests)

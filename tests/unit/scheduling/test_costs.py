@@ -246,6 +246,24 @@ def test_of_very_many_resources_that_nobody_offers_a_few_are_told(crowd: State) 
     assert 1 <= sum("example.com" in reason.reason for reason in reasons) <= 20
 
 
+@pytest.mark.parametrize("is_first", [True, False], ids=["pods first", "nodes first"])
+@pytest.mark.parametrize("real", ["cpu", "memory", "nvidia.com/gpu"])
+def test_what_a_pod_really_requests_counts_whichever_is_listed_first(
+    real: str, *, is_first: bool
+) -> None:
+    """It may request nothing of a hundred resources that there are not, and still be bound."""
+    odd = {f"a.example/r{number}": 0 for number in range(2 * MOST_UNOFFERED)}
+    greedy = replace(pod("greedy", node="n"), requests={**odd, real: 3, "pods": 1})
+    state = state_of()
+    for _ in range(2):
+        if is_first:
+            state.pod_seen(greedy)
+        else:
+            state.node_seen(node("n", cpu="4", memory="8Gi", gpu="8"))
+        is_first = not is_first
+    assert state.snapshot.amounts("n", real).requested == 3
+
+
 def test_resources_that_no_node_offers_stay_few_however_many_pods_request_them() -> None:
     """Forty pods of half a megabyte on one node had held the event loop for 50 ms an event."""
     state = state_of(node("n", cpu="32", gpu="8"), node("m", cpu="32"))
