@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from hack.controlplane.process import HeldPort
+from hack.programs import end
 
 _DEADLINE_S = 90.0
 """After an API server restart its clients come back at their own pace: half a minute and more."""
@@ -82,7 +83,15 @@ class ReserverProcess:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
+                start_new_session=True,
             )
+        try:
+            self._await_start()
+        except BaseException:
+            end(self.process)
+            raise
+
+    def _await_start(self) -> None:
         for line in self.process.stdout or ():
             if line.startswith("extender"):
                 self.url = line.split()[1]
@@ -102,7 +111,10 @@ class ReserverProcess:
     def stop(self) -> tuple[int, str]:
         """End it as Kubernetes does; return its exit status and what it printed last."""
         self.process.terminate()
-        output, _ = self.process.communicate(timeout=_DEADLINE_S)
+        try:
+            output, _ = self.process.communicate(timeout=_DEADLINE_S)
+        finally:
+            end(self.process)
         return self.process.returncode, output
 
     def kill(self) -> None:

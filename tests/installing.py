@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.nodes import create_nodes
 from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
 from hack.go_tool import HELM
+from hack.programs import done
 from hack.reserver_process import wait_for
 
 ROOT = Path(__file__).parents[1]
@@ -47,21 +47,18 @@ class Reader:
 
     def run(self, line: str) -> str:
         """Run a line that has to succeed; return what it printed."""
-        done = subprocess.run(
-            ["bash", "-c", line],
+        told = done(
+            *("bash", "-c", line),
+            timeout_s=180,
             cwd=self.folder,
             env={
                 "PATH": ":".join(map(str, self._programs)),
                 "KUBECONFIG": str(self.plane.kubeconfig),
                 "HOME": str(self.folder),
             },
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
         )
-        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-        return done.stdout
+        assert told.returncode == 0, f"{line}\n{told.stdout}{told.stderr}"
+        return str(told.stdout)
 
     def follow(self, title: str, *, only: str = "", but: str = "\n") -> None:
         """Do what a section says, of its commands those with some words, and without others."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hack.programs import done
 from hack.reserver_process import wait_for
 
 ROOT = Path(__file__).parents[1]
@@ -91,18 +92,15 @@ class Reader:
 
     def run(self, line: str) -> tuple[int, str]:
         """Run a line; return its exit status and all that it printed."""
-        done = subprocess.run(
-            ["bash", "-c", f"{self._first}; {line}"],
+        told = done(
+            *("bash", "-c", f"{self._first}; {line}"),
+            timeout_s=_LIMIT_S,
             cwd=self.folder,
             env=self._environment,
-            stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            text=True,
-            timeout=_LIMIT_S,
-            check=False,
         )
-        return done.returncode, done.stdout
+        return told.returncode, told.stdout
 
     def has(self, line: str) -> None:
         """Run a line that has to succeed."""

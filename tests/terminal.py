@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from hack.programs import end
+
 _PATIENCE_S = 60.0
 _LOOK_S = 0.1
 
@@ -49,8 +51,9 @@ class Terminal:
 
     def end(self) -> int:
         """Read until it ends; return its exit status."""
+        deadline = time.monotonic() + _PATIENCE_S
         while self._read():
-            pass
+            assert time.monotonic() < deadline, f"it has not ended:\n{self.written}"
         return self.process.wait(_PATIENCE_S)
 
     def _read(self) -> bool:
@@ -83,7 +86,5 @@ def terminal(
     try:
         yield opened
     finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
+        end(process)
         os.close(own)

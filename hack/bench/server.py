@@ -22,6 +22,7 @@ from aiohttp import web
 
 from hack.bench.documents import encode, new_pod, running_pod, running_pods
 from hack.bench.world import REFUSED_REQUESTS, Size, owner_name, state
+from hack.programs import started
 from reserver.cli import logs
 from reserver.cluster.pod import Pod, PodName
 from reserver.config import LogLevel
@@ -59,13 +60,9 @@ def serving(kind: str, size: Size | None = None) -> Iterator["Server"]:
     """Start a server, one of the above, and stop it when the block ends."""
     sizes = (size.nodes, size.pods, size.reservations) if size else (0, 0, 0)
     command = [sys.executable, "-m", "hack.bench.server", kind, *map(str, sizes)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            yield Server(process)
-        finally:
-            process.terminate()
+    pipe = subprocess.PIPE
+    with started(*command, grace_s=30, stdin=pipe, stdout=pipe, text=True) as process:
+        yield Server(process)
 
 
 class Server:

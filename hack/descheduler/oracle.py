@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from hack.go_tool import DESCHEDULER
+from hack.programs import started
 
 Json = dict[str, Any]
 Evictions = tuple[str, ...]
@@ -60,13 +61,8 @@ class Oracle:
 @contextmanager
 def oracle() -> Iterator[Oracle]:
     """Build the program if need be, and run it."""
-    process = subprocess.Popen(
-        [str(DESCHEDULER.build())], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdin is not None  # noqa: S101 - as asked for above
-    assert process.stdout is not None  # noqa: S101 - as above
-    try:
+    pipe = subprocess.PIPE
+    with started(str(DESCHEDULER.build()), stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin is not None  # noqa: S101 - as asked for above
+        assert process.stdout is not None  # noqa: S101 - as above
         yield Oracle(process.stdin, process.stdout)
-    finally:
-        process.stdin.close()
-        process.wait()

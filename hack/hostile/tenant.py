@@ -14,7 +14,6 @@ import contextlib
 import json
 import random
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -44,6 +43,7 @@ from hack.hostile.costly.entry import (
     Target,
 )
 from hack.hostile.world import TENANT
+from hack.programs import started
 from reserver.v1 import capacity_pb2, capacity_pb2_grpc
 
 PATHS = {
@@ -94,14 +94,11 @@ def at_work(kubeconfig: Path, folder: Path, **options: object) -> Iterator[None]
     command += [kubeconfig, TENANT, folder / JOURNAL]
     command += [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
     with (folder / "tenant.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-    try:
+        beginning = started(*map(str, command), grace_s=30, stdout=log, stderr=log)
+    with beginning as process:
         yield
         if process.poll() is not None:
             raise RuntimeError(f"the tenant has ended by itself: {log.name}")
-    finally:
-        process.terminate()
-        process.wait()
 
 
 class Tenant:

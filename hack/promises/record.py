@@ -22,6 +22,7 @@ from typing import Any, Self
 import msgspec
 from kubernetes import client, config
 
+from hack.programs import end
 from hack.promises.watch import Watch
 
 HISTORY = "history.jsonl"
@@ -86,13 +87,17 @@ class Recorder:
         )
         assert self._process.stdout is not None  # noqa: S101 - for mypy
         if self._process.stdout.readline().strip() != _READY.encode():
-            raise RuntimeError(f"the recorder ended with {self._process.wait()}")
+            end(self._process)
+            raise RuntimeError(f"the recorder ended with {self._process.returncode}")
         return self
 
     def __exit__(self, *_: object) -> None:
         """Return once the last write is on disk."""
         # The end of its input ends it, which the end of this process brings about as well.
-        self._process.communicate(timeout=_START_S)
+        try:
+            self._process.communicate(timeout=_START_S)
+        finally:
+            end(self._process)
 
     @property
     def history(self) -> Path:

@@ -57,6 +57,7 @@ STEPS = (
     Step("load", "python -m pytest -q tests/load", 14),
     Step("bench", "make bench", 4),
     Step("hostile", "make hostile", 5),
+    Step("presses", "python -m hack.presses --presses 400", 12),
     Step("moving", "make moving", 8),
     Step("moving-faults", "python -m hack.moving --modes ReserveFirst --faults --timeout 300", 6),
     Step("moving-writes", "python -m hack.moving.writes", 20),

@@ -16,6 +16,7 @@ from hack.controlplane.build import HERE
 from hack.controlplane.process import answers
 from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
 from hack.go_tool import PLAIN_EXTENDER
+from hack.programs import started
 from hack.reserver_process import ReserverProcess, wait_for
 
 _CONFIG = HERE.parents[1] / "scheduler-config"
@@ -126,14 +127,12 @@ def plain_extender(
             f"-answer={most}",
             *flags,
         ]
+        pipe = subprocess.PIPE
         with (
             (folder / "plain-extender.log").open("ab") as log,
-            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+            started(*command, grace_s=30, stdout=pipe, stderr=log, text=True) as process,
         ):
-            try:
-                yield Extender(process.pid, int(process.stdout.readline() if process.stdout else 0))
-            finally:
-                process.terminate()
+            yield Extender(process.pid, int(process.stdout.readline() if process.stdout else 0))
 
     return run
 

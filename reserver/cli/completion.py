@@ -138,6 +138,9 @@ def _offer(
 
     import reserver.client  # noqa: F401 - before the time runs
 
+    if not ctx.params.get("address"):
+        import kubernetes.aio.config  # noqa: F401 - as above
+
     return _soon(ctx, incomplete, asked)
 
 
@@ -147,7 +150,9 @@ def _list(
     async def listed(target: Target) -> list[str]:
         return await connect.calling(target, work)
 
-    import reserver.kube.api.client  # noqa: F401 - before the time runs
+    import kubernetes.aio.config  # noqa: F401 - before the time runs
+
+    import reserver.kube.api.client  # noqa: F401 - as above
 
     return _soon(ctx, incomplete, listed)
 

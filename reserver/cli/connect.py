@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
+from shutil import rmtree
 from typing import TYPE_CHECKING, TypeVar
 
 from reserver.cli import dial, failure, interrupt
@@ -126,7 +128,10 @@ async def _tunnelled(target: Target, deadline_s: float | None) -> AsyncIterator[
         try:
             with _forwarding(namespace):
                 async with tunnel.open():
-                    with _told(lambda: tunnel.target, lambda: tunnel.problem or remedy):
+                    with (
+                        interrupt.undoing(partial(rmtree, tunnel.folder, ignore_errors=True)),
+                        _told(lambda: tunnel.target, lambda: tunnel.problem or remedy),
+                    ):
                         name = f"reserver.{namespace}.svc"
                         async with dial.client(
                             target, tunnel.address, token, name, deadline_s

@@ -9,7 +9,10 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+
+from reserver.cli import interrupt
 
 _PODS = "/api/v1/namespaces/default/pods"
 
@@ -17,7 +20,10 @@ _PODS = "/api/v1/namespaces/default/pods"
 @contextmanager
 def demo_folder() -> Iterator[Path]:
     """A folder that goes with the demo, with a name short enough to be typed."""
-    with tempfile.TemporaryDirectory(prefix="reserver-", dir="/tmp") as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="reserver-", dir="/tmp") as folder,
+        interrupt.undoing(partial(shutil.rmtree, folder, ignore_errors=True)),
+    ):
         yield Path(folder)
 
 

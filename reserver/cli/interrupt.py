@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -31,8 +32,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SAME_S = 0.3
 """Presses within so many seconds are one: some parents send on what the terminal sent already."""
 
-_TOLD_AFTER_S = 1.0
-"""After so many seconds a person is told what a second press does."""
+_HELD_S = 1.0
+"""An event loop that does not take a press in so many seconds is held, as by an import. If it does,
+a person is told what a second one does."""
 
 _GRACE_S = 5.0
 """How long a command that is cancelled may take to put things right, in seconds."""
@@ -56,6 +58,7 @@ class _Listener:
         wakeup: where C writes.
         first: what the first press does; None for ending the process.
         grace_s: how long that may take, in seconds.
+        is_taken: the event loop has begun with it.
         is_elsewhere: Ctrl-C is meant for another program on this terminal.
         pressed: the signal that came first; 0 before.
         undo: puts back what the next user of the terminal would miss.
@@ -65,6 +68,7 @@ class _Listener:
     wakeup: int = -1
     first: Callable[[], object] | None = None
     grace_s: float = 0.0
+    is_taken: bool = False
     is_elsewhere: bool = False
     pressed: int = 0
     undo: list[Callable[[], object]] = field(default_factory=list)
@@ -82,7 +86,8 @@ class _Listener:
         time.sleep(_SAME_S)
         while self._press(0):  # However late this thread has its turn.
             pass
-        if not self._press(began + _TOLD_AFTER_S - time.monotonic()):
+        is_patient = self.grace_s > _GRACE_S
+        if not self._press(began + _HELD_S - time.monotonic()) and (self.is_taken or is_patient):
             _write_to_terminal(_HINT)
             self._press(end_at - time.monotonic())
         self.end()
@@ -149,27 +154,36 @@ def run(
     """
     import asyncio
 
+    is_cancelled = False
+
     async def heeding() -> Result:
         _take_descriptor()  # uvloop has it.
         task = asyncio.current_task()
-        with handing(task.cancel if task else None, _GRACE_S):
+
+        def cancel() -> None:
+            nonlocal is_cancelled
+            is_cancelled = True
+            if task is not None:
+                task.cancel()
+
+        with handing(cancel, _GRACE_S):
             return await work
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         try:
             return runner.run(heeding())
         except BaseException:
-            if _listener.pressed:  # Whatever became of it: nobody waits for it any more.
+            if is_cancelled:  # Whatever it raises: nobody waits for it any more.
                 _leave()
             raise
 
 
 @contextmanager
-def handing(act: Callable[[], object] | None, grace_s: float = STOPPING_S) -> Iterator[None]:
+def handing(act: Callable[[], object], grace_s: float = STOPPING_S) -> Iterator[None]:
     """Have the first press call this on the running event loop in a block.
 
     Args:
-        act: what to call; None to end the process.
+        act: what to call.
         grace_s: after so many seconds the process is ended all the same.
     """
     if not _is_ours():
@@ -177,10 +191,13 @@ def handing(act: Callable[[], object] | None, grace_s: float = STOPPING_S) -> It
         return
     import asyncio
 
+    def take() -> None:
+        _listener.is_taken = True
+        act()
+
     loop = asyncio.get_running_loop()
     before = _listener.first, _listener.grace_s
-    _listener.first = None if act is None else lambda: loop.call_soon_threadsafe(act)
-    _listener.grace_s = grace_s
+    _listener.first, _listener.grace_s = partial(loop.call_soon_threadsafe, take), grace_s
     try:
         yield
     finally:

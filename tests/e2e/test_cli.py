@@ -24,6 +24,7 @@ from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import service_account_kubeconfig
 from hack.controlplane.nodes import create_nodes
+from hack.programs import done, started
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.forwarding import reserver_pod
 
@@ -58,16 +59,8 @@ class Shell:
 
     def run(self, line: str) -> str:
         """Run a line; return all that it printed, standard output first."""
-        done = subprocess.run(
-            ["bash", "-c", line],
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        return done.stdout + done.stderr
+        told = done("bash", "-c", line, cwd=self.folder, env=self.environment, timeout_s=120)
+        return str(told.stdout + told.stderr)
 
 
 def normal(text: str) -> list[str]:
@@ -202,25 +195,21 @@ def test_a_round_of_rebalancing_reads_what_is_held_through_a_port_forward(
 
 
 def test_a_watch_tells_each_change_and_ends_with_ctrl_c(shell: Shell) -> None:
-    watching = subprocess.Popen(
-        ["reserver", "watch", "-o", "json", "--owner", "pod/watched", "-n", "shop"],
-        env=shell.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert watching.stdout is not None
-    flags = "--node worker-1 --owner pod/watched -n shop --cpu 1"
-    shell.run(f"reserver create watched {flags}")
-    first = json.loads(watching.stdout.readline())
-    assert (first["change"], first["reservation"]["name"]) == ("added", "watched")
-    shell.run("reserver release watched")
-    last = first
-    while last["change"] != "deleted":
-        last = json.loads(watching.stdout.readline())
-    watching.send_signal(signal.SIGINT)
-    output, errors = watching.communicate(timeout=30)
-    assert (watching.returncode, output, errors) == (130, "", "")
+    words = ("reserver", "watch", "-o", "json", "--owner", "pod/watched", "-n", "shop")
+    pipe = subprocess.PIPE
+    with started(*words, env=shell.environment, stdout=pipe, stderr=pipe, text=True) as watching:
+        assert watching.stdout is not None
+        flags = "--node worker-1 --owner pod/watched -n shop --cpu 1"
+        shell.run(f"reserver create watched {flags}")
+        first = json.loads(watching.stdout.readline())
+        assert (first["change"], first["reservation"]["name"]) == ("added", "watched")
+        shell.run("reserver release watched")
+        last = first
+        while last["change"] != "deleted":
+            last = json.loads(watching.stdout.readline())
+        watching.send_signal(signal.SIGINT)
+        output, errors = watching.communicate(timeout=30)
+        assert (watching.returncode, output, errors) == (130, "", "")
 
 
 def test_what_is_printed_can_be_created_again(shell: Shell) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from hack.programs import done
 from reserver.cli.demo_folder import demo_folder
 from reserver.cli.demo_pages import pages
 from reserver.cli.demo_run import Demo, play, run, started
@@ -49,16 +50,9 @@ async def test_what_the_demo_says_is_true_in_the_order_in_which_it_is_said() -> 
 
 async def _shell(folder: Path, command: str) -> tuple[int, str]:
     """Run a command in a checkout, in a terminal that knows the demo's cluster."""
-    done = await asyncio.to_thread(
-        subprocess.run,
-        ["bash", "-c", f". {folder}/env; {command}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
+    line = f". {folder}/env; {command}"
+    told = await asyncio.to_thread(done, "bash", "-c", line, cwd=ROOT)
+    return told.returncode, told.stdout + told.stderr
 
 
 async def _nodes_of_pods(demo: Demo) -> dict[str, str]:
@@ -107,8 +101,6 @@ def test_the_tour_waits_until_it_has_happened_and_can_be_left() -> None:
 
 
 def test_without_a_terminal_there_is_no_tour() -> None:
-    done = subprocess.run(
-        [RESERVER, "demo", "--tour"], stdin=subprocess.DEVNULL, capture_output=True, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith(b"reserver: --tour needs a terminal")
+    told = done(RESERVER, "demo", "--tour", stdin=subprocess.DEVNULL)
+    assert told.returncode == 2
+    assert told.stderr.startswith("reserver: --tour needs a terminal")

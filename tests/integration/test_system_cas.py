@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import trustme
 
+from hack.programs import done
+
 ASKS = """
 import asyncio, sys
 from reserver.cli.serve import _without_system_cas
@@ -66,12 +68,10 @@ async def test_the_systems_cas_are_trusted_and_no_others(
         file = tmp_path / "ca.pem"
         file.write_bytes(trusted.cert_pem.bytes())
         system = {"SSL_CERT_FILE": str(file), "SSL_CERT_DIR": str(tmp_path / "none")}
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", ASKS, proxy, env=os.environ | system, stdout=-1, stderr=-1
-        )
-        out, err = await process.communicate()
-        assert not process.returncode, err.decode()
-        return out.decode()
+        command = (sys.executable, "-c", ASKS, proxy)
+        told = await asyncio.to_thread(done, *command, env=os.environ | system)
+        assert not told.returncode, told.stderr
+        return str(told.stdout)
 
     assert await said(ca) == "asked\n"
     assert "certificate verify failed" in await said(trustme.CA())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from hack.programs import done
 from reserver import app
 from reserver.client import (
     CallFailed,
@@ -245,18 +247,10 @@ def test_a_token_is_not_sent_in_plain_text() -> None:
 async def example(world: World, *flags: str) -> tuple[int | None, str]:
     """Run the global manager of the examples; return its exit status and what it says."""
     assert world.running.grpc_address
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        str(EXAMPLE),
-        f"--address={world.running.grpc_address}",
-        "--node=worker-1",
-        "--namespace=shop",
-        *flags,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    output, _ = await process.communicate()
-    return process.returncode, output.decode()
+    address = f"--address={world.running.grpc_address}"
+    command = (sys.executable, str(EXAMPLE), address, "--node=worker-1", "--namespace=shop", *flags)
+    told = await asyncio.to_thread(done, *command, stderr=subprocess.STDOUT)
+    return told.returncode, told.stdout
 
 
 async def test_the_example_reserves_before_it_sends(world: World, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hack.programs import started
 from reserver.rebalance.ways import Compat
 from reserver.rebalance_process import Planner
 
@@ -42,11 +43,11 @@ async def test_a_process_ends_if_its_start_is_cancelled_before_anybody_knows_of_
 @pytest.mark.parametrize("said", [b"", b'{"policy": '])
 def test_a_planner_whose_caller_ends_before_it_has_asked_ends_quietly(said: bytes) -> None:
     ours, theirs = socket.socketpair()
-    with theirs:
-        number = theirs.fileno()
-        command = (sys.executable, "-m", "reserver.cli.plan_child", str(number))
-        process = subprocess.Popen(command, pass_fds=(number,), stderr=subprocess.PIPE)
-    with ours:
-        ours.sendall(said)
-    assert process.communicate(timeout=60)[1] == b""
-    assert process.returncode == 0
+    number = theirs.fileno()
+    command = (sys.executable, "-m", "reserver.cli.plan_child", str(number))
+    with started(*command, pass_fds=(number,), stderr=subprocess.PIPE) as process:
+        theirs.close()
+        with ours:
+            ours.sendall(said)
+        assert process.communicate(timeout=60)[1] == b""
+        assert process.returncode == 0

@@ -29,6 +29,7 @@ class Tunnel:
     """A socket whose connections end at a port of a pod, even one on its loopback interface.
 
     Attributes:
+        folder: of the socket.
         address: of the socket, as gRPC takes it. No other user of this machine can reach it.
         target: where the last connection was to end.
         problem: why it could not be made; empty if it could.
@@ -45,7 +46,7 @@ class Tunnel:
         self._client = client
         self._find = find
         self._spare: aiohttp.ClientWebSocketResponse | None = None
-        self.address = ""
+        self.folder = self.address = ""
         self.target = ""
         self.problem = ""
 
@@ -60,7 +61,7 @@ class Tunnel:
         # The first connection is made beforehand: a refusal is told at once, and by its name.
         self._spare = await self._dial()
         with tempfile.TemporaryDirectory(prefix="reserver-") as folder:
-            path = Path(folder) / "pod"
+            self.folder, path = folder, Path(folder) / "pod"
             server = await asyncio.start_unix_server(self._carry, path)
             self.address = f"unix:{path}"
             try:

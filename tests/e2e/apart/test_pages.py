@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from hack.programs import started
 from tests.pages import Reader
 from tests.unit.test_pages import ON_THE_DEMO, REAL
 
@@ -72,14 +73,14 @@ def demo(tools: str) -> Iterator[str]:
     """The demo, played; what it says that one types in another terminal first."""
     command = [str(Path(sys.executable).with_name("reserver")), "demo"]
     environment = {**os.environ, "PATH": tools}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    pipe = subprocess.PIPE
+    with started(*command, grace_s=30, stdout=pipe, text=True, env=environment) as process:
         assert process.stdout
         said = ""
         while "reserver demo --tour" not in said:  # the last line of its pages
             said += (line := process.stdout.readline())
             assert line, said
         yield re.findall(r"^  (\. \S+/env)$", said, re.MULTILINE)[0]
-        process.terminate()
 
 
 @pytest.mark.parametrize("page", ON_THE_DEMO)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from kubernetes.client import CoordinationV1Api
 
+from hack.programs import started
 from hack.reserver_process import wait_for
 from tests.e2e.apart.crowding import Shop, crowd
 
@@ -122,9 +123,7 @@ def test_with_an_interval_a_policy_that_changes_is_read_anew_and_a_broken_one_is
     policy = tmp_path / "changing.yaml"
     policy.write_text("apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: []\n")
     flags = ["--descheduling-interval", "1s", "--leader-elect", "--health-address", "127.0.0.1:0"]
-    with subprocess.Popen(
-        [*shop.command(policy), *flags], stderr=subprocess.PIPE, text=True
-    ) as process:
+    with started(*shop.command(policy), *flags, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         url = next(line.split()[1] for line in process.stderr if line.startswith("health"))
         draining = threading.Thread(target=process.stderr.read)

@@ -12,9 +12,11 @@ import subprocess
 import sys
 import termios
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
+from hack.programs import end
 from tests.integration.cli.child import END
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
@@ -82,7 +84,9 @@ class Screen:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._orders)
-        self._process.wait(30)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(30)
+        end(self._process)
         self._reader.join(30)
         os.close(self._master)
 

@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
+from hack.programs import done
 from tests.integration.cli.runs import runs_beside, write
 from tests.integration.cli.screens import Screen, Shown
 from tests.integration.world import World, serving
@@ -197,7 +198,8 @@ async def test_tab_offers_names_nodes_and_namespaces(world: World, tmp_path: Pat
         ("reserver explain pod -n shop we", "web-7"),
         ("reserver create a -n shop --owner pod/we", "pod/web-7"),
     ):
-        told = await asyncio.create_subprocess_exec(
+        told = await asyncio.to_thread(
+            done,
             *(sys.executable, "-m", "reserver"),
             env={
                 **os.environ,
@@ -207,9 +209,8 @@ async def test_tab_offers_names_nodes_and_namespaces(world: World, tmp_path: Pat
                 "_TYPER_COMPLETE_FISH_ACTION": "get-args",
                 "_TYPER_COMPLETE_ARGS": words,
             },
-            stdout=asyncio.subprocess.PIPE,
         )
-        assert offered in (await told.communicate())[0].decode().split(), words
+        assert offered in told.stdout.split(), words
     await run("release", name)
 
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from hack.programs import done, started
 from tests.integration.cli.runs import Run
 from tests.integration.world import World
-from tests.processes import done, started
 from tests.terminal import terminal
 
 HEED = """

@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from hack.programs import started
 from reserver.kube.api.client import MERGE_PATCH
 from tests.integration.world import World
-from tests.processes import started
 
 POLICY = """
 apiVersion: descheduler/v1alpha2

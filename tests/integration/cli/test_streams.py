@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from hack.programs import done
 
 RESERVER = Path(sys.executable).with_name("reserver")
 FULL = "reserver: standard output cannot be written: No space left on device\n"
@@ -36,11 +37,5 @@ def _said(command: str, streams: str, folder: Path) -> tuple[int, str, str]:
     file = folder / "a.yaml"
     spec = "{owners: [{pod: {name: a, namespace: shop}}], node: n, resources: {cpu: 1}}"
     file.write_text(f"name: a\nspec: {spec}\n")
-    done = subprocess.run(
-        ["bash", "-c", f"{RESERVER} {command.format(file=file)} {streams}"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
+    told = done("bash", "-c", f"{RESERVER} {command.format(file=file)} {streams}")
+    return told.returncode, told.stdout, told.stderr

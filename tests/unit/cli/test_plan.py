@@ -13,6 +13,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from hack.programs import started
 from reserver.cli.main import app
 
 POLICY = """apiVersion: descheduler/v1alpha2
@@ -257,8 +258,8 @@ def test_wrong_usage_is_told_with_the_flag_and_the_remedy(
 
 
 def test_ctrl_c_ends_a_plan_that_waits_for_its_dump() -> None:
-    command = [sys.executable, "-m", "reserver", "rebalance", "plan", "--defragment", "-f", "-"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    command = (sys.executable, "-m", "reserver", "rebalance", "plan", "--defragment", "-f", "-")
+    with started(*command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin
         assert process.stderr
         written = process.stdin.write(b"{" + b" " * 2**20)  # More than a pipe holds: it reads.

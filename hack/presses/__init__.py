@@ -1,0 +1,1 @@
+"""Presses Ctrl-C at random moments, for each command that `reserver` has."""

@@ -1,0 +1,59 @@
+"""Programs that tests and measurements start, and end, with all that these have started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+
+@contextmanager
+def started(*command: str, grace_s: float = 0, **options: Any) -> Iterator[subprocess.Popen[Any]]:  # noqa: ANN401 - Popen's own
+    """Run a program in a process group of its own, which is killed at the end of the block.
+
+    Args:
+        command: its words.
+        grace_s: how long it may take to end by itself at the end of the block, in seconds.
+        options: of `subprocess.Popen`.
+    """
+    process = subprocess.Popen(command, start_new_session=True, **options)
+    try:
+        yield process
+    finally:
+        end(process, grace_s)
+
+
+def end(process: subprocess.Popen[Any], grace_s: float = 0) -> None:
+    """End a program that leads its process group, and kill what is left of the group."""
+    try:
+        if grace_s and process.poll() is None:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(grace_s)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                with suppress(BrokenPipeError):  # What nobody has read is written at last.
+                    stream.close()
+
+
+def done(
+    *command: str,
+    timeout_s: float = 60,
+    **options: Any,  # noqa: ANN401 - Popen's own
+) -> subprocess.CompletedProcess[Any]:
+    """Return what a program gave once it has ended; after so many seconds its group is killed.
+
+    Raises:
+        TimeoutExpired: it had not ended by then.
+    """
+    pipe = subprocess.PIPE
+    with started(*command, **{"stdout": pipe, "stderr": pipe, "text": True} | options) as process:
+        out, err = process.communicate(timeout=timeout_s)
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
