@@ -52,7 +52,7 @@ class Demo:
         """Return what the picture shows now."""
         assembly = self.reserver.assembly
         state = assembly.state
-        state.ledger.advance(time.time())
+        state.ledger.advance(assembly.clock())
         pods = await self.cluster.client.send("GET", "/api/v1/pods")
         return Scene(
             nodes=tuple(node_rows(state)),

@@ -32,20 +32,29 @@ _ROUNDS = 6
 
 
 class Server:
-    """The Reservations of a cluster, and all that became of them."""
+    """The Reservations of a cluster, and all that became of them.
+
+    Attributes:
+        items: those of Reserver's namespace, by name.
+        others: those of another one, with the same names and the same label; nobody writes them.
+        events: all that became of either.
+    """
 
     def __init__(self) -> None:
         self.items: dict[str, Item] = {}
+        self.others: dict[str, Item] = {}
         self.events: list[tuple[str, Item]] = []
 
     def carry_out(self, verb: str, path: str, body: Any) -> bytes:
         """Carry out a request as the API server does, at once."""
+        assert f"/namespaces/{HOME}/" in path
         body, key = json.loads(encode(body)), path.rpartition("/")[2]
         there = self.items.get(key)
         if verb == "create":
             key = body["metadata"]["name"]
             if key in self.items:
                 raise refused(409)
+            self._mirror(key, body)
             return self._put(key, body, uid=f"uid-{len(self.events)}")
         if there is None:
             raise refused(404)
@@ -68,6 +77,15 @@ class Server:
         self.events.append(("MODIFIED", made))
         return encode(made)
 
+    def _mirror(self, key: str, body: Item) -> None:
+        """Let there be a Reservation of that name, and of a set of that name, elsewhere."""
+        labels = body["metadata"]["labels"]
+        metadata = {"name": key, "namespace": "shop", "uid": f"shop-{key}", "labels": labels}
+        spec = {name: each for name, each in body["spec"].items() if name != "origin"}
+        version = {"resourceVersion": str(len(self.events) + 1)}
+        self.others[key] = {"metadata": metadata | version, "spec": spec}
+        self.events.append(("MODIFIED", self.others[key]))
+
     @staticmethod
     def _version(there: Item) -> str:
         return str(there["metadata"]["resourceVersion"])
@@ -88,7 +106,7 @@ class Reserver(ApiClient):
     def start(self) -> None:
         """List all there is, and take back what nobody finishes."""
         self.shown = len(self.api.events)
-        self.desk.show(*self.api.items.values())
+        self.desk.show(*self.api.items.values(), *self.api.others.values())
         self.desk.store.abandon_unfinished()
 
     def insert(self, keys: str) -> None:
