@@ -3,8 +3,10 @@
 Pods are moved one by one, nodes are drained, and rounds of rebalancing go on beside that. First
 each pod has its seat before it is evicted (ReserveFirst), then none has (EvictOnly: PodMoves
 without a seat, `kubectl drain`, rounds that evict), with the same seed, on control planes of their
-own. All writes are judged (`hack.promises`). The exit status is 1 if a promise was broken; if a pod
-that had a seat waited for room, or was left without a node; or if a seat is left.
+own. Beside that pods are to move whose volumes stay, or to nodes that close meanwhile, and two
+namespaces have groups of equal names. All writes are judged (`hack.promises`). The exit status is 1
+if a promise was broken; if a pod that had a seat waited for room, or was left without a node; if a
+pod is moved whose volume stays; or if a seat is left.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from hack.chaos.faults import SEEN, Faults
 from hack.chaos.mishaps import Mishaps
 from hack.chaos.scale import Scale
 from hack.moving.field import SCHEDULER, Field, opened
+from hack.moving.hardships import SHUT
 from hack.moving.landings import Landings, landings
 from hack.moving.people import People
 from hack.moving.storm import GREEDY, Plan, Storm
@@ -47,6 +50,7 @@ class Outcome:
         landings: what came of the evictions.
         report: what the log of all writes shows.
         faults: how many of each kind there were; empty for none.
+        wrongs: how many moves that cannot be made were not refused.
     """
 
     mode: Mode
@@ -54,11 +58,12 @@ class Outcome:
     landings: Landings
     report: Report
     faults: str
+    wrongs: int = 0
 
     @property
     def is_good(self) -> bool:
         """Whether all was as promised: with faults, who waits may wait for what is away."""
-        if self.report.violations:
+        if self.report.violations or self.wrongs:
             return False
         waited = self.landings.stranded + (0 if self.faults else self.landings.refused)
         return not waited or self.mode is Mode.EVICT_ONLY
@@ -131,9 +136,12 @@ def _outcome(options: argparse.Namespace, plan: Plan, mode: Mode) -> Outcome:
         )
         report = judge(history, rules)
         print(f"{mode}, seed {plan.seed}, {faults}: {report}", flush=True)
-        return Outcome(
-            mode, ends, landings(history, GREEDY), report, str(faults) if options.faults else ""
-        )
+        for wrong in storm.hardships.wrongs:
+            print(wrong)
+        # Who moves to a node that closes may wait for the next one.
+        found = landings(history, {GREEDY, *SHUT})
+        wrongs = len(storm.hardships.wrongs)
+        return Outcome(mode, ends, found, report, str(faults) if options.faults else "", wrongs)
 
 
 def _faults(options: argparse.Namespace, plan: Plan, field: Field) -> Faults:

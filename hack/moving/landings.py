@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import quantiles
 from typing import Any
@@ -54,15 +54,17 @@ class Landings:
         return quantiles(seconds, n=100)[number - 1] if len(seconds) > 1 else sum(seconds)
 
 
-def landings(history: History, but: str) -> Landings:
-    """Return what came of each eviction, but those of the Deployment `but`.
+def landings(history: History, but: Collection[str]) -> Landings:
+    """Return what came of each eviction, but those of the Deployments `but`.
 
     The first pod that a ReplicaSet makes after an eviction is its replacement, and so on: what is
     judged is made by controllers whose pods leave by evictions only.
     """
     pods: dict[str, list[Line]] = {}
     for line in history.lines:
-        if line.collection == "pods" and line.item["metadata"].get("labels", {}).get("app") != but:
+        if line.collection != "pods":
+            continue
+        if line.item["metadata"].get("labels", {}).get("app") not in but:
             pods.setdefault(line.item["metadata"]["uid"], []).append(line)
     sets: dict[str, list[list[Line]]] = {}
     for lines in sorted(pods.values(), key=lambda lines: lines[0].moment):

@@ -30,7 +30,8 @@ class People:
     FAULTS: ClassVar = (ApiException, HTTPError, OSError)
     """What a call may end with while the API server is away."""
 
-    def __init__(self, field: Field) -> None:
+    def __init__(self, field: Field, namespace: str = NAMESPACE) -> None:
+        self._namespace = namespace
         api = config.new_client_from_config(str(field.kubeconfig))
         self.core: Any = client.CoreV1Api(api)
         self._apps: Any = client.AppsV1Api(api)
@@ -53,24 +54,49 @@ class People:
         wait_for(is_answered, "the API server answers")
         return said[0]
 
-    def deploy(self, name: str, replicas: int) -> None:
-        """Create a Deployment of pods of one core each."""
+    def settle(self) -> None:
+        """Create the namespace that they work in."""
+        self.core.create_namespace({"metadata": {"name": self._namespace}})
+
+    def add_volume(self, claim: str, *nodes: str) -> None:
+        """Bind a claim to a volume that some nodes can use."""
+        asked = {"key": "kubernetes.io/hostname", "operator": "In", "values": list(nodes)}
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [asked]}]}
+        both = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}
+        size = {"storage": "1Gi"}
+        volume = {
+            "capacity": size,
+            "local": {"path": "/none"},
+            "nodeAffinity": {"required": terms},
+            "claimRef": {"namespace": self._namespace, "name": claim},
+        }
+        body = {"metadata": {"name": f"pv-{claim}"}, "spec": {**both, **volume}}
+        self.core.create_persistent_volume(body)
+        wanted = {**both, "volumeName": f"pv-{claim}", "resources": {"requests": size}}
+        body = {"metadata": {"name": claim}, "spec": wanted}
+        self.core.create_namespaced_persistent_volume_claim(self._namespace, body)
+
+    def deploy(self, name: str, replicas: int, claim: str = "") -> None:
+        """Create a Deployment of pods of one core each, which may use a claim."""
         labels = {"app": name}
         requests = {"requests": {"cpu": "1"}}
-        pod = {
+        pod: dict[str, Any] = {
             "schedulerName": SCHEDULER,
             "terminationGracePeriodSeconds": 0,
             "containers": [{"name": "main", "image": "none", "resources": requests}],
         }
+        if claim:
+            used = {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
+            pod["volumes"] = [used]
         template = {"metadata": {"labels": labels}, "spec": pod}
         spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
         body = {"metadata": {"name": name}, "spec": spec}
-        self._apps.create_namespaced_deployment(NAMESPACE, body)
+        self._apps.create_namespaced_deployment(self._namespace, body)
 
     def pods(self, *apps: str) -> list[Any]:
         """Return the pods of Deployments that have a node and do not leave, by name."""
         selector = f"app in ({','.join(apps)})" if apps else ""
-        found = self.core.list_namespaced_pod(NAMESPACE, label_selector=selector).items
+        found = self.core.list_namespaced_pod(self._namespace, label_selector=selector).items
         there = [
             pod for pod in found if pod.spec.node_name and pod.metadata.deletion_timestamp is None
         ]
@@ -80,19 +106,19 @@ class People:
         """Return once so many pods of a Deployment have a node, at least."""
         wait_for(lambda: len(self.pods(app)) >= replicas, f"{replicas} pods of {app} are bound")
 
-    def move(self, pod: str, after: str = "", **spec: object) -> str:
+    def move(self, pod: str, after: str = "", name: str = "", **spec: object) -> str:
         """Create a PodMove, which may follow another one; return its name."""
-        name = f"move-{next(self._sequence)}"
+        name = name or f"move-{next(self._sequence)}"
         body = {"apiVersion": "/".join(_OBJECTS), "kind": "PodMove", "metadata": {"name": name}}
         follows = {"after": after} if after else {}
         body["spec"] = {"pod": {"name": pod, **follows}, **spec}
-        self._objects.create_namespaced_custom_object(*_OBJECTS, NAMESPACE, "podmoves", body)
+        self._objects.create_namespaced_custom_object(*_OBJECTS, self._namespace, "podmoves", body)
         return name
 
     def status(self, name: str) -> Mapping[str, Any]:
         """Return the status of a PodMove; an empty one while the API server is away."""
         with suppress(*self.FAULTS):
-            where = (*_OBJECTS, NAMESPACE, "podmoves", name)
+            where = (*_OBJECTS, self._namespace, "podmoves", name)
             found = self._objects.get_namespaced_custom_object(*where)
             status: Mapping[str, Any] = found.get("status", {})
             return status
@@ -119,6 +145,6 @@ class People:
         return False
 
     def _list(self, plural: str) -> list[Mapping[str, Any]]:
-        found = self._objects.list_namespaced_custom_object(*_OBJECTS, NAMESPACE, plural)
+        found = self._objects.list_namespaced_custom_object(*_OBJECTS, self._namespace, plural)
         items: list[Mapping[str, Any]] = found["items"]
         return items

@@ -18,6 +18,7 @@ import yaml
 from hack.chaos.faults import Faults
 from hack.controlplane.build import bin_dir
 from hack.moving.field import CORES, Field
+from hack.moving.hardships import Hardships
 from hack.moving.people import NAMESPACE, People
 from hack.reserver_process import wait_for
 from reserver.migration.move import Mode
@@ -69,20 +70,23 @@ class Storm:
         self._people = people
         self._plan = plan
         self._mode = mode
+        self.hardships = Hardships(field, people, plan.timeout_s, plan.seed)
+        self._everybody = (people, self.hardships.others)
         self._over = threading.Event()
 
     def fill(self) -> None:
         """Fill the nodes with pods that may all be moved, and with those that want all else."""
         slots = len(self._field.nodes) * CORES
         taken = int(slots * FULL)
-        sets = (taken - self._plan.moves) // REPLICAS
+        self.hardships.fill()
+        sets = (taken - self._plan.moves - self.hardships.size) // REPLICAS
         apps = {f"web-{number}": 1 for number in range(self._plan.moves)}
         apps |= {f"set-{number}": REPLICAS for number in range(sets)}
         for name, replicas in apps.items():
             self._people.deploy(name, replicas)
         bound = partial(self._people.pods, *apps)
         wait_for(lambda: len(bound()) == sum(apps.values()), "all that is to move is bound")
-        holes = slots - sum(apps.values())
+        holes = slots - sum(apps.values()) - self.hardships.size
         self._people.deploy(GREEDY, 2 * holes)
         self._people.wait_bound(GREEDY, holes)
 
@@ -92,16 +96,20 @@ class Storm:
         Raises:
             TimeoutError: a move has not ended, or a seat is left.
         """
-        tasks = (self._direct, self._drain, self._rebalance)
+        tasks = [self._direct, self._drain, self._rebalance]
+        if self._mode is Mode.RESERVE_FIRST:
+            tasks += [self.hardships.root, self.hardships.close, self.hardships.pair]
         works = [threading.Thread(target=task) for task in tasks]
         churning = threading.Thread(target=self._churn)
         for each in (churning, *works):
             each.start()
         try:
             self._strike(faults, lambda: not any(work.is_alive() for work in works))
-            ended = self._people.moves_have_ended
-            wait_for(ended, "all moves end", self._plan.timeout_s + _LEFT_S)
-            wait_for(self._people.have_no_seats, "no seat is left", _LEFT_S)
+            for people in self._everybody:
+                # Once its pod has left a move has as long again.
+                limit_s = 2 * self._plan.timeout_s + _LEFT_S
+                wait_for(people.moves_have_ended, "all moves end", limit_s)
+                wait_for(people.have_no_seats, "no seat is left", _LEFT_S)
         finally:
             self._over.set()
             for each in (churning, *works):

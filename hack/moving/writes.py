@@ -1,9 +1,10 @@
 """`python -m hack.moving.writes` strikes at each write of a move in turn.
 
 Reserver is killed before a write is carried out, and after it; kube-apiserver, kube-scheduler and
-kube-controller-manager are restarted at it. A second move follows the first one, and takes the pod
+kube-controller-manager are restarted at it; the node that the pod goes to is cordoned for a moment.
+The pod has a volume that both nodes can use. A second move follows the first one, and takes the pod
 back. Then the next two, and another kind of write, until they have none left. Each move has to land
-on its seat, and all that was written is judged
+on its seat, where its node does not close, and all that was written is judged
 (`hack.promises`). The exit status is 1 if one has not, or a promise was broken.
 """
 
@@ -14,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from threading import Event
+from threading import Event, Timer
 from typing import NamedTuple
 
 from hack.moving.deadly import Deadly
@@ -28,6 +29,7 @@ MOST = 30
 """More kinds of writes than a move has."""
 
 _LAND_S = 120.0
+_CLOSED_S = 3.0
 
 Act = Callable[[], object]
 
@@ -38,20 +40,26 @@ class Strike(NamedTuple):
     Attributes:
         carry_out: strikes, and returns once it is back.
         prepare: is called before each move.
+        ends: how moves may end.
     """
 
     carry_out: Act
     prepare: Act = lambda: None
+    ends: frozenset[str] = frozenset({"Landed"})
 
 
 class Striking:
-    """Moves one pod to and fro, and strikes once each time."""
+    """Moves one pod to and fro, and strikes once each time.
+
+    Attributes:
+        there: the node that it goes to first.
+    """
 
     def __init__(self, field: Field, mishaps: Deadly, people: People) -> None:
         self._field = field
         self._mishaps = mishaps
         self._people = people
-        self._before = ""
+        self._before = self.there = ""
         self._struck, self._over = Event(), Event()
 
     def at_each_write(self, strike: Strike, *, is_done: bool) -> Iterator[str]:
@@ -68,6 +76,7 @@ class Striking:
         strike.prepare()
         (pod,) = self._people.pods("web")
         here, there = sorted(self._field.nodes, key=lambda node: node != pod.spec.node_name)
+        self.there = there
         self._struck.clear()
         self._over.clear()
         self._mishaps.arm(self._stand_still, is_done=is_done, apart=struck, but=self._before)
@@ -84,7 +93,7 @@ class Striking:
         for name in (away, home):
             wait_for(partial(self._is_over, name), f"{name} ends", _LAND_S)
             status = self._people.status(name)
-            if status["reason"] != "Landed":
+            if status["reason"] not in strike.ends:
                 raise AssertionError(f"struck at {write}: {status}")
         wait_for(self._people.have_no_seats, "no seat is left", _LAND_S)
         return write
@@ -97,7 +106,30 @@ class Striking:
         return bool(self._people.status(name).get("phase") in ENDED)
 
 
-def _strikes(field: Field) -> dict[str, Strike]:
+class Closing:
+    """Closes the node that a pod goes to, for a moment."""
+
+    def __init__(self, people: People, striking: Striking) -> None:
+        self._people = people
+        self._striking = striking
+        self._opening = Timer(0.0, lambda: None)
+
+    def close(self) -> None:
+        """Cordon it; it is uncordoned a moment later."""
+        change = partial(self._people.core.patch_node, self._striking.there)
+        self._people.insist(partial(change, {"spec": {"unschedulable": True}}))
+        is_open = partial(change, {"spec": {"unschedulable": False}})
+        self._opening = Timer(_CLOSED_S, partial(self._people.insist, is_open))
+        self._opening.start()
+
+    def open(self) -> None:
+        """Return once it is open again."""
+        if self._opening.is_alive():
+            self._opening.join()
+
+
+def _strikes(field: Field, people: People, striking: Striking) -> dict[str, Strike]:
+    closing = Closing(people, striking)
     victims, plane = field.victims, field.victims.plane
 
     def restart_scheduler() -> None:
@@ -123,6 +155,12 @@ def _strikes(field: Field) -> dict[str, Strike]:
         "kube-apiserver": Strike(restart_apiserver, begin_anew),
         "kube-scheduler": Strike(restart_scheduler),
         "kube-controller-manager": Strike(plane.restart_controllers),
+        # The one that follows has no pod to take back, if the first one ends elsewhere.
+        "the target": Strike(
+            closing.close,
+            closing.open,
+            frozenset({"Landed", "LandedElsewhere", "NothingToFollow"}),
+        ),
     }
 
 
@@ -135,11 +173,12 @@ def main() -> None:
     mishaps = Deadly()
     with opened(2, mishaps, options.keep) as field:
         people = People(field)
-        people.deploy("web", 1)
+        people.add_volume("data", *field.nodes)
+        people.deploy("web", 1, claim="data")
         people.wait_bound("web", 1)
         with Recorder(field.kubeconfig, field.folder, objects=True, moves=True):
             striking = Striking(field, mishaps, people)
-            for what, strike in _strikes(field).items():
+            for what, strike in _strikes(field, people, striking).items():
                 if options.only in {None, what}:
                     _tell(what, striking, strike)
         report = judge(read_history(field.folder), _rules(field))

@@ -1,7 +1,7 @@
-"""Was a pod evicted whose move had no seat, and did a seat outlive its move?
+"""Had a pod that was evicted for a move a seat that it can use, until it landed, and no longer?
 
-Both are judged by what PodMoves, pods and Reservations said at the moment: nothing of Reserver's
-own state machine is used.
+All of it is judged by what PodMoves, pods, volumes and Reservations said at the moment: nothing of
+Reserver's own state machine is used.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from hack.promises.history import Line, Moment
 from hack.promises.report import Kind, Violation
 
 _ENDED = frozenset({"Succeeded", "Failed", "Aborted"})
+_AFTER_EVICTION = frozenset({"Landed", "LandedElsewhere", "NotReplaced", "DeadlineExceeded"})
+_HOSTNAME = "kubernetes.io/hostname"
 
 
 def evicted_without_seat(case: Case) -> Iterator[Violation]:
@@ -33,8 +35,9 @@ def evicted_without_seat(case: Case) -> Iterator[Violation]:
             if move is None or not _asks_for_seat(move, pod.item["metadata"]["uid"]):
                 continue
             name = f"{move['metadata']['namespace']}/{move['status'].get('reservation', '')}"
-            node = next(each.item["spec"].get("nodeName", "") for each in reversed(lines))
-            if problem := _problem(case, name, seats.get(name, []), moment, node):
+            last = lines[-1]
+            node = last.item["spec"].get("nodeName", "")
+            if problem := _problem(case, name, seats.get(name, []), moment, last):
                 yield Violation(
                     kind=Kind.EVICTED_WITHOUT_SEAT,
                     revision=moment.revision,
@@ -45,6 +48,42 @@ def evicted_without_seat(case: Case) -> Iterator[Violation]:
                     sums={"move": move["metadata"]["name"], "phase": move["status"].get("phase")},
                     text=problem,
                 )
+
+
+def seat_given_up(case: Case) -> Iterator[Violation]:
+    """Yield the seats that went between the eviction and the landing, and moves that ended so.
+
+    Nobody but Reserver deletes seats where moves are recorded. Who has claimed one needs it no
+    more.
+    """
+    seats = _by_name(case, "reservations")
+    for lines in _by_name(case, "podmoves").values():
+        landing = [line for line in lines if _phase(line) == "Landing"]
+        if not landing or not landing[0].item["status"].get("reservation"):
+            continue
+        move, began = landing[0].item, landing[0].moment
+        name = f"{move['metadata']['namespace']}/{move['status']['reservation']}"
+        over = (line for line in lines if _phase(line) in _ENDED or line.kind == "DELETED")
+        end = next(over, None)
+        text = ""
+        if end is not None and end.kind != "DELETED":
+            reason = end.item["status"].get("reason", "")
+            text = "" if reason in _AFTER_EVICTION else f"its move ended as {reason}"
+        until = end.moment.revision if end is not None else began.revision
+        for line in seats.get(name, ()):
+            is_between = began.revision < line.moment.revision < until
+            if line.kind == "DELETED" and is_between and not _claimed_on(case, name):
+                text = "it went before anybody had landed on it"
+        if text:
+            yield Violation(
+                kind=Kind.SEAT_GIVEN_UP,
+                revision=until,
+                at=end.moment.at if end is not None else began.at,
+                pod=f"{move['metadata']['namespace']}/{move['spec']['pod']['name']}",
+                entry=name,
+                sums={"move": move["metadata"]["name"]},
+                text=text,
+            )
 
 
 def seat_outlived(case: Case) -> Iterator[Violation]:
@@ -75,12 +114,13 @@ def seat_outlived(case: Case) -> Iterator[Violation]:
             )
 
 
-def _problem(case: Case, name: str, seat: list[Line], moment: Moment, node: str) -> str:
+def _problem(case: Case, name: str, seat: list[Line], moment: Moment, pod: Line) -> str:
     """Return what a seat lacked at a moment; empty if it was held and backed.
 
     That it was is written a moment later; what was claimed at once need never have been. What a gap
     hides shows at its end: the seat, or who has claimed it.
     """
+    node = pod.item["spec"].get("nodeName", "")
     gap = gap_over(moment, gaps_of(case.world.history, "reservations"))
     known = gap.until.revision if gap else moment.revision - 1
     claimed_on = _claimed_on(case, name)
@@ -99,7 +139,43 @@ def _problem(case: Case, name: str, seat: list[Line], moment: Moment, node: str)
                 break
     if nodes <= {"", node}:
         return "its seat was on no other node"
+    if volume := _out_of_reach(case, moment, pod, nodes - {"", node}):
+        return f"no node of its seat can use its volume {volume}"
     return "" if is_backed or claimed_on else "its seat was not backed"
+
+
+def _out_of_reach(case: Case, moment: Moment, pod: Line, nodes: set[str]) -> str:
+    """Return a volume of a pod that none of these nodes can use; empty for none.
+
+    Of volumes' affinities only names of hosts are judged, which here are those of nodes.
+    """
+    claims = _by_name(case, "persistentvolumeclaims")
+    volumes = _by_name(case, "persistentvolumes")
+    for each in pod.item["spec"].get("volumes") or ():
+        named = (each.get("persistentVolumeClaim") or {}).get("claimName", "")
+        claim = _at(claims.get(f"{pod.item['metadata']['namespace']}/{named}", []), moment)
+        volume = (claim or {}).get("spec", {}).get("volumeName", "")
+        there = _at(volumes.get(f"/{volume}", []), moment)
+        hosts = _hosts(there or {})
+        if hosts and not hosts & nodes:
+            return str(volume)
+    return ""
+
+
+def _hosts(volume: Mapping[str, Any]) -> set[str]:
+    affinity = volume.get("spec", {}).get("nodeAffinity") or {}
+    terms = (affinity.get("required") or {}).get("nodeSelectorTerms") or ()
+    return {
+        value
+        for term in terms
+        for asked in term.get("matchExpressions") or ()
+        if asked["key"] == _HOSTNAME
+        for value in asked["values"]
+    }
+
+
+def _phase(line: Line) -> str:
+    return str((line.item.get("status") or {}).get("phase", ""))
 
 
 def _claimed_on(case: Case, name: str) -> set[str]:

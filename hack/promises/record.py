@@ -43,7 +43,7 @@ class Recorder:
         configmaps: (namespace, name) of stores without the label.
         label_namespace: where ConfigMaps labelled as stores are recorded.
         objects: record Reservations, too; the API server has to know them.
-        moves: record PodMoves, too; likewise.
+        moves: record PodMoves and volumes, too; likewise.
         not_in: a namespace of which neither pods nor Reservations are recorded.
     """
 
@@ -154,6 +154,11 @@ def record(
         named = partial(core.list_namespaced_config_map, namespace, field_selector=selector)
         requests.append(("configmaps", named))
     custom: Any = client.CustomObjectsApi(core.api_client)
+    if "podmoves" in kinds:
+        requests += [
+            ("persistentvolumes", core.list_persistent_volume),
+            ("persistentvolumeclaims", core.list_persistent_volume_claim_for_all_namespaces),
+        ]
     for kind in kinds:
         listing = partial(custom.list_cluster_custom_object, *_OBJECTS, kind, **elsewhere)
         requests.append((kind, listing))

@@ -36,7 +36,7 @@ class Log:
         self._records.append(record)
 
     def landings(self) -> Landings:
-        return landings(history_of(self._records), "greedy")
+        return landings(history_of(self._records), {"greedy"})
 
 
 @pytest.fixture

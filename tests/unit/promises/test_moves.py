@@ -10,6 +10,7 @@ import pytest
 from tests.unit.promises.tape import NOW, Tape, rfc3339
 
 WITHOUT, OUTLIVED = "evicted without a seat", "seat outlived its move"
+GIVEN_UP = "seat given up before the landing"
 
 
 class Moved(Tape):
@@ -54,6 +55,19 @@ class Moved(Tape):
         body["metadata"]["deletionTimestamp"] = rfc3339(self.now)
         self._write("pods", "shop/web-0", body)
         self.delete("web-0")
+
+    def volume(self, *hosts: str) -> None:
+        """Have the pod use a claim whose volume is on some nodes only."""
+        terms = [{"key": "kubernetes.io/hostname", "operator": "In", "values": list(hosts)}]
+        affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": terms}]}}
+        body = {"metadata": {"name": "pv", "uid": "uid-pv"}, "spec": {"nodeAffinity": affinity}}
+        self._write("persistentvolumes", "/pv", body)
+        claim = {"name": "data", "namespace": "shop", "uid": "uid-data"}
+        body = {"metadata": claim, "spec": {"volumeName": "pv"}}
+        self._write("persistentvolumeclaims", "shop/data", body)
+        pod = self._objects["pods", "shop/web-0"]
+        pod["spec"]["volumes"] = [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]
+        self._write("pods", "shop/web-0", pod)
 
     def found(self, *kinds: str) -> list[str]:
         return [kind for kind in self.kinds() if kind in (kinds or {WITHOUT, OUTLIVED})]
@@ -129,6 +143,57 @@ def test_an_eviction_without_a_seat_is_caught(tape: Moved, holds: Iterable[Any])
         tape.wait(5)
     tape.evict()
     assert tape.found() == [WITHOUT]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "found"),
+    [(("worker-1",), [WITHOUT]), (("worker-3", "worker-1"), [WITHOUT]), (("worker-2",), [])],
+)
+def test_an_eviction_for_a_seat_that_cannot_use_the_volume_is_caught(
+    tape: Moved, hosts: tuple[str, ...], found: list[str]
+) -> None:
+    tape.volume(*hosts)
+    tape.move("Reserving")
+    tape.hold(backed="True")
+    tape.evict()
+    assert tape.found(WITHOUT) == found
+
+
+def test_a_seat_that_goes_before_anybody_has_landed_on_it_is_caught(tape: Moved) -> None:
+    tape.hold(backed="True")
+    tape.evict()
+    tape.move("Landing")
+    tape._delete("reservations", "shop/seat")
+    tape.move("Failed", reason="DeadlineExceeded")
+    assert tape.found(GIVEN_UP) == [GIVEN_UP]
+
+
+@pytest.mark.parametrize(
+    ("reason", "found"),
+    [("SeatImpossible", [GIVEN_UP]), ("GroupFailed", [GIVEN_UP]), ("LandedElsewhere", [])],
+)
+def test_a_move_that_ends_as_if_nobody_had_been_evicted_is_caught(
+    tape: Moved, reason: str, found: list[str]
+) -> None:
+    tape.hold(backed="True")
+    tape.evict()
+    tape.move("Landing")
+    tape.status["reason"] = reason
+    tape.move("Failed")
+    tape._delete("reservations", "shop/seat")
+    assert tape.found(GIVEN_UP) == found
+
+
+def test_who_has_claimed_a_seat_needs_it_no_more(tape: Moved) -> None:
+    tape.hold(backed="True")
+    tape.evict()
+    tape.move("Landing")
+    tape.pod("web-1", maker="web")
+    tape.bind("web-1", "worker-2", "shop/seat#uid-seat")
+    tape._delete("reservations", "shop/seat")
+    tape.status["reason"] = "Landed"
+    tape.move("Succeeded")
+    assert tape.found(GIVEN_UP, OUTLIVED) == []
 
 
 def test_a_seat_that_is_written_after_the_eviction_is_too_late(tape: Moved) -> None:

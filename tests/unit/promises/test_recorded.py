@@ -181,6 +181,14 @@ def _an_eviction_of_a_pod_that_moves(recording: Recording) -> None:
     last["status"].setdefault("conditions", []).append(evicted)
 
 
+def _a_move_that_ends_as_if_nobody_had_been_evicted(recording: Recording) -> None:
+    _move(recording, "Landing")
+    line = deepcopy(recording.records[0])
+    line["object"]["metadata"]["resourceVersion"] = "2"
+    line["object"]["status"] |= {"phase": "Failed", "reason": "SeatImpossible"}
+    recording.records.insert(1, line | {"type": "MODIFIED"})
+
+
 def _a_seat_of_a_move_that_ended(recording: Recording) -> None:
     _move(recording, "Failed")
     metadata = {"name": "seat", "namespace": "shop", "uid": "u", "resourceVersion": "2"}
@@ -206,6 +214,7 @@ CORRUPTIONS: list[tuple[Callable[[Recording], None], Kind]] = [
     (_nobody_retried, Kind.STALE_REFUSAL),
     (_an_owner_elsewhere, Kind.OFF_SEAT),
     (_an_eviction_of_a_pod_that_moves, Kind.EVICTED_WITHOUT_SEAT),
+    (_a_move_that_ends_as_if_nobody_had_been_evicted, Kind.SEAT_GIVEN_UP),
     (_a_seat_of_a_move_that_ended, Kind.SEAT_OUTLIVED),
 ]
 

@@ -1,0 +1,126 @@
+"""What moves meet beside full nodes: volumes, nodes that close, and groups of equal names."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from hack.moving.field import Field
+from hack.moving.people import ENDED, People
+
+ROOTED = [f"rooted-{number}" for number in range(4)]
+"""Deployments of a pod each whose volume is on the node where it is."""
+
+SHUT = [f"shut-{number}" for number in range(8)]
+"""Deployments of a pod each that move to a node which closes."""
+
+TWINS = ("twin-a", "twin-b")
+"""Deployments of a pod each, in both namespaces: their moves have the same names and group."""
+
+OTHER = "other"
+"""The second namespace."""
+
+_CLOSED: tuple[dict[str, Any], ...] = (
+    {"unschedulable": True},
+    {"taints": [{"key": "hack.reserver.io/closed", "effect": "NoSchedule"}]},
+)
+_OPEN: dict[str, Any] = {"unschedulable": False, "taints": None}
+_UNDER_WAY = frozenset({"Evicting", "Landing"})
+_LOOK_S, _CLOSED_S = 0.05, 5.0
+
+
+class Hardships:
+    """Moves that cannot be made, or not as they were written.
+
+    Attributes:
+        wrongs: what came of them that should not have.
+    """
+
+    def __init__(self, field: Field, people: People, timeout_s: int, seed: int) -> None:
+        self._field = field
+        self._people = people
+        self.others = People(field, OTHER)
+        self._timeout_s = timeout_s
+        self._seed = seed
+        self.wrongs: list[str] = []
+
+    @property
+    def size(self) -> int:
+        """How many pods they take."""
+        return len(ROOTED) + len(SHUT) + 2 * len(TWINS)
+
+    def fill(self) -> None:
+        """Create those pods."""
+        self.others.settle()
+        for name, node in zip(ROOTED, self._field.nodes, strict=False):
+            self._people.add_volume(name, node)
+            self._people.deploy(name, 1, claim=name)
+        for name in (*SHUT, *TWINS):
+            self._people.deploy(name, 1)
+        for name in TWINS:
+            self.others.deploy(name, 1)
+        for name in (*ROOTED, *SHUT, *TWINS):
+            self._people.wait_bound(name, 1)
+        for name in TWINS:
+            self.others.wait_bound(name, 1)
+
+    def root(self) -> None:
+        """Move pods whose volumes stay: nobody is evicted."""
+        for name in ROOTED:
+            (pod,) = self._people.insist(partial(self._people.pods, name))
+            move = self._write(pod.metadata.name)
+            status = self._ended(move)
+            if status["reason"] != "NotMovable":
+                self.wrongs.append(f"{name}, whose volume stays: {dict(status)}")
+
+    def close(self) -> None:
+        """Move pods to nodes that close at any moment, and open again."""
+        rng = random.Random(self._seed + 3)  # noqa: S311 - repeatable
+        for name in SHUT:
+            (pod,) = self._people.insist(partial(self._people.pods, name))
+            others = [node for node in self._field.nodes if node != pod.spec.node_name]
+            node, how, late_s = rng.choice(others), rng.choice(_CLOSED), rng.uniform(0.0, 0.3)
+            move = self._write(pod.metadata.name, to={"node": node})
+            while self._people.status(move).get("phase") not in (_UNDER_WAY | ENDED):
+                time.sleep(_LOOK_S)
+            time.sleep(late_s)
+            change = partial(self._people.core.patch_node, node)
+            self._people.insist(partial(change, {"spec": how}))
+            until = time.monotonic() + _CLOSED_S
+            while time.monotonic() < until and not self._is_over(move):
+                time.sleep(_LOOK_S)
+            self._people.insist(partial(change, {"spec": _OPEN}))
+
+    def pair(self) -> None:
+        """Move pods of two namespaces by groups and moves of equal names."""
+        group = {"name": "twins", "size": len(TWINS)}
+        for people in (self._people, self.others):
+            for name in TWINS:
+                (pod,) = people.insist(partial(people.pods, name))
+                terms: dict[str, Any] = {"timeout": f"{self._timeout_s}s", "group": group}
+                move = partial(people.move, pod.metadata.name, name=name, **terms)
+                people.insist(partial(_once, people, name, move))
+
+    def _write(self, pod: str, **spec: Any) -> str:  # noqa: ANN401 - of a PodMove
+        timeout = f"{self._timeout_s}s"
+        move = partial(self._people.move, pod, timeout=timeout, **spec)
+        return self._people.insist(move)
+
+    def _ended(self, move: str) -> Mapping[str, Any]:
+        while not self._is_over(move):
+            time.sleep(_LOOK_S)
+        return self._people.status(move)
+
+    def _is_over(self, move: str) -> bool:
+        return self._people.status(move).get("phase") in ENDED
+
+
+def _once(people: People, name: str, move: Any) -> str:  # noqa: ANN401 - a partial
+    """Write a move of a name, unless a call whose answer was lost has written it."""
+    if any(item["metadata"]["name"] == name for item in people.moves()):
+        return name
+    made: str = move()
+    return made
