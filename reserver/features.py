@@ -131,7 +131,12 @@ class Features:
         return buffers
 
     def _moving(self) -> Mover:
-        from reserver.kube.migration.parts import assembled, group_reflector, reflectors
+        from reserver.kube.migration.parts import (
+            assembled,
+            attachable,
+            group_reflector,
+            reflectors,
+        )
 
         core = self._core
         parts = (core.client, core.clock, core.state, core.objects, core.recorder)
@@ -140,9 +145,10 @@ class Features:
         self.touched.append(mover.seat_changed)
         self.reflectors += reflectors(core.client, mover)
         groups = group_reflector(core.client, mover)
-        self.unawaited.append(groups)
+        volumes = attachable(core.client, core.state)
+        self.unawaited += (groups, volumes)
         self.queues += (mover.queue, mover.turns.queue, mover.groups.queue)
-        self.runs += (mover.run, groups.run)
+        self.runs += (mover.run, groups.run, volumes.run)
         return mover
 
     def _provisioning(self) -> Provisioner:

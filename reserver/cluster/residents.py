@@ -47,6 +47,7 @@ class Residents:
         self._namespaces: Column[str] = Column(_FIRST_SIZE)
         self._labels = LabelTable(_FIRST_SIZE)
         self._claims: Counter[PodName] = Counter()
+        self._claims_of: dict[int, tuple[PodName, ...]] = {}
         self._used = 0
         self._free: list[int] = []
 
@@ -84,7 +85,7 @@ class Residents:
             self._ports.put(slot, None)
         self._namespaces.put(slot, None)
         self._labels.put(slot, None)
-        for claim in pod.claim_names():
+        for claim in self._claims_of.pop(slot, ()):
             self._claims[claim] -= 1
             if not self._claims[claim]:
                 del self._claims[claim]
@@ -137,6 +138,10 @@ class Residents:
         """Return whether a pod uses a PersistentVolumeClaim."""
         return claim in self._claims
 
+    def claims_by_row(self) -> Iterator[tuple[int, tuple[PodName, ...]]]:
+        """Yield the PersistentVolumeClaims of each pod that uses any, with the row of its node."""
+        return ((int(self.rows[slot]), claims) for slot, claims in self._claims_of.items())
+
     def _add_rare(self, slot: int, pod: Pod) -> None:
         """Take of a pod what few pods have."""
         constraints = pod.constraints
@@ -145,7 +150,8 @@ class Residents:
         if constraints.host_ports:
             self._ports.put(slot, constraints.host_ports)
         if pod.volume_claims:
-            self._claims.update(pod.claim_names())
+            names = self._claims_of[slot] = tuple(pod.claim_names())
+            self._claims.update(names)
 
     def _next_slot(self) -> int:
         slot = self._used

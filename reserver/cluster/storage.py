@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reserver.cluster.constraints import NodeTerm
@@ -51,9 +52,13 @@ class Volume:
         name: its name.
         node_terms: alternatives of its required node affinity; None without one.
         zones: its zone and region labels, each with the values that a node may have.
+        driver: the CSI driver that attaches it; empty for none.
+        handle: what the driver calls it.
     """
 
     name: str
+    driver: str = ""
+    handle: str = ""
     node_terms: tuple[NodeTerm, ...] | None = None
     zones: tuple[tuple[str, frozenset[str]], ...] = ()
 
@@ -72,10 +77,16 @@ class StorageClass:
 
 
 class Storage:
-    """The volume claims, volumes and storage classes of a cluster, by name."""
+    """The volume claims, volumes and storage classes of a cluster, by name.
+
+    Attributes:
+        attachable: how many volumes of a CSI driver a node can attach, by node and driver
+            (CSINode); without a number there is no limit.
+    """
 
     def __init__(self) -> None:
         """Begin with nothing known."""
         self.claims: dict[PodName, VolumeClaim] = {}
         self.volumes: dict[str, Volume] = {}
         self.classes: dict[str, StorageClass] = {}
+        self.attachable: dict[str, Mapping[str, int]] = {}

@@ -23,10 +23,12 @@ from reserver.reservations import owner
 from reserver.reservations.placement import Part, Parts
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.terms import Strategy
+from reserver.scheduling.attaching import too_many
 from reserver.scheduling.explain import count_reasons, reasons_against, summary
 from reserver.scheduling.filling import filled
 from reserver.scheduling.fit import allowed, cells, wanted
 from reserver.scheduling.node_rules import allowed_by_affinity
+from reserver.scheduling.reasons import TOO_MANY_VOLUMES
 from reserver.scheduling.state import State
 from reserver.scheduling.trial import trial
 
@@ -140,13 +142,15 @@ def placing(
     else:
         with aside():
             may_go = (sight or Sight()).allowed(pod, state.snapshot)
+            if reservation.volume_claims:
+                may_go = may_go & ~too_many(reservation, state)
             parts = _at_once(pod, strategy, slots, state, may_go)
             parts = parts or _ahead(reservation, state, may_go)
     if parts:
         return Placed(parts)
     yield  # Why there is none takes as long again.
     with aside():
-        return _refused(pod, slots, state)
+        return _refused(reservation, pod, slots, state)
 
 
 def suits(reservation: Reservation, state: State) -> Suits:
@@ -154,7 +158,10 @@ def suits(reservation: Reservation, state: State) -> Suits:
     snapshot = state.snapshot
     pod = slot_pod(reservation)
     rows = snapshot.rows([part.node for part in reservation.parts])
-    is_allowed = bool(np.all(allowed(pod, snapshot)[rows] & (rows >= 0)))
+    may_go = allowed(pod, snapshot)
+    if reservation.volume_claims:
+        may_go &= ~too_many(reservation, state)
+    is_allowed = bool(np.all(may_go[rows] & (rows >= 0)))
     columns, _ = wanted(pod, snapshot)
     at = np.ix_(rows, columns)
     free = snapshot.allocatable[at] - snapshot.requested[at] - snapshot.held[at]
@@ -249,11 +256,13 @@ def _with_room(pod: Pod, numbers: Mapping[str, int], state: State) -> dict[str, 
     return {node: number for node, number in kept.items() if number}
 
 
-def _refused(pod: Pod, slots: int, state: State) -> Placed:
+def _refused(reservation: Reservation, pod: Pod, slots: int, state: State) -> Placed:
     snapshot = state.snapshot
     if not snapshot.node_count:
         return Placed((), NO_NODES)
     found = reasons_against(pod, state, ())
+    if reservation.volume_claims and (full := too_many(reservation, state)).any():
+        found[TOO_MANY_VOLUMES.message] = full
     refused = np.zeros(len(snapshot.exists), dtype=np.bool_)
     for rows in found.values():
         refused |= rows

@@ -62,6 +62,7 @@ VOLUME_GONE = Reason(
     "VolumeBinding", "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 )
 VOLUME_ZONE = Reason("VolumeZone", "node(s) had no available volume zone")
+TOO_MANY_VOLUMES = Reason("NodeVolumeLimits", "node(s) exceed max volume count")
 HELD = Reason(RESERVER, "capacity held by reservations")
 NOT_JUDGED = Reason(RESERVER, "the pod's constraints are too many for Reserver to judge")
 UNKNOWN_NODE = Reason(RESERVER, "node not known yet")

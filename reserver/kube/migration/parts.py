@@ -12,6 +12,7 @@ from reserver.kube.migration.mover import Mover
 from reserver.kube.migration.moves import KnownMove, Moves
 from reserver.kube.migration.turns import Turns
 from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.watch.cluster import attachable_view
 from reserver.kube.watch.object_view import ObjectView
 from reserver.kube.watch.reflector import Reflector
 from reserver.migration.move import Phase, Reason
@@ -22,6 +23,7 @@ from reserver.wire.migration.podmove import MoveObject
 from reserver.wire.rebalance.objects import BudgetObject
 
 _BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
+_CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 
 
 def assembled(
@@ -47,6 +49,12 @@ def reflectors(client: ApiClient, mover: Mover) -> Iterator[Reflector]:
 def group_reflector(client: ApiClient, mover: Mover) -> Reflector:
     """Return the watch of PodMoveGroups: while it shows none, groups that span namespaces wait."""
     return Reflector(client, groupform.COLLECTION, mover.groups.view(), is_optional=True)
+
+
+def attachable(client: ApiClient, state: State) -> Reflector:
+    """Return the watch of how many volumes nodes can attach; without the right to it none count."""
+    view = attachable_view(state.snapshot.storage)
+    return Reflector(client, _CSI_NODES, view, is_optional=True)
 
 
 def _move_view(moves: Moves) -> ObjectView[MoveObject]:

@@ -23,6 +23,7 @@ from reserver.reservations.placement import Part, nodes_of
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ShortNodes
 from reserver.reservations.terms import Phase as Claims
+from reserver.scheduling.attaching import too_many
 from reserver.scheduling.closing import closed
 from reserver.scheduling.placement import slot_pod
 from reserver.scheduling.state import State
@@ -163,7 +164,14 @@ class Sight:
         if not there.parts:
             return "", ""
         why, passes = closed(slot_pod(there), there.parts[0].node, self.state.snapshot)
+        if not why and there.volume_claims and self._is_full_of_volumes(there):
+            why, passes = f"{there.parts[0].node} can attach no more volumes", True
         return ("", why) if named and not passes else (why, "")
+
+    def _is_full_of_volumes(self, seat: Reservation) -> bool:
+        node = seat.parts[0].node
+        row = self.state.snapshot.row(node)
+        return row is not None and bool(too_many(seat, self.state, [node])[row])
 
     def workload(self, move: Move) -> Workload | None:
         """Return what makes a move's pod again; None if nothing does."""

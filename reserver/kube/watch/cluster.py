@@ -19,7 +19,12 @@ from reserver.scheduling.state import State
 from reserver.wire.k8s.nodes import NamespaceObject, NodeObject
 from reserver.wire.k8s.objects import decode
 from reserver.wire.k8s.pods import FINISHED, BoundPod, PodObject
-from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
+from reserver.wire.k8s.storage import (
+    ClaimObject,
+    CsiNodeObject,
+    StorageClassObject,
+    VolumeObject,
+)
 from reserver.wire.patching.review import MARKS_ANNOTATION
 
 K = TypeVar("K")
@@ -173,6 +178,16 @@ def class_view(storage: Storage) -> ObjectView[StorageClassObject]:
         seen=lambda item, _: storage.classes.update({(one := item.value()).name: one}),
         gone=lambda key: _drop(storage.classes, key[1]),
         known=lambda: (("", name) for name in storage.classes),
+    )
+
+
+def attachable_view(storage: Storage) -> ObjectView[CsiNodeObject]:
+    """Return a view that keeps up to date how many volumes nodes can attach."""
+    return ObjectView(
+        CsiNodeObject,
+        seen=lambda item, _: storage.attachable.update({item.metadata.name: item.limits()}),
+        gone=lambda key: _drop(storage.attachable, key[1]),
+        known=lambda: (("", name) for name in storage.attachable),
     )
 
 

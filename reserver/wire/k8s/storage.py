@@ -64,8 +64,14 @@ class _VolumeAffinity(WireStruct, frozen=True):
     required: NodeSelector | None = None
 
 
+class _CsiVolume(WireStruct, frozen=True):
+    driver: str = ""
+    volume_handle: str = ""
+
+
 class _VolumeSpec(WireStruct, frozen=True):
     node_affinity: _VolumeAffinity | None = None
+    csi: _CsiVolume | None = None
 
 
 class VolumeObject(WireStruct, frozen=True):
@@ -80,8 +86,11 @@ class VolumeObject(WireStruct, frozen=True):
         """Return the volume as decisions see it."""
         affinity = self.spec.node_affinity
         required = affinity.required if affinity else None
+        csi = self.spec.csi or _CsiVolume()
         return Volume(
             name=self.metadata.name,
+            driver=csi.driver,
+            handle=csi.volume_handle,
             node_terms=node_terms(required) if required else None,
             zones=tuple(_zones(self.metadata.labels or {})),
         )
@@ -108,3 +117,32 @@ class StorageClassObject(WireStruct, frozen=True):
         return StorageClass(
             self.metadata.name, waits=self.volume_binding_mode == "WaitForFirstConsumer"
         )
+
+
+class _Attachable(WireStruct, frozen=True):
+    count: int | None = None
+
+
+class _Driver(WireStruct, frozen=True):
+    name: str
+    allocatable: _Attachable | None = None
+
+
+class _NodeDrivers(WireStruct, frozen=True):
+    drivers: list[_Driver] | None = None
+
+
+class CsiNodeObject(WireStruct, frozen=True):
+    """A CSINode on the wire: it has the name of its node."""
+
+    metadata: Metadata = Metadata()
+    spec: _NodeDrivers = _NodeDrivers()
+
+    def limits(self) -> dict[str, int]:
+        """Return how many volumes of each driver the node can attach, where that is limited."""
+        offered = {each.name: each.allocatable for each in self.spec.drivers or ()}
+        return {
+            name: most.count
+            for name, most in offered.items()
+            if most is not None and most.count is not None
+        }

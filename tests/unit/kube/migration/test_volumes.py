@@ -8,7 +8,7 @@ import pytest
 
 from reserver.errors import ApiError
 from tests.unit.kube.migration.test_closing import evictions, until
-from tests.unit.kube.migration.world import CLAIMS, PODS, SEATS, VOLUMES, World
+from tests.unit.kube.migration.world import CLAIMS, CSI_NODES, PODS, SEATS, VOLUMES, World
 
 BLOCKED = ApiError(429, "TooManyRequests", "it would violate the pod's disruption budget")
 ALL = ("worker-1", "worker-2", "worker-3")
@@ -181,3 +181,71 @@ async def test_evict_only_asks_no_volume() -> None:
     world = await made("worker-1")
     world.move(name(world), mode="EvictOnly")
     await until(world, "Evicting")
+
+
+async def test_a_node_that_can_attach_no_more_volumes_is_passed_over() -> None:
+    """worker-2 is where the pod would go; a volume is there already, and it can attach one."""
+    world = await made(*ALL)
+    world.limit_volumes("worker-2", 1)
+    world.claims, world.others = ("own",), ("b",)
+    world.add_volume("own", *ALL)
+    world.make_pod("worker-2", of="b")
+    world.claims = ("data",)
+    world.move(name(world))
+    status = await world.settle()
+    assert (status["reason"], status["to"]) == ("Landed", "worker-3")
+
+
+async def test_a_named_node_that_can_attach_no_more_volumes_is_waited_for() -> None:
+    world = await made(*ALL)
+    world.limit_volumes("worker-2", 1)
+    world.claims, world.others = ("own",), ("b",)
+    world.add_volume("own", *ALL)
+    world.make_pod("worker-2", of="b")
+    world.claims = ("data",)
+    world.move(name(world), to={"node": "worker-2"})
+    for _ in range(8):
+        await world.round()
+        world.api.now += 1
+    assert (world.status["reason"], evictions(world)) == ("WaitsForSeat", 0)
+    assert "exceed max volume count" in world.status["message"]
+    world.others = ()
+    world.api.remove(f"{PODS}/{world.pods('b')[0]['metadata']['name']}")
+    assert (await world.settle())["reason"] == "Landed"
+
+
+async def test_a_volume_that_is_attached_there_already_counts_once() -> None:
+    world = await made(*ALL)
+    world.limit_volumes("worker-2", 1)
+    world.others = ("b",)
+    world.make_pod("worker-2", of="b")  # It uses the same claim.
+    world.move(name(world), to={"node": "worker-2"})
+    assert (await world.settle())["reason"] == "Landed"
+
+
+async def test_two_seats_do_not_count_on_the_same_attachment() -> None:
+    """Each node can attach one volume, and two pods move: one to each of the others."""
+    world = await made(*ALL)
+    for node in ALL[1:]:
+        world.limit_volumes(node, 1)
+    world.claims, world.others = ("own",), ("b",)
+    world.add_volume("own", *ALL)
+    world.make_pod("worker-1", of="b")
+    group = {"name": "drain", "size": 2}
+    world.claims = ("data",)
+    world.schedules = False
+    world.move(name(world), group=group)
+    world.move(world.pods("b")[0]["metadata"]["name"], "other", group=group)
+    for _ in range(6):
+        await world.round()
+        world.api.now += 1
+    placed = [seat["status"]["placements"][0]["node"] for seat in world.api.of(SEATS)]
+    assert sorted(placed) == ["worker-2", "worker-3"]
+
+
+async def test_a_node_without_a_limit_attaches_all() -> None:
+    world = await made(*ALL)
+    document = {"metadata": {"name": "worker-2"}, "spec": {"drivers": [{"name": "disks"}]}}
+    world.api.add(CSI_NODES, document)
+    world.move(name(world), to={"node": "worker-2"})
+    assert (await world.settle())["reason"] == "Landed"

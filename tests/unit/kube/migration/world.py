@@ -31,6 +31,7 @@ NOW = 1_900_000_000.0
 PODS = "/api/v1/namespaces/shop/pods"
 CLAIMS = "/api/v1/namespaces/shop/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
+CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 MOVES = podmove.collection("shop")
 SEATS = reservation.collection("shop")
 SETS = "/apis/apps/v1/namespaces/shop/replicasets"
@@ -167,6 +168,7 @@ class World:
     """
 
     collections: ClassVar = {
+        "/apis/storage.k8s.io/v1/csinodes": CSI_NODES,
         "/api/v1/pods": PODS,
         podmove.COLLECTION: MOVES,
         reservation.COLLECTION: SEATS,
@@ -206,11 +208,12 @@ class World:
         terms = [{"matchExpressions": [{"key": "host", "operator": "In", "values": list(nodes)}]}]
         affinity = {"required": {"nodeSelectorTerms": terms}}
         owner = {"namespace": "shop", "name": claim, "uid": f"uid-{claim}"}
+        csi = {"driver": "disks", "volumeHandle": claim}
         self.api.add(
             VOLUMES,
             {
                 "metadata": {"name": name},
-                "spec": {"nodeAffinity": affinity, "claimRef": owner},
+                "spec": {"nodeAffinity": affinity, "claimRef": owner, "csi": csi},
                 "status": {"phase": "Bound"},
             },
         )
@@ -225,6 +228,12 @@ class World:
                 "status": {"phase": "Bound"},
             },
         )
+
+    def limit_volumes(self, node: str, most: int) -> None:
+        """Have a node attach at most so many volumes."""
+        driver = {"name": "disks", "nodeID": node, "allocatable": {"count": most}}
+        document: Document = {"metadata": {"name": node}, "spec": {"drivers": [driver]}}
+        self.api.add(CSI_NODES, document)
 
     def make_pod(self, node: str = "", of: str = "web") -> Document:
         owner = {"kind": "ReplicaSet", "name": of, "uid": f"rs-{of}", "controller": True}
@@ -281,7 +290,7 @@ class World:
         settings, tasks = self.settings(), self.tasks
         self.reserver = Assembly(settings, self.api, lambda: self.api.now, tasks)  # type: ignore[arg-type]
         self.api.events.clear()
-        for reflector in self.reserver.reflectors:
+        for reflector in self._reflectors():
             reflector.view.list_began()
             collection = self.collections.get(reflector.path, "")
             for document in self.api.of(collection) if collection else ():
@@ -305,11 +314,14 @@ class World:
         self._reflector(path)._lag.end()
 
     def _reflector(self, path: str) -> Reflector:
-        return next(each for each in self.reserver.reflectors if each.path == path)
+        return next(each for each in self._reflectors() if each.path == path)
+
+    def _reflectors(self) -> tuple[Reflector, ...]:
+        return (*self.reserver.reflectors, *self.reserver.features.unawaited)
 
     def watch(self) -> None:
         """Have Reserver see what has happened."""
-        views = {each.path: each.view for each in self.reserver.reflectors}
+        views = {each.path: each.view for each in self._reflectors()}
         paths = {collection: path for path, collection in self.collections.items()}
         events, self.api.events = self.api.events, []
         for collection, kind, document in events:

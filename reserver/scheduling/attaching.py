@@ -1,0 +1,67 @@
+"""Which nodes can attach the volumes of the pod that a seat is for (CSINode).
+
+As in kube-scheduler's plugins/nodevolumelimits/csi.go, each volume of a driver counts once on a
+node, however many pods use it. Other seats there count as well: who comes to them brings volumes.
+What is still attached for pods that are gone (VolumeAttachment) does not.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+
+import numpy as np
+
+from reserver.cluster.columns import Bools
+from reserver.cluster.pod import PodName
+from reserver.cluster.storage import Storage, Volume
+from reserver.reservations import owner
+from reserver.reservations.reservation import Reservation
+from reserver.scheduling.state import State
+
+
+def too_many(reservation: Reservation, state: State, nodes: Collection[str] = ()) -> Bools:
+    """Return, for each row, whether its node cannot attach what the owner of a seat brings.
+
+    Args:
+        reservation: the seat.
+        state: the cluster.
+        nodes: the nodes that matter; none for all.
+    """
+    snapshot, storage = state.snapshot, state.snapshot.storage
+    full: Bools = np.zeros(len(snapshot.exists), dtype=np.bool_)
+    brought = set(_attached(_claims(reservation), storage)) if storage.attachable else set()
+    drivers = {volume.driver for volume in brought}
+    limited = {
+        row: (node, limits)
+        for node in nodes or storage.attachable
+        if (limits := storage.attachable.get(node, {})).keys() & drivers
+        and (row := snapshot.row(node)) is not None
+    }
+    there = defaultdict[int, set[Volume]](set)
+    for row, claims in snapshot.residents.claims_by_row() if limited else ():
+        if row in limited:
+            there[row].update(_attached(claims, storage))
+    for row, (node, limits) in limited.items():
+        for seat in state.ledger.holding_on(node):
+            if seat.volume_claims and seat.ref != reservation.ref:
+                there[row].update(_attached(_claims(seat), storage))
+        for driver in drivers & limits.keys():
+            known = {volume for volume in there[row] if volume.driver == driver}
+            new = {volume for volume in brought if volume.driver == driver} - known
+            full[row] |= bool(new) and len(known) + len(new) > limits[driver]
+    return full
+
+
+def _claims(seat: Reservation) -> Iterator[PodName]:
+    home = owner.home(seat.owners, seat.rules)
+    return (PodName(home, name) for name in seat.volume_claims)
+
+
+def _attached(claims: Iterable[PodName], storage: Storage) -> Iterator[Volume]:
+    """Yield the volumes of claims that a CSI driver attaches."""
+    for name in claims:
+        claim = storage.claims.get(name)
+        volume = storage.volumes.get(claim.volume) if claim and claim.is_bound else None
+        if volume is not None and volume.driver:
+            yield volume
