@@ -49,19 +49,18 @@ def volume_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
 def confinement(pod: Pod, snapshot: Snapshot, rows: Bools) -> str:
     """Return which volumes keep a pod's replacement from all of these rows, and where they are.
 
-    It is empty if they let it go to one of them. Volumes that are made for each pod anew count not,
-    nor do claims that are not bound.
+    It is empty if they let it go to one of them. Volumes that are made for each pod anew do not
+    count. A claim that names its volume counts before the two are said to be bound.
     """
     everywhere: Bools = snapshot.exists.copy()
     together, names = everywhere.copy(), []
     for use in pod.volume_claims:
         claim = snapshot.storage.claims.get(PodName(pod.name.namespace, use.name))
-        if use.is_ephemeral or claim is None or not claim.is_bound:
-            continue
-        if claim.volume not in snapshot.storage.volumes:
+        volume = snapshot.storage.volumes.get(claim.volume) if claim is not None else None
+        if use.is_ephemeral or claim is None or volume is None:
             continue
         reach = everywhere.copy()
-        for refusal in _claim_refusals(use, claim, snapshot, everywhere):
+        for refusal in _volume_refusals(use, volume, snapshot):
             reach &= ~refusal.rows
         name = f"{claim.volume} (claim {use.name})"
         if not np.any(reach & rows):
@@ -129,6 +128,11 @@ def _claim_refusals(
             text = f'persistentvolume "{claim.volume}" not found'
             yield Refusal(Reason(VOLUME_ZONE.plugin, text), everywhere)
         return
+    yield from _volume_refusals(use, volume, snapshot)
+
+
+def _volume_refusals(use: ClaimUse, volume: Volume, snapshot: Snapshot) -> Iterator[Refusal]:
+    """Yield what keeps a pod from nodes that cannot use its volume."""
     if volume.node_terms is not None:
         yield Refusal(VOLUME_AFFINITY, ~_reachable(volume, snapshot))
     if volume.zones and not use.is_ephemeral:

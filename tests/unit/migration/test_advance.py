@@ -6,7 +6,7 @@ import pytest
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller, PodName
 from reserver.migration.advance import LAST_PAUSE_S, advance
-from reserver.migration.effects import Evict, Hold, Release
+from reserver.migration.effects import Evict, Hold, Release, Reseat
 from reserver.migration.move import Group, Mode, Move, Phase, Reason, Replacement
 from reserver.migration.seen import Answer, Seen, SeenSeat, Turn
 from reserver.reservations.owner import Replaced
@@ -353,3 +353,75 @@ def test_the_name_of_a_seat_is_a_valid_name_of_its_own_for_each_move() -> None:
     first = replace(move(), name=PodName("shop", "a" * 199 + "." + "b" * 50))
     assert first.seat_name == "a" * 199 + "-01234567"
     assert replace(first, uid="fedcba9876543210").seat_name != first.seat_name
+
+
+IN_DOUBT: dict[str, Seen] = {
+    "its node is gone": seen(seat=GONE_NODE),
+    "its node is cordoned": seen(seat=replace(BACKED, closed="worker-2 is cordoned")),
+    "its seat is no longer backed": seen(seat=UNPLACED),
+    "its seat was removed": seen(),
+    "its seat's name is somebody else's": seen(seat=SeenSeat(is_foreign=True)),
+    "its quota would not admit the seat": seen(seat=replace(BACKED, refused="exceeded quota")),
+    "a member of its group has failed": seen(seat=BACKED, failed_member="shop/b"),
+    "nobody needs the room any more": seen(seat=BACKED, is_needless=True),
+    "its volume is elsewhere": seen(seat=BACKED, confined="its volume pv is on worker-1 only"),
+    "an older move has it": seen(seat=BACKED, rival="shop/first"),
+    "all is well": seen(seat=BACKED),
+}
+
+
+@pytest.mark.parametrize("late_s", [0.0, 1_000.0], ids=["in time", "after its time"])
+@pytest.mark.parametrize("answer", [Answer.EVICTED, Answer.UNSURE])
+@pytest.mark.parametrize("what", IN_DOUBT)
+def test_nothing_ends_a_move_whose_pod_may_have_been_evicted(
+    what: str, answer: Answer, late_s: float
+) -> None:
+    """Until the watch has had time to show that it leaves; then its replacement has the seat."""
+    sight, at = IN_DOUBT[what], NOW + late_s
+    step = advance(move(Phase.EVICTING), replace(sight, answer=answer, said="so"), at)
+    assert (step.move.status.phase, step.effects) == (Phase.EVICTING, ())
+    assert step.again_at is not None
+    assert step.again_at > at
+    step = advance(step.move, sight, at + 0.5)
+    assert (step.move.status.phase, step.effects) == (Phase.EVICTING, ())
+    step = advance(step.move, replace(sight, pod=leaving()), at + 0.9)
+    assert step.move.status.phase is Phase.LANDING
+    assert advance(step.move, replace(sight, pod=None), at + 1).move.status.phase is Phase.LANDING
+
+
+def test_an_eviction_that_a_budget_forbids_leaves_no_doubt() -> None:
+    step = advance(move(Phase.EVICTING), seen(seat=BACKED, answer=Answer.BLOCKED, said="429"), NOW)
+    assert judged(step.move, seen(seat=GONE_NODE)) == (Phase.FAILED, Reason.SEAT_IMPOSSIBLE)
+
+
+@pytest.mark.parametrize(
+    ("seat", "anywhere"),
+    [
+        (replace(BACKED, closed="worker-2 is cordoned"), True),
+        (GONE_NODE, True),
+        (UNPLACED, True),
+        (SeenSeat(is_foreign=True), None),
+        (replace(BACKED, is_backed=False, is_claimed=True), None),
+        (BACKED, None),
+    ],
+)
+def test_a_seat_of_no_use_is_placed_anew_once_the_pod_has_left(
+    seat: SeenSeat,
+    anywhere: bool | None,  # noqa: FBT001 - a case
+) -> None:
+    step = advance(move(Phase.LANDING, wanted(node="worker-2")), seen(None, seat), NOW)
+    assert not step.move.is_over
+    name = PodName("shop", move().seat_name)
+    effects = () if anywhere is None else (Reseat(seat=name, anywhere=anywhere),)
+    assert step.effects == effects
+
+
+def test_a_move_has_as_long_again_to_land_and_ten_minutes_at_most() -> None:
+    for timeout_s, more_s in ((60.0, 60.0), (7200.0, 600.0)):
+        made = move(Phase.LANDING, wanted(timeout_s=timeout_s))
+        due = made.created_at + timeout_s
+        late = replace(made, status=replace(made.status, evicted_at=due - 1))
+        assert late.deadline == due - 1 + more_s
+        early = replace(made, status=replace(made.status, evicted_at=made.created_at))
+        assert early.deadline == max(due, made.created_at + more_s)
+        assert late.seat_until > late.deadline

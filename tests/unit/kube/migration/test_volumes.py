@@ -249,3 +249,13 @@ async def test_a_node_without_a_limit_attaches_all() -> None:
     world.api.add(CSI_NODES, document)
     world.move(name(world), to={"node": "worker-2"})
     assert (await world.settle())["reason"] == "Landed"
+
+
+async def test_a_claim_that_names_its_volume_is_judged_before_it_is_said_to_be_bound() -> None:
+    world = await made("worker-1")
+    claim = world.api.objects[f"{CLAIMS}/data"]
+    del claim["metadata"]["annotations"]
+    world.api.put(CLAIMS, claim)
+    world.move(name(world), to={"node": "worker-2"})
+    status = await world.settle(rounds=5)
+    assert (status["reason"], evictions(world)) == ("NotMovable", 0)
