@@ -45,7 +45,7 @@ class Core:
         obstacles: returns why calls are not decided.
         is_up_to_date: waits for what watches are known to have missed, and returns whether calls
             are decided.
-        unsuited: has a seat placed anew that is of no use where it is.
+        unsuited: has a seat placed anew that is of no use where it is, and says whether anywhere.
     """
 
     client: ApiClient
@@ -57,7 +57,7 @@ class Core:
     eased: Callable[[str], None]
     obstacles: Callable[[], tuple[str, ...]]
     is_up_to_date: Callable[[], Awaitable[bool]]
-    unsuited: Callable[[Ref], None]
+    unsuited: Callable[[Ref, bool], None]
 
 
 class Features:
@@ -143,6 +143,7 @@ class Features:
         mover = assembled(*parts, core.is_up_to_date)
         mover.unsuited.append(core.unsuited)
         self.touched.append(mover.seat_changed)
+        self.eased.append(mover.node_changed)
         self.reflectors += reflectors(core.client, mover)
         groups = group_reflector(core.client, mover)
         volumes = attachable(core.client, core.state)

@@ -99,6 +99,7 @@ class Reservation:
             the same ``ttl``; 0 where it is written as a moment. Not part of what it says.
         is_seat: it belongs to a PodMove. Like all that follows not part of what it says.
         volume_claims: PersistentVolumeClaims that the pod uses whose seat it is.
+        fallback: where that pod itself may be, whatever its move says; None if that is not known.
         is_retained: it stays written once it is over.
         description: what it is for, in the words of who wrote it.
         author: who wrote it, as far as that is known; empty if it is not.
@@ -124,6 +125,7 @@ class Reservation:
     drift: int = field(default=0, compare=False)
     is_seat: bool = field(default=False, compare=False)
     volume_claims: tuple[str, ...] = field(default=(), compare=False)
+    fallback: Placement | None = field(default=None, compare=False)
     is_retained: bool = field(default=False, compare=False)
     description: str = field(default="", compare=False)
     author: str = field(default="", compare=False)
@@ -132,6 +134,11 @@ class Reservation:
     def __post_init__(self) -> None:
         """Compute the identity once: it is the key of much that is known of a reservation."""
         object.__setattr__(self, "identity", f"{self.record}@{self.digest}")
+
+    @property
+    def anywhere(self) -> Reservation:
+        """The same as it is once its pod was evicted: wherever that pod may be."""
+        return self if self.fallback is None else replace(self, placement=self.fallback)
 
     @property
     def parts(self) -> Parts:

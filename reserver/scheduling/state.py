@@ -127,6 +127,7 @@ class State:
         self.undecided.drop(name)
         self.snapshot.remove_node(name)
         self._settle_on(name)
+        self._node_changed(name)
 
     def has_shown_pods(self, revision: int) -> bool:
         """Return whether all pods have been shown as of a resourceVersion."""

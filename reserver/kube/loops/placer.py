@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -160,6 +160,7 @@ class Placer:
         self._wishes: dict[Ref, _Wish] = {}
         self._unwritten: dict[Ref, ApiError] = {}
         self._unsuited: set[Ref] = set()
+        self._anywhere: set[Ref] = set()
         self._is_deciding = False
         self.placed = 0
 
@@ -173,12 +174,15 @@ class Placer:
         if self._wishes or self._unsuited:
             self.queue.add(node)
 
-    def unsuited(self, ref: Ref) -> None:
+    def unsuited(self, ref: Ref, anywhere: bool) -> None:  # noqa: FBT001 - as `Features` has it
         """Note that a seat may be of no use where it is, and is to be elsewhere; returns at once.
 
-        It keeps what it has until there is another place.
+        It keeps what it has until there is another place: where its placement says or, from now on,
+        anywhere where its pod may be.
         """
         self._unsuited.add(ref)
+        if anywhere:
+            self._anywhere.add(ref)
         self.queue.add(ref)
 
     def refused(self, ref: Ref, error: ApiError) -> None:
@@ -220,8 +224,9 @@ class Placer:
             self._wishes.pop(ref, None)
             if reservation is None:
                 self.queue.succeeded(ref)
+                self._anywhere.discard(ref)
             return
-        pod = slot_pod(reservation)
+        pod = slot_pod(reservation.anywhere if ref in self._anywhere else reservation)
         shape = (
             pod.name.namespace,
             tuple(sorted(pod.labels.items())),
@@ -229,6 +234,7 @@ class Placer:
             reservation.placement.text,
             reservation.is_seat,
             reservation.volume_claims,
+            ref in self._anywhere and reservation.fallback is not None,
         )
         digest = reservation.digest
         wish = self._wishes.setdefault(ref, _Wish(pod, shape, digest))
@@ -246,7 +252,11 @@ class Placer:
         key = (wish.shape, slots)
         found = this.hopeless.get(key)
         if found is None:
-            found = await this.find(reservation, slots, state)
+            for meant in self._meanings(reservation):
+                found = await this.find(meant, slots, state)
+                if found.parts:
+                    break
+            assert found is not None  # noqa: S101 - it means one thing at least
             is_same = state.ledger.get(ref) is reservation
             if not is_same or state.ledger.wants_place(ref) != (kept, slots):
                 self.queue.add(ref)  # It has changed while others had their turn.
@@ -283,14 +293,18 @@ class Placer:
         if reservation is None or ledger.wants_place(ref)[1] or not self._is_open(ref, ledger):
             self._unsuited.discard(ref)
             return
-        suited = suits(reservation, state)
+        meanings = self._meanings(reservation)
+        suited = suits(meanings[-1], state)
         if suited.is_allowed and suited.has_room:
             self._unsuited.discard(ref)
             with self._deciding(ref):
                 ledger.keep(ref)
             return
         aside = partial(without, ref, state)
-        found = await pacer.run(placing(reservation, reservation.slots, state, aside=aside))
+        for meant in meanings:
+            found = await pacer.run(placing(meant, reservation.slots, state, aside=aside))
+            if found.parts:
+                break
         if ledger.get(ref) is not reservation or not self._is_open(ref, ledger):
             self.queue.add(ref)  # It has changed while others had their turn.
             return
@@ -308,6 +322,15 @@ class Placer:
             else:
                 ledger.place(ref, ())
                 self.queue.add(ref)
+
+    def _meanings(self, reservation: Reservation) -> tuple[Reservation, ...]:
+        """Return what a reservation asks for: one after the other, until there is a place.
+
+        Of a seat that may be anywhere that is first what it says, if there is room now.
+        """
+        if reservation.ref not in self._anywhere:
+            return (reservation,)
+        return replace(reservation, is_seat=False), reservation.anywhere
 
     def _is_open(self, ref: Ref, ledger: Ledger) -> bool:
         """Return whether it is to be decided where what has a place is from now on."""

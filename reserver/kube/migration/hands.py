@@ -11,7 +11,7 @@ import structlog
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import ApiError, InvalidInput
-from reserver.kube.api.client import JSON_PATCH, ApiClient
+from reserver.kube.api.client import ApiClient
 from reserver.kube.api.eviction import Reply, evict, eviction
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.migration.effects import Effect, Evict, Hold, Release, Reseat
@@ -20,9 +20,8 @@ from reserver.migration.seen import Answer
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import decode
 from reserver.wire.k8s.watch import PartialObject
-from reserver.wire.migration.seat import seat, widened
+from reserver.wire.migration.seat import seat
 from reserver.wire.spec import object as reservation
-from reserver.wire.spec.object_edits import replacement
 
 log = structlog.get_logger(__name__)
 
@@ -55,12 +54,12 @@ class Hands:
     Attributes:
         client: of the API server.
         seats: the Reservation objects.
-        unsuited: has one placed anew.
+        unsuited: has one placed anew, within its move's target or anywhere.
     """
 
     client: ApiClient
     seats: ObjectCache
-    unsuited: Callable[[Ref], None]
+    unsuited: Callable[[Ref, bool], None]
 
     async def carry_out(self, move: Move, effect: Effect) -> Told:
         """Carry out an effect; it does no harm if it was carried out before.
@@ -72,7 +71,8 @@ class Hands:
             case Hold():
                 return await self._hold(move, effect)
             case Reseat():
-                return await self._reseat(move, effect)
+                self.unsuited(Ref.of_object(*effect.seat), effect.anywhere)
+                return Told()
             case Evict():
                 return await self._evict(move, effect)
             case Release():
@@ -94,23 +94,6 @@ class Hands:
                 raise
             return Told(Answer.SEAT_REFUSED, shorten(str(exc), _MOST_SAID))
         log.info("seat written", move=str(move.name), seat=hold.seat.name)
-        return Told()
-
-    async def _reseat(self, move: Move, what: Reseat) -> Told:
-        ref = Ref.of_object(*what.seat)
-        known = self.seats.known(ref)
-        if known is None:
-            return Told()
-        annotations = known.metadata.annotations or {}
-        if what.anywhere and (text := widened(known.text, annotations)):
-            patch = replacement(known.metadata, known.spec, text, {})
-            try:
-                await self.client.patch(reservation.path(ref), patch, JSON_PATCH)
-            except ApiError as exc:  # Else it was edited or is gone, as the watch will show.
-                if not exc.is_definite:
-                    raise
-            log.info("seat may be anywhere", move=str(move.name), seat=ref.key)
-        self.unsuited(ref)
         return Told()
 
     async def _evict(self, move: Move, what: Evict) -> Told:

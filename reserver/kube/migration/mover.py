@@ -56,7 +56,8 @@ class Mover:
         groups: the PodMoveGroups.
         writes: how many statuses were written.
         subscribers: called with each PodMove whose phase has changed.
-        unsuited: called with each seat that is to be placed anew.
+        unsuited: called with each seat that is to be placed anew, and whether anywhere
+            (`Reseat`).
         watchers: called with the name of each PodMove that was written or is gone.
     """
 
@@ -91,7 +92,7 @@ class Mover:
         self.turns.declared = self.groups.members
         self._told: dict[PodName, Told] = {}
         self.subscribers: list[Callable[[KnownMove], None]] = []
-        self.unsuited: list[Callable[[Ref], None]] = []
+        self.unsuited: list[Callable[[Ref, bool], None]] = []
         self.watchers: list[Callable[[PodName], None]] = []
         self.writes = 0
         self._fault = ""
@@ -117,6 +118,20 @@ class Mover:
             made_by = workload(pod)
             for name in self.moves.of_workload(made_by) if made_by else ():
                 self.queue.add(name)
+
+    def node_changed(self, node: str) -> None:
+        """Note that a node has changed, or is gone; returns at once.
+
+        If it has closed, who was evicted for a seat there needs another one, and before others take
+        the room: nothing has to be written first.
+        """
+        for name in self.moves.landing_on(node):
+            known = self.moves.get(name)
+            if known is None or known.move is None:
+                continue
+            self.queue.add(name)
+            if known.move.status.seat and self._sight.is_closed(known.move):
+                self._unsuited(Ref.of_object(name.namespace, known.move.status.seat), anywhere=True)
 
     def seat_changed(self, ref: Ref) -> None:
         """Note that a reservation may have changed; returns at once."""
@@ -247,9 +262,9 @@ class Mover:
         if move.status.replacement.uid:
             self.moves.take(move.status.replacement.uid, move.name)
 
-    def _unsuited(self, seat: Ref) -> None:
+    def _unsuited(self, seat: Ref, anywhere: bool) -> None:  # noqa: FBT001 - as `Hands` calls it
         for tell in self.unsuited:
-            tell(seat)
+            tell(seat, anywhere)
 
     def _tell(self, known: KnownMove) -> None:
         for tell in self.subscribers:

@@ -11,7 +11,7 @@ from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
 from reserver.fairness import FairCount
 from reserver.kube.migration.workloads import Workload
-from reserver.migration.move import Move, Status
+from reserver.migration.move import Move, Phase, Status
 from reserver.wire.migration.podmove import MoveMetadata, MoveObject, read_object
 from reserver.wire.migration.statusform import StatusObject, said
 
@@ -69,6 +69,7 @@ class Moves:
         self._of_workload: defaultdict[Workload, set[PodName]] = defaultdict(set)
         self._of_seat: dict[PodName, PodName] = {}
         self._followers: defaultdict[PodName, set[PodName]] = defaultdict(set)
+        self._landing_on: defaultdict[str, set[PodName]] = defaultdict(set)
         self._replacements: dict[str, PodName] = {}
         self._under_way = FairCount(MOST_MOVES_IN_ALL)
 
@@ -95,6 +96,10 @@ class Moves:
     def of_seat(self, seat: PodName) -> PodName | None:
         """Return whose seat a Reservation is; None if it is nobody's."""
         return self._of_seat.get(seat)
+
+    def landing_on(self, node: str) -> frozenset[PodName]:
+        """Return the PodMoves whose replacements are awaited on a node."""
+        return frozenset(self._landing_on.get(node, ()))
 
     def followers(self, name: PodName) -> frozenset[PodName]:
         """Return those that await the pod of a PodMove."""
@@ -173,6 +178,8 @@ class Moves:
         if not move.is_over:
             self._of_pod[move.pod].add(move.name)
             self._of_workload[workload_of(move)].add(move.name)
+            if move.status.phase is Phase.LANDING:
+                self._landing_on[move.status.target].add(move.name)
             if move.awaits_first:
                 self._followers[first_name(move)].add(move.name)
             self._under_way.add(move.name.namespace)
@@ -186,6 +193,8 @@ class Moves:
         if not move.is_over:
             _discard(self._of_pod, move.pod, move.name)
             _discard(self._of_workload, workload_of(move), move.name)
+            if move.status.phase is Phase.LANDING:
+                _discard(self._landing_on, move.status.target, move.name)
             if move.awaits_first:
                 _discard(self._followers, first_name(move), move.name)
             self._under_way.add(move.name.namespace, -1)

@@ -159,14 +159,21 @@ class Sight:
         not, and one whose pod has left, has its seat placed elsewhere. Nothing is judged by a
         cordon that was lifted a moment ago.
         """
-        named = "" if move.status.phase is Phase.LANDING else move.spec.node
+        is_landing = move.status.phase is Phase.LANDING
+        named = "" if is_landing else move.spec.node
         there = replace(seat, placed=(Part(named, 1),)) if named else seat
+        there = there.anywhere if is_landing else there
         if not there.parts:
             return "", ""
         why, passes = closed(slot_pod(there), there.parts[0].node, self.state.snapshot)
         if not why and there.volume_claims and self._is_full_of_volumes(there):
             why, passes = f"{there.parts[0].node} can attach no more volumes", True
         return ("", why) if named and not passes else (why, "")
+
+    def is_closed(self, move: Move) -> bool:
+        """Return whether the node of a move's seat does not take the pod now."""
+        seat = self.state.ledger.get(Ref.of_object(move.name.namespace, move.status.seat))
+        return seat is not None and any(self._closed(move, seat))
 
     def _is_full_of_volumes(self, seat: Reservation) -> bool:
         node = seat.parts[0].node

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
 from reserver.cluster import quantity
 from reserver.migration.effects import Hold
@@ -17,14 +16,11 @@ from reserver.wire.migration.podmove import KIND
 from reserver.wire.spec.object import (
     API_VERSION,
     MOST_CLAIMS,
-    OWN_DOMAIN,
+    PLACEMENT_ANNOTATION,
     VOLUMES_ANNOTATION,
 )
 from reserver.wire.spec.object_edits import manifest
 from reserver.wire.times import show_moment
-
-PLACEMENT_ANNOTATION = f"{OWN_DOMAIN}placement-of-pod"
-"""On a seat: what the pod itself demands, whatever its move says."""
 
 
 def seat(move: Move, hold: Hold, pod: bytes) -> dict[str, object]:
@@ -58,20 +54,6 @@ def seat(move: Move, hold: Hold, pod: bytes) -> dict[str, object]:
     made = manifest(ref, text, {}, owner=owner)
     made["metadata"]["annotations"] = annotations
     return made
-
-
-def widened(spec: str, annotations: Mapping[str, str]) -> str:
-    """Return the spec of a seat that may be wherever its pod itself may; empty if it is that.
-
-    Args:
-        spec: as it is written.
-        annotations: of the seat. Without ours, which a Reserver before this one did not write, it
-            stays where it is to be.
-    """
-    document, own = json.loads(spec), annotations.get(PLACEMENT_ANNOTATION)
-    if own is None or document.get("placement", {}) == (wide := json.loads(own)):
-        return ""
-    return encode(document | {"placement": wide}).decode()
 
 
 def _owner(rule: OwnerRule) -> dict[str, object]:

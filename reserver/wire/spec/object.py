@@ -8,7 +8,7 @@ from dataclasses import replace
 import msgspec
 
 from reserver.errors import InvalidInput
-from reserver.reservations.placement import clipped
+from reserver.reservations.placement import Placement, clipped
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import Phase
 from reserver.wire.k8s import names
@@ -25,7 +25,7 @@ from reserver.wire.limits import (
     check_count,
     limits_at,
 )
-from reserver.wire.spec import document, specform
+from reserver.wire.spec import document, placementform, specform
 from reserver.wire.spec.entries import Entries, Problem
 from reserver.wire.spec.placementform import PartObject, read_parts
 from reserver.wire.times import parse_moment
@@ -53,6 +53,9 @@ ABANDONED = "abandoned"
 VOLUMES_ANNOTATION = f"{OWN_DOMAIN}volume-claims"
 """On the seat of a PodMove: the PersistentVolumeClaims of the pod that is to land there, as
 ``a,b``."""
+
+PLACEMENT_ANNOTATION = f"{OWN_DOMAIN}placement-of-pod"
+"""On the seat of a PodMove: where the pod itself may be, whatever the move says."""
 
 MOST_CLAIMS = 32
 """How many of these count; the pod itself is judged by all of them before it is evicted."""
@@ -249,6 +252,7 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
         created_at=created,
         is_seat=item.metadata.is_seat,
         volume_claims=item.metadata.volume_claims,
+        fallback=_fallback(item, limits_at(ref, home)),
     )
     return Entries((with_placements(reservation, said),), beyond=beyond)
 
@@ -262,6 +266,17 @@ def _read(item: ReservationObject, seen_at: float, limits: Limits) -> Reservatio
 def _was_in_force(item: ReservationObject, said: ReservationStatus) -> bool:
     """Return whether its status, which only Reserver writes, says that this very spec was read."""
     return said.observed_generation == item.metadata.generation and said.phase != Phase.INVALID
+
+
+def _fallback(item: ReservationObject, limits: Limits) -> Placement | None:
+    """Return where the pod of a seat may be; None for what is no seat, or does not say it."""
+    written = (item.metadata.annotations or {}).get(PLACEMENT_ANNOTATION)
+    if not item.metadata.is_seat or written is None or len(written) > limits.spec_bytes:
+        return None
+    try:
+        return placementform.read(document.parse(written), item.metadata.namespace, limits)
+    except InvalidInput:
+        return None  # Not written by us.
 
 
 def with_placements(reservation: Reservation, said: ReservationStatus | None) -> Reservation:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from reserver.errors import ApiError
+from reserver.pacer import Pacer
 from tests.unit.kube.crashes import crash_at_each_write, done_or_not
 from tests.unit.kube.migration.world import MOVES, PODS, SEATS, World
 
@@ -251,6 +252,35 @@ async def test_a_move_that_ends_while_its_replacement_waits_says_that_it_has_no_
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
     assert "web-1 waits for a node, and has no seat any more" in status["message"]
+
+
+@pytest.mark.parametrize("how", ["cordoned", "deleted", "tainted"])
+async def test_another_seat_is_held_before_anything_is_written(how: str) -> None:
+    """A stranger is asked about in the same moment, and wants the same room."""
+    world = await made(nodes=2, node="worker-2")
+    world.schedules = False
+    await until(world, "Landing")
+    await world.round()
+    written = len(world.api.writes)
+    close(world, "worker-2", (PASSING | LASTING)[how])
+    world.watch()
+    await world.reserver.placer.look(world.reserver.state, Pacer())
+    assert world.reserver.state.ledger.held_on("worker-1")["cpu"] == 2000
+    assert len(world.api.writes) == written
+
+
+async def test_where_a_seat_was_placed_anew_is_known_to_who_comes_after_a_crash() -> None:
+    world = await made(nodes=2, node="worker-2")
+    world.schedules = False
+    await until(world, "Landing")
+    world.cordon("worker-2")
+    for _ in range(3):
+        await world.round()
+    await world.start()
+    await world.round()
+    assert world.reserver.state.ledger.held_on("worker-1")["cpu"] == 2000
+    world.schedules = True
+    assert (await world.settle())["reason"] == "LandedElsewhere"
 
 
 @done_or_not

@@ -14,7 +14,7 @@ from reserver.assembly import Assembly
 from reserver.cluster.pod import Pod
 from reserver.config import Settings
 from reserver.errors import ApiError
-from reserver.kube.api.client import JSON_PATCH, MERGE_PATCH, ApiClient
+from reserver.kube.api.client import MERGE_PATCH, ApiClient
 from reserver.kube.watch.reflector import Reflector
 from reserver.migration.move import ENDED
 from reserver.pacer import Pacer, outcome
@@ -101,8 +101,6 @@ class Api(ApiClient):
         return self._write(path, lambda: self.add(path, document | {"status": {}}))
 
     async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
-        if content_type == JSON_PATCH:
-            return self._edit(path, json.loads(encode(body)))
         assert content_type == MERGE_PATCH
         patch: Document = json.loads(encode(body))
         path = path.removesuffix("/status")
@@ -111,16 +109,6 @@ class Api(ApiClient):
             raise ApiError(409, "Conflict", "it was written meanwhile")
         merged = {**there.get("status", {}), **patch["status"]}
         there["status"] = {name: value for name, value in merged.items() if value is not None}
-        return self._write(path, lambda: self.put(path.rpartition("/")[0], there))
-
-    def _edit(self, path: str, patch: list[Document]) -> bytes:
-        """Carry out the JSON patch of a spec (`object_edits.replacement`)."""
-        there = deepcopy(self._there(path))
-        tested = [each["value"] for each in patch if each["op"] == "test"]
-        assert tested == [there["metadata"]["uid"], there["spec"]]
-        (edit,) = (each for each in patch if each["op"] == "replace")
-        there["spec"] = edit["value"]
-        there["metadata"]["generation"] += 1
         return self._write(path, lambda: self.put(path.rpartition("/")[0], there))
 
     async def delete(self, path: str, options: object) -> bytes:
