@@ -263,9 +263,10 @@ class ControlPlane:
             raise
 
     def _gets(self, port: int, path: str) -> bool:
-        if not self.ca_file.is_file():  # kube-apiserver makes it when it first starts
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+        except (FileNotFoundError, ssl.SSLError):  # kube-apiserver makes it when it first starts
             return False
-        context = ssl.create_default_context(cafile=self.ca_file)
         return answers(port, path, context=context, token=self.token)
 
 

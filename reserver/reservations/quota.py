@@ -14,6 +14,7 @@ from functools import lru_cache
 from reserver.cluster import quantity
 from reserver.cluster.constraints import Constraints
 from reserver.cluster.node import HOSTNAME
+from reserver.cluster.storage import ZONE_LABELS
 from reserver.reservations.reservation import Reservation
 
 RESERVATIONS = "reservations"
@@ -139,13 +140,19 @@ def forbids_change(
 
 
 def names_node(reservation: Reservation) -> bool:
-    """Return whether a reservation names its node, in whatever field."""
+    """Return whether a reservation names its node, in whatever field.
+
+    Who runs a pod on a node names that node by an affinity to the pod, unless the affinity is met
+    on many nodes: in the zone or in the region. Of another label nobody says how many have a value.
+    """
     return bool(reservation.node) or _is_about_names(reservation.placement.constraints)
 
 
 def _is_about_names(constraints: Constraints) -> bool:
     terms = constraints.node_terms or ()
     selectors = (constraints.node_selector, *(term.labels for term in terms))
+    if any(term.topology_key not in ZONE_LABELS for term in constraints.affinity):
+        return True
     return any(term.fields.requirements for term in terms) or any(
         requirement.key == HOSTNAME
         for selector in selectors

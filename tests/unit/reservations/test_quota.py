@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reserver.cluster.constraints import Constraints, NodeTerm
-from reserver.cluster.labels import Requirement, Selector, equals
+from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm
+from reserver.cluster.labels import EVERYTHING, Requirement, Selector, equals
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.placement import Placement
@@ -211,6 +211,12 @@ def names_node(node: str = "", **constraints: object) -> Reservation:
     return reservation("a", node=node, cpu="1", placement=placement)
 
 
+def beside(*topology_keys: str) -> Reservation:
+    """Return a reservation that wants to be beside pods, which may be the tenant's own."""
+    own = equals({"x": "y"})
+    return names_node(affinity=tuple(PodTerm(own, key) for key in topology_keys))
+
+
 HOSTNAME = Selector((Requirement("kubernetes.io/hostname", "In", frozenset({"worker-1"})),))
 
 
@@ -238,6 +244,19 @@ HOSTNAME = Selector((Requirement("kubernetes.io/hostname", "In", frozenset({"wor
             "nodeNames=Forbidden",
         ),
         ({"allows_node_names": False}, names_node(node_selector=equals({"disk": "ssd"})), ""),
+        ({"allows_node_names": False}, beside("kubernetes.io/hostname"), "nodeNames=Forbidden"),
+        ({"allows_node_names": False}, beside("example.com/machine"), "nodeNames=Forbidden"),
+        (
+            {"allows_node_names": False},
+            beside("topology.kubernetes.io/zone", "kubernetes.io/hostname"),
+            "nodeNames=Forbidden",
+        ),
+        ({"allows_node_names": False}, beside("topology.kubernetes.io/zone"), ""),
+        (
+            {"allows_node_names": False},
+            names_node(anti_affinity=(PodTerm(EVERYTHING, "kubernetes.io/hostname"),)),
+            "",
+        ),
         ({"allows_firm_holds": False}, reservation("a", cpu="1"), "firmHolds=Forbidden"),
         ({"allows_firm_holds": False}, reservation("a", cpu="1", yields_above=0), ""),
         ({"hard": {"held.cpu": 999}}, reservation("a", cpu="1"), "requested: held.cpu=1, used"),
