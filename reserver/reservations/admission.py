@@ -172,7 +172,8 @@ class Admission:
             self._count(asked, 1)
         del self.shares[identity]
         self.shares[after.identity] = share
-        share.former = share.former or share.reservation
+        if share.standing is Standing.ADMITTED:
+            share.former = share.former or share.reservation
         share.reservation, share.asked = after, asked
         if share.standing is Standing.WAITING:
             self._wait(share)

@@ -450,6 +450,19 @@ def test_what_held_before_a_limit_holds_on_and_says_what_it_exceeds(
     assert not ledger.exceeds(ref("a"))
 
 
+def test_an_edit_from_before_it_was_admitted_costs_nothing() -> None:
+    ledger = ledger_of(quota(cpu="4"))
+    waits = replace(reservation("a", cpu="8"), expires_at=60.0, created_at=1.0, origin="a")
+    ledger.put(waits)
+    edited = replace(waits, expires_at=None, resources={"cpu": 7000}, digest="edited")
+    ledger.put(edited)
+    assert holding(ledger) == set()
+    limit(ledger)
+    assert holding(ledger) == {"a"}
+    limit(ledger, quota(ttl=3600.0))
+    assert holding(ledger) == {"a"}
+
+
 @pytest.mark.parametrize(
     ("change", "stays"),
     [
