@@ -23,7 +23,7 @@ from hack.promises.record import Recorder
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.client import Client, MoveSpec
 from tests.e2e.apart.conftest import SCHEDULER
-from tests.e2e.apart.yard import Moving, Yard
+from tests.e2e.apart.yard import Moving, Yard, opened
 from tests.e2e.cluster import GROUP, Corner
 
 NODE_AFFINITY = "RemovePodsViolatingNodeAffinity"
@@ -110,6 +110,34 @@ def test_a_chain_of_moves_makes_room_for_a_pod_that_fits_nowhere(yard: Yard) -> 
     yard.wait_on("a", second)
     yard.wait_on("b", third)
     yard.wait_released()
+
+
+def test_pods_of_two_namespaces_leave_together_if_a_trusted_object_lists_them(
+    yard: Yard, kubeconfig: Path, api: Any
+) -> None:
+    """A stranger of the same names, which has nothing to move any more, is no member."""
+    with opened(kubeconfig, SCHEDULER, api) as other, opened(kubeconfig, SCHEDULER, api) as evil:
+        places = {
+            yard: yard.deploy("web", yard.nodes[0]),
+            other: other.deploy("web", other.nodes[0]),
+        }
+        group = {"name": yard.corner.name, "size": 2, "acrossNamespaces": True}
+        members = []
+        for each, pod in places.items():
+            (found,) = each.pods("web")
+            uid = found.metadata.uid
+            each.move("leaves", {"name": pod, "uid": uid}, to={"node": each.nodes[1]}, group=group)
+            members.append({"namespace": each.corner.name, "name": "leaves", "uid": uid})
+        evil.move("leaves", "gone", group={**group, "acrossNamespaces": False, "size": 1})
+        evil.wait_phase("leaves", "Aborted", reason="PodGone")
+        for each in places:
+            says = f"no PodMoveGroup {yard.corner.name} lists this PodMove"
+            each.wait_phase("leaves", "Pending", reason="WaitsForGroup", says=says)
+        yard.declare(members)
+        for each in places:
+            each.wait_phase("leaves", "Succeeded", reason="Landed")
+            each.wait_released()
+        wait_for(lambda: yard.corner.name not in yard.declared(), "nothing is left of the group")
 
 
 def test_a_move_takes_a_pod_of_a_deployment_to_the_node_that_is_named(yard: Yard) -> None:

@@ -42,6 +42,21 @@ class Moving:
         self._objects.create_namespaced_custom_object(*where, body)
         return name
 
+    def declare(self, members: list[dict[str, str]]) -> None:
+        """Create a PodMoveGroup of the corner's name."""
+        body = {
+            "apiVersion": "/".join(OBJECTS),
+            "kind": "PodMoveGroup",
+            "metadata": {"name": self.corner.name},
+            "spec": {"members": members},
+        }
+        self._objects.create_cluster_custom_object(*OBJECTS, "podmovegroups", body)
+
+    def declared(self) -> list[str]:
+        """Return the names of all PodMoveGroups."""
+        found = self._objects.list_cluster_custom_object(*OBJECTS, "podmovegroups")["items"]
+        return [item["metadata"]["name"] for item in found]
+
     def status(self, name: str) -> dict[str, Any]:
         where = (*OBJECTS, self.corner.name, "podmoves", name)
         found: dict[str, Any] = self._objects.get_namespaced_custom_object(*where)
