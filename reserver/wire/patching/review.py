@@ -166,7 +166,8 @@ def subject(asked: ReviewRequest) -> Subject:
     metadata, node = before.metadata, before.spec.node_name
     name = PodName(metadata.namespace, metadata.name)
     is_one = metadata.uid == after.metadata.uid and node == after.spec.node_name
-    if not node or not is_one or name != (asked.namespace, asked.name):
+    is_named = name == (asked.namespace, asked.name or name.name)
+    if not node or not is_one or not is_named:
         raise InvalidInput(
             "request.oldObject",
             "is not the pod that is resized, on its node",

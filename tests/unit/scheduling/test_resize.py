@@ -170,6 +170,20 @@ def test_growth_that_passed_gives_way_to_what_the_watch_shows(state: State) -> N
     assert judge_bind(owner, "worker-1", state, NOW).refusal is None
 
 
+def test_growth_takes_the_room_that_other_growth_leaves() -> None:
+    state = state_of(WORKER)
+    db = replace(pod("db-0", node="worker-1", cpu="1"), revision=6)
+    for each in (WEB, db):
+        state.pod_seen(each)
+    first = let("3", state)
+    let("3", state, db)  # Nobody holds any, and there is none left: the kubelet's to defer.
+    assert requested(state, "worker-1") == 4000
+    state.ungrow(first)
+    assert requested(state, "worker-1") == 4000
+    state.pod_seen(replace(db, revision=7))
+    assert requested(state, "worker-1") == 2000
+
+
 def test_growth_into_room_that_yields_is_promised_once() -> None:
     soft = replace(reservation("soft", owners=("b",), cpu="1"), yields_above=5)
     state = state_of(WORKER, HOLD, soft)
