@@ -76,10 +76,11 @@ async def work():
 interrupt.run(work(), factory)
 """,
     "one that holds its event loop": """
-interrupt._GRACE_S = 1.0
+interrupt._GRACE_S = 3600
 async def work():
-    say("waits\\ncleans up")
-    sys.stdin.read()
+    with interrupt.undoing(lambda: say("cleans up")):
+        say("waits")
+        sys.stdin.read()
 interrupt.run(work(), factory)
 """,
     "a command that has no event loop": """
@@ -197,6 +198,23 @@ sys.exit(interrupt.run(work(), new_event_loop))
         process.send_signal(signal.SIGTERM)
         assert line(process) == "stops"
         assert ended(process) == (7, "")
+
+
+def test_an_error_while_it_stops_in_good_order_is_told() -> None:
+    code = """
+async def work():
+    stop = asyncio.Event()
+    with interrupt.handing(stop.set):
+        say("waits")
+        await stop.wait()
+    raise ValueError("not written")
+interrupt.run(work())
+"""
+    with program(f"{HEED}{code}") as process:
+        assert line(process) == "waits"
+        process.send_signal(signal.SIGTERM)
+        status, told = ended(process)
+    assert (status, told.splitlines()[-1]) == (1, "ValueError: not written")
 
 
 def test_what_was_started_to_ignore_ctrl_c_does_and_sigterm_ends_it() -> None:
