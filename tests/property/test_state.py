@@ -35,6 +35,7 @@ class StateBesideApiServer(RuleBasedStateMachine):
         self.nodes: dict[str, Node] = {worker: node(worker, cpu=str(CPUS)) for worker in WORKERS}
         self.pods: dict[PodName, Pod] = {}
         self.store: dict[Ref, tuple[Reservation, int]] = {}
+        self.first_at: dict[str, int] = {}
         self.bound_at: dict[PodName, int] = {}
         self.excused: set[Ref] = set()
         self.acknowledged: dict[Ref, Reservation] = {}
@@ -107,8 +108,11 @@ class StateBesideApiServer(RuleBasedStateMachine):
         )
 
     def _reserve(self, written: Reservation) -> None:
+        if written.ref in self.store and self.store[written.ref][0] == written:
+            return  # To the API server this is no write.
         self._write("store", lambda state, at: state.ledger.put(written, Written(at, at)))
         self.store[written.ref] = written, self.revision
+        self.first_at.setdefault(written.identity, self.revision)
         self.excused.discard(written.ref)
 
     @precondition(lambda self: self.store)
@@ -249,17 +253,22 @@ class StateBesideApiServer(RuleBasedStateMachine):
 
     def _tidy(self) -> None:
         """Remove what is over, as the cleaner does, if it stands in the store as it is known."""
-        for ref, (written, at) in tuple(self.store.items()):
+        for ref, (written, _) in tuple(self.store.items()):
             if self.state.ledger.get(ref) == written and self.state.ledger.is_over(ref):
                 expired = self.state.ledger.phase(ref) is Phase.EXPIRED
-                is_claimed = any(self.bound_at.get(o, 0) > at for o in written.owners)
-                assert expired or is_claimed or self._was_claimed_before(written)
+                assert expired or self._is_claimed(written)
                 self._remove(ref)
 
-    def _was_claimed_before(self, written: Reservation) -> bool:
-        """Return whether an owner claims the same: written again it keeps its claims (ADR 1)."""
+    def _is_claimed(self, written: Reservation) -> bool:
+        """Return whether an owner was bound after it was written, or claims the same.
+
+        Written again, after something else or nothing stood there, it keeps its claims (ADR 1).
+        """
+        first = self.first_at[written.identity]
         pods = self.state.pods.values()
-        return any(written.identity in each.claims and written.is_owned_by(each) for each in pods)
+        return any(self.bound_at.get(owner, 0) > first for owner in written.owners) or any(
+            written.identity in each.claims and written.is_owned_by(each) for each in pods
+        )
 
     @rule()
     def pods_are_listed_anew(self) -> None:

@@ -1,11 +1,12 @@
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 
 from reserver.errors import LeadershipLost, WentBack
 from reserver.kube.loops.lease import Lease
-from tests.unit.kube.fakes import refused
+from tests.unit.kube.fakes import Request, refused
 from tests.unit.kube.leases import LeaseServer
 
 
@@ -91,6 +92,37 @@ async def test_a_leader_that_cannot_renew_ends_before_anybody_else_may_lead(
     with pytest.raises(LeadershipLost, match="connection refused"):
         await world.first.keep()
     assert 10 <= world.server.elapsed - began < 15
+
+
+async def test_a_leader_whose_api_server_is_silent_ends_before_anybody_else_may_lead(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.first.acquire()
+    began = world.server.elapsed
+
+    @asynccontextmanager
+    async def silence(timeout_s: float) -> AsyncIterator[None]:
+        world.server.elapsed += timeout_s
+        raise TimeoutError
+        yield
+
+    monkeypatch.setattr(asyncio, "timeout", silence)
+    with pytest.raises(LeadershipLost, match="did not answer in time"):
+        await world.first.keep()
+    assert 10 <= world.server.elapsed - began < 15
+
+
+async def test_a_lease_counts_from_before_its_request(world: World) -> None:
+    answer = world.server._answer
+
+    async def slowly(request: Request) -> bytes:
+        answered = await answer(request)
+        world.server.elapsed += 12  # As where the process stood still.
+        return answered
+
+    world.server._answer = slowly  # type: ignore[method-assign]
+    await world.first.acquire()
+    assert not world.first.is_held
 
 
 async def test_a_few_requests_without_an_answer_cost_no_leadership(world: World) -> None:

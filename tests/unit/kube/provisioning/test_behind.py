@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from reserver import readiness
 from reserver.kube.provisioning import provisioner
 from reserver.pacer import Pacer
 from tests.unit.kube.migration.world import SEATS
@@ -19,6 +20,7 @@ async def test_nothing_is_held_on_a_view_that_is_about_to_show_that_room_is_take
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(provisioner, "Pacer", partial(Pacer, timer=lambda: 0.0))
+    monkeypatch.setattr(readiness, "STALE_AFTER_S", 0.01)
     shop = await asked(noRetry="true")
     watch = next(each for each in shop.reserver.reflectors if each.path == ALL_PODS)
     watch._lag.begin(watch._now())
