@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,9 @@ class Step:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
+_SEED = secrets.randbelow(2**32)
+"""Of all that is drawn; each step's command shows it."""
+
 STEPS = (
     Step("check", "make check", 1),
     Step("test", "make test", 5),
@@ -48,9 +52,16 @@ STEPS = (
     Step("fuzz", "make fuzz INPUTS=1000000", 5),
     Step(
         "state",
-        "python -m pytest -q tests/property/test_state.py --timeout 7200",
+        "python -m pytest -q tests/property/test_state.py --timeout 7200"
+        f" --hypothesis-seed {_SEED}",
         40,
         {"RESERVER_HYPOTHESIS": "fuzz"},
+    ),
+    Step(
+        "property",
+        f"python -m pytest -q -n auto tests/property --timeout 1800 --hypothesis-seed {_SEED}",
+        10,
+        {"RESERVER_HYPOTHESIS": "wide"},
     ),
     Step("differential", "make differential ARGS=--pairs=3000", 10),
     Step("descheduler", "make descheduler ARGS=--pairs=3000", 4),

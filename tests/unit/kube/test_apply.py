@@ -87,6 +87,11 @@ async def test_a_binding_that_claims_nothing_annotates_nothing() -> None:
             id="the unanswered one was carried out",
         ),
         pytest.param(
+            [NO_ANSWER, refused(403), shown("worker-1")],
+            ["create", "create", "get"],
+            id="the unanswered one was carried out, and none is allowed any more",
+        ),
+        pytest.param(
             [*[refused(500)] * 4, shown("worker-1")],
             [*["create"] * 4, "get"],
             id="a server that failed after it was carried out",

@@ -270,3 +270,24 @@ async def test_without_audiences_tokens_are_for_the_api_server() -> None:
     client = ScriptedClient(KNOWN)
     assert await reviewing(client).authenticate("t", "10.0.0.1") == ANN
     assert "audiences" not in client.requests[0].body["spec"]
+
+
+async def test_a_token_that_was_revoked_is_one_of_a_stranger_again() -> None:
+    client = Asked()
+    client.answers.set()
+    reviewer = reviewing(client)
+    assert await reviewer.authenticate("t", "10.0.0.1") == ANN
+    client.known.clear()
+    Time.now += BELIEVED_S
+    assert await reviewer.authenticate("t", "10.0.0.1") is None
+    Time.now += BELIEVED_S
+    client.answers.clear()
+    others = [
+        asyncio.create_task(reviewer.authenticate(f"{n}", f"10.0.1.{n}"))
+        for n in range(MOST_PENDING)
+    ]
+    await settle()
+    with pytest.raises(TooMany):
+        await reviewer.authenticate("t", "10.0.0.1")
+    client.answers.set()
+    await asyncio.gather(*others)

@@ -175,3 +175,10 @@ def test_nothing_stays_of_patches_that_are_gone() -> None:
         world.book.drop(name)
         world.book.drop(name)
     assert (world.book.names(), world.book.has_any("shop"), world.book._order) == ((), False, {})
+
+
+def test_a_patch_made_again_under_its_name_has_all_its_slots() -> None:
+    world = World()
+    world.book.pod_seen("shop", (Mark("fast", "uid-of-the-former", 0),))
+    world.put(named("fast"))
+    assert world.patched() == ["fast"]

@@ -391,6 +391,8 @@ def test_a_trial_says_whether_some_could_hold_at_once() -> None:
     assert not ledger.quotas.trial([reservation("a", cpu="8")], 0.0, old)
     write(ledger, ("b", 6))
     assert ledger.quotas.trial([reservation("n", cpu="1")], 0.0).startswith("shop/store/b waits")
+    waiting = ledger.get(ref("b"))
+    assert not ledger.quotas.trial([reservation("b", cpu="4")], 0.0, waiting), "it is the first"
     assert "never expires" in replace_and_try(ledger, four)
 
 

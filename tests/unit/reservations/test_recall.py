@@ -170,3 +170,9 @@ def test_what_was_written_down_stays_so_though_its_binding_is_told_of_as_well(
     ledger.past.recall(NAMED.ref, NAMED.digest, {"uid-web-0": 10})
     ledger.past.recall_binding(bound("web-0", 10), exact=True)
     assert ledger.recorded(NAMED.ref) == {"uid-web-0": 10}
+
+
+def test_a_claim_that_was_recorded_of_exactly_this_version_is_recalled(ledger: Ledger) -> None:
+    ledger.put(PAIR, Written(5, 5))
+    ledger.past.recall(PAIR.ref, PAIR.digest, {"uid-gone": 5})
+    assert held(ledger) == 1000

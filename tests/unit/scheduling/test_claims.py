@@ -267,3 +267,14 @@ def test_an_edit_that_yields_no_more_stands_behind_what_was_firm_before() -> Non
     state.ledger.put(reservation("r1", owners=["a"], cpu="4", yields_above=9), Written(4, 4))
     assert backed(state, "r2")
     assert state.ledger.phase(ref("r1")) is Phase.ACTIVE
+
+
+def test_the_same_words_written_after_another_scheduler_bound_the_pod_hold_nothing_more() -> None:
+    web, r = pod("web", cpu="1"), named("r", "n1", cpu="1")
+    state = state_of(N1, web)
+    state.ledger.put(r, Written(3, 3))
+    state.pod_seen(replace(web, node="n2", revision=4))
+    state.ledger.put(r, Written(5, 5))
+    assert state.ledger.is_over(r.ref)
+    state.ledger.put(named("r", "n1", cpu="1", expires=NOW + 60), Written(6, 6))
+    assert held(state, "n1") == 1000, "other words are for the next pod of that name"

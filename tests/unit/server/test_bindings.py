@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from reserver.cluster.pod import Pod
-from reserver.errors import ApiError, InvalidInput
+from reserver.cluster.pod import Pod, PodName
+from reserver.errors import ApiError, InvalidInput, NotReady
 from reserver.scheduling.effects import Retry
 from reserver.scheduling.undecided import FORGETTING_S
 from reserver.server import bindings as bindings_module
@@ -440,3 +440,20 @@ async def test_a_hold_that_came_meanwhile_counts_when_a_pod_is_judged_again(
     served.state.ledger.put(reservation("late", cpu="4"))
     served.cluster.gate.set()
     assert await binding == "held by reservation shop/store/late"
+
+
+async def test_nothing_is_decided_on_a_view_that_fell_behind_while_the_pod_was_read(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.show(SEAT)
+    served.cluster.pods[OWNER.name] = OWNER
+    read = served.cluster.read_pod
+
+    async def slowly(name: PodName) -> Pod:
+        served.readiness.said = ("pods are out of date",)
+        return await read(name)
+
+    monkeypatch.setattr(served.cluster, "read_pod", slowly)
+    with pytest.raises(NotReady):
+        await bind(served, call("owner"))
+    assert served.cluster.bound == []

@@ -7,10 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from reserver.errors import ApiError
 from reserver.kube.watch import reflector as reflector_module
 from reserver.kube.watch.cluster import pod_view
+from reserver.kube.watch.lag import Lag
 from reserver.kube.watch.pages import PAGE
-from reserver.kube.watch.reflector import Reflector
+from reserver.kube.watch.reflector import IDLE_LIMIT_S, Reflector
 from reserver.pacer import Pacer, Steps
 from reserver.scheduling.state import State
 from tests.unit.kube.fakes import NO_ANSWER, PatientClient, refused
@@ -206,3 +208,19 @@ async def test_pauses_grow_to_some_seconds_and_start_anew_after_a_success(
     assert 2.5 <= pauses[11] <= 7.5
     assert 0.05 < pauses[12] < 0.5
     assert played.reflector.lists == 13
+
+
+@pytest.mark.parametrize(("reason", "unseen_s"), [("Timeout", IDLE_LIMIT_S), ("", 0.0)])
+async def test_a_connection_that_was_silent_may_have_been_dead_for_as_long(
+    reason: str, unseen_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[float] = []
+    begin = Lag.begin
+
+    def recorded(lag: Lag, at: float) -> None:
+        begun.append(at)
+        begin(lag, at)
+
+    monkeypatch.setattr(Lag, "begin", recorded)
+    await play(page(), [b"", ApiError(0, reason, "no answer")], timer=lambda: 1000.0)
+    assert begun[-1] == 1000.0 - unseen_s
