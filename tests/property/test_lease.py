@@ -73,7 +73,7 @@ class Election(RuleBasedStateMachine):
         trips: list[tuple[float, float]],
     ) -> None:
         self.server.faults, self.server.trips = list(faults), list(trips)
-        asyncio.run(scene)  # type: ignore[arg-type]
+        asyncio.run(scene)
         self.server.faults, self.server.trips, self.server.meanwhile = [], [], []
 
     @rule(who=candidates)

@@ -1,6 +1,6 @@
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from typing import NoReturn
 
 import pytest
 
@@ -100,11 +100,9 @@ async def test_a_leader_whose_api_server_is_silent_ends_before_anybody_else_may_
     await world.first.acquire()
     began = world.server.elapsed
 
-    @asynccontextmanager
-    async def silence(timeout_s: float) -> AsyncIterator[None]:
+    def silence(timeout_s: float) -> NoReturn:
         world.server.elapsed += timeout_s
         raise TimeoutError
-        yield
 
     monkeypatch.setattr(asyncio, "timeout", silence)
     with pytest.raises(LeadershipLost, match="did not answer in time"):
