@@ -240,20 +240,21 @@ class Ledger(Settling):
             self._settle(account)
 
     def bound(self, pod: Pod, *, exact: bool) -> None:
-        """Note that somebody just bound a pod: that ends all reservations that name it.
+        """Note that somebody just bound a pod: that ends what names it, if it was there before.
 
         A mirror pod is passed over: kubelets choose its name, and its node is theirs anyway.
 
         Args:
-            pod: as it is shown bound; what was certainly written after its revision is for another
-                pod of that name, or for a move.
+            pod: as it is shown bound; what may have been written after its revision may be for
+                another pod of that name, or for a move.
             exact: that is the binding's own resourceVersion, not that of a later change of the pod.
         """
         if pod.is_mirror:
             return
         for account in self._register.naming(pod.name):
-            written = min(entry.written.first for entry in account.entries)
-            if self._phase(account) not in OVER and written <= pod.revision:
+            written = min(entry.written for entry in account.entries)
+            is_before = written == ANY_TIME or written.last <= pod.revision
+            if self._phase(account) not in OVER and is_before:
                 self.claim(account.identity, pod)
         if exact:
             self._claims.bound(pod)

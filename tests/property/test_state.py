@@ -288,9 +288,10 @@ class StateBesideApiServer(RuleBasedStateMachine):
         self.watches["store"].clear()
         self.acknowledged.clear()  # In which order they were written cannot be told any more.
         ledger = self.state.ledger
-        for written, _ in self.store.values():
-            if ledger.get(written.ref) != written:
-                ledger.put(written, Written(0, self.revision))
+        news = {ref for ref, (written, _) in self.store.items() if ledger.get(ref) != written}
+        for ref in news:
+            ledger.put(self.store[ref][0], Written(0, self.revision))
+        self.excused |= self._leaks() & news  # It may have been written after the binding (ADR 6).
         for ref in {r.ref for r, _ in ledger} - self.store.keys():
             ledger.drop(ref)
         self._tidy()

@@ -124,3 +124,20 @@ def test_a_reusable_slot_comes_back_also_if_it_was_written_before_its_pod_and_sh
     ledger.put(reservation("r", cpu="2", reusable=True), Written(7, 7))
     ledger.put(reservation("once", cpu="1"), Written(7, 7))
     assert held(ledger) == 2000
+
+
+@pytest.mark.parametrize(
+    ("written", "is_over"),
+    [(Written(3, 3), True), (Written(0, 7), True), (Written(0, 9), False), (Written(8, 9), False)],
+)
+def test_a_binding_ends_what_names_its_pod_only_if_that_was_written_before(
+    ledger: Ledger,
+    written: Written,
+    is_over: bool,  # noqa: FBT001 - a scenario
+) -> None:
+    """What a list shows may be for the next pod of that name: then it holds (ADR 6)."""
+    mine = reservation("r", cpu="2")
+    ledger.put(mine, written)
+    ledger.bound(replace(pod("owner", node="worker-2"), revision=7), exact=True)
+    assert ledger.is_over(mine.ref) == is_over
+    assert held(ledger) == (0 if is_over else 2000)
