@@ -15,7 +15,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest check check-lint check-types check-unit check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving live differential descheduler fuzz release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference dashboard docs lock clean
+.PHONY: help venv demo test test-rest check check-lint check-types check-unit check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving live differential descheduler fuzz mutants release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference dashboard docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -111,6 +111,9 @@ descheduler: venv ## Compare with the descheduler's own code (builds it once); A
 fuzz: venv ## Feed everything that reads what others wrote INPUTS=1000000 inputs (Linux, x86_64)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-fuzz.lock
 	$(BIN)/python -m hack.fuzz --inputs $(INPUTS) $(ARGS)
+
+mutants: venv ## Put faults in, one at a time, and say which no test notices; ARGS='--drawn 50 --seed 7'
+	$(BIN)/python -m hack.mutants $(ARGS)
 
 release-check: controlplane grpcurl helm ## Run all that takes long, three hours; write docs/compatibility.md's record; ARGS='--steps chaos,kubernetes-1.36'
 	$(BIN)/python -m hack.release $(ARGS)

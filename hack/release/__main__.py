@@ -63,6 +63,8 @@ STEPS = (
         10,
         {"RESERVER_HYPOTHESIS": "wide"},
     ),
+    Step("mutants", "python -m hack.mutants", 40),
+    Step("mutants-drawn", f"python -m hack.mutants --drawn 400 --minutes 35 --seed {_SEED}", 40),
     Step("differential", "make differential ARGS=--pairs=3000", 10),
     Step("descheduler", "make descheduler ARGS=--pairs=3000", 4),
     Step("load", "python -m pytest -q tests/load", 14),

@@ -31,7 +31,10 @@ def clusters(draw: st.DrawFn) -> State:
         reservation(f"h{number}", node=draw(names), cpu=f"{draw(st.integers(1, 4000))}m")
         for number in range(draw(st.integers(0, 3)))
     ]
-    return state_of(*nodes, *pods, *held)
+    state = state_of(*nodes, *pods, *held)
+    for name in draw(st.sets(names, max_size=2)):
+        state.doubts.doubt(("Pod", name), name)
+    return state
 
 
 @st.composite
@@ -60,7 +63,7 @@ def room(state: State, wanted: Reservation) -> dict[str, int]:
             if amount
         ):
             slots += 1
-        found[name] = slots
+        found[name] = slots if name not in snapshot.doubtful else 0
     return found
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reserver.cli import top_nodes
 from reserver.cli.bar import bar, fitting, legend
 from reserver.cli.table import Cell, Row, plain
-from reserver.cli.words import duration
+from reserver.cli.words import duration, ends_in
+from reserver.client import Amounts, Reservation
+from reserver.client.values import Spec
 
 
 def test_columns_are_as_wide_as_their_widest_text_and_nothing_is_cut() -> None:
@@ -70,3 +75,18 @@ def test_without_colours_a_bar_still_tells_used_held_and_free_apart(
 )
 def test_time_left_is_told_in_two_units(seconds: float | None, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(("left_s", "said"), [(90, "1m30s"), (0, "over"), (-5, "over")])
+def test_what_has_expired_is_over(left_s: int, said: str) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    spec = Spec(owners=(), resources={}, expires_at=now + timedelta(seconds=left_s))
+    held = Reservation(
+        name="r", id="", spec=spec, etag="", phase=None, is_backed=True, message="", claims=()
+    )
+    assert ends_in(held, now) == said
+
+
+@pytest.mark.parametrize(("free", "style"), [("-1", "red"), ("0", "")])
+def test_a_node_that_lacks_what_it_should_have_is_red(free: str, style: str) -> None:
+    assert top_nodes._free("cpu", Amounts("4", "4", "1", free)).style == style

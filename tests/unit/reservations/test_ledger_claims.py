@@ -7,7 +7,7 @@ import pytest
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Reservation, Written
 from reserver.reservations.terms import Phase
-from tests.builders import pod, ref, reservation
+from tests.builders import pod, ref, reservation, rule
 from tests.unit.reservations.held import held
 
 
@@ -141,3 +141,18 @@ def test_a_binding_ends_what_names_its_pod_only_if_that_was_written_before(
     ledger.bound(replace(pod("owner", node="worker-2"), revision=7), exact=True)
     assert ledger.is_over(mine.ref) == is_over
     assert held(ledger) == (0 if is_over else 2000)
+
+
+@pytest.mark.parametrize(("written", "left"), [(3, 0), (9, 2000)])
+def test_a_claim_of_nearly_the_same_words_is_of_what_was_written_before_it(
+    ledger: Ledger, written: int, left: int
+) -> None:
+    """Whoever bound the pod worked out another expiry from the same `ttl`."""
+    theirs, mine = (
+        replace(reservation("r", rules=(rule(app="web"),), expires=at, cpu="2"), drift=2)
+        for at in (500.0, 501.0)
+    )
+    ledger.put(mine, Written(written, written))
+    claims = pod("web-0", node="worker-1", labels={"app": "web"}, claims=(theirs,))
+    ledger.claim(theirs.identity, replace(claims, revision=5))
+    assert held(ledger) == left

@@ -11,6 +11,7 @@ from reserver.scheduling.effects import Steer
 from reserver.scheduling.filter import FilterVerdict, filter_nodes
 from reserver.scheduling.gangs import ATTEMPT_S
 from reserver.scheduling.state import State
+from reserver.scheduling.waiting import LEAST_SAMPLE
 from tests.builders import NOW, node, pod, reservation, rule, state_of
 
 OURS = rule(controller=Controller("PodGroup", "training"))
@@ -232,3 +233,23 @@ def test_a_large_group_is_sent_to_its_seats_in_parts(monkeypatch: pytest.MonkeyP
         state.pod_seen(one)
         assert nodes_of(one, state, [one.nominated_node]) == [one.nominated_node]
     assert steer_of(ask(C, state, ["worker-1"])).node == "seat-3"
+
+
+def test_room_that_a_nominated_pod_waits_for_is_not_given_to_a_group_either() -> None:
+    first = pod("first", cpu="1", priority=10, nominated="worker-1")
+    state = state_of(W1, first, reservation("others", owners=("other",), cpu="1"))
+    members = [member(name, "1") for name in "abc"]
+    answers = [nodes_of(one, state, ["worker-1"]) for one in members]
+    assert answers == [["worker-1"], ["worker-1"], []]
+
+
+def test_a_pod_is_not_sent_to_where_others_of_its_group_go() -> None:
+    """kube-scheduler has looked there in this attempt, with the others counted."""
+    names = [f"full-{number}" for number in range(LEAST_SAMPLE)]
+    full = [node(name, cpu="1") for name in names]
+    holds = [reservation(name, node=name, owners=("other",), cpu="1") for name in names]
+    beside = reservation("others", owners=("other",), cpu="1")
+    state = state_of(W1, *full, *holds, beside)
+    assert nodes_of(member("a", "1"), state, ["worker-1"]) == ["worker-1"]
+    verdict = ask(member("b", "1"), state, names)
+    assert (verdict.nodes, verdict.effects) == ((), ())

@@ -9,10 +9,11 @@ from reserver.cluster.constraints import NodeTerm, PodTerm, Spread, Taint, Toler
 from reserver.cluster.labels import EVERYTHING, Requirement, Selector, equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
+from reserver.pacer import outcome
 from reserver.reservations.placement import Placement
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.terms import Strategy
-from reserver.scheduling.placement import NO_NODES, Placed
+from reserver.scheduling.placement import NO_NODES, Placed, placing
 from reserver.scheduling.state import State
 from tests.builders import NAMESPACE, demanding, held, node, place, pod, reservation, rule, state_of
 
@@ -277,3 +278,19 @@ def test_the_seat_of_a_move_to_a_named_node_holds_what_others_leave_there(
     asked: Reservation, things: list[Node | Pod | Reservation], expected: dict[str, int]
 ) -> None:
     assert go(asked, *things) == expected
+
+
+def test_slots_whose_room_went_while_the_others_were_placed_go_elsewhere() -> None:
+    term = PodTerm(equals({"app": "db"}), ZONE, frozenset({NAMESPACE}))
+    zone = {ZONE: "z"}
+    state = state_of(
+        node("a", cpu="40", labels=zone),
+        node("b", cpu="40", labels=zone),
+        pod("db", node="b", labels={"app": "db"}),
+    )
+    steps = placing(wanted(12, placement=demanding(affinity=(term,))), 12, state)
+    next(steps)
+    state.ledger.put(reservation("late", node="a", cpu="40"))
+    state.ledger.put(reservation("late-b", node="b", cpu="8"))
+    placed = outcome(steps)
+    assert dict(placed.parts) == {"b": 12}
