@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PICKED = Path(__file__).parent / "picked.json"
@@ -22,7 +23,7 @@ TESTS = {
 }
 """The tests of what is drawn from, those first that notice most."""
 
-_OTHER: dict[type[ast.AST], type[ast.AST]] = {
+_OTHER: dict[type[ast.AST], type[Any]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
     ast.Gt: ast.GtE,
@@ -120,9 +121,10 @@ def _within(where: str, tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         for node in value if isinstance(value, list) else [value]:
             if not isinstance(node, ast.AST) or isinstance(node, ast.JoinedStr):
                 continue
-            named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-            inner = f"{where}.{node.name}".lstrip(".") if named else where
-            if where or named:
+            inner = where
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                inner = f"{where}.{node.name}".lstrip(".")
+            if inner:
                 yield inner, node
                 yield from _within(inner, node)
 
@@ -131,18 +133,18 @@ def _changed(node: ast.AST) -> Iterator[ast.expr]:
     """Yield an expression with one thing changed."""
     if isinstance(node, ast.Compare) and type(node.ops[0]) in _OTHER:
         changed = copy.deepcopy(node)
-        changed.ops[0] = _OTHER[type(node.ops[0])]()  # type: ignore[assignment, call-overload]
+        changed.ops[0] = _OTHER[type(node.ops[0])]()
         yield changed
     elif isinstance(node, ast.BoolOp | ast.BinOp) and type(node.op) in _OTHER:
         other = copy.deepcopy(node)
-        other.op = _OTHER[type(node.op)]()  # type: ignore[assignment]
+        other.op = _OTHER[type(node.op)]()
         yield other
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         yield copy.deepcopy(node.operand)
     elif isinstance(node, ast.IfExp):
         yield ast.IfExp(ast.Constant(value=True), node.body, node.orelse)
         yield ast.IfExp(ast.Constant(value=False), node.body, node.orelse)
-    elif isinstance(node, ast.Constant) and type(node.value) in {int, float}:
-        yield ast.Constant(node.value + 1)
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
         yield ast.Constant(not node.value)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        yield ast.Constant(node.value + 1)

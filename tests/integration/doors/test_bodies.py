@@ -152,10 +152,11 @@ async def test_bodies_that_do_not_come_make_room_for_one_that_does() -> None:
 async def test_bodies_of_clients_that_have_gone_count_no_more() -> None:
     async with serving(EXTENDER_LIMITS, bodies_bytes=3000) as site:
         site.answers.clear()
-        for number in range(3):
-            async with wire(site.url) as client:
+        async with AsyncExitStack() as stack:
+            for _ in range(3):
+                client = await stack.enter_async_context(wire(site.url))
                 client.say(call("POST /filter HTTP/1.1", JSON, body=bytes(1000)))
-                await until(lambda least=number: len(site.handled) > least)
+            await until(lambda: len(site.handled) == 3)
         await until(lambda: not len(site.door))
         assert not site.door._bodies.is_full(3000)
         site.answers.set()
