@@ -53,7 +53,7 @@ class Election(RuleBasedStateMachine):
         who=candidates,
         faults=st.lists(faults, max_size=3),
         trips=st.lists(st.tuples(seconds, seconds), max_size=2),
-        meanwhile=st.lists(candidates, max_size=2),
+        meanwhile=st.lists(candidates, max_size=2, unique=True),
     )
     def look(
         self, who: str, faults: list[str], trips: list[tuple[float, float]], meanwhile: list[str]
