@@ -1,0 +1,164 @@
+"""What held, holds: across a restored etcd.
+
+Nobody schedules here: strangers and owners are what a kube-scheduler would ask Reserver about.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import ssl
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hack.controlplane.build import bin_dir
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.process import stop
+from hack.reserver_process import ReserverProcess, wait_for
+
+pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(300)]
+
+ROOT = Path(__file__).parents[3]
+GROUP = "/apis/reserver.io/v1alpha1"
+HELD, STRANGER, OFFERED = "12", "8", "16"
+"""CPUs of each hold, of who would take it, and of each node."""
+
+
+class Cluster:
+    """A control plane without controllers, and what a kube-scheduler and people do there."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+        self.context = ssl.create_default_context(cafile=plane.ca_file)
+
+    def send(self, verb: str, path: str, body: Any = None, media: str = "application/json") -> Any:
+        headers = {"Authorization": f"Bearer {self.plane.token}", "Content-Type": media}
+        data = None if body is None else json.dumps(body).encode()
+        url = f"{self.plane.url}{path}"
+        request = urllib.request.Request(url, data, headers, method=verb)
+        with urllib.request.urlopen(request, context=self.context, timeout=30) as answer:
+            return json.load(answer)
+
+    def apply(self, folder: Path) -> None:
+        kubectl = (bin_dir() / "kubectl", f"--kubeconfig={self.plane.kubeconfig}")
+        apply = ("apply", "--server-side", "--force-conflicts", "-k", folder)
+        subprocess.run((*kubectl, *apply), check=True, capture_output=True)
+        wait_for(self.serves, "the CRD is served")
+
+    def serves(self) -> bool:
+        try:
+            return bool(self.send("GET", f"{GROUP}/reservations"))
+        except OSError:
+            return False
+
+    def add_node(self, name: str, **more: str) -> None:
+        offered = {"cpu": OFFERED, "memory": "64Gi", "pods": "2000", **more}
+        status = {"allocatable": offered, "capacity": offered}
+        metadata = {"name": name, "labels": {"kubernetes.io/hostname": name}}
+        self.send("POST", "/api/v1/nodes", {"metadata": metadata, "status": status})
+
+    def add_pod(self, name: str, cpu: str, namespace: str = "shop") -> dict[str, Any]:
+        requests = {"requests": {"cpu": cpu}}
+        containers = [{"name": "c", "image": "none", "resources": requests}]
+        body = {"metadata": {"name": name}, "spec": {"containers": containers}}
+        made: dict[str, Any] = self.send("POST", f"/api/v1/namespaces/{namespace}/pods", body)
+        return made
+
+    def reserve(self, name: str, spec: dict[str, Any], namespace: str = "shop") -> None:
+        body = {
+            "apiVersion": "reserver.io/v1alpha1",
+            "kind": "Reservation",
+            "metadata": {"name": name},
+            "spec": spec,
+        }
+        self.send("POST", f"{GROUP}/namespaces/{namespace}/reservations", body)
+
+    def status(self, name: str, namespace: str = "shop") -> dict[str, Any]:
+        found = self.send("GET", f"{GROUP}/namespaces/{namespace}/reservations/{name}")
+        said: dict[str, Any] = found.get("status", {})
+        return said
+
+    def names(self) -> set[str]:
+        items = self.send("GET", f"{GROUP}/reservations")["items"]
+        return {each["metadata"]["name"] for each in items}
+
+
+@contextmanager
+def at_rest(plane: ControlPlane) -> Iterator[Path]:
+    """Stop kube-apiserver and etcd for the block, which gets etcd's data to copy or replace."""
+    plane.stop_apiserver()
+    stop([plane._running.pop("etcd")])
+    yield plane.folder / "etcd"
+    plane._start_etcd(plane._etcd_port)
+    plane.start_apiserver()
+
+
+@contextmanager
+def cluster() -> Iterator[Cluster]:
+    with ControlPlane(controller_manager=False) as plane:
+        yield Cluster(plane)
+
+
+def seat(node: str, *owners: str, **more: Any) -> dict[str, Any]:
+    named = [{"pod": {"name": name}} for name in owners or (f"owner-{node}",)]
+    return {"owners": named, "resources": {"cpu": HELD}, "node": node, "ttl": "2h", **more}
+
+
+def passed(reserver: ReserverProcess, pod: dict[str, Any], *nodes: str) -> set[str]:
+    """Return the nodes that Filter lets a pod have; none while it does not decide."""
+    call = json.dumps({"Pod": pod, "Nodes": None, "NodeNames": nodes}).encode()
+    try:
+        return set(reserver.post("/filter", call)[1]["NodeNames"] or ())
+    except OSError:
+        return set()
+
+
+def bind(reserver: ReserverProcess, pod: dict[str, Any], node: str) -> str:
+    metadata = pod["metadata"]
+    named = {"PodName": metadata["name"], "PodNamespace": metadata["namespace"]}
+    call = json.dumps({**named, "PodUID": metadata["uid"], "Node": node}).encode()
+    answer = reserver.post("/bind", call)[1]
+    return str(answer.get("Error") or "")
+
+
+def test_what_was_restored_holds_and_what_no_longer_is_deletes_nothing(tmp_path: Path) -> None:
+    with cluster() as world:
+        world.apply(ROOT / "scheduler-config/core")
+        for name in ("n0", "n1"):
+            world.add_node(name)
+        world.send("POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
+        plane, backup = world.plane, tmp_path / "backup"
+        quota = "--default-quota=none"
+        with ReserverProcess(plane.kubeconfig, tmp_path / "log", quota) as reserver:
+            world.reserve("early", seat("n0", "claimer"))
+            wait_for(lambda: world.status("early").get("phase") == "Active", "it is in force")
+            with at_rest(plane) as data:
+                shutil.copytree(data, backup)
+            wait_for(reserver.is_ready, "the API server that is back is the same")
+            stranger = world.add_pod("stranger", STRANGER)
+            assert passed(reserver, stranger, "n0", "n1") == {"n1"}
+            world.reserve("late", seat("n1"))
+            wait_for(lambda: world.status("late").get("phase") == "Active", "it is in force")
+            assert bind(reserver, world.add_pod("claimer", HELD), "n0") == ""
+            wait_for(lambda: "early" not in world.names(), "the claimed entry is removed")
+            assert reserver.process.poll() is None
+
+            with at_rest(plane) as data:
+                shutil.rmtree(data)
+                shutil.copytree(backup, data)
+            assert reserver.wait_ended() == 1
+            assert "the API server has gone back in time" in reserver.log.read_text()
+            wait_for(world.serves, "the API server has read its CRDs")
+            assert world.names() == {"early"}
+            reserver.start()
+            stranger = world.add_pod("stranger", STRANGER)
+            assert passed(reserver, stranger, "n0", "n1") == {"n1"}
+            assert "held by" in bind(reserver, stranger, "n0")
+            assert world.names() == {"early"}
+            assert bind(reserver, world.add_pod("claimer", HELD), "n0") == ""
