@@ -63,6 +63,8 @@ class Press:
         """Draw one."""
         numbers = (signal.SIGINT,) * 8 + (signal.SIGTERM, signal.SIGHUP)
         ways = ["process", "group", "thread", *["key"] * 2 * invocation.has_terminal]
+        if "EDITOR" in invocation.variables:  # Ctrl-C is the editor's, which gets it too.
+            ways = ["group", "key"]
         number, way = dice.choice(numbers), dice.choice(ways)
         is_after_words = dice.random() < 0.5  # noqa: PLR2004 - half of them
         at_most = 0.01 if is_after_words and dice.random() < 0.7 else _LATEST_S  # noqa: PLR2004
