@@ -144,8 +144,7 @@ def read_entry(raw: bytes) -> object:
         told = status.show(entries, lambda _: HoldStatus(Phase.ACTIVE, is_backed=False))
         list(status.newly_unbacked(None, told))
         if text.lstrip().startswith("[") and entries.reservations:
-            first = entries.reservations[0]
-            _check_edit(edits.remove(ref, text, lambda each, over=first: each.ref == over.ref))  # type: ignore[misc]
+            _check_edit(edits.remove(ref, text, entries.reservations[:1]))
         elif entries.unstamped:
             _check_edit(edits.complete(ref, text, entries.reservations[0], ()))
     return None

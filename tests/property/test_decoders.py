@@ -122,10 +122,10 @@ def test_removing_what_is_over_changes_nothing_else(written: list[Any], after: s
     ref = Ref("shop", "store", "worker-1")
     text = json.dumps(written)
     before = read_key(ref, text, SEEN)
-    over = {r.ref for number, r in enumerate(before.reservations) if number in after}
+    over = {r.ref: r for number, r in enumerate(before.reservations) if number in after}
     if not before.reservations:
         return
-    edit = edits.remove(ref, text, lambda reservation: reservation.ref in over)
+    edit = edits.remove(ref, text, over.values())
     if edit is None:
         assert not over
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Generic, Protocol, TypeVar
@@ -228,9 +228,8 @@ class Cache(ABC, Generic[K, E]):
             )
         self.ledger.drop(ref)
 
-    def _endings(self, entries: Entries) -> tuple[Ending, ...]:
-        """Return what became of the reservations that are over and have to go."""
-        over = filter(self._is_over, entries.reservations)
+    def _endings(self, over: Iterable[Reservation]) -> tuple[Ending, ...]:
+        """Return what became of reservations that are over and have to go."""
         return tuple(
             Ending.of(each, self.ledger, self.clock()) for each in over if not each.is_retained
         )

@@ -133,7 +133,7 @@ class Migration:
                 raise NotMoved("somebody edited it meanwhile: the Reservation holds what it was")
             edit: Edit | None = Edit(key, text, None, "moved")
             if reservation.ref.item:
-                edit = edits.remove(key, text, lambda item: item.ref == reservation.ref)
+                edit = edits.remove(key, text, (now,))
             if edit is None or await Apply(self.client, self.clock).edit(edit):
                 return
         raise NotMoved("somebody writes it all the time")

@@ -165,7 +165,7 @@ class Changes:
                 old, text = self._current(ref, request.etag)
             key = ref._replace(item="")
             if ref.item:
-                edit = edits.remove(key, text, lambda r: r.ref == ref)
+                edit = edits.remove(key, text, (old,) if old else ())
                 done = edit is None or await self._editing.edit(edit)
             else:
                 done = await self._editing.edit(Edit(key, text, None, "released"))

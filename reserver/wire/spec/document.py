@@ -16,6 +16,7 @@ import yaml
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
+from reserver.wire.limits import MOST_ITEMS, check_number
 
 MAX_YAML_BYTES = 65_536
 """Bound on one YAML value, in bytes. JSON, which parses a hundred times faster, may have 1 MiB."""
@@ -65,10 +66,12 @@ def split_list(text: str) -> list[str]:
     So a broken item does not affect others, and unchanged items are written back byte by byte.
 
     Raises:
-        InvalidInput: the text is not JSON.
+        InvalidInput: the text is not JSON, or there are more than `MOST_ITEMS`.
     """
     try:
-        return [bytes(raw).decode() for raw in msgspec.json.decode(text, type=list[msgspec.Raw])]
+        items = msgspec.json.decode(text, type=list[msgspec.Raw])
+        check_number(len(items), "", MOST_ITEMS, "items")
+        return [bytes(raw).decode() for raw in items]
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return _split_leniently(text)
 
@@ -82,6 +85,7 @@ def _split_leniently(text: str) -> list[str]:
             position = _SPACE.match(text, position).end()  # type: ignore[union-attr]  # always matches
             _, end = decoder.raw_decode(text, position)
             items.append(text[position:end])
+            check_number(len(items), "", MOST_ITEMS, "items")
             position = _SPACE.match(text, end).end()  # type: ignore[union-attr]
             if text[position : position + 1] != ",":
                 break

@@ -11,7 +11,7 @@ from reserver.errors import Fault, InvalidInput, ReserverError
 from reserver.printable import printable
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.wire.k8s import names
-from reserver.wire.limits import HOME, ITEM_BYTES, KEPT, MOST_ITEMS, Limits, check_text
+from reserver.wire.limits import HOME, ITEM_BYTES, KEPT, Limits, check_text
 from reserver.wire.spec import document, listform, specform
 
 STORE_LABEL = "reserver.io/store"
@@ -152,9 +152,6 @@ def _read_list(ref: Ref, text: str, noted: Noted) -> Generator[None, None, Entri
     with _faults(ref, noted):
         items = document.split_list(text)
     names.check_subdomain(ref.key, "", "a node's name, as the key of a list has to be")
-    if len(items) > MOST_ITEMS:
-        problem = f"{len(items)} items are too many for one node"
-        raise InvalidInput("", problem, f"write {MOST_ITEMS} at most")
     reservations: dict[Ref, Reservation] = {}
     problems = []
     for index, item in enumerate(items):

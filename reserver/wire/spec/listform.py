@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
@@ -70,6 +72,30 @@ def read_item(item: Any, node: Ref) -> Reservation:  # noqa: ANN401 - whatever J
             expires_at=_moment(item, fields.expiry),
         )
     )
+
+
+class _Names(msgspec.Struct):
+    pod: Any = None
+    namespace: Any = None
+    reserving_pod: Any = msgspec.field(default=None, name="reservingPod")
+    reserving_pod_namespace: Any = msgspec.field(default=None, name="reservingPodNamespace")
+
+
+_NAMES = msgspec.json.Decoder(_Names)
+
+
+def name_of(item: str) -> str | None:
+    """Return whose an item is, as `Ref.item` has it, in a fraction of the time that reading takes.
+
+    One that has a name may be broken all the same; None if it takes reading to know.
+    """
+    try:
+        said = _NAMES.decode(item)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    if said.reserving_pod is not None:
+        return f"{said.reserving_pod_namespace}/{said.reserving_pod}"
+    return f"{said.namespace}/{said.pod}"
 
 
 def _required(item: dict[str, Any], field: str, remedy: str) -> Any:  # noqa: ANN401 - whatever JSON can hold

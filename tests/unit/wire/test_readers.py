@@ -138,6 +138,9 @@ READERS: dict[str, Reader] = {
         storage.VolumeObject, storage.VolumeObject.MOST_BYTES, valued(storage.VolumeObject)
     ),
     "storage class": Reader(storage.StorageClassObject, OBJECT, valued(storage.StorageClassObject)),
+    "CSINode": Reader(
+        storage.CsiNodeObject, OBJECT, lambda raw: decode(storage.CsiNodeObject, raw).limits()
+    ),
     "ConfigMap": Reader(ConfigMapObject, OBJECT, decoded(ConfigMapObject)),
     "Reservation": Reader(
         objects.ReservationObject,
@@ -209,6 +212,7 @@ ELSEWHERE: dict[str, str] = {
     "wire.migration.statusform.": "Reserver, in a status",
     "wire.patching.statusform.": "Reserver, in a status",
     "wire.patching.secretform.": "Reserver, and who may write webhook configurations",
+    "wire.spec.listform.": "managers, by ITEM_BYTES",
     "wire.spec.ownerform.": "the reader of a spec, by the Limits of its place",
     "wire.spec.placementform.": "the reader of a spec, by the Limits of its place",
     "wire.provisioning.requestform._Class": "who writes READERS' requests: one name",

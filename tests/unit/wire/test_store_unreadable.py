@@ -5,6 +5,7 @@ import time
 import pytest
 
 from reserver.wire.spec.entries import Entries
+from tests.cpu import MOST_S, least_cpu_s
 from tests.unit.wire.written import YAML, item, items, one, read, refusal, spec
 
 
@@ -126,7 +127,20 @@ def test_very_many_broken_entries_are_refused_in_no_time() -> None:
 
 def test_a_list_of_more_items_than_one_node_has_use_for_is_refused_as_a_whole() -> None:
     (problem,) = quickly(items(*[{}] * 100_000)).problems
-    assert "100000 items are too many for one node" in str(problem)
+    assert "100000 items are too many" in str(problem)
+
+
+@pytest.mark.parametrize("last", ["{}", "1e999", "{x", "NaN"])
+def test_a_list_of_too_many_items_is_refused_within_a_tenth_of_a_second(
+    last: str,
+) -> None:
+    """Also where msgspec refuses an item, and they are told apart one by one."""
+
+    def text(number: int) -> str:
+        return "[" + "{}," * (340_000 + number) + last + "]"
+
+    assert least_cpu_s(text, read) < 2 * MOST_S  # It is gone through twice.
+    assert read(text(0)).problems
 
 
 def test_a_name_that_stands_twice_among_very_many_is_found_in_no_time() -> None:

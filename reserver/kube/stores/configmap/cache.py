@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 
 import msgspec
 
@@ -257,9 +258,11 @@ class ConfigMapCache(Cache[Key, Edit]):
         written = next(iter(known.entries.reservations), None)
         if written is None:
             return None
-        if endings := self._endings(known.entries):
+        are_over = filter(self._is_over, known.entries.reservations)
+        over = tuple(islice(are_over, edits.MOST_REMOVED))
+        if endings := self._endings(over):
             if written.ref.item:
-                edit = edits.remove(ref, known.text, self._is_over)
+                edit = edits.remove(ref, known.text, over)
                 return edit and replace(edit, endings=endings)
             return Edit(ref, known.text, None, "over", endings)
         placed = self.ledger.placed(written)

@@ -215,7 +215,8 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         will never be: what leads to the others must not be lost. It says so first: then nobody
         finishes the set while its members are being deleted.
         """
-        metadata, endings = known.metadata, self._endings(known.entries)
+        over = filter(self._is_over, known.entries.reservations)
+        metadata, endings = known.metadata, self._endings(over)
         if metadata.is_unfinished and not metadata.is_abandoned:
             is_doomed = self._sets.is_doomed(metadata.set_id)
             return Abandonment(ref, path(ref), metadata) if is_doomed else None
