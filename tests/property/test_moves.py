@@ -250,7 +250,7 @@ turns = st.tuples(
 )
 
 
-@settings(max_examples=50000)
+@settings(max_examples=500)
 @given(worlds, st.lists(turns, max_size=25))
 def test_no_eviction_without_a_seat_and_no_seat_outlives_its_move(
     world: World, played: list[tuple[list[str], str, Answer, float]]
