@@ -1,4 +1,4 @@
-"""What held, holds: across a restored etcd.
+"""What held, holds: across a restored etcd, and across an upgrade from an older version.
 
 Nobody schedules here: strangers and owners are what a kube-scheduler would ask Reserver about.
 """
@@ -9,6 +9,8 @@ import json
 import shutil
 import ssl
 import subprocess
+import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +27,12 @@ from hack.reserver_process import ReserverProcess, wait_for
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(300)]
 
 ROOT = Path(__file__).parents[3]
+OLD = "3e15b42"
+"""A version without quotas, and with few bounds."""
+
+HOME = "reserver-system"
 GROUP = "/apis/reserver.io/v1alpha1"
+MERGE = "application/merge-patch+json"
 HELD, STRANGER, OFFERED = "12", "8", "16"
 """CPUs of each hold, of who would take it, and of each node."""
 
@@ -162,3 +169,153 @@ def test_what_was_restored_holds_and_what_no_longer_is_deletes_nothing(tmp_path:
             assert "held by" in bind(reserver, stranger, "n0")
             assert world.names() == {"early"}
             assert bind(reserver, world.add_pod("claimer", HELD), "n0") == ""
+
+
+def old_version(folder: Path) -> tuple[str, ...]:
+    """Install the older version from its commit; return the program."""
+    pack = ("git", "archive", OLD, "reserver", "scheduler-config")
+    packed = subprocess.run(pack, cwd=ROOT, capture_output=True, check=False)
+    assert not packed.returncode, (
+        f"this test needs the history back to {OLD}: git fetch --unshallow"
+    )
+    folder.mkdir()
+    subprocess.run(["tar", "x"], cwd=folder, input=packed.stdout, check=True)
+    info = folder / "reserver-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: reserver\nVersion: 0.1.0\n")
+    return ("env", f"PYTHONPATH={folder}", sys.executable, "-P", "-m", "reserver")
+
+
+def many(number: int) -> list[str]:
+    return [f"web-{index}" for index in range(number)]
+
+
+def placed(label: str) -> dict[str, Any]:
+    spec = seat("", "owner-placed", placement={"nodeSelector": {"only": label}})
+    del spec["node"]
+    return spec
+
+
+OBJECTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "big": ("shop", seat("big")),
+    "forever": ("shop", seat("forever", ttl="0")),
+    "long": ("shop", seat("long", ttl="9000h")),
+    "owners-150": ("shop", seat("owners-150", *many(150))),
+    "owners-2000": (HOME, seat("owners-2000", *many(2000))),
+    "slots": ("shop", seat("slots", resources={"cpu": "10m"}, slots=1200)),
+    "placed": ("shop", placed("placed")),
+    "reusable": ("shop", seat("reusable", reusable=True, policy="Require")),
+    "preemptible": ("shop", seat("preemptible", preemptible=True)),
+    "claimed": (
+        "shop",
+        seat("claimed", "first", "second", slots=2, resources={"cpu": "6"}) | {"ttl": "0"},
+    ),
+}
+"""Objects by their node, with their namespace: most exceed a limit of today."""
+
+HALVES = {"owners": [{"pod": {"name": "web"}}], "ttl": "2h"}
+ENTRIES: dict[str, str] = {
+    "json": json.dumps({**HALVES, "node": "json", "resources": {"cpu": HELD}}),
+    "yaml": f"owners: [{{pod: {{name: web}}}}]\nnode: yaml\nresources: {{cpu: {HELD}}}\nttl: 2h\n",
+    "listed": json.dumps([{"pod": "web", "namespace": "shop", "cpu": 12000, "mem": 1024,
+                           "expire": "2099-01-01T00:00:00Z"}]),
+    "millis": json.dumps([{"reservingPod": "web", "reservingPodNamespace": "shop",
+                           "cpuMilli": 12000, "memMilli": 1024, "expireAt": 4070908800}]),
+    "owners-1500": json.dumps(seat("owners-1500", *many(1500))),
+}  # fmt: skip
+"""Entries of a ConfigMap in all forms, by their node."""
+
+
+class Strangers(threading.Thread):
+    """Ask for what is held, again and again; note each node that is let go."""
+
+    def __init__(self, reserver: ReserverProcess, pod: dict[str, Any], nodes: list[str]) -> None:
+        super().__init__()
+        self.reserver, self.pod, self.nodes = reserver, pod, nodes
+        self.over = threading.Event()
+        self.lost: set[str] = set()
+        self.free = 0
+
+    def run(self) -> None:
+        """Ask until told to stop."""
+        while not self.over.wait(0.01):
+            found = passed(self.reserver, self.pod, *self.nodes, "free")
+            self.free += "free" in found
+            self.lost |= found - {"free"}
+
+
+def test_an_upgrade_loses_no_hold_for_a_moment(tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    program = old_version(old)
+    nodes = [*OBJECTS, *ENTRIES]
+    with cluster() as world:
+        world.apply(old / "scheduler-config/core")
+        world.send("POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
+        for name in (*nodes, "free"):
+            world.add_node(name)
+        patch = {"metadata": {"labels": {"only": "placed"}}}
+        world.send("PATCH", "/api/v1/nodes/placed", patch, MERGE)
+        kubeconfig, log = world.plane.kubeconfig, tmp_path / "log"
+        stranger = world.add_pod("stranger", STRANGER)
+        with ReserverProcess(kubeconfig, log, "--crd", program=program) as reserver:
+            for name, (namespace, spec) in OBJECTS.items():
+                world.reserve(name, spec, namespace)
+            store = f"/api/v1/namespaces/{HOME}/configmaps/reservations"
+            world.send("PATCH", store, {"data": ENTRIES}, MERGE)
+            for name, (namespace, _) in OBJECTS.items():
+                wait_for(
+                    lambda name=name, where=namespace: (
+                        world.status(name, where).get("phase")  # type: ignore[misc]
+                        == "Active"
+                    ),
+                    f"{name} is in force",
+                )
+            wait_for(lambda: companion(world).keys() >= ENTRIES.keys(), "the entries are told of")
+            said = companion(world)
+            assert all('"Active"' in text for text in said.values()), said
+            first = world.add_pod("first", "6")
+            assert bind(reserver, first, "claimed") == ""
+            wait_for(lambda: world.status("claimed").get("claimed") == 1, "the claim is told")
+            assert passed(reserver, stranger, *nodes, "free") == {"free"}
+
+        world.apply(ROOT / "scheduler-config/core")
+        with ReserverProcess(kubeconfig, tmp_path / "new", wait_ready=False) as reserver:
+            strangers = Strangers(reserver, stranger, nodes)
+            strangers.start()
+            reserver.wait_ready()
+            exceeding = {"big", "forever", "long", "owners-150", "owners-2000", "slots"}
+            exceeding |= {"claimed"}
+            for name in exceeding:
+                wait_for(
+                    lambda name=name: within_limits(world, name) == "False",  # type: ignore[misc]
+                    f"{name} says what it exceeds",
+                )
+            wait_for(lambda: "exceeds" in companion(world)["owners-1500"], "so does an entry")
+            assert reserver.metric('reserver_reservations_exceeding{reason="ExceedsBounds"}') == 4
+            for name, (namespace, _) in OBJECTS.items():
+                assert world.status(name, namespace)["phase"] == "Active", name
+            wait_for(lambda: strangers.free > 20, "strangers were judged")
+            strangers.over.set()
+            strangers.join()
+            assert not strangers.lost
+            for name in nodes:
+                assert "held by" in bind(reserver, stranger, name), name
+            assert bind(reserver, world.add_pod("second", "6"), "claimed") == ""
+            assert bind(reserver, world.add_pod("web-149", HELD), "owners-150") == ""
+            assert bind(reserver, stranger, "free") == ""
+
+
+def companion(world: Cluster) -> dict[str, str]:
+    """Return what the companion of the store says; nothing while there is none."""
+    try:
+        found = world.send("GET", f"/api/v1/namespaces/{HOME}/configmaps/reservations-status")
+    except OSError:
+        return {}
+    said: dict[str, str] = found.get("data") or {}
+    return said
+
+
+def within_limits(world: Cluster, name: str) -> str:
+    """Return the status of the condition WithinLimits; empty where it is not said."""
+    conditions = world.status(name, OBJECTS[name][0]).get("conditions", ())
+    return "".join(each["status"] for each in conditions if each["type"] == "WithinLimits")
