@@ -176,7 +176,7 @@ class Whole:
         for store in assembly.stores:
             await store.statuses.write(self.state)
         await asyncio.sleep(0.001)
-        assembly.recorder.queue.take_all()
+        await worked_off(assembly.recorder.run(), assembly.recorder.queue)
         assembly.waker.queue.take_all()
 
 

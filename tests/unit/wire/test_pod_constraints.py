@@ -70,7 +70,7 @@ def test_pods_of_one_template_share_what_follows_from_it() -> None:
 
 
 def test_what_is_absurdly_long_is_passed_over_and_the_pod_is_not() -> None:
-    labels = {f"key-{number}": "x" * 63 for number in range(5000)}
+    labels = {f"key-{number}": "x" * 63 for number in range(4000)}
     terms = [{"topologyKey": "zone", "labelSelector": {"matchLabels": labels}}]
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     value = pod(metadata__labels=labels, spec__affinity=affinity).value()
