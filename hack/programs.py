@@ -57,3 +57,14 @@ def done(
     with started(*command, **{"stdout": pipe, "stderr": pipe, "text": True} | options) as process:
         out, err = process.communicate(timeout=timeout_s)
     return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def heed_signals() -> None:
+    """Have Ctrl-C and a hang-up end what is started from here on.
+
+    A shell has what runs in the background ignore the first, and nohup the second.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from hack.controlplane.cluster import ControlPlane
+from hack.programs import heed_signals
 from reserver import quarantine
 
 AUDIT_POLICY = Path(__file__).parent / "e2e/audit-policy.yaml"
 
 
 def pytest_configure() -> None:
-    """Have Ctrl-C end what the tests start: shells have what runs in the background ignore it."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Have signals end what the tests start, however these were started."""
+    heed_signals()
 
 
 def pytest_collection_finish() -> None:

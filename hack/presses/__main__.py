@@ -17,6 +17,7 @@ from hack.presses.busy import busy
 from hack.presses.invocations import each_command, live
 from hack.presses.press import Outcome, pressed
 from hack.presses.stage import staged
+from hack.programs import heed_signals
 
 _FORCED_S = 4.5
 """Who takes longer was ended by force."""
@@ -31,6 +32,7 @@ def main() -> None:
     parser.add_argument("--busy", type=int, default=2, help="processes that compute beside")
     parser.add_argument("--at-once", type=int, default=4, help="(default: %(default)s)")
     options = parser.parse_args()
+    heed_signals()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     print(f"seed {options.seed}")
     numbers = options.only or range(options.presses)
