@@ -305,7 +305,7 @@ WITHOUT_RIGHTS = {
     "moves": ("list", "podmoves", "RoleBinding to the ClusterRole reserver-edit"),
     "move shop/a": ("create", "podmoves", "RoleBinding to the ClusterRole reserver-edit"),
     "pause a": ("patch", "podmoves", "RoleBinding to the ClusterRole reserver-edit"),
-    "drain worker-1": ("patch", "nodes", "role with this right"),
+    "drain worker-1": ("list", "pods", "role with this right"),  # It looks before it cordons.
     "rebalance plan --defragment": ("list", "nodes", "role with this right"),
     f"rebalance run --dry-run --policy-config-file {POLICY}": (
         "list",

@@ -271,6 +271,13 @@ def test_no_node_becomes_one_that_pods_leave() -> None:
     assert_at_rest(plan, inventory, LOW)
 
 
+def test_a_node_exactly_at_the_threshold_takes_pods() -> None:
+    nodes = [host(each, memory="100Gi") for each in "ab"]
+    pods = [pod(f"p{n}", node="a", memory="15Gi") for n in range(6)]
+    plan = planned(cluster(*nodes, *pods, pod("q", node="b", memory="25Gi")), LOW)
+    assert {move.target for move in plan.moves} == {"b"}
+
+
 def test_a_node_without_metrics_is_skipped_and_named() -> None:
     nodes = [host(each, memory="100Gi") for each in "abc"]
     pods = [pod(f"p{n}", node="a", memory="1Gi") for n in range(6)]
