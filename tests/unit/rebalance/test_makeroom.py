@@ -73,6 +73,33 @@ def test_a_pod_that_nothing_helps_is_named() -> None:
     assert "6 moves or fewer" in plan.kept[0].why
 
 
+def _lane(name: str, length: int) -> list[Node | Pod]:
+    """Return a pod on node a that may go along nodes of its own, all but the last one full."""
+    things: list[Node | Pod] = []
+    for step in range(length + 1):
+        here = "a" if step == 0 else f"{name}{step}"
+        only = Constraints(node_selector=equals({f"{name}{step}": "yes"}))
+        labels = {f"{name}{step}": "yes", f"{name}{step - 1}": "yes"}
+        if step:
+            things.append(node(here, cpu=f"{1100 - 100 * step}m", labels=labels))
+        if step < length:  # Only smaller ones make way.
+            cpu = f"{1000 - 100 * step}m"
+            things.append(pod(f"{name}-{step}", node=here, cpu=cpu, constraints=only))
+    return things
+
+
+def test_chains_together_take_no_more_moves_than_one_may() -> None:
+    wanted = pod("wanted", cpu="3", constraints=Constraints(node_selector=equals({HOST: "a"})))
+    whole = node("a", cpu="3", labels={HOST: "a", "x0": "yes", "y0": "yes", "z0": "yes"})
+    for lengths, count in (((3, 1, 1), 5), ((3, 2, 1), 6), ((3, 3, 1), 0)):
+        lanes = [_lane(name, length) for name, length in zip("xyz", lengths, strict=True)]
+        things = list_of(whole, *(each for lane in lanes for each in lane))
+        plan = make_room(scene(*things, wanted=[wanted]))
+        assert len(plan.moves) == count
+        assert bool(plan.kept) == (count == 0)
+        assert_feasible(plan, *things, wanted=[wanted])
+
+
 def test_what_is_held_counts_as_used() -> None:
     things: list[Node | Pod] = list_of(
         A, pod("p", node="a", cpu="1"), B, pod("q", node="b", cpu="3")
