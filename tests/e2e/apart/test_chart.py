@@ -199,8 +199,7 @@ settings:
   configmap: [unicore/reservation]
   crd: true
   rebalance-dry-run: false
-networkPolicy: {apiServerPorts: [8443], webhooksFrom: [192.0.2.0/28]}
-webhooks: {enabled: true}
+networkPolicy: {apiServerPorts: [8443]}
 resources: {requests: {cpu: 2}}
 podLabels: {team: platform}
 podAnnotations: {seen: "yes"}
@@ -244,6 +243,9 @@ def test_values_reach_what_they_are_for(helm: Path, tmp_path: Path) -> None:
     assert config["profiles"] == [{"schedulerName": "held"}]
     policy = found["NetworkPolicy", "reserver-system", "reserver-scheduler"]["spec"]
     assert policy["egress"] == [{"ports": [{"port": 8443}]}]
+    webhooks = "--set=webhooks.enabled=true,replicas=1,networkPolicy.webhooksFrom={192.0.2.0/28}"
+    found = render(helm, f"--values={tmp_path / 'values.yaml'}", webhooks)
+    policy = found["NetworkPolicy", "reserver-system", "reserver-scheduler"]["spec"]
     assert policy["ingress"][-1]["from"] == [{"ipBlock": {"cidr": "192.0.2.0/28"}}]
     # A store in another namespace needs Reserver's Role there.
     assert ("Role", "unicore", "reserver") in found
