@@ -93,9 +93,10 @@ def at_work(kubeconfig: Path, folder: Path, **options: object) -> Iterator[None]
     command: list[str | Path] = [sys.executable, "-m", "hack.hostile.tenant"]
     command += [kubeconfig, TENANT, folder / JOURNAL]
     command += [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-    with (folder / "tenant.log").open("wb") as log:
-        beginning = started(*map(str, command), grace_s=30, stdout=log, stderr=log)
-    with beginning as process:
+    with (
+        (folder / "tenant.log").open("wb") as log,
+        started(*map(str, command), grace_s=30, stdout=log, stderr=log) as process,
+    ):
         yield
         if process.poll() is not None:
             raise RuntimeError(f"the tenant has ended by itself: {log.name}")
