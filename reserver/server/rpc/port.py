@@ -76,7 +76,7 @@ class Port:
         except RuntimeError as exc:
             problem = f"--grpc-address: cannot listen on {self.address}"
             raise ConfigurationError(problem) from exc
-        await server.start()
+        await _start(server)
         self._server = server
 
     async def close(self, drain_s: float) -> None:
@@ -121,6 +121,21 @@ class Port:
                 rest_s = min(2 * rest_s, _LAST_REST_S)
             else:
                 return
+
+
+async def _start(server: grpc.aio.Server) -> None:
+    """Start a server, whole or not at all.
+
+    A start that is cancelled half-way makes gRPC's own loop fail: it sets the result of a future
+    that is cancelled already, and `stop` raises that error again.
+    """
+    starting = asyncio.ensure_future(server.start())
+    try:
+        await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await starting
+        await server.stop(None)
+        raise
 
 
 def _credentials(files: TlsFiles) -> grpc.ServerCredentials:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -154,3 +155,22 @@ async def test_files_that_are_half_replaced_leave_the_former_ones_in_force(
     assert logs[0]["event"] == "certificates cannot be read, the former ones serve"
     async with pki.channel(port.address, pki.clients) as channel:
         await health_pb2_grpc.HealthStub(channel).Check(_REQUEST)
+
+
+@pytest.mark.parametrize("steps", range(6))
+async def test_a_start_that_is_cancelled_leaves_no_server_and_no_error(steps: int) -> None:
+    """However far the start has come: Ctrl-C comes at any moment."""
+    errors: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+    port = Port(("127.0.0.1", 0), grpc.aio.server, None)
+    opening = asyncio.create_task(port.open())
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    opening.cancel()
+    await asyncio.wait((opening,))
+    await port.close(0)
+    if opening.cancelled() and port._number:
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port._number)
+    gc.collect()
+    assert errors == []
