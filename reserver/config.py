@@ -10,7 +10,7 @@ from typing import Annotated
 from reserver.errors import ConfigurationError, InvalidInput
 from reserver.flags import check_name, declared, parse_ip, parse_seconds, setting
 from reserver.listening_config import Listening
-from reserver.rebalance.ways import Compat, Mode, check_making_room
+from reserver.rebalance.modes import COMPATS, Compat, Mode, check_making_room, read_compat
 from reserver.reservations.terms import StoreKind
 
 DEFAULT_QUOTA = (
@@ -172,8 +172,13 @@ class Settings(Listening):
         ),
     ] = 300.0
     rebalance_compat: Annotated[
-        Compat, setting("Judge the policy as one plan, or pod by pod as the descheduler does.")
-    ] = Compat.SOUND
+        Compat,
+        setting(
+            "Judge the policy as one plan, or pod by pod as the descheduler does. Default: plan.",
+            metavar=COMPATS,
+            read=read_compat,
+        ),
+    ] = Compat.PLAN
     rebalance_mode: Annotated[
         Mode,
         setting(

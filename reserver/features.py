@@ -177,7 +177,7 @@ class Features:
         return patches
 
     def _rebalancing(self, settings: Settings) -> RebalanceProcess:
-        from reserver.rebalance.scene import held_on
+        from reserver.rebalance.capacity import held_on
         from reserver.rebalance_process import RebalanceProcess
         from reserver.wire.rebalance.channel import Orders
 

@@ -10,7 +10,7 @@ from reserver.config import Settings
 from reserver.debugging import dump
 from reserver.kube.api.client import ApiClient
 from reserver.kube.api.reviewer import Reviewer
-from reserver.rebalance.scene import held_on
+from reserver.rebalance.capacity import held_on
 from reserver.rebalance_process import Planner
 from reserver.server.exposition import Exposition
 from reserver.server.extender import Extender

@@ -16,7 +16,7 @@ from reserver.flags import (
     parse_address,
     parse_seconds,
 )
-from reserver.rebalance.ways import Compat, Mode, check_making_room
+from reserver.rebalance.modes import COMPATS, Compat, Mode, check_making_room, read_compat
 
 _FASTEST = 1000.0
 
@@ -53,8 +53,13 @@ class RebalanceSettings:
     ] = False
     dry_run: Annotated[bool, Flag("Log what would be evicted, and evict nothing.")] = False
     compat: Annotated[
-        Compat, Flag("Judge the policy as one plan, or pod by pod as the descheduler does.")
-    ] = Compat.SOUND
+        Compat,
+        Flag(
+            "Judge the policy as one plan, or pod by pod as the descheduler does. Default: plan.",
+            metavar=COMPATS,
+            read=read_compat,
+        ),
+    ] = Compat.PLAN
     mode: Annotated[
         Mode,
         Flag("Evict pods, or write PodMoves, which evict none before its replacement has a seat."),

@@ -15,8 +15,8 @@ from contextlib import ExitStack
 import structlog
 
 from reserver.backoff import Backoff
-from reserver.rebalance.scene import Held
-from reserver.rebalance.ways import Compat
+from reserver.rebalance.capacity import Held
+from reserver.rebalance.modes import Compat
 from reserver.wire.rebalance.channel import (
     MOST_BYTES,
     Answer,

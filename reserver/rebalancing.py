@@ -22,10 +22,10 @@ from reserver.kube.rebalance.outcomes import Outcome, Teller
 from reserver.kube.rebalance.podmoves import PodMoves
 from reserver.kube.rebalance.policyfile import PolicyFile
 from reserver.kube.rebalance.rounds import Hands, Judge, Rebalancer, Round
-from reserver.rebalance import compat, pending, sound
-from reserver.rebalance.deciding import Decision, Look
-from reserver.rebalance.scene import Held
-from reserver.rebalance.ways import Compat, Mode
+from reserver.rebalance import pending, planner, upstream
+from reserver.rebalance.capacity import Held
+from reserver.rebalance.modes import Compat, Mode
+from reserver.rebalance.round_input import Decision, RoundInput
 from reserver.rebalance_config import RebalanceSettings
 from reserver.server.descheduling import DeschedulingMetrics, health_paths
 from reserver.server.door import Door
@@ -40,12 +40,12 @@ log = structlog.get_logger(__name__)
 _SHUTDOWN_S = 1.0
 
 
-def _as_upstream(look: Look, _: Held) -> Decision:
-    return compat.decide(look)
+def _as_upstream(look: RoundInput, _: Held) -> Decision:
+    return upstream.decide(look)
 
 
-WAYS: Mapping[Compat, Callable[[Look, Held], Decision]] = {
-    Compat.SOUND: sound.decide,
+WAYS: Mapping[Compat, Callable[[RoundInput, Held], Decision]] = {
+    Compat.PLAN: planner.decide,
     Compat.UPSTREAM: _as_upstream,
 }
 """How a round is decided."""

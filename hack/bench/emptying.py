@@ -8,9 +8,9 @@ from hack.bench.report import milliseconds, progress, table
 from hack.bench.scale import Scale
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
+from reserver.rebalance.cluster_state import ClusterState, ListedNode, ListedPod
 from reserver.rebalance.defragment import defragment
-from reserver.rebalance.inventory import Inventory, ListedNode, ListedPod
-from reserver.rebalance.scene import Scene, scene_of
+from reserver.rebalance.planning_snapshot import PlanningSnapshot, planning_snapshot
 from reserver.rebalance.solver import is_installed
 
 _SHAPES = ((4_000, 16 << 30), (8_000, 32 << 30), (16_000, 64 << 30))
@@ -43,7 +43,7 @@ def _row(nodes: int, seed: int) -> tuple[str, ...]:
     took = time.perf_counter() - began
     full = f"{nodes:,}, about {_FULL[seed % len(_FULL)]:.0%}"
     counts = (len(plan.emptied), plan.bound.most_nodes, len(plan.moves))
-    return full, str(len(scene.board.pods)), *map(str, counts), milliseconds(took)
+    return full, str(len(scene.pods)), *map(str, counts), milliseconds(took)
 
 
 def _beside(seed: int) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def _beside(seed: int) -> tuple[str, ...]:
     )
 
 
-def _cluster(nodes: int, seed: int) -> Scene:
+def _cluster(nodes: int, seed: int) -> PlanningSnapshot:
     """Return a cluster whose nodes are about as full as `_FULL` has it, each by chance."""
     drawn = random.Random(seed)  # noqa: S311 - the same cluster each time
     shapes = drawn.choice(((drawn.choice(_SHAPES),), _SHAPES))
@@ -74,8 +74,8 @@ def _cluster(nodes: int, seed: int) -> Scene:
         listed[name] = ListedNode(node=Node(name=name, allocatable=offered))
         share = min(1.0, _FULL[seed % len(_FULL)] + drawn.uniform(-0.12, 0.12))
         pods += _pods(name, int(cpu * share), memory, cpu, drawn)
-    inventory = Inventory(nodes=listed, pods=tuple(sorted(pods, key=lambda each: each.name)))
-    return scene_of(inventory, lambda _: "")
+    inventory = ClusterState(nodes=listed, pods=tuple(sorted(pods, key=lambda each: each.name)))
+    return planning_snapshot(inventory, lambda _: "")
 
 
 def _pods(

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from hack.bench.documents import encode, node_document, node_name, running_pod
 from hack.bench.report import TooSlow, progress, table
 from hack.bench.scale import Scale
-from reserver.rebalance import compat, sound
+from reserver.rebalance import planner, upstream
 from reserver.rebalance.arguments.evictor import DefaultEvictor
 from reserver.rebalance.arguments.placement import (
     NodeAffinityType,
@@ -33,8 +33,8 @@ from reserver.rebalance.arguments.recycling import (
     RemovePodsHavingTooManyRestarts,
 )
 from reserver.rebalance.arguments.utilization import LowNodeUtilization
-from reserver.rebalance.deciding import Look
 from reserver.rebalance.policy import Arguments, Policy, Profile
+from reserver.rebalance.round_input import RoundInput
 from reserver.wire.rebalance.dump import read_lines
 
 NOW = 1.9e9
@@ -184,8 +184,8 @@ def measure(scale: Scale) -> Iterator[str]:
         with file.open("rb", 2**20) as lines:
             inventory, reading = _timed(lambda: read_lines(lines).inventory)
         rows.append(("reading the dump", str(reading)))
-    for name, decide in (("--compat upstream", compat.decide), ("sound", sound.decide)):
-        look = Look(policy=POLICY, inventory=inventory, loads={}, rounds={}, now=NOW)
+    for name, decide in (("--compat upstream", upstream.decide), ("--compat plan", planner.decide)):
+        look = RoundInput(policy=POLICY, cluster=inventory, loads={}, rounds={}, now=NOW)
         decision, took = _timed(partial(decide, look))
         rows.append((f"{name}: {len(decision.plan.moves):,} moves", str(took)))
     gc.enable()
@@ -195,7 +195,7 @@ def measure(scale: Scale) -> Iterator[str]:
     yield table(title, ("what", "took"), rows)
     spent = reading.cpu_s + took.cpu_s
     if spent > MOST_CPU_S:
-        problem = f"reading and sound take {spent:.1f} s of CPU, {MOST_CPU_S:.0f} s are promised"
+        problem = f"reading and planning take {spent:.1f} s of CPU, {MOST_CPU_S:.0f} s are promised"
         raise TooSlow(f"{title}: {problem}")
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hack.descheduler import clusters, policies
 from hack.descheduler.oracle import Json, Oracle
-from reserver.rebalance import cycle
+from reserver.rebalance import upstream
 from reserver.wire.rebalance import dump
 from reserver.wire.rebalance.policyform import read
 
@@ -119,5 +119,5 @@ def _ours(text: str, objects: list[Json], now: float) -> frozenset[str]:
     if reading.policy is None:
         raise ValueError(f"{reading.problems[0]}\n{text}")
     lines = "\n".join(map(json.dumps, objects)).encode()
-    outcome = cycle.run(dump.read_dump(lines).inventory, reading.policy, now)
-    return frozenset(str(each.pod.name) for each in outcome.evictions)
+    plan = upstream.plan(dump.read_dump(lines).inventory, reading.policy, now)
+    return frozenset(str(move.pod) for move in plan.moves)

@@ -10,8 +10,8 @@ import typer
 from reserver.cli.podmoves import Client
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError
-from reserver.rebalance.inventory import Inventory
-from reserver.rebalance.scene import snapshot_of
+from reserver.rebalance.capacity import snapshot_of
+from reserver.rebalance.cluster_state import ClusterState
 from reserver.scheduling.volumes import confinement
 from reserver.wire.rebalance.reading import Reading
 
@@ -56,7 +56,7 @@ def _lasting(pod: Pod) -> bool:
     return any(not use.is_ephemeral for use in pod.volume_claims)
 
 
-def _read(lists: list[bytes]) -> Inventory:
+def _read(lists: list[bytes]) -> ClusterState:
     reading = Reading()
     for each in lists:
         reading.take("the API server's answer", msgspec.Raw(each))

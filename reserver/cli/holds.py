@@ -6,8 +6,8 @@ from reserver.cli.connect import connected
 from reserver.cli.failure import Failed
 from reserver.cli.target import Target
 from reserver.cluster import quantity
-from reserver.rebalance.inventory import Amounts
-from reserver.rebalance.scene import Held
+from reserver.rebalance.capacity import Held
+from reserver.rebalance.cluster_state import Amounts
 
 
 async def held(target: Target) -> Held:

@@ -21,10 +21,10 @@ from reserver.kube.rebalance.listing import list_cluster
 from reserver.kube.rebalance.loads import Loads
 from reserver.rebalance import pending
 from reserver.rebalance.arguments.utilization import UsageSource
-from reserver.rebalance.deciding import Look
-from reserver.rebalance.inventory import Inventory
+from reserver.rebalance.cluster_state import ClusterState
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import Policy
+from reserver.rebalance.round_input import RoundInput
 from reserver.rebalancing import WAYS
 from reserver.wire.rebalance.channel import Planned, Question, Room, line, read
 from reserver.wire.rebalance.policyform import Reading
@@ -63,12 +63,12 @@ async def _plan(question: Question, tell: Tell) -> None:
             return
         loads = await Loads(client, time.time).read(policy, inventory)
     tell(Planned(progress="planning"))
-    look = Look(policy=policy, inventory=inventory, loads=loads, rounds={}, now=time.time())
+    look = RoundInput(policy=policy, cluster=inventory, loads=loads, rounds={}, now=time.time())
     plan = await asyncio.to_thread(_decided, question, look)
     _tell_plan(plan, tuple(map(str, warnings)), tell)
 
 
-def _not_waiting(room: Room, inventory: Inventory) -> Iterator[tuple[str, str]]:
+def _not_waiting(room: Room, inventory: ClusterState) -> Iterator[tuple[str, str]]:
     """Yield those of the pods that room is asked for that do not wait for a node."""
     waiting = {pod.name for pod in pending.waiting(inventory)}
     there = {each.name for each in inventory.pods}
@@ -78,12 +78,12 @@ def _not_waiting(room: Room, inventory: Inventory) -> Iterator[tuple[str, str]]:
             yield f"makeRoom.pods[{index}]", f"{name} {what}; leave it out"
 
 
-def _decided(question: Question, look: Look) -> Plan:
+def _decided(question: Question, look: RoundInput) -> Plan:
     """Return what is asked for."""
     room = question.room
     if room is None:
         return WAYS[question.compat](look, question.held).plan
-    wanted = pending.waiting(look.inventory)
+    wanted = pending.waiting(look.cluster)
     if room.pods or room.slots:
         named = frozenset(room.pods)
         wanted = [pod for pod in wanted if pod.name in named]

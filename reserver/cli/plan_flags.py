@@ -10,7 +10,7 @@ from reserver.cli import completion, picture
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Goal
 from reserver.flags import Flag
-from reserver.rebalance.ways import Compat
+from reserver.rebalance.modes import COMPATS, Compat, read_compat
 
 _LONGEST_S = 3600
 
@@ -44,9 +44,14 @@ class PlanFlags:
     defragment: Annotated[bool, Flag("Empty as many nodes as possible instead of a policy.")] = (
         False
     )
-    compat: Annotated[Compat, Flag("Judge a policy as one plan, or as upstream's code does.")] = (
-        Compat.SOUND
-    )
+    compat: Annotated[
+        Compat,
+        Flag(
+            "Judge a policy as one plan, or as upstream's code does. Default: plan.",
+            metavar=COMPATS,
+            read=read_compat,
+        ),
+    ] = Compat.PLAN
     without_holds: Annotated[bool, Flag("Ignore what reservations hold.")] = False
     solver_seconds: Annotated[
         float, Flag("Seconds to look for fewer moves, or prove there are none.", most=_LONGEST_S)

@@ -16,7 +16,7 @@ from reserver.cli.options import Report
 from reserver.cli.table import AnyCell, Row, counted
 from reserver.cluster import quantity
 from reserver.printable import printable
-from reserver.rebalance.inventory import Amounts
+from reserver.rebalance.cluster_state import Amounts
 from reserver.rebalance.plan import Kept, NodeUse, Plan
 
 if TYPE_CHECKING:

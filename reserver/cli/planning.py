@@ -24,17 +24,18 @@ from reserver.cli.policies import raw
 from reserver.cli.target import Target
 from reserver.cluster.pod import Pod
 from reserver.errors import InvalidInput
-from reserver.rebalance import compat, pending, sound
-from reserver.rebalance.deciding import Look
+from reserver.rebalance import pending, planner, upstream
+from reserver.rebalance.capacity import NOTHING_HELD, Held, identified
+from reserver.rebalance.cluster_state import ClusterState
 from reserver.rebalance.defragment import defragment
-from reserver.rebalance.inventory import Inventory
 from reserver.rebalance.load import Load
+from reserver.rebalance.measured_load import Source
+from reserver.rebalance.modes import Compat
 from reserver.rebalance.plan import Plan
+from reserver.rebalance.planning_snapshot import planning_snapshot
 from reserver.rebalance.policy import Policy
-from reserver.rebalance.scene import NOTHING_HELD, Held, identified, scene_of
+from reserver.rebalance.round_input import RoundInput
 from reserver.rebalance.solver import is_installed
-from reserver.rebalance.sources import Source
-from reserver.rebalance.ways import Compat
 from reserver.wire.rebalance.dump import is_one_a_line, read_dump, read_lines
 from reserver.wire.rebalance.policyform import read
 from reserver.wire.rebalance.reading import REMEDY, Dump
@@ -52,7 +53,7 @@ _MOST_TOLD = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cluster:
-    inventory: Inventory
+    inventory: ClusterState
     policy: Policy
     loads: Mapping[Source, Load]
     held: Held
@@ -85,25 +86,25 @@ async def planned(flags: PlanFlags, dump: str, target: Target) -> Plan:
 
 
 def _plan(flags: PlanFlags, cluster: _Cluster, asked: Sequence[Pod] | None) -> Plan:
-    look = Look(
+    look = RoundInput(
         policy=cluster.policy,
-        inventory=cluster.inventory,
+        cluster=cluster.inventory,
         loads=cluster.loads,
         rounds={},
         now=time.time(),
     )
     if flags.goal is Goal.POLICY and flags.compat is Compat.UPSTREAM:
-        return compat.decide(look).plan
-    look = replace(look, inventory=identified(look.inventory))
+        return upstream.decide(look).plan
+    look = replace(look, cluster=identified(look.cluster))
     if flags.goal is Goal.POLICY:
-        return sound.decide(look, cluster.held).plan
+        return planner.decide(look, cluster.held).plan
     seconds = flags.solver_seconds
     if flags.goal is Goal.MAKE_ROOM:
-        wanted = pending.waiting(look.inventory) if asked is None else asked
+        wanted = pending.waiting(look.cluster) if asked is None else asked
         return pending.plan(look, cluster.held, wanted, together=flags.together, seconds=seconds)
-    protects = sound.protection(look, pending.profile_of(cluster.policy))
+    protects = planner.protection(look, pending.profile_of(cluster.policy))
     limits = cluster.policy.limits
-    scene = scene_of(look.inventory, protects, held=cluster.held, limits=limits)
+    scene = planning_snapshot(look.cluster, protects, held=cluster.held, limits=limits)
     return defragment(scene, seconds=seconds)
 
 
@@ -171,7 +172,7 @@ async def _read_live(flags: PlanFlags, target: Target) -> _Cluster:
     )
 
 
-def _policy(file: str, inventory: Inventory) -> Policy:
+def _policy(file: str, inventory: ClusterState) -> Policy:
     if not file:
         return Policy()
     policy, problems, warnings = read(raw(file), inventory.priority_classes.get)

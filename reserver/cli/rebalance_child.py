@@ -21,7 +21,7 @@ from reserver.cli import logs
 from reserver.config import LogLevel
 from reserver.errors import ReserverError
 from reserver.kube.api import credentials
-from reserver.rebalance.scene import Held
+from reserver.rebalance.capacity import Held
 from reserver.rebalance_config import RebalanceSettings
 from reserver.server.descheduling import DeschedulingMetrics
 from reserver.wire.rebalance.channel import MOST_BYTES, Answer, Orders, Told, line, read

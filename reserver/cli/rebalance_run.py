@@ -13,7 +13,7 @@ from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Report, ReportOption, taking
 from reserver.cli.target import Target
 from reserver.errors import ReserverError
-from reserver.rebalance.ways import Mode
+from reserver.rebalance.modes import Mode
 from reserver.rebalance_config import RebalanceSettings
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
     from reserver import rebalancing
     from reserver.cli.holds import held
     from reserver.kube.api import credentials
-    from reserver.rebalance.scene import NOTHING_HELD, Held
+    from reserver.rebalance.capacity import NOTHING_HELD, Held
     from reserver.server.descheduling import DeschedulingMetrics
 
     stop = asyncio.Event()

@@ -15,7 +15,7 @@ from reserver.cli.failure import Failed, Status
 from reserver.cli.wanted import wanted
 from reserver.cluster.pod import Pod
 from reserver.errors import InvalidInput
-from reserver.rebalance.slots import Slots
+from reserver.rebalance.pending import Slots
 from reserver.reservations.reservation import Ref
 from reserver.wire.rebalance.pods import read_pod
 from reserver.wire.spec import specform

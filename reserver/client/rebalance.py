@@ -13,12 +13,12 @@ from reserver.client.connection import Connection
 from reserver.client.spec_message import write_spec
 from reserver.client.values import Spec
 from reserver.cluster.pod import PodName
+from reserver.rebalance.modes import Compat
 from reserver.rebalance.plan import Kept, Landing, Move
-from reserver.rebalance.ways import Compat
 from reserver.v1 import rebalance_pb2 as pb
 from reserver.v1.rebalance_pb2_grpc import RebalanceServiceStub
 
-_JUDGINGS = {Compat.SOUND: pb.JUDGING_SOUND, Compat.UPSTREAM: pb.JUDGING_UPSTREAM}
+_JUDGINGS = {Compat.PLAN: pb.JUDGING_SOUND, Compat.UPSTREAM: pb.JUDGING_UPSTREAM}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Rebalance:
     async def plan(
         self,
         policy: str = "",
-        compat: Compat = Compat.SOUND,
+        compat: Compat = Compat.PLAN,
         *,
         make_room: MakeRoom | None = None,
         deadline_s: float = 120.0,

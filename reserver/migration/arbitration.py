@@ -18,8 +18,8 @@ from reserver.fairness import FairCount
 from reserver.migration.groups import Contender, Groups
 from reserver.migration.move import ALONE, Declared, Move, Phase, Reason
 from reserver.migration.seen import GO, Turn
+from reserver.rebalance.cluster_state import Budget
 from reserver.rebalance.disruptions import Disruptions
-from reserver.rebalance.inventory import Budget
 
 STALLED_S = 120.0
 """So long after its eviction a move keeps nobody of another namespace from moving, in seconds: with

@@ -14,13 +14,13 @@ import numpy as np
 from reserver.cluster.beside import Int64s
 from reserver.cluster.columns import Bools
 from reserver.cluster.snapshot import Rows
-from reserver.rebalance.board import NOWHERE
 from reserver.rebalance.ordering import Order, order, take_back
 from reserver.rebalance.packing import Packing, scarcity
-from reserver.rebalance.plan import Bound, Kept, Plan
-from reserver.rebalance.scene import Scene, Why, plan_of
+from reserver.rebalance.plan import Bound, Kept, Plan, Why
+from reserver.rebalance.plan_summary import plan_of
+from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 from reserver.rebalance.solver import solve
-from reserver.rebalance.squeezing import squeeze
+from reserver.rebalance.tabu_search import squeeze
 
 DEFRAGMENT = "Defragment"
 
@@ -78,50 +78,52 @@ class _Field(NamedTuple):
         return int(np.sort(self.numbers)[:count].sum())
 
 
-def defragment(scene: Scene, *, seconds: float = 0.0, chosen: frozenset[str] | None = None) -> Plan:
+def defragment(
+    planned: PlanningSnapshot, *, seconds: float = 0.0, chosen: frozenset[str] | None = None
+) -> Plan:
     """Return the plan that empties the most nodes with few moves.
 
     Args:
-        scene: the cluster. Its board is as it is after all moves when this returns.
+        planned: the cluster; as it is after all moves when this returns.
         seconds: how long a solver may look for a better one; 0 for not at all.
         chosen: the nodes that may be emptied, by name; None for any.
     """
-    board = scene.board
-    may_empty = np.ones(len(board.closed), dtype=np.bool_)
+    may_empty = np.ones(len(planned.closed), dtype=np.bool_)
     if chosen is not None:
         may_empty[:] = False
-        may_empty[[row for name in chosen if (row := board.snapshot.row(name)) is not None]] = True
-    closed = board.closed.copy()
-    found, steps = _feasible(scene, may_empty)
+        may_empty[[row for name in chosen if (row := planned.snapshot.row(name)) is not None]] = (
+            True
+        )
+    closed = planned.closed.copy()
+    found, steps = _feasible(planned, may_empty)
     bound = Bound(found.fewest, found.most, "counting what pods request")
     if seconds > 0:
-        found, steps, bound = _solved(scene, found, steps, bound, seconds, closed)
+        found, steps, bound = _solved(planned, found, steps, bound, seconds, closed)
     emptied = frozenset(found.rows)
-    board.closed[:] = closed
+    planned.closed[:] = closed
     return plan_of(
-        scene,
+        planned,
         steps,
-        lambda _, source: _why(board.snapshot.name_of(source), is_emptied=source in emptied),
-        kept=_kept(scene, may_empty, emptied),
+        lambda _, source: _why(planned.snapshot.name_of(source), is_emptied=source in emptied),
+        kept=_kept(planned, may_empty, emptied),
         emptied=emptied,
         bound=bound,
     )
 
 
-def _feasible(scene: Scene, may_empty: Bools) -> tuple[Emptying, Order]:
+def _feasible(planned: PlanningSnapshot, may_empty: Bools) -> tuple[Emptying, Order]:
     """Return what can be emptied in an order in which all pods have room in their turn."""
-    board, disruptions = scene.board, scene.disruptions
-    closed = board.closed.copy()
+    closed = planned.closed.copy()
     may_empty = may_empty.copy()
     for _ in range(_RETRIES):
-        found = emptied(scene, may_empty)
-        board.closed[list(found.rows)] = True
-        steps = order(board, found.goals, disruptions)
+        found = emptied(planned, may_empty)
+        planned.closed[list(found.rows)] = True
+        steps = order(planned, found.goals)
         if not steps.stuck:
             break
-        take_back(board, steps, disruptions)
-        board.closed[:] = closed
-        at_fault = {int(board.rows[number]) for number in steps.stuck} & set(found.rows)
+        take_back(planned, steps)
+        planned.closed[:] = closed
+        at_fault = {int(planned.rows[number]) for number in steps.stuck} & set(found.rows)
         may_empty[list(at_fault or found.rows)] = False
     else:
         found, steps = Emptying((), {}, found.most, 0), Order((), {})
@@ -129,55 +131,59 @@ def _feasible(scene: Scene, may_empty: Bools) -> tuple[Emptying, Order]:
 
 
 def _solved(
-    scene: Scene, found: Emptying, steps: Order, bound: Bound, seconds: float, closed: Bools
+    planned: PlanningSnapshot,
+    found: Emptying,
+    steps: Order,
+    bound: Bound,
+    seconds: float,
+    closed: Bools,
 ) -> tuple[Emptying, Order, Bound]:
     """Return what a solver finds if it is better, and what it has proved."""
-    board, disruptions = scene.board, scene.disruptions
-    take_back(board, steps, disruptions)
-    board.closed[:] = closed
-    movable = scene.movable & ~scene.stays_behind
-    field = _field(scene, np.ones(len(closed), dtype=np.bool_))
+    take_back(planned, steps)
+    planned.closed[:] = closed
+    movable = planned.movable & ~planned.stays_behind
+    field = _field(planned, np.ones(len(closed), dtype=np.bool_))
     can_empty = np.zeros(len(closed), dtype=np.bool_)
     can_empty[field.rows] = True
-    board.closed |= ~_busy(scene)
-    solved = solve(board, movable, can_empty, seconds)
+    planned.closed |= ~_busy(planned)
+    solved = solve(planned, movable, can_empty, seconds)
     if solved is not None:
         better = (len(solved.emptied), -len(solved.goals)) > (len(found.rows), -len(found.goals))
         bound = Bound(solved.fewest, solved.most, "HiGHS")
         if better:
-            board.closed[list(solved.emptied)] = True
-            trial = order(board, solved.goals, disruptions)
+            planned.closed[list(solved.emptied)] = True
+            trial = order(planned, solved.goals)
             if not trial.stuck:
                 best = Emptying(solved.emptied, solved.goals, solved.most, solved.fewest or 0)
                 return best, trial, bound
-            take_back(board, trial, disruptions)
-    board.closed[:] = closed
-    return found, order(board, found.goals, disruptions), bound
+            take_back(planned, trial)
+    planned.closed[:] = closed
+    return found, order(planned, found.goals), bound
 
 
-def emptied(scene: Scene, may_empty: Bools, steps: int = STEPS) -> Emptying:
-    """Return which nodes can be emptied with how few moves; the board is as it was.
+def emptied(planned: PlanningSnapshot, may_empty: Bools, steps: int = STEPS) -> Emptying:
+    """Return which nodes can be emptied with how few moves; the planning snapshot stays as it was.
 
     Args:
-        scene: the cluster.
+        planned: the cluster.
         may_empty: bool array, rows: whether it may be emptied.
         steps: how many places may be tried.
     """
-    board, closed = scene.board, scene.board.closed.copy()
-    field = _field(scene, may_empty)
+    closed = planned.closed.copy()
+    field = _field(planned, may_empty)
     most = field.most()
     best = Emptying((), {}, most, 0)
-    board.closed |= ~_busy(scene)  # What is empty is to stay so.
-    packing = Packing(board, scene.movable & ~scene.stays_behind, scene.disruptions, steps)
-    for rows in _orders(scene, field):
-        found = _one_by_one(packing, rows, scene.stays_behind, most)
+    planned.closed |= ~_busy(planned)  # What is empty is to stay so.
+    packing = Packing(planned, planned.movable & ~planned.stays_behind, steps)
+    for rows in _orders(planned, field):
+        found = _one_by_one(packing, rows, planned.stays_behind, most)
         if (len(found), -packing.moved) > (len(best.rows), -len(best.goals)):
             best = Emptying(found, packing.goals(), most, field.fewest(len(found)))
-        board.closed[list(found)] = False
+        planned.closed[list(found)] = False
         packing.back(0)
         if packing.steps_left <= 0 or (len(best.rows), len(best.goals)) == (most, best.fewest):
             break
-    board.closed[:] = closed
+    planned.closed[:] = closed
     return best
 
 
@@ -205,12 +211,12 @@ def _one_by_one(
 
 def _empty(packing: Packing, row: int, stays_behind: Bools) -> bool:
     """Empty a node if its pods find other places."""
-    board, mark = packing.board, packing.mark()
-    there = board.on(row)
+    planned, mark = packing.planned, packing.mark()
+    there = planned.on(row)
     numbers = packing.by_size(there[~stays_behind[there]])
-    board.closed[row] = True
-    room = np.maximum(board.free[~board.closed], 0).sum(axis=0)
-    if np.all(room >= board.requests[numbers].sum(axis=0)):
+    planned.closed[row] = True
+    room = np.maximum(planned.free[~planned.closed], 0).sum(axis=0)
+    if np.all(room >= planned.requests[numbers].sum(axis=0)):
         outside = []
         for number in numbers:
             if not packing.may_leave(number):
@@ -222,46 +228,45 @@ def _empty(packing: Packing, row: int, stays_behind: Bools) -> bool:
             if not outside or squeeze(packing, outside, _PATIENCE):
                 return True
     packing.back(mark)
-    board.closed[row] = False
+    planned.closed[row] = False
     return False
 
 
-def _busy(scene: Scene) -> Bools:
+def _busy(planned: PlanningSnapshot) -> Bools:
     """Return, for each row, whether a pod is there without which it would be empty."""
-    board = scene.board
-    counted = board.rows[(board.rows != NOWHERE) & ~scene.stays_behind]
-    return np.bincount(counted, minlength=len(board.closed)) > 0
+    counted = planned.rows[(planned.rows != NOWHERE) & ~planned.stays_behind]
+    return np.bincount(counted, minlength=len(planned.closed)) > 0
 
 
-def _field(scene: Scene, may_empty: Bools) -> _Field:
-    board, size = scene.board, len(scene.board.closed)
-    counted = (board.rows != NOWHERE) & ~scene.stays_behind
-    stuck = np.bincount(board.rows[counted & ~scene.movable], minlength=size) > 0
-    can = may_empty & _busy(scene) & ~stuck & ~board.closed & ~board.snapshot.has_holds
+def _field(planned: PlanningSnapshot, may_empty: Bools) -> _Field:
+    size = len(planned.closed)
+    counted = (planned.rows != NOWHERE) & ~planned.stays_behind
+    stuck = np.bincount(planned.rows[counted & ~planned.movable], minlength=size) > 0
+    can = may_empty & _busy(planned) & ~stuck & ~planned.closed & ~planned.snapshot.has_holds
     rows = np.flatnonzero(can)
-    leaving = counted & np.isin(board.rows, rows)
-    sums = np.zeros_like(board.free)
-    np.add.at(sums, board.rows[leaving], board.requests[leaving])
+    leaving = counted & np.isin(planned.rows, rows)
+    sums = np.zeros_like(planned.free)
+    np.add.at(sums, planned.rows[leaving], planned.requests[leaving])
     return _Field(
         rows=rows,
-        numbers=np.bincount(board.rows[leaving], minlength=size)[rows],
-        costs=np.maximum(board.free[rows], 0) + sums[rows],
-        room=np.maximum(board.free[~board.closed & _busy(scene)], 0).sum(axis=0),
+        numbers=np.bincount(planned.rows[leaving], minlength=size)[rows],
+        costs=np.maximum(planned.free[rows], 0) + sums[rows],
+        room=np.maximum(planned.free[~planned.closed & _busy(planned)], 0).sum(axis=0),
     )
 
 
-def _orders(scene: Scene, field: _Field) -> Iterator[list[int]]:
+def _orders(planned: PlanningSnapshot, field: _Field) -> Iterator[list[int]]:
     """Yield orders in which nodes are emptied: by what makes it cheap, then more and more mixed."""
-    board, rows = scene.board, field.rows
+    rows = field.rows
     if not len(rows):
         return
-    weights = scarcity(board)
-    sizes = board.requests @ weights
-    leaving = np.flatnonzero((board.rows != NOWHERE) & ~scene.stays_behind)
-    largest = np.zeros(len(board.closed))
-    np.maximum.at(largest, board.rows[leaving], sizes[leaving])
-    used = np.bincount(board.rows[leaving], weights=sizes[leaving], minlength=len(largest))
-    node = board.snapshot.allocatable[rows] @ weights
+    weights = scarcity(planned)
+    sizes = planned.requests @ weights
+    leaving = np.flatnonzero((planned.rows != NOWHERE) & ~planned.stays_behind)
+    largest = np.zeros(len(planned.closed))
+    np.maximum.at(largest, planned.rows[leaving], sizes[leaving])
+    used = np.bincount(planned.rows[leaving], weights=sizes[leaving], minlength=len(largest))
+    node = planned.snapshot.allocatable[rows] @ weights
     keys = (field.numbers.astype(np.float64), used[rows], node, largest[rows])
     keys = tuple(key / max(key.max(), 1e-9) for key in keys)
     for key in keys:
@@ -279,11 +284,10 @@ def _why(node: str, *, is_emptied: bool) -> Why:
     return Why(DEFRAGMENT, reason=reason, improves="a node is not needed")
 
 
-def _kept(scene: Scene, may_empty: Bools, emptied: frozenset[int]) -> Iterator[Kept]:
+def _kept(planned: PlanningSnapshot, may_empty: Bools, emptied: frozenset[int]) -> Iterator[Kept]:
     """Yield the pods that alone keep nodes from being emptied, as far as that is known."""
-    board = scene.board
-    for number, why in scene.protected.items():
-        row = int(board.rows[number])
-        if row not in emptied and may_empty[row] and not scene.stays_behind[number]:
-            node = board.snapshot.name_of(row)
-            yield Kept(pod=board.pods[number].name, node=node, strategy=DEFRAGMENT, why=why)
+    for number, why in planned.protected.items():
+        row = int(planned.rows[number])
+        if row not in emptied and may_empty[row] and not planned.stays_behind[number]:
+            node = planned.snapshot.name_of(row)
+            yield Kept(pod=planned.pods[number].name, node=node, strategy=DEFRAGMENT, why=why)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reserver.cluster.pod import Pod, PodName
-from reserver.rebalance.inventory import Budget
+from reserver.rebalance.cluster_state import Budget
 from reserver.rebalance.limits import Spent
 from reserver.rebalance.policy import NO_LIMITS, EvictionLimits
 

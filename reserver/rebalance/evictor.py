@@ -15,16 +15,16 @@ from reserver.rebalance.arguments.evictor import (
     NoEviction,
     Protection,
 )
-from reserver.rebalance.inventory import (
+from reserver.rebalance.cluster_state import (
     EVICT,
     PREFER_NO_EVICTION,
     SOURCE,
     Budget,
-    Inventory,
+    ClusterState,
     ListedPod,
 )
 from reserver.rebalance.nodefit import NodeFit
-from reserver.rebalance.view import View
+from reserver.rebalance.pod_index import PodIndex
 
 _LEAST_REPLICAS = 2
 """``minReplicas`` below this is no bound."""
@@ -36,15 +36,15 @@ class Protections:
     That is all of Filter but ``minReplicas``.
     """
 
-    def __init__(self, args: DefaultEvictor, inventory: Inventory, now: float) -> None:
-        """Judge the pods of an inventory at a moment in unix seconds."""
+    def __init__(self, args: DefaultEvictor, cluster: ClusterState, now: float) -> None:
+        """Judge the pods of a cluster at a moment in unix seconds."""
         self._args = args
         self._on = args.protections
         self._has_extra = not args.protections <= DEFAULT_PROTECTIONS
         critical = Protection.SYSTEM_CRITICAL in args.protections
         self._bound = min(args.priority_threshold, SYSTEM_CRITICAL) if critical else None
-        self._claim_classes = inventory.claim_classes
-        self._budgets = _by_namespace(inventory.budgets)
+        self._claim_classes = cluster.claim_classes
+        self._budgets = _by_namespace(cluster.budgets)
         self._now = now
 
     def why(self, pod: ListedPod) -> str:
@@ -112,11 +112,11 @@ class Protections:
 class Filter:
     """Which pods of a view nothing protects, for one profile, wherever they fit."""
 
-    def __init__(self, args: DefaultEvictor, view: View, now: float) -> None:
+    def __init__(self, args: DefaultEvictor, view: PodIndex, now: float) -> None:
         """Judge the pods of a view at a moment in unix seconds."""
         self._args = args
         self._view = view
-        self._protections = Protections(args, view.inventory, now)
+        self._protections = Protections(args, view.cluster, now)
         self._known: list[str | None] = [None] * len(view.pods)
         self._namespaces = self._open_namespaces()
 
@@ -150,7 +150,7 @@ class Filter:
 
     def _open_namespaces(self) -> Bools | None:
         """Return, for each pod, whether its namespace has the labels asked for; None if any do."""
-        selector, known = self._args.namespace_label_selector, self._view.inventory.namespaces
+        selector, known = self._args.namespace_label_selector, self._view.cluster.namespaces
         if selector == EVERYTHING:
             return None
         return self._view.namespaces.where(
@@ -165,7 +165,7 @@ class Evictor(Filter):
         fit: where pods would fit.
     """
 
-    def __init__(self, args: DefaultEvictor, view: View, fit: NodeFit, now: float) -> None:
+    def __init__(self, args: DefaultEvictor, view: PodIndex, fit: NodeFit, now: float) -> None:
         """Judge the pods of a view at a moment in unix seconds."""
         super().__init__(args, view, now)
         self.fit = fit

@@ -9,7 +9,7 @@ from collections import Counter
 from enum import StrEnum
 
 from reserver.cluster.pod import Pod
-from reserver.rebalance.inventory import ListedPod
+from reserver.rebalance.cluster_state import ListedPod
 from reserver.rebalance.policy import EvictionLimits
 
 

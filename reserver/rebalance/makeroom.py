@@ -16,12 +16,12 @@ import numpy as np
 from reserver.cluster.beside import Int64s
 from reserver.cluster.columns import Bools
 from reserver.cluster.snapshot import Rows
-from reserver.rebalance.board import NOWHERE, Board
 from reserver.rebalance.ordering import Order, order, take_back
 from reserver.rebalance.packing import DEPTH, Packing
-from reserver.rebalance.plan import Bound, Kept, Plan
+from reserver.rebalance.plan import Bound, Kept, Plan, Why
+from reserver.rebalance.plan_summary import plan_of
+from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 from reserver.rebalance.policy import NO_LIMITS
-from reserver.rebalance.scene import Scene, Why, plan_of
 from reserver.rebalance.solver import solve
 from reserver.scheduling.pod_affinity import rejects
 
@@ -58,55 +58,57 @@ class Room(NamedTuple):
     fewest: int
 
 
-def make_room(scene: Scene, *, together: bool = False, seconds: float = 0.0) -> Plan:
-    """Return the plan that makes room for the pods of a scene that are on no node.
+def make_room(planned: PlanningSnapshot, *, together: bool = False, seconds: float = 0.0) -> Plan:
+    """Return the plan that makes room for the pods of a planning snapshot that are on no node.
 
     Args:
-        scene: the cluster. Its board is as it is after all moves when this returns.
+        planned: the cluster; as it is after all moves when this returns.
         together: all of them get room, or none does.
         seconds: how long a solver may look for fewer moves; 0 for not at all.
     """
-    board = scene.board
-    wanted = list(map(int, np.flatnonzero(board.rows == NOWHERE)))
-    room = room_for(scene, wanted, together=together)
+    wanted = list(map(int, np.flatnonzero(planned.rows == NOWHERE)))
+    room = room_for(planned, wanted, together=together)
     bound = Bound(fewest_moves=room.fewest, by="counting what pods request")
     goals = room.goals
     if seconds > 0 and not room.without:
-        goals, bound = _solved(scene, room, bound, seconds)
-    steps = order(board, goals, scene.disruptions)
+        goals, bound = _solved(planned, room, bound, seconds)
+    steps = order(planned, goals)
     if steps.stuck and goals is not room.goals:
-        take_back(board, steps, scene.disruptions)
-        steps = order(board, room.goals, scene.disruptions)
-    if steps.stuck and scene.disruptions.limits != NO_LIMITS:
-        room, steps = _within_limits(scene, room, steps, together=together)
-    why = _NO_WAY if scene.disruptions.limits == NO_LIMITS else _NO_WAY_ALLOWED
-    kept = [_kept(scene, number, why) for number in room.without]
-    kept += [_kept(scene, number, why) for number, why in steps.stuck.items()]
-    return plan_of(scene, steps, lambda _, __: _why(scene, wanted), kept=kept, bound=bound)
+        take_back(planned, steps)
+        steps = order(planned, room.goals)
+    if steps.stuck and planned.disruptions.limits != NO_LIMITS:
+        room, steps = _within_limits(planned, room, steps, together=together)
+    why = _NO_WAY if planned.disruptions.limits == NO_LIMITS else _NO_WAY_ALLOWED
+    kept = [_kept(planned, number, why) for number in room.without]
+    kept += [_kept(planned, number, why) for number, why in steps.stuck.items()]
+    return plan_of(planned, steps, lambda _, __: _why(planned, wanted), kept=kept, bound=bound)
 
 
-def _within_limits(scene: Scene, room: Room, steps: Order, *, together: bool) -> tuple[Room, Order]:
+def _within_limits(
+    planned: PlanningSnapshot, room: Room, steps: Order, *, together: bool
+) -> tuple[Room, Order]:
     """Return room for fewer pods, such that all that has to move for them does.
 
     Who steps aside is evicted twice. Where that exceeds a limit, nobody is evicted for half a way.
     """
-    board, without = scene.board, list(room.without)
+    without = list(room.without)
     while steps.stuck:
-        take_back(board, steps, scene.disruptions)
-        landing = [number for number in room.goals if board.rows[number] == NOWHERE]
+        take_back(planned, steps)
+        landing = [number for number in room.goals if planned.rows[number] == NOWHERE]
         dropped = [n for n in landing if n in steps.stuck] or landing[-1:]
         left = [] if together else [n for n in landing if n not in dropped]
         without += (number for number in landing if number not in left)
-        room = room_for(scene, left, together=together)
-        steps = order(board, room.goals, scene.disruptions)
+        room = room_for(planned, left, together=together)
+        steps = order(planned, room.goals)
     return room._replace(without=(*without, *room.without)), steps
 
 
-def _solved(scene: Scene, room: Room, bound: Bound, seconds: float) -> tuple[dict[int, int], Bound]:
+def _solved(
+    planned: PlanningSnapshot, room: Room, bound: Bound, seconds: float
+) -> tuple[dict[int, int], Bound]:
     """Return a solver's goals if they are better, and what it has proved."""
-    board = scene.board
-    nothing = np.zeros(len(board.closed), dtype=np.bool_)
-    solved = solve(board, scene.movable | (board.rows == NOWHERE), nothing, seconds)
+    nothing = np.zeros(len(planned.closed), dtype=np.bool_)
+    solved = solve(planned, planned.movable | (planned.rows == NOWHERE), nothing, seconds)
     if solved is None:
         return room.goals, bound
     bound = Bound(fewest_moves=solved.fewest, by="HiGHS")
@@ -114,21 +116,21 @@ def _solved(scene: Scene, room: Room, bound: Bound, seconds: float) -> tuple[dic
 
 
 def room_for(
-    scene: Scene, wanted: Sequence[int], *, together: bool = False, steps: int = STEPS
+    planned: PlanningSnapshot, wanted: Sequence[int], *, together: bool = False, steps: int = STEPS
 ) -> Room:
-    """Return where pods get room with how few moves of others; the board is as it was.
+    """Return where pods get room with how few moves of others; `planned` stays as it was.
 
     Args:
-        scene: the cluster.
+        planned: the cluster.
         wanted: the pods that are to get a node.
         together: all of them get room, or none does.
         steps: how many places may be tried.
     """
-    packing = Packing(scene.board, scene.movable, scene.disruptions, steps)
+    packing = Packing(planned, planned.movable, steps)
     without = []
     fewest = 0
     for number in packing.by_size(wanted):
-        least = int(_least_moves(scene.board, number, scene.movable).min())
+        least = int(_least_moves(planned, number, planned.movable).min())
         if _make_room(packing, number, least):
             fewest = max(fewest, least)
         else:
@@ -144,9 +146,9 @@ def room_for(
 
 def _make_room(packing: Packing, number: int, least: int) -> bool:
     """Give a pod a node, with the fewest moves that are found; return whether there is one."""
-    board, before = packing.board, packing.moved
+    planned, before = packing.planned, packing.moved
     for most in range(least, MOST_MOVES + 1):
-        needs = _least_moves(board, number, packing.movable)
+        needs = _least_moves(planned, number, packing.movable)
         rows = np.flatnonzero(needs <= most)
         for row in rows[np.argsort(needs[rows], kind="stable")]:
             for leaving in _sets(packing, number, int(row), most):
@@ -159,13 +161,13 @@ def _make_room(packing: Packing, number: int, least: int) -> bool:
 
 def _instead_of(packing: Packing, number: int, row: int, leaving: Sequence[int], most: int) -> bool:
     """Put a pod on a node that others leave, if they find other places with so few moves."""
-    board, mark = packing.board, packing.mark()
+    planned, mark = packing.planned, packing.mark()
     for other in leaving:
         if not packing.may_leave(other):
             packing.back(mark)
             return False
         packing.put(other, NOWHERE)
-    if board.targets(number)[row]:
+    if planned.targets(number)[row]:
         packing.put(number, row)
         spare = most - packing.moved
         others = packing.by_size(leaving)
@@ -178,14 +180,14 @@ def _instead_of(packing: Packing, number: int, row: int, leaving: Sequence[int],
 
 def _sets(packing: Packing, number: int, row: int, most: int) -> Iterator[Sequence[int]]:
     """Yield sets of pods on a node without which another one has room there, small ones first."""
-    board = packing.board
-    there = board.on(row)
-    foes = [int(n) for n in there if _are_foes(board, number, int(n))]
+    planned = packing.planned
+    there = planned.on(row)
+    foes = [int(n) for n in there if _are_foes(planned, number, int(n))]
     if not all(packing.movable[n] for n in foes):
         return
-    asked = np.flatnonzero(board.requests[number])
-    free = board.free[row, asked] + board.requests[foes][:, asked].sum(axis=0)
-    lacking = board.requests[number, asked] - free
+    asked = np.flatnonzero(planned.requests[number])
+    free = planned.free[row, asked] + planned.requests[foes][:, asked].sum(axis=0)
+    lacking = planned.requests[number, asked] - free
     if np.all(lacking <= 0):
         yield foes
         return
@@ -194,28 +196,28 @@ def _sets(packing: Packing, number: int, row: int, most: int) -> Iterator[Sequen
         sets = list(combinations(others, size))
         if not sets:
             return
-        gained = board.requests[np.array(sets)][:, :, asked].sum(axis=1)
+        gained = planned.requests[np.array(sets)][:, :, asked].sum(axis=1)
         enough = np.flatnonzero(np.all(gained >= lacking, axis=1))
         waste = [packing.size_of(sets[index]) for index in enough]
         for index in enough[np.argsort(waste, kind="stable")][:_SETS]:
             yield [*foes, *sets[index]]
 
 
-def _least_moves(board: Board, number: int, movable: Bools) -> Int64s:
+def _least_moves(planned: PlanningSnapshot, number: int, movable: Bools) -> Int64s:
     """Return, for each row, how many pods have to leave it at least; too many if none can help.
 
     For each resource by itself, the pods that request most of it leave first.
     """
-    size, wanted = len(board.closed), board.requests[number]
+    size, wanted = len(planned.closed), planned.requests[number]
     never = MOST_MOVES + 1
     least = np.zeros(size, dtype=np.int64)
-    there: Rows = np.flatnonzero(movable & (board.rows != NOWHERE))
+    there: Rows = np.flatnonzero(movable & (planned.rows != NOWHERE))
     for column in np.flatnonzero(wanted):
-        lacking = wanted[column] - board.free[:, column]
-        order = there[np.lexsort((-board.requests[there, column], board.rows[there]))]
-        rows = board.rows[order]
+        lacking = wanted[column] - planned.free[:, column]
+        order = there[np.lexsort((-planned.requests[there, column], planned.rows[there]))]
+        rows = planned.rows[order]
         starts = np.searchsorted(rows, np.arange(size))
-        sums = np.concatenate(([0], np.cumsum(board.requests[order, column])))
+        sums = np.concatenate(([0], np.cumsum(planned.requests[order, column])))
         needed = np.full(size, never)
         needed[lacking <= 0] = 0
         ends = np.searchsorted(rows, np.arange(size), side="right")
@@ -223,32 +225,32 @@ def _least_moves(board: Board, number: int, movable: Bools) -> Int64s:
             gained = sums[np.minimum(starts + leaving, ends)] - sums[starts]
             needed[(lacking > 0) & (gained >= lacking)] = leaving
         least = np.maximum(least, needed)
-    if not board.has_columns(number):
+    if not planned.has_columns(number):
         least[:] = never
-    may_go = board.may_go(number)
-    least[~may_go] = np.maximum(least, 1)[~may_go] if board.has_company(number) else never
-    least[board.closed] = never
+    may_go = planned.may_go(number)
+    least[~may_go] = np.maximum(least, 1)[~may_go] if planned.has_company(number) else never
+    least[planned.closed] = never
     return least
 
 
-def _are_foes(board: Board, number: int, other: int) -> bool:
+def _are_foes(planned: PlanningSnapshot, number: int, other: int) -> bool:
     """Return whether two pods may not be near each other, or want the same port."""
-    one, two = board.pods[number], board.pods[other]
+    one, two = planned.pods[number], planned.pods[other]
     ports = two.constraints.host_ports
     return (
-        any(rejects(term, two, board.snapshot) for term in one.constraints.anti_affinity)
-        or any(rejects(term, one, board.snapshot) for term in two.constraints.anti_affinity)
+        any(rejects(term, two, planned.snapshot) for term in one.constraints.anti_affinity)
+        or any(rejects(term, one, planned.snapshot) for term in two.constraints.anti_affinity)
         or any(own.conflicts(port) for own in one.constraints.host_ports for port in ports)
     )
 
 
-def _why(scene: Scene, wanted: Sequence[int]) -> Why:
-    landed = [str(scene.board.pods[n].name) for n in wanted if scene.board.rows[n] != NOWHERE]
+def _why(planned: PlanningSnapshot, wanted: Sequence[int]) -> Why:
+    landed = [str(planned.pods[n].name) for n in wanted if planned.rows[n] != NOWHERE]
     named = landed[0] if len(landed) == 1 else f"{len(landed)} pending pods"
     return Why(MAKE_ROOM, reason=f"makes room for {named}", improves=f"room for {named}")
 
 
-def _kept(scene: Scene, number: int, why: str) -> Kept:
-    row = int(scene.board.rows[number])
-    node = "" if row == NOWHERE else scene.board.snapshot.name_of(row)
-    return Kept(pod=scene.board.pods[number].name, node=node, strategy=MAKE_ROOM, why=why)
+def _kept(planned: PlanningSnapshot, number: int, why: str) -> Kept:
+    row = int(planned.rows[number])
+    node = "" if row == NOWHERE else planned.snapshot.name_of(row)
+    return Kept(pod=planned.pods[number].name, node=node, strategy=MAKE_ROOM, why=why)

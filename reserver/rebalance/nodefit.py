@@ -19,9 +19,9 @@ import numpy as np
 from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import Constraints
 from reserver.cluster.remembered import Remembered
-from reserver.rebalance.apart import Apart, all_aparts
-from reserver.rebalance.rooms import Rooms
-from reserver.rebalance.view import NO_ROW, Alike, Indexes, View, tolerates
+from reserver.rebalance.anti_affinity import AntiAffinityTerm, terms_of_all
+from reserver.rebalance.free_resources import FreeResources
+from reserver.rebalance.pod_index import NO_ROW, Alike, Indexes, PodIndex, tolerates
 
 _KNOWN_BYTES = 64 * 2**20
 _ROW_BYTES = 256
@@ -64,18 +64,18 @@ class _Known:
 class NodeFit:
     """Which nodes pods fit on, kept up with what is evicted."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: PodIndex) -> None:
         """Judge on a view."""
         self._view = view
         pods = view.pods
         self._where = Alike([pod.pod.constraints for pod in pods], _where)
         self._asked = Alike([pod.requests for pod in pods], lambda asked: frozenset(asked.items()))
-        self._aparts = Alike(all_aparts(pods), tuple)
+        self._aparts = Alike(terms_of_all(pods), tuple)
         self._known: Remembered[_Kind, _Known] = Remembered(_KNOWN_BYTES)
         self._admitted: Remembered[int, Bools] = Remembered(_KNOWN_BYTES)
         self._matching: Remembered[int, Bools] = Remembered(_KNOWN_BYTES)
-        self._crowds: Remembered[Apart, Indexes] = Remembered(_KNOWN_BYTES)
-        self._rooms = Rooms(view, self._asked)
+        self._crowds: Remembered[AntiAffinityTerm, Indexes] = Remembered(_KNOWN_BYTES)
+        self._rooms = FreeResources(view, self._asked)
 
     def fits_elsewhere(self, pod: int, among: Bools) -> bool:
         """Return whether a pod fits on one of some rows other than its own.
@@ -155,7 +155,7 @@ class NodeFit:
         fitting: Bools = self._rooms.has_room(pod, rows) & ~refused[rows]
         return fitting
 
-    def _is_taken(self, term: Apart) -> Bools:
+    def _is_taken(self, term: AntiAffinityTerm) -> Bools:
         """Return the rows where a pod stands that a term keeps away, and that have its label."""
         view = self._view
         there = self._kept_away(term)
@@ -164,7 +164,7 @@ class NodeFit:
         taken[view.rows[there]] = True
         return taken[:-1] & view.topology.labels.column(term.topology_key).present()
 
-    def _kept_away(self, term: Apart) -> Indexes:
+    def _kept_away(self, term: AntiAffinityTerm) -> Indexes:
         """Return the pods that a term of another one is about."""
         known = self._crowds.get(term)
         if known is None:

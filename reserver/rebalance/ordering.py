@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reserver.rebalance.board import NOWHERE, Board
-from reserver.rebalance.disruptions import Disruptions
+from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 
 MOST_PLACES = 8
 """Places that a pod tries to step aside to: after so many it is hardly for want of a place."""
@@ -38,52 +37,56 @@ class Order(NamedTuple):
     stuck: Mapping[int, str]
 
 
-def order(board: Board, goals: Mapping[int, int], disruptions: Disruptions) -> Order:
-    """Make pods move on a board to where they are to be; return in which order.
+def order(planned: PlanningSnapshot, goals: Mapping[int, int]) -> Order:
+    """Make pods move on a planning snapshot to where they are to be; return in which order.
 
     Args:
-        board: as it is before; as it is afterwards when this returns.
+        planned: as it is before; as it is afterwards when this returns, with what its
+            budgets allow then.
         goals: the row of the node that each of some pods is to be on.
-        disruptions: what budgets allow; what the steps take is spent.
     """
     steps: list[Step] = []
-    waiting = {number: row for number, row in goals.items() if board.rows[number] != row}
+    waiting = {number: row for number, row in goals.items() if planned.rows[number] != row}
     while waiting:
-        done = [n for n in list(waiting) if _go(board, n, waiting[n], disruptions, steps)]
+        done = [n for n in list(waiting) if _go(planned, n, waiting[n], steps)]
         for number in done:
             del waiting[number]
-        if not done and not _step_aside(board, waiting, disruptions, steps):
+        if not done and not _step_aside(planned, waiting, steps):
             break
-    return Order(tuple(steps), {n: _why(board, n, row, disruptions) for n, row in waiting.items()})
+    return Order(tuple(steps), {n: _why(planned, n, row) for n, row in waiting.items()})
 
 
-def take_back(board: Board, order: Order, disruptions: Disruptions) -> None:
-    """Undo what pods did on a board."""
+def take_back(planned: PlanningSnapshot, order: Order) -> None:
+    """Undo what pods did on a planning snapshot."""
     for number, source, _ in reversed(order.steps):
-        board.put(number, source)
+        planned.put(number, source)
         if source != NOWHERE:
-            disruptions.give_back(board.pods[number])
+            planned.disruptions.give_back(planned.pods[number])
 
 
-def _go(board: Board, number: int, row: int, disruptions: Disruptions, steps: list[Step]) -> bool:
+def _go(planned: PlanningSnapshot, number: int, row: int, steps: list[Step]) -> bool:
     """Make a pod move if it may and has room; return whether it did."""
-    if not _may(board, number, row, disruptions):
+    if not _may(planned, number, row):
         return False
-    source = int(board.rows[number])
+    source = int(planned.rows[number])
     if source != NOWHERE:
-        disruptions.spend(board.pods[number])
+        planned.disruptions.spend(planned.pods[number])
     steps.append(Step(number, source, row))
-    board.put(number, row)
+    planned.put(number, row)
     return True
 
 
-def _may(board: Board, number: int, row: int, disruptions: Disruptions) -> bool:
-    is_refused = board.rows[number] != NOWHERE and disruptions.refusal(board.pods[number])
-    return not is_refused and bool(board.targets(number)[row])
+def _may(planned: PlanningSnapshot, number: int, row: int) -> bool:
+    is_refused = planned.rows[number] != NOWHERE and planned.disruptions.refusal(
+        planned.pods[number]
+    )
+    return not is_refused and bool(planned.targets(number)[row])
 
 
 def _step_aside(
-    board: Board, waiting: Mapping[int, int], disruptions: Disruptions, steps: list[Step]
+    planned: PlanningSnapshot,
+    waiting: Mapping[int, int],
+    steps: list[Step],
 ) -> bool:
     """Make one of those that wait for each other go where it is in nobody's way.
 
@@ -92,30 +95,30 @@ def _step_aside(
     """
     goals = set(waiting.values())
     for number in waiting:
-        home = int(board.rows[number])
+        home = int(planned.rows[number])
         others = [n for n, row in waiting.items() if row == home and n != number]
-        places = np.flatnonzero(board.targets(number)) if others and home != NOWHERE else ()
+        places = np.flatnonzero(planned.targets(number)) if others and home != NOWHERE else ()
         in_order = sorted(map(int, places), key=lambda row: (row in goals, row))
-        for row in in_order[: _places_to_try(board, others)]:
+        for row in in_order[: _places_to_try(planned, others)]:
             before = len(steps)
-            if not _go(board, number, row, disruptions, steps):
+            if not _go(planned, number, row, steps):
                 break
-            if any(_may(board, other, home, disruptions) for other in others):
+            if any(_may(planned, other, home) for other in others):
                 return True
             steps[before:] = []
-            disruptions.give_back(board.pods[number])
-            board.put(number, home)
+            planned.disruptions.give_back(planned.pods[number])
+            planned.put(number, home)
             if row in goals:
                 break  # Nor do the further ones help: what was missing is room at home.
     return False
 
 
-def _places_to_try(board: Board, others: list[int]) -> int:
+def _places_to_try(planned: PlanningSnapshot, others: list[int]) -> int:
     """Return how many places one tries to step aside to: one if it does not matter who is where."""
-    return MOST_PLACES if any(map(board.has_company, others)) else 1
+    return MOST_PLACES if any(map(planned.has_company, others)) else 1
 
 
-def _why(board: Board, number: int, row: int, disruptions: Disruptions) -> str:
-    refusal = disruptions.refusal(board.pods[number])
-    node = board.snapshot.name_of(row)
+def _why(planned: PlanningSnapshot, number: int, row: int) -> str:
+    refusal = planned.disruptions.refusal(planned.pods[number])
+    node = planned.snapshot.name_of(row)
     return refusal or f"{node} has no room for it while other pods wait for its place"

@@ -1,23 +1,58 @@
-"""Pods without a node in a round: which get room, and what is held for them."""
+"""Pods without a node: those that wait, and the slots of reservations that nobody has created."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+from reserver.cluster.constraints import Constraints, NodeTerm
+from reserver.cluster.labels import EVERYTHING, equals
 from reserver.cluster.pod import Pod, PodName
-from reserver.rebalance import sound
-from reserver.rebalance.deciding import Decision, Look
-from reserver.rebalance.inventory import Inventory, ListedPod
+from reserver.rebalance import planner
+from reserver.rebalance.capacity import Held
+from reserver.rebalance.cluster_state import ClusterState, ListedPod
 from reserver.rebalance.makeroom import MAKE_ROOM, make_room
 from reserver.rebalance.plan import Move, Plan
+from reserver.rebalance.planning_snapshot import planning_snapshot
 from reserver.rebalance.policy import Policy, Profile
-from reserver.rebalance.scene import Held, scene_of
+from reserver.rebalance.round_input import Decision, RoundInput
+from reserver.reservations.reservation import Reservation
+from reserver.scheduling.placement import slot_pod
 
 
-def waiting(inventory: Inventory) -> list[Pod]:
+class Slots(NamedTuple):
+    """The slots of a reservation that nobody has created yet.
+
+    Attributes:
+        pod: what each of them counts as, of the reservation's name.
+        number: how many there are.
+    """
+
+    pod: Pod
+    number: int
+
+    @classmethod
+    def of(cls, reservation: Reservation, name: str) -> Slots:
+        """Return the slots of a reservation that is called `name`."""
+        pod = slot_pod(reservation)
+        if reservation.node:
+            term = NodeTerm(EVERYTHING, equals({"metadata.name": reservation.node}))
+            pod = replace(pod, constraints=Constraints(node_terms=(term,)))
+        named = replace(pod, name=PodName(pod.name.namespace, name))
+        return cls(named, reservation.slots)
+
+    def pods(self) -> Iterator[Pod]:
+        """Yield each as a pod without a node: of several the name says which."""
+        namespace, name = self.pod.name
+        for index in range(self.number):
+            home = PodName(namespace, f"{name}#{index}" if self.number > 1 else name)
+            yield replace(self.pod, name=home, uid=f"wanted {home}")
+
+
+def waiting(cluster: ClusterState) -> list[Pod]:
     """Return the pods that wait for a node."""
-    return [each.pod for each in inventory.pods if is_waiting(each)]
+    return [each.pod for each in cluster.pods if is_waiting(each)]
 
 
 def is_waiting(listed: ListedPod) -> bool:
@@ -30,10 +65,10 @@ def is_waiting(listed: ListedPod) -> bool:
     return not (pod.node or pod.finished or pod.terminating or is_gated)
 
 
-def without(inventory: Inventory, pods: Container[PodName]) -> Inventory:
-    """Return an inventory without those of some pods that wait: room is made for them already."""
-    kept = (each for each in inventory.pods if each.name not in pods or not is_waiting(each))
-    return replace(inventory, pods=tuple(kept))
+def without(cluster: ClusterState, pods: Container[PodName]) -> ClusterState:
+    """Return a cluster without those of some pods that wait: room is made for them already."""
+    kept = (each for each in cluster.pods if each.name not in pods or not is_waiting(each))
+    return replace(cluster, pods=tuple(kept))
 
 
 def profile_of(policy: Policy) -> Profile:
@@ -42,32 +77,37 @@ def profile_of(policy: Policy) -> Profile:
 
 
 def plan(
-    look: Look, held: Held, wanted: Sequence[Pod], *, together: bool = False, seconds: float = 0.0
+    given: RoundInput,
+    held: Held,
+    wanted: Sequence[Pod],
+    *,
+    together: bool = False,
+    seconds: float = 0.0,
 ) -> Plan:
     """Return the plan that makes room for pods, as `make_room` does.
 
     Args:
-        look: the cluster; of the policy, its limits and the evictor of the first profile count.
+        given: the cluster; of the policy, its limits and the evictor of the first profile count.
         held: what reservations hold.
         wanted: pods without a node.
         together: all of them get room, or none does.
-        seconds: how long a solver may look for fewer moves; 0 for not at all.
+        seconds: how long a solver may given for fewer moves; 0 for not at all.
     """
-    protects = sound.protection(look, profile_of(look.policy))
-    limits = look.policy.limits
-    scene = scene_of(look.inventory, protects, held=held, wanted=wanted, limits=limits)
-    return make_room(scene, together=together, seconds=seconds)
+    protects = planner.protection(given, profile_of(given.policy))
+    limits = given.policy.limits
+    planned = planning_snapshot(given.cluster, protects, held=held, wanted=wanted, limits=limits)
+    return make_room(planned, together=together, seconds=seconds)
 
 
-def decide(look: Look, held: Held) -> Decision:
+def decide(given: RoundInput, held: Held) -> Decision:
     """Return a plan whose moves make room for pending pods, and those that get it before them.
 
     A pod that fits as it is needs no room, unless it is to share what others leave.
     """
-    wanted = waiting(look.inventory)
-    found = plan(look, held, wanted)
+    wanted = waiting(given.cluster)
+    found = plan(given, held, wanted)
     rooms = _rooms(found, {pod.name: pod for pod in wanted})
-    return Decision(plan=replace(found, moves=(*rooms, *found.moves)), rounds=look.rounds)
+    return Decision(plan=replace(found, moves=(*rooms, *found.moves)), rounds=given.rounds)
 
 
 def _rooms(plan: Plan, pods: dict[PodName, Pod]) -> list[Move]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from reserver.cluster.pod import PodName
+from reserver.cluster.pod import Pod, PodName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,26 @@ class Move:
     profile: str = ""
     reason: str = ""
     improves: str = ""
+
+
+class Why(NamedTuple):
+    """Why a pod moves.
+
+    Attributes:
+        strategy: the plugin that asks for it.
+        profile: the profile of the policy that the plugin runs in.
+        reason: why it has to leave.
+        improves: what is better once it has moved.
+    """
+
+    strategy: str
+    profile: str = ""
+    reason: str = ""
+    improves: str = ""
+
+    def move(self, pod: Pod, source: str, target: str | None) -> Move:
+        """Return the move of a pod from a node to another one."""
+        return Move(pod=pod.name, uid=pod.uid, source=source, target=target, **self._asdict())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from reserver.cluster.columns import Bools
 from reserver.cluster.snapshot import Rows
-from reserver.rebalance.board import NOWHERE, Board
+from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 
 MOST_VARIABLES = 100_000
 """A program with more of them is not solved: reading it alone would take too long."""
@@ -68,11 +68,13 @@ def is_installed() -> bool:
     return find_spec("highspy") is not None
 
 
-def solve(board: Board, movable: Bools, can_empty: Bools, seconds: float) -> Solved | None:
+def solve(
+    planned: PlanningSnapshot, movable: Bools, can_empty: Bools, seconds: float
+) -> Solved | None:
     """Return the fewest moves that give all pods a node and empty the most nodes.
 
     Args:
-        board: the cluster.
+        planned: the cluster.
         movable: bool array, pods: whether it may be moved; of one that is nowhere, whether it is
             to get a node.
         can_empty: bool array, rows: whether it is worth something that no such pod is there.
@@ -81,17 +83,17 @@ def solve(board: Board, movable: Bools, can_empty: Bools, seconds: float) -> Sol
     Returns:
         None if the program is too large, has no solution, or none was found in time.
     """
-    rows = np.flatnonzero(~board.closed)
-    numbers = np.flatnonzero(movable & ((board.rows == NOWHERE) | ~board.closed[board.rows]))
+    rows = np.flatnonzero(~planned.closed)
+    numbers = np.flatnonzero(movable & ((planned.rows == NOWHERE) | ~planned.closed[planned.rows]))
     size = len(numbers) * len(rows)
     if not 0 < size <= MOST_VARIABLES:
         return None
-    found = _run(_program(board, numbers, rows, can_empty), seconds)
+    found = _run(_program(planned, numbers, rows, can_empty), seconds)
     if found is None:
         return None
     values, bound = found
     targets = rows[np.argmax(values[:size].reshape(len(numbers), len(rows)), axis=1)]
-    moved = targets != board.rows[numbers]
+    moved = targets != planned.rows[numbers]
     goals = dict(zip(numbers[moved].tolist(), targets[moved].tolist(), strict=True))
     emptied = tuple(rows[values[size:] > _HALF].tolist())
     prize = len(numbers) + 1
@@ -100,17 +102,17 @@ def solve(board: Board, movable: Bools, can_empty: Bools, seconds: float) -> Sol
     return Solved(goals, emptied, most, fewest if len(emptied) == most else None)
 
 
-def _program(board: Board, numbers: Rows, rows: Rows, can_empty: Bools) -> _Program:
+def _program(planned: PlanningSnapshot, numbers: Rows, rows: Rows, can_empty: Bools) -> _Program:
     """Return the program; an emptied node is worth more than all moves together."""
     count, width = len(numbers), len(rows)
-    homes = board.rows[numbers]
-    may = np.array([board.may_go(int(number))[rows] for number in numbers])
+    homes = planned.rows[numbers]
+    may = np.array([planned.may_go(int(number))[rows] for number in numbers])
     may |= homes[:, None] == rows
     moves = (homes[:, None] != rows) & (homes != NOWHERE)[:, None]
-    requests = board.requests[numbers]
+    requests = planned.requests[numbers]
     columns = np.flatnonzero(requests.any(axis=0))
     wanted = requests[:, columns].astype(np.float64)
-    room = np.maximum(board.free[np.ix_(rows, columns)], 0).astype(np.float64)
+    room = np.maximum(planned.free[np.ix_(rows, columns)], 0).astype(np.float64)
     at_home = homes[:, None] == rows
     room += at_home.T.astype(np.float64) @ wanted
     scale = np.maximum(room.max(axis=0), 1.0)

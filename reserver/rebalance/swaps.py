@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reserver.rebalance.ordering import order, take_back
-from reserver.rebalance.stage import Stage
+from reserver.rebalance.plan_builder import PlanBuilder
 
 MOST_SWAPS = 1_000
 """Pairs of pods that wait for each other's places: so many are tried for a plan."""
@@ -19,7 +19,7 @@ class Swaps:
     At most `MOST_SWAPS` are tried; a note says so if there were more.
     """
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: PlanBuilder) -> None:
         """Look at the pods that wait on a stage."""
         self._stage = stage
         self._tried = 0
@@ -42,16 +42,16 @@ class Swaps:
 
     def _partners(self, number: int) -> list[int]:
         """Return those behind a pod in the queue that want its place, and have one for it."""
-        waiting, board = self._stage.waiting, self._stage.scene.board
+        waiting, planned = self._stage.waiting, self._stage.planned
         if number not in waiting:
             return []
         accept, _ = waiting[number]
         queue = list(waiting)
         others = np.array(queue[queue.index(number) + 1 :], dtype=np.intp)
-        home, homes = int(board.rows[number]), board.rows[others]
-        own, theirs = board.requests[number], board.requests[others]
-        has_place = np.all((board.free[homes] + theirs >= own) | (own == 0), axis=1)
-        gives_place = np.all((board.free[home] + own >= theirs) | (theirs == 0), axis=1)
+        home, homes = int(planned.rows[number]), planned.rows[others]
+        own, theirs = planned.requests[number], planned.requests[others]
+        has_place = np.all((planned.free[homes] + theirs >= own) | (own == 0), axis=1)
+        gives_place = np.all((planned.free[home] + own >= theirs) | (theirs == 0), axis=1)
         found = others[accept[homes] & (homes != home) & has_place & gives_place]
         return [other for other in found.tolist() if waiting[other][0][home]]
 
@@ -61,11 +61,11 @@ class Swaps:
     def _try(self, number: int, other: int) -> None:
         """Let two pods change places if there is a way."""
         stage = self._stage
-        board, disruptions = stage.scene.board, stage.scene.disruptions
+        planned = stage.planned
         whys = {each: stage.waiting[each][1] for each in (number, other)}
-        goals = {number: int(board.rows[other]), other: int(board.rows[number])}
-        found = order(board, goals, disruptions)
-        take_back(board, found, disruptions)
+        goals = {number: int(planned.rows[other]), other: int(planned.rows[number])}
+        found = order(planned, goals)
+        take_back(planned, found)
         if found.stuck or not stage.spent.has_room(len(found.steps)):
             return
         for step in found.steps:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from reserver.rebalance.arguments.utilization import Thresholds, UsageSource
-from reserver.rebalance.inventory import Amounts, ListedNode
-from reserver.rebalance.strategies.wrong import StrategyFailed
-from reserver.rebalance.view import View
+from reserver.rebalance.cluster_state import Amounts, ListedNode
+from reserver.rebalance.pod_index import PodIndex
+from reserver.rebalance.strategies.candidate import StrategyFailed
 
 METRIC = "MetricResource"
 """What a query to Prometheus measures."""
@@ -49,7 +49,7 @@ class Requested:
 
     can_tell_pods: bool = True
 
-    def __init__(self, view: View, names: Iterable[str]) -> None:
+    def __init__(self, view: PodIndex, names: Iterable[str]) -> None:
         """Look at some resources, and at those that every pod has."""
         self._view = view
         self.names = tuple(dict.fromkeys((*names, *BASIC)))
@@ -74,7 +74,7 @@ class Measured:
 
     can_tell_pods: bool = True
 
-    def __init__(self, view: View, names: Iterable[str]) -> None:
+    def __init__(self, view: PodIndex, names: Iterable[str]) -> None:
         """Look at some resources, and at those that every pod has."""
         self._view = view
         self.names = tuple(dict.fromkeys((*names, *BASIC)))
@@ -82,7 +82,7 @@ class Measured:
     def of_node(self, row: int) -> dict[str, int]:
         """Return what a node uses; its pods are counted."""
         name = self._view.nodes[row].name
-        known = self._view.inventory.node_usage.get(name)
+        known = self._view.cluster.node_usage.get(name)
         if known is None:
             raise StrategyFailed(f"unable to find node {name!r} in the collected metrics")
         used = {**known, "pods": len(self._view.listed(row))}
@@ -93,7 +93,7 @@ class Measured:
 
     def of_pod(self, pod: int) -> Amounts | None:
         """Return what the containers of a pod use together."""
-        containers = self._view.inventory.pod_usage.get(self._view.pods[pod].name)
+        containers = self._view.cluster.pod_usage.get(self._view.pods[pod].name)
         wanted = [name for name in self.names if name != "pods"]
         if containers is None or any(name not in each for each in containers for name in wanted):
             return None
@@ -106,14 +106,14 @@ class Queried:
     can_tell_pods: bool = False
     names: tuple[str, ...] = (METRIC,)
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: PodIndex) -> None:
         """Look at the one metric."""
         self._view = view
 
     def of_node(self, row: int) -> dict[str, int]:
         """Return the percentage of a node."""
         name = self._view.nodes[row].name
-        known = self._view.inventory.node_usage.get(name, {})
+        known = self._view.cluster.node_usage.get(name, {})
         if METRIC not in known:
             raise StrategyFailed(f"unable to find metric entry for {name}")
         return {METRIC: known[METRIC]}
@@ -123,7 +123,7 @@ class Queried:
         return None
 
 
-def usage_from(source: UsageSource, view: View, names: Iterable[str]) -> Usage:
+def usage_from(source: UsageSource, view: PodIndex, names: Iterable[str]) -> Usage:
     """Return where usage is read."""
     match source:
         case UsageSource.KUBERNETES:

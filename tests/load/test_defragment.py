@@ -12,8 +12,8 @@ import pytest
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.rebalance.board import NOWHERE
 from reserver.rebalance.defragment import defragment
+from reserver.rebalance.planning_snapshot import NOWHERE
 from reserver.rebalance.solver import solve
 from tests.builders import node, pod
 from tests.unit.rebalance.scenes import assert_feasible, scene
@@ -57,8 +57,8 @@ def test_nearly_as_many_nodes_as_the_optimum_with_at_most_a_fifth_more_moves(nod
         plan = defragment(scene(*things))
         assert_feasible(plan, *things)
         exact = scene(*things)
-        everything = np.ones(len(exact.board.closed), dtype=np.bool_)
-        best = solve(exact.board, exact.board.rows != NOWHERE, everything, seconds=SOLVER_S)
+        everything = np.ones(len(exact.closed), dtype=np.bool_)
+        best = solve(exact, exact.rows != NOWHERE, everything, seconds=SOLVER_S)
         if best is None or best.fewest is None:
             continue
         proved += 1

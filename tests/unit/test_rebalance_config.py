@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reserver.errors import ConfigurationError
-from reserver.rebalance.ways import Compat, Mode
+from reserver.rebalance.modes import Compat, Mode, read_compat
 from reserver.rebalance_config import RebalanceSettings
 
 FILE: dict[str, Any] = {"policy_config_file": Path("policy.yaml")}
@@ -38,3 +38,14 @@ def test_room_is_made_without_a_policy_or_with_the_evictor_of_one() -> None:
     for given in (dict[str, Any](), FILE):
         made = RebalanceSettings(make_room=True, mode=Mode.RESERVE_FIRST, **given)
         assert made.policy_config_file == given.get("policy_config_file")
+
+
+def test_the_former_name_of_plan_is_read_with_a_warning() -> None:
+    with pytest.warns(FutureWarning, match="--compat sound is now --compat plan"):
+        assert read_compat("--compat", "sound") is Compat.PLAN
+
+
+def test_the_way_of_judging_is_read() -> None:
+    assert read_compat("--compat", "Upstream") is Compat.UPSTREAM
+    with pytest.raises(ConfigurationError, match="none of plan and upstream"):
+        read_compat("--compat", "loud")

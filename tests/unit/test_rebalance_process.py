@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hack.programs import started
-from reserver.rebalance.ways import Compat
+from reserver.rebalance.modes import Compat
 from reserver.rebalance_process import Planner
 
 
@@ -31,7 +31,7 @@ async def test_a_process_ends_if_its_start_is_cancelled_before_anybody_knows_of_
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", starting)
     monkeypatch.setattr(asyncio, "open_connection", connect)
-    plan = Planner("", dict).plan("", Compat.SOUND, None)
+    plan = Planner("", dict).plan("", Compat.PLAN, None)
     planning = asyncio.ensure_future(anext(plan))
     await connecting.wait()
     planning.cancel()

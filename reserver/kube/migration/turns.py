@@ -12,7 +12,7 @@ from reserver.migration.arbitration import STALLED_S, Ruling, arbitrate
 from reserver.migration.groups import Contender, key_of
 from reserver.migration.move import Declared, Move
 from reserver.pacer import Pacer
-from reserver.rebalance.inventory import Budget
+from reserver.rebalance.cluster_state import Budget
 from reserver.scheduling.state import State
 
 _REST_S = 0.05

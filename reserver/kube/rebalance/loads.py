@@ -16,7 +16,7 @@ from reserver.kube.api.client import ApiClient
 from reserver.kube.rebalance.prometheus import Prometheus, queries_for
 from reserver.kube.rebalance.usage import MetricsApi
 from reserver.rebalance.arguments.utilization import UsageSource
-from reserver.rebalance.inventory import Inventory, ListedPod
+from reserver.rebalance.cluster_state import ClusterState, ListedPod
 from reserver.rebalance.load import (
     NOTHING_SEEN,
     Departure,
@@ -28,10 +28,10 @@ from reserver.rebalance.load import (
     seen,
     settled,
 )
+from reserver.rebalance.measured_load import METRICS_API, Source, sources
 from reserver.rebalance.plan import Move
 from reserver.rebalance.policy import MetricsProvider, Policy, SecretRef
 from reserver.rebalance.readings import Readings
-from reserver.rebalance.sources import METRICS_API, Source, sources
 from reserver.wire.k8s.objects import WireStruct, decode
 
 log = structlog.get_logger(__name__)
@@ -63,7 +63,7 @@ class Loads:
         self._memories: dict[Source, Memory] = {}
         self.readings: dict[Source, Readings] = {}
 
-    async def read(self, policy: Policy, inventory: Inventory) -> Mapping[Source, Load]:
+    async def read(self, policy: Policy, inventory: ClusterState) -> Mapping[Source, Load]:
         """Return what the strategies of a policy want to know.
 
         Raises:
@@ -96,7 +96,7 @@ class Loads:
         else:
             self._memories[METRICS_API] = seen(memory, readings, {})
 
-    def left(self, moves: Iterable[Move], inventory: Inventory, grace_s: float | None) -> None:
+    def left(self, moves: Iterable[Move], inventory: ClusterState, grace_s: float | None) -> None:
         """Count that pods were evicted just now."""
         pods = {pod.name: pod for pod in inventory.pods}
         gone = [pods[move.pod] for move in moves if move.pod in pods]

@@ -24,8 +24,8 @@ from reserver.kube.rebalance.evictions import Pace
 from reserver.kube.rebalance.outcomes import Outcome, Result, Teller, Terms
 from reserver.migration.arbitration import DEFAULT
 from reserver.migration.move import Group, Member
+from reserver.rebalance.move_batch import Missing, chains, makes_room
 from reserver.rebalance.plan import Move
-from reserver.rebalance.seats import Missing, chains, makes_room
 from reserver.wire.migration import groupform, podmove, request
 from reserver.wire.migration.request import FailedMove, OpenMove
 

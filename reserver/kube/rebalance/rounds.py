@@ -21,13 +21,13 @@ from reserver.kube.rebalance.loads import Loads
 from reserver.kube.rebalance.outcomes import Outcome, Result, Terms
 from reserver.kube.rebalance.podmoves import MOST_OPEN, PodMoves
 from reserver.kube.rebalance.policyfile import PolicyFile
-from reserver.rebalance.deciding import Decision, Look, Timed, untimed
+from reserver.rebalance.anomaly import Rounds
+from reserver.rebalance.capacity import Held
+from reserver.rebalance.move_batch import Moving, divide, once, resting
 from reserver.rebalance.pending import without
 from reserver.rebalance.plan import Move, Plan
 from reserver.rebalance.policy import Policy
-from reserver.rebalance.scene import Held
-from reserver.rebalance.seats import Moving, divide, once, resting
-from reserver.rebalance.spells import Rounds
+from reserver.rebalance.round_input import Decision, RoundInput, Timed, untimed
 from reserver.wire.migration.request import FailedMove, OpenMove
 
 log = structlog.get_logger(__name__)
@@ -52,7 +52,7 @@ class Judge:
         timed: told how long each strategy takes.
     """
 
-    decide: Callable[[Look, Held], Decision]
+    decide: Callable[[RoundInput, Held], Decision]
     held: Callable[[], Awaitable[Held]]
     timed: Timed = untimed
 
@@ -121,7 +121,7 @@ class Rebalancer:
         self.loads = Loads(client, clock)
 
     async def round(self, most_s: float = _PATIENCE_S) -> Round:
-        """Look, decide and evict once.
+        """RoundInput, decide and evict once.
 
         Args:
             most_s: so long what a budget forbids is tried, in seconds.
@@ -141,8 +141,8 @@ class Rebalancer:
             log.info("rebalancing", note=note)
             return Round(plan=Plan(notes=(note,)))
         look = await self._look()
-        inventory = without(look.inventory, {move.pod for move in under_way})
-        look = replace(look, inventory=inventory)
+        cluster = without(look.cluster, {move.pod for move in under_way})
+        look = replace(look, cluster=cluster)
         held = await self._judge.held()
         # In a thread, because it may take seconds, and a Lease is to be renewed meanwhile.
         decision = await asyncio.to_thread(self._judge.decide, look, held)
@@ -164,19 +164,19 @@ class Rebalancer:
         outcomes = await self._carry_out(plan.moves, seats, terms)
         done = (each.move for each in outcomes if each.result is not Result.ERROR)
         gone = [move for move in once(done) if move.source]
-        self.loads.left(gone, look.inventory, policy.grace_period_seconds)
+        self.loads.left(gone, look.cluster, policy.grace_period_seconds)
         return Round(plan=plan, outcomes=tuple(outcomes), left=left)
 
-    async def _look(self) -> Look:
+    async def _look(self) -> RoundInput:
         """Return all that a round looks at."""
         dump = await list_cluster(self._client)
         for broken in dump.broken[:_MOST_SHOWN]:
             log.warning("object passed over", what=broken.what, why=str(broken.error))
         classes = dump.inventory.priority_classes.get
         policy = self._file.read(classes) if self._file else Policy()
-        return Look(
+        return RoundInput(
             policy=policy,
-            inventory=dump.inventory,
+            cluster=dump.inventory,
             loads=await self.loads.read(policy, dump.inventory),
             rounds=self._rounds,
             now=self._clock(),
@@ -188,7 +188,9 @@ class Rebalancer:
         pod_moves = self._hands.pod_moves
         return ([], []) if pod_moves is None else await pod_moves.known()
 
-    def _divided(self, plan: Plan, look: Look, moving: Moving, own: int) -> tuple[Plan, int, int]:
+    def _divided(
+        self, plan: Plan, look: RoundInput, moving: Moving, own: int
+    ) -> tuple[Plan, int, int]:
         """Return what of a plan is carried out now, how many seats first, and how much is left.
 
         Args:
@@ -203,7 +205,7 @@ class Rebalancer:
             note = f"{further} further steps of pods are left out: who is evicted is gone"
             notes = (*plan.notes, note) if further else plan.notes
             return replace(plan, moves=moves, notes=notes), 0, 0
-        found = divide(plan.moves, look.inventory, moving, MOST_OPEN - own)
+        found = divide(plan.moves, look.cluster, moving, MOST_OPEN - own)
         notes = plan.notes
         if found.left:
             notes = (*notes, f"{found.left} moves are left to the next round")

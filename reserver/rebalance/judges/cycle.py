@@ -9,10 +9,10 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.snapshot import Rows
 from reserver.rebalance.arguments.selecting import Choice
-from reserver.rebalance.inventory import ListedPod, Preference
-from reserver.rebalance.real import RealLoad
-from reserver.rebalance.scene import Why
-from reserver.rebalance.stage import Floats, Stage
+from reserver.rebalance.cluster_state import ListedPod, Preference
+from reserver.rebalance.measured_load import MeasuredLoad
+from reserver.rebalance.plan import Why
+from reserver.rebalance.plan_builder import Floats, PlanBuilder
 
 Protects = Callable[[ListedPod], str]
 """Returns what protects a pod from eviction; empty if nothing does."""
@@ -35,13 +35,13 @@ class Cycle:
             prefer, so none goes to one that it prefers less.
     """
 
-    stage: Stage
+    stage: PlanBuilder
     profile: str
     strategy: str
     protects: Protects
     seen: Bools
     offered: Bools
-    real: RealLoad
+    real: MeasuredLoad
     met: Callable[[tuple[Preference, ...]], Floats]
     keeps_preferences: bool = False
 
@@ -50,9 +50,9 @@ class Cycle:
         return Why(self.strategy, self.profile, reason, improves)
 
     def chosen(self, namespaces: Choice, selector: Selector = EVERYTHING) -> Bools:
-        """Return, for each pod of the board, whether the strategy looks at it and at its node."""
+        """Return, for each number, whether the strategy looks at the pod and its node."""
         chosen: Bools = self.stage.view.chosen(namespaces, selector)[self.stage.indexes]
-        return chosen & self.seen[self.stage.scene.board.rows]
+        return chosen & self.seen[self.stage.planned.rows]
 
     def in_order(self, numbers: Rows) -> list[int]:
         """Return pods in the order in which they leave: the least important first."""
@@ -68,7 +68,7 @@ class Cycle:
         *,
         waits: bool = False,
     ) -> bool:
-        """Move a pod if nothing protects it; the arguments are those of `Stage.send`."""
+        """Move a pod if nothing protects it; the arguments are those of `PlanBuilder.send`."""
         protection = self.protection(number)
         if protection:
             self.stage.keep(self.stage.pods[number], why, protection)
@@ -77,7 +77,7 @@ class Cycle:
         each = self.stage.pods[number]
         if self.keeps_preferences and each.preferences:
             met = self.met(each.preferences)
-            accept &= met >= met[self.stage.scene.board.rows[number]]
+            accept &= met >= met[self.stage.planned.rows[number]]
         return self.stage.send(number, accept, why, score, waits=waits)
 
     def recycle(self, each: ListedPod, why: Why) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 
 from reserver.cluster.snapshot import Rows
 from reserver.rebalance.arguments.placement import RemoveDuplicates
-from reserver.rebalance.inventory import Owner
+from reserver.rebalance.cluster_state import Owner
 from reserver.rebalance.judges.cycle import Cycle
-from reserver.rebalance.view import Once
+from reserver.rebalance.pod_index import Once
 from reserver.scheduling.node_rules import allowed_by_affinity, tolerated
 
 
@@ -36,17 +36,17 @@ def duplicates(cycle: Cycle, args: RemoveDuplicates) -> None:
 
 
 def _spread_out(cycle: Cycle, numbers: Rows) -> None:
-    board = cycle.stage.scene.board
-    size = len(board.closed)
-    constraints, snapshot = board.pods[numbers[0]].constraints, board.snapshot
+    planned = cycle.stage.planned
+    size = len(planned.closed)
+    constraints, snapshot = planned.pods[numbers[0]].constraints, planned.snapshot
     may = allowed_by_affinity(constraints, snapshot) & tolerated(constraints, snapshot)
-    may &= cycle.seen & cycle.offered & ~board.closed & ~snapshot.topology.cordoned
+    may &= cycle.seen & cycle.offered & ~planned.closed & ~snapshot.topology.cordoned
     if np.count_nonzero(may) < 2:  # noqa: PLR2004 - nowhere else to go
         return
     share = ceil(len(numbers) / np.count_nonzero(may))
-    counts = np.bincount(board.rows[numbers], minlength=size)
+    counts = np.bincount(planned.rows[numbers], minlength=size)
     for number in cycle.in_order(numbers):
-        home = int(board.rows[number])
+        home = int(planned.rows[number])
         if counts[home] <= share:
             continue
         each = cycle.stage.pods[number]
@@ -56,4 +56,4 @@ def _spread_out(cycle: Cycle, numbers: Rows) -> None:
         why = cycle.why(reason, f"no more than {share} of them on a node")
         if cycle.send(number, counts < share, why, counts.astype(np.float64)):
             counts[home] -= 1
-            counts[board.rows[number]] += 1
+            counts[planned.rows[number]] += 1

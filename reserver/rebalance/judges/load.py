@@ -6,9 +6,9 @@ import numpy as np
 
 from reserver.cluster.columns import Bools
 from reserver.rebalance.arguments.load import LowNodeLoad
-from reserver.rebalance.inventory import ListedPod
+from reserver.rebalance.cluster_state import ListedPod
 from reserver.rebalance.judges.cycle import Cycle
-from reserver.rebalance.sources import source_of
+from reserver.rebalance.measured_load import source_of
 from reserver.rebalance.strategies.low_node_load import Surroundings, balance
 
 
@@ -18,17 +18,17 @@ def low_node_load(cycle: Cycle, args: LowNodeLoad) -> None:
     if source is None or source not in real.loads:
         stage.notes.append(f"{args.NAME} is not judged: what is used is not known")
         return
-    board, leaving = stage.scene.board, _Leaving(cycle)
+    planned, leaving = stage.planned, _Leaving(cycle)
     nodes = [
         node
-        for name, node in sorted(stage.view.inventory.nodes.items())
-        if (row := board.snapshot.row(name)) is not None and cycle.seen[row]
+        for name, node in sorted(stage.view.cluster.nodes.items())
+        if (row := planned.snapshot.row(name)) is not None and cycle.seen[row]
     ]
     found, after = balance(
         args,
         Surroundings(
             nodes=nodes,
-            pods=stage.view.inventory.by_node,
+            pods=stage.view.cluster.by_node,
             load=real.loads[source],
             now=real.now,
             may_leave=leaving.may_leave,
@@ -58,11 +58,11 @@ class _Leaving:
         return not self._cycle.protection(number)
 
     def fits(self, pod: ListedPod, node: str) -> bool:
-        board = self._cycle.stage.scene.board
-        number, row = self._cycle.stage.number_of(pod), board.snapshot.row(node)
+        planned = self._cycle.stage.planned
+        number, row = self._cycle.stage.number_of(pod), planned.snapshot.row(node)
         assert number is not None  # noqa: S101 - it may leave
         if self._number != number:
-            self._number, self._targets = number, board.targets(number) & self._cycle.offered
+            self._number, self._targets = number, planned.targets(number) & self._cycle.offered
         return row is not None and bool(self._targets[row])
 
     def evict(self, pod: ListedPod, target: str | None, reason: str) -> bool:
@@ -70,7 +70,7 @@ class _Leaving:
         accept = np.ones(len(cycle.offered), dtype=np.bool_)
         if target is not None:
             accept[:] = False
-            accept[cycle.stage.scene.board.snapshot.row(target)] = True
+            accept[cycle.stage.planned.snapshot.row(target)] = True
         self._number = -1  # Where there is room may be different now.
         number = cycle.stage.number_of(pod)
         return number is not None and cycle.send(number, accept, cycle.why(reason))

@@ -15,21 +15,21 @@ from reserver.rebalance.arguments.placement import (
     RemovePodsViolatingNodeTaints,
 )
 from reserver.rebalance.judges.cycle import Cycle
-from reserver.rebalance.stage import Stage
-from reserver.rebalance.view import Once
+from reserver.rebalance.plan_builder import PlanBuilder
+from reserver.rebalance.pod_index import Once
 from reserver.scheduling.node_rules import allowed_by_affinity
 
 
 def anti_affinity(cycle: Cycle, args: RemovePodsViolatingInterPodAntiAffinity) -> None:
     """Move pods away from those that their own required anti-affinity names."""
     stage = cycle.stage
-    board, constraints = stage.scene.board, stage.view.constraints
+    planned, constraints = stage.planned, stage.view.constraints
     wary = constraints.where(lambda demands: bool(demands.anti_affinity))[stage.indexes]
     wary &= cycle.chosen(args.namespaces, args.label_selector)
     for number in cycle.in_order(np.flatnonzero(wary)):
         # Only pods leave their foes here: who had none at first has none now.
-        if board.may_be_near_foes(number)[board.rows[number]] and board.is_near_foes(number):
-            node = board.pods[number].node
+        if planned.may_be_near_foes(number)[planned.rows[number]] and planned.is_near_foes(number):
+            node = planned.pods[number].node
             reason = f"its anti-affinity forbids pods that are near it on {node}"
             cycle.send(number, cycle.offered, cycle.why(reason, "its anti-affinity is met"))
 
@@ -37,7 +37,7 @@ def anti_affinity(cycle: Cycle, args: RemovePodsViolatingInterPodAntiAffinity) -
 def node_affinity(cycle: Cycle, args: RemovePodsViolatingNodeAffinity) -> None:
     """Move pods whose node does not meet their node affinity, or meets it less than another."""
     stage = cycle.stage
-    rows = stage.scene.board.rows
+    rows = stage.planned.rows
     chosen = cycle.chosen(args.namespaces, args.label_selector) & ~stage.moved
     misplaced, unhappy = np.zeros_like(chosen), np.zeros_like(chosen)
     if NodeAffinityType.REQUIRED in args.types:
@@ -59,21 +59,21 @@ def node_affinity(cycle: Cycle, args: RemovePodsViolatingNodeAffinity) -> None:
             cycle.send(number, weights > weights[rows[number]], why, -weights, waits=True)
 
 
-def _misplaced(stage: Stage, chosen: Bools) -> Bools:
+def _misplaced(stage: PlanBuilder, chosen: Bools) -> Bools:
     """Return which of some pods are on nodes that do not meet their required node affinity."""
-    view, snapshot = stage.view, stage.scene.board.snapshot
+    view, snapshot = stage.view, stage.planned.snapshot
     found = view.constraints.where(lambda demands: demands.node_terms is not None)[stage.indexes]
     found &= chosen
     for demands, pods in view.constraints.groups(stage.indexes[found]):
         numbers = stage.numbers[pods]
-        found[numbers] = ~allowed_by_affinity(demands, snapshot)[stage.scene.board.rows[numbers]]
+        found[numbers] = ~allowed_by_affinity(demands, snapshot)[stage.planned.rows[numbers]]
     return found
 
 
 def _unhappy(cycle: Cycle, chosen: Bools) -> Bools:
     """Return which of some pods other nodes suit better, by their preferences."""
     stage = cycle.stage
-    rows, preferences = stage.scene.board.rows, stage.view.preferences
+    rows, preferences = stage.planned.rows, stage.view.preferences
     found = preferences.where(bool)[stage.indexes] & chosen
     for preferred, pods in preferences.groups(stage.indexes[found]):
         numbers, weights = stage.numbers[pods], cycle.met(preferred)
@@ -84,9 +84,9 @@ def _unhappy(cycle: Cycle, chosen: Bools) -> Bools:
 def node_taints(cycle: Cycle, args: RemovePodsViolatingNodeTaints) -> None:
     """Move pods that do not tolerate a taint of their node."""
     stage = cycle.stage
-    snapshot, view = stage.scene.board.snapshot, stage.view
+    snapshot, view = stage.planned.snapshot, stage.view
     counted: defaultdict[tuple[Taint, ...], list[str]] = defaultdict(list)
-    for name, node in view.inventory.nodes.items():
+    for name, node in view.cluster.nodes.items():
         counted[tuple(taint for taint in node.taints if _counts(taint, args))].append(name)
 
     def accepting(tolerations: tuple[Toleration, ...]) -> Bools:
@@ -101,10 +101,10 @@ def node_taints(cycle: Cycle, args: RemovePodsViolatingNodeTaints) -> None:
     for demands, pods in view.constraints.groups(stage.indexes[found]):
         numbers = stage.numbers[pods]
         refused = snapshot.exists & ~accepted(demands.tolerations)
-        found[numbers] = refused[stage.scene.board.rows[numbers]]
+        found[numbers] = refused[stage.planned.rows[numbers]]
     for number in cycle.in_order(np.flatnonzero(found)):
         each = stage.pods[number]
-        tolerations, node = each.pod.constraints.tolerations, view.inventory.nodes[each.node]
+        tolerations, node = each.pod.constraints.tolerations, view.cluster.nodes[each.node]
         taints = tuple(taint for taint in node.taints if _counts(taint, args))
         taint = _untolerated(tolerations, taints)
         assert taint is not None  # noqa: S101 - it was refused for one

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from reserver.rebalance.judges.cycle import Cycle
-from reserver.rebalance.strategies.wrong import Batches, Guard
-from reserver.rebalance.view import View
+from reserver.rebalance.pod_index import PodIndex
+from reserver.rebalance.strategies.candidate import Batches, Guard
 
-Find = Callable[[Any, View, Guard, float], Batches]
+Find = Callable[[Any, PodIndex, Guard, float], Batches]
 
 
 class Everyone:

@@ -21,7 +21,7 @@ from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Rows
 from reserver.rebalance.arguments.placement import RemovePodsViolatingTopologySpreadConstraint
 from reserver.rebalance.judges.cycle import Cycle
-from reserver.rebalance.stage import NO_ROOM, Floats
+from reserver.rebalance.plan_builder import NO_ROOM, Floats
 from reserver.scheduling.node_rules import allowed_by_affinity, tolerated
 
 
@@ -64,10 +64,10 @@ def spread_constraints(cycle: Cycle, args: RemovePodsViolatingTopologySpreadCons
 
 def _balance(cycle: Cycle, rule: _Rule, rules: list[_Rule]) -> None:
     """Move pods until a constraint is met, or nothing more can be done for it."""
-    board = cycle.stage.scene.board
+    planned = cycle.stage.planned
     stuck: list[int] = []
     while True:
-        counts, is_domain = rule.counts(board.rows), rule.is_domain(board.rows)
+        counts, is_domain = rule.counts(planned.rows), rule.is_domain(planned.rows)
         least = counts[is_domain].min(initial=0) if is_domain.any() else 0
         is_domain[stuck] = False
         fullest = int(np.where(is_domain, counts, -1).argmax())
@@ -79,12 +79,12 @@ def _balance(cycle: Cycle, rule: _Rule, rules: list[_Rule]) -> None:
 
 def _lighten(cycle: Cycle, rule: _Rule, rules: list[_Rule], domain: int, counts: Int64s) -> bool:
     """Move one pod out of a domain; return whether one could be."""
-    board, stage = cycle.stage.scene.board, cycle.stage
-    there = rule.numbers[rule.domains[board.rows[rule.numbers]] == domain]
-    crowds = _crowds(board.rows, rules)
+    planned, stage = cycle.stage.planned, cycle.stage
+    there = rule.numbers[rule.domains[planned.rows[rule.numbers]] == domain]
+    crowds = _crowds(planned.rows, rules)
     order = {number: at for at, number in enumerate(cycle.in_order(there))}
     waiting: list[int] = there[~stage.moved[there]].tolist()
-    waiting.sort(key=lambda number: (-crowds[board.rows[number]], order[number]))
+    waiting.sort(key=lambda number: (-crowds[planned.rows[number]], order[number]))
     emptier = np.append(counts <= counts[domain] - 2, False)[rule.domains]
     key = rule.spread.topology_key
     why = cycle.why(
@@ -100,7 +100,7 @@ def _lighten(cycle: Cycle, rule: _Rule, rules: list[_Rule], domain: int, counts:
         accept = emptier & rule.eligible
         for other in rules:
             if other is not rule and number in other.members:
-                accept = accept & _bearable(other, board.rows, int(board.rows[number]))
+                accept = accept & _bearable(other, planned.rows, int(planned.rows[number]))
         score = np.append(counts, 0)[rule.domains] * 1e6 + crowds
         if cycle.send(number, accept, why, score):
             return True
@@ -111,14 +111,14 @@ def _lighten(cycle: Cycle, rule: _Rule, rules: list[_Rule], domain: int, counts:
 
 def _alike(cycle: Cycle, rule: _Rule, rules: list[_Rule], number: int) -> object:
     """Return what pods of one domain have in common of which either each finds a place or none."""
-    board = cycle.stage.scene.board
-    pod = board.pods[number]
+    planned = cycle.stage.planned
+    pod = planned.pods[number]
     demands = pod.constraints
     if pod.volume_claims:
         return number
     near = demands.affinity or demands.anti_affinity or demands.host_ports
     is_domain_all = len(rules) == 1 and not near and set(demands.spread) <= {rule.spread}
-    return board.kind(number), None if is_domain_all else int(board.rows[number])
+    return planned.kind(number), None if is_domain_all else int(planned.rows[number])
 
 
 def _bearable(rule: _Rule, rows: Rows, home: int) -> Bools:
@@ -165,7 +165,7 @@ def _rules(
             if when in args.constraints:
                 written[space].setdefault((spread, _selector(each.pod, spread)), each.pod)
     seen = np.zeros(len(view.pods), dtype=np.bool_)
-    seen[stage.indexes] = cycle.seen[stage.scene.board.rows]
+    seen[stage.indexes] = cycle.seen[stage.planned.rows]
     seen &= ~view.terminating
     for space in sorted(written):
         rules = [
@@ -178,7 +178,7 @@ def _rules(
 def _rule(cycle: Cycle, spread: Spread, selector: Selector, pod: Pod, seen: Bools) -> _Rule:
     """Return a constraint of a pod; of the pods it counts those that are seen."""
     stage = cycle.stage
-    snapshot = stage.scene.board.snapshot
+    snapshot = stage.planned.snapshot
     eligible = cycle.seen & snapshot.exists
     if spread.honors_affinity:
         eligible &= allowed_by_affinity(pod.constraints, snapshot)

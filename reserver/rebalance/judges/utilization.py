@@ -14,12 +14,12 @@ from reserver.rebalance.arguments.utilization import (
     LowNodeUtilization,
     Thresholds,
 )
-from reserver.rebalance.board import Board
 from reserver.rebalance.judges.cycle import Cycle
 from reserver.rebalance.load import Load
-from reserver.rebalance.scene import Why
-from reserver.rebalance.sources import source_of
-from reserver.rebalance.stage import NO_ROOM, Floats
+from reserver.rebalance.measured_load import source_of
+from reserver.rebalance.plan import Why
+from reserver.rebalance.plan_builder import NO_ROOM, Floats
+from reserver.rebalance.planning_snapshot import PlanningSnapshot
 from reserver.rebalance.usage import METRIC, offered
 
 _PERCENT = 100.0
@@ -36,19 +36,19 @@ class _Usage:
 
     def __init__(self, cycle: Cycle, resources: tuple[str, ...], load: Load | None = None) -> None:
         """Begin with what is really used; without `load`, with what is requested."""
-        inventory, board = cycle.stage.view.inventory, cycle.stage.scene.board
-        snapshot = board.snapshot
+        cluster, planned = cycle.stage.view.cluster, cycle.stage.planned
+        snapshot = planned.snapshot
         self._cycle, self._resources, self._load = cycle, resources, load
         self._requested: dict[int, tuple[float, ...]] = {}
         self.tells_pods = METRIC not in resources
-        self._offered: Floats = np.zeros((len(board.closed), len(resources)))
+        self._offered: Floats = np.zeros((len(planned.closed), len(resources)))
         used = np.zeros_like(self._offered)
         self.known: Bools = cycle.seen.copy()
-        for name, node in inventory.nodes.items():
+        for name, node in cluster.nodes.items():
             row = snapshot.row(name)
             if row is None:
                 continue
-            amounts: Mapping[str, float] = _requested(board, name, resources)
+            amounts: Mapping[str, float] = _requested(planned, name, resources)
             if load is not None:
                 self.known[row] &= name in load.nodes
                 real = load.nodes[name].usage if name in load.nodes else {}
@@ -90,9 +90,11 @@ class _Usage:
         return shares * _PERCENT
 
 
-def _requested(board: Board, node: str, resources: tuple[str, ...]) -> dict[str, float]:
+def _requested(
+    planned: PlanningSnapshot, node: str, resources: tuple[str, ...]
+) -> dict[str, float]:
     """Return what the pods of a node request."""
-    amounts = board.snapshot.amounts
+    amounts = planned.snapshot.amounts
     return {resource: amounts(node, resource).requested for resource in resources}
 
 
@@ -129,14 +131,14 @@ class _Balance:
     ) -> None:
         self._cycle, self._args, self._usage = cycle, args, usage
         self._takers, self._high = np.flatnonzero(under), high
-        self._on = cycle.stage.scene.board.by_row()
+        self._on = cycle.stage.planned.by_row()
         self._looked_at = cycle.chosen(Choice(exclude=args.exclude_namespaces))
         # The room of nodes that take pods only shrinks: what finds none will find none later.
         self._hopeless: set[object] = set()
 
     def relieve(self, row: int) -> None:
         """Move pods from a node until it is no longer above the target thresholds."""
-        board, usage, args = self._cycle.stage.scene.board, self._usage, self._args
+        planned, usage, args = self._cycle.stage.planned, self._usage, self._args
         left = args.most_per_node
         if left is None and not usage.tells_pods:
             left = 1
@@ -147,13 +149,13 @@ class _Balance:
         for number in self._cycle.in_order(on[self._looked_at[on]]):
             if not self._send(number, why):
                 continue
-            usage.move(number, row, int(board.rows[number]))
+            usage.move(number, row, int(planned.rows[number]))
             left = None if left is None else left - 1
             if left == 0 or not np.any(usage.shares[row] > self._high[row]):
                 return
 
     def _why(self, row: int) -> Why:
-        node = self._cycle.stage.scene.board.snapshot.name_of(row)
+        node = self._cycle.stage.planned.snapshot.name_of(row)
         shown = _shown(self._usage, row, tuple(self._args.thresholds))
         reason = f"{node} uses {shown}, above the thresholds"
         return self._cycle.why(reason, f"{node} comes nearer to the target thresholds")
@@ -162,7 +164,7 @@ class _Balance:
         cycle, usage = self._cycle, self._usage
         each = cycle.stage.pods[number]
         amounts = usage.amounts(number)
-        kind = cycle.stage.scene.board.kind(number), amounts
+        kind = cycle.stage.planned.kind(number), amounts
         if kind in self._hopeless or amounts in self._hopeless:
             cycle.stage.keep(each, why, lambda: cycle.protection(number) or NO_ROOM)
             return False
@@ -191,12 +193,12 @@ def high_node_utilization(cycle: Cycle, args: HighNodeUtilization) -> None:
     count = np.count_nonzero(under)
     if not count or count <= args.number_of_nodes or count == usage.known.sum():
         return
-    stage, board = cycle.stage, cycle.stage.scene.board
+    stage, planned = cycle.stage, cycle.stage.planned
     rows = np.flatnonzero(under)
     for row in rows[np.lexsort((rows, usage.shares[rows].max(axis=1, initial=0.0)))]:
-        leaving = [n for n in cycle.in_order(board.on(int(row))) if _leaves(cycle, args, n)]
-        numbers = sorted(leaving, key=lambda number: -int(board.requests[number].max()))
-        node = board.snapshot.name_of(int(row))
+        leaving = [n for n in cycle.in_order(planned.on(int(row))) if _leaves(cycle, args, n)]
+        numbers = sorted(leaving, key=lambda number: -int(planned.requests[number].max()))
+        node = planned.snapshot.name_of(int(row))
         reason = f"{node} uses {_shown(usage, int(row), resources)}, below the thresholds"
         why = cycle.why(reason, f"{node} is emptied")
         protected = [number for number in numbers if cycle.protection(number)]
@@ -215,7 +217,7 @@ def _send_on(cycle: Cycle, number: int, accept: Bools, why: Why) -> bool:
 
 def _leaves(cycle: Cycle, args: HighNodeUtilization, number: int) -> bool:
     each = cycle.stage.pods[number]
-    if cycle.stage.scene.stays_behind[number] or each.name.namespace in args.exclude_namespaces:
+    if cycle.stage.planned.stays_behind[number] or each.name.namespace in args.exclude_namespaces:
         return False
     return not args.only_thresholding_resources or bool(each.named & args.thresholds.keys())
 
@@ -235,7 +237,7 @@ def _row(thresholds: Thresholds, args: LowNodeUtilization) -> Floats:
 
 
 def _name_unknown(cycle: Cycle, usage: _Usage) -> None:
-    snapshot = cycle.stage.scene.board.snapshot
+    snapshot = cycle.stage.planned.snapshot
     rows: Rows = np.flatnonzero(cycle.seen & ~usage.known)
     cycle.stage.notes += [
         f"{cycle.strategy} skips {snapshot.name_of(int(row))}: it has no metrics" for row in rows

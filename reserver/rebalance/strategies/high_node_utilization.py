@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from reserver.rebalance.arguments.utilization import HighNodeUtilization
-from reserver.rebalance.strategies.leaving import Leaving, Load, leave
+from reserver.rebalance.pod_index import PodIndex
+from reserver.rebalance.strategies.candidate import Batches, Judge
+from reserver.rebalance.strategies.evict_until import Leaving, Load, leave
 from reserver.rebalance.strategies.low_node_utilization import Classified
-from reserver.rebalance.strategies.wrong import Batches, Judge
 from reserver.rebalance.usage import Requested, Usage, capped, is_below, percentages
-from reserver.rebalance.view import View
 
 
-def classify(args: HighNodeUtilization, view: View, usage: Usage) -> Classified:
+def classify(args: HighNodeUtilization, view: PodIndex, usage: Usage) -> Classified:
     """Return the nodes that are used too little, the least used first, and those that take pods."""
     under, others = [], []
     full = dict.fromkeys(args.thresholds, 100.0)
@@ -25,7 +25,7 @@ def classify(args: HighNodeUtilization, view: View, usage: Usage) -> Classified:
     return Classified(under, others)
 
 
-def find(args: HighNodeUtilization, view: View, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
+def find(args: HighNodeUtilization, view: PodIndex, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
     """Yield pods one by one that leave the least used nodes while others have room."""
     usage = Requested(view, args.thresholds)
     under, others = classify(args, view, usage)

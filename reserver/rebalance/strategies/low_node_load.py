@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from reserver.cluster.labels import integer
+from reserver.rebalance.anomaly import NO_ROUNDS, AnomalyCount, Rounds, counted
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad, NodePool
-from reserver.rebalance.inventory import ListedNode, ListedPod
+from reserver.rebalance.cluster_state import ListedNode, ListedPod
 from reserver.rebalance.load import Load
+from reserver.rebalance.node_load import Destinations, NodeLoad, thresholded, weigh
 from reserver.rebalance.readings import Usage
-from reserver.rebalance.spells import NO_ROUNDS, Rounds, Spell, counted
-from reserver.rebalance.weighed import Takers, Weighed, thresholded, weigh
 
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _QOS = {"BestEffort": 1, "Burstable": 2, "Guaranteed": 3}
@@ -57,7 +57,7 @@ class Findings:
         notes: nodes that were skipped, and those that are not hot for long enough.
     """
 
-    spells: dict[str, Spell]
+    spells: dict[str, AnomalyCount]
     spared: list[tuple[ListedPod, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -114,7 +114,7 @@ def _balance_pool(
         for each in resources
     }
     lasting.sort(key=lambda node: (-node.score(pool.resource_weights), node.name))
-    takers = Takers(low, room, pool.resource_weights)
+    takers = Destinations(low, room, pool.resource_weights)
     for node in lasting:
         _relieve(node, takers, args, pool, around, found)
         if not node.exceeded:
@@ -142,17 +142,17 @@ def _usage(
 
 def _lasting(
     condition: AnomalyCondition,
-    weighed: Iterable[Weighed],
-    hot: Sequence[Weighed],
+    weighed: Iterable[NodeLoad],
+    hot: Sequence[NodeLoad],
     now: float,
     found: Findings,
-) -> list[Weighed]:
+) -> list[NodeLoad]:
     """Count this round, and return the nodes that are hot for long enough."""
     if condition.consecutive_abnormalities <= 1:
         return list(hot)
     names = {node.name for node in hot}
     for node in weighed:
-        before = found.spells.pop(node.name, Spell())
+        before = found.spells.pop(node.name, AnomalyCount())
         if not node.is_low:
             spell = counted(before, condition, now, is_hot=node.name in names)
             if spell.hot or spell.until is not None:
@@ -168,8 +168,8 @@ def _lasting(
 
 
 def _relieve(
-    node: Weighed,
-    takers: Takers,
+    node: NodeLoad,
+    takers: Destinations,
     args: LowNodeLoad,
     pool: NodePool,
     around: Surroundings,
@@ -212,7 +212,7 @@ def _may_leave(pod: ListedPod, args: LowNodeLoad, around: Surroundings) -> bool:
 
 
 def _in_order(
-    pods: Iterable[ListedPod], node: Weighed, pool: NodePool, load: Load
+    pods: Iterable[ListedPod], node: NodeLoad, pool: NodePool, load: Load
 ) -> list[ListedPod]:
     """Return pods as they leave: the least important first, then those that relieve most."""
     above = {each: node.usage[each] - node.high[each] for each in node.exceeded}
@@ -235,7 +235,7 @@ def _in_order(
     )
 
 
-def _reason(node: Weighed, short: Iterable[str]) -> str:
+def _reason(node: NodeLoad, short: Iterable[str]) -> str:
     parts = (
         f"{each} usage({node.percent(each):.2f}%)>"
         f"threshold({100 * node.high[each] / node.node.offered[each]:.2f}%)"

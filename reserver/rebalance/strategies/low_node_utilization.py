@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from reserver.rebalance.arguments.utilization import LowNodeUtilization, Thresholds
-from reserver.rebalance.strategies.leaving import Leaving, Load, leave
-from reserver.rebalance.strategies.wrong import Batches, Judge
+from reserver.rebalance.pod_index import PodIndex
+from reserver.rebalance.strategies.candidate import Batches, Judge
+from reserver.rebalance.strategies.evict_until import Leaving, Load, leave
 from reserver.rebalance.usage import (
     Usage,
     capped,
@@ -17,7 +18,6 @@ from reserver.rebalance.usage import (
     shifted,
     usage_from,
 )
-from reserver.rebalance.view import View
 
 
 class Classified(NamedTuple):
@@ -27,7 +27,7 @@ class Classified(NamedTuple):
     over: list[Load]
 
 
-def classify(args: LowNodeUtilization, view: View, usage: Usage) -> Classified:
+def classify(args: LowNodeUtilization, view: PodIndex, usage: Usage) -> Classified:
     """Return the nodes that are used too little and too much, the most used first.
 
     Raises:
@@ -49,7 +49,7 @@ def classify(args: LowNodeUtilization, view: View, usage: Usage) -> Classified:
     return Classified(under, over)
 
 
-def find(args: LowNodeUtilization, view: View, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
+def find(args: LowNodeUtilization, view: PodIndex, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
     """Yield pods one by one that leave the most used nodes while others have room below target."""
     usage = usage_from(args.usage, view, args.thresholds)
     under, over = classify(args, view, usage)

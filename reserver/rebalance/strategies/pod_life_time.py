@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import chain
 
 from reserver.rebalance.arguments.recycling import ConditionFilter, PodLifeTime
-from reserver.rebalance.inventory import Condition, ListedPod
-from reserver.rebalance.strategies.wrong import Batches, Guard, Wrong
-from reserver.rebalance.view import View
+from reserver.rebalance.cluster_state import Condition, ListedPod
+from reserver.rebalance.pod_index import PodIndex
+from reserver.rebalance.strategies.candidate import Batches, Candidate, Guard
 
 
-def find(args: PodLifeTime, view: View, judge: Guard, now: float) -> Batches:
+def find(args: PodLifeTime, view: PodIndex, judge: Guard, now: float) -> Batches:
     """Yield the pods of all nodes that meet every criterion, the oldest first."""
     chosen = view.chosen(args.namespaces, args.label_selector)
     found = [
@@ -20,7 +20,7 @@ def find(args: PodLifeTime, view: View, judge: Guard, now: float) -> Batches:
         if chosen[pod] and _is_over(args, view.pods[pod], now) and judge.passes(pod)
     ]
     found.sort(key=lambda pod: view.pods[pod].created)
-    yield [Wrong(pod, _reason(args, view.pods[pod], now)) for pod in found]
+    yield [Candidate(pod, _reason(args, view.pods[pod], now)) for pod in found]
 
 
 def _is_over(args: PodLifeTime, pod: ListedPod, now: float) -> bool:

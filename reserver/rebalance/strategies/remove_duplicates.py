@@ -6,9 +6,9 @@ from collections import Counter
 from typing import NamedTuple
 
 from reserver.rebalance.arguments.placement import RemoveDuplicates
-from reserver.rebalance.inventory import ListedPod
-from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
-from reserver.rebalance.view import View
+from reserver.rebalance.cluster_state import ListedPod
+from reserver.rebalance.pod_index import PodIndex
+from reserver.rebalance.strategies.candidate import Batches, Candidate, Judge
 
 _FEWEST_TARGETS = 2
 
@@ -34,7 +34,7 @@ class Copies(NamedTuple):
     extra: dict[int, list[int]]
 
 
-def copies(args: RemoveDuplicates, view: View, judge: Judge) -> dict[Origin, Copies]:
+def copies(args: RemoveDuplicates, view: PodIndex, judge: Judge) -> dict[Origin, Copies]:
     """Return the pods that may be evicted by their origins, where a node has several of one."""
     chosen = view.chosen(args.namespaces)
     totals: Counter[Origin] = Counter()
@@ -55,7 +55,7 @@ def copies(args: RemoveDuplicates, view: View, judge: Judge) -> dict[Origin, Cop
     return {origin: Copies(totals[origin], rows) for origin, rows in extra.items()}
 
 
-def find(args: RemoveDuplicates, view: View, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
+def find(args: RemoveDuplicates, view: PodIndex, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
     """Yield, for each owner and node, the pods beyond an even spread over the nodes they may use.
 
     Upstream counts neither the room of those nodes nor their cordons.
@@ -68,7 +68,7 @@ def find(args: RemoveDuplicates, view: View, judge: Judge, now: float) -> Batche
         reason = f"{origin.kind} {origin.name} has more than {most} pods on the node"
         for extra in pods.extra.values():
             if len(extra) + 1 > most:
-                yield [Wrong(pod, reason) for pod in extra[most - 1 :]]
+                yield [Candidate(pod, reason) for pod in extra[most - 1 :]]
 
 
 def _is_looked_at(args: RemoveDuplicates, pod: ListedPod) -> bool:
@@ -95,7 +95,7 @@ class _Origins:
         return known
 
 
-def _targets(view: View, judge: Judge, pods: Copies) -> int:
+def _targets(view: PodIndex, judge: Judge, pods: Copies) -> int:
     """Return how many nodes the copies may use; demands that only one node meets do not count."""
     usable = view.shown & False
     for distinct in _distinct(view, pods):
@@ -105,7 +105,7 @@ def _targets(view: View, judge: Judge, pods: Copies) -> int:
     return int(usable.sum())
 
 
-def _distinct(view: View, pods: Copies) -> list[int]:
+def _distinct(view: PodIndex, pods: Copies) -> list[int]:
     """Return one pod for each set of demands."""
     found = {
         id(view.pods[pod].pod.constraints): pod for extra in pods.extra.values() for pod in extra

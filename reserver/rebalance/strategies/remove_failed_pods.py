@@ -5,17 +5,17 @@ from __future__ import annotations
 from itertools import chain
 
 from reserver.rebalance.arguments.recycling import RemoveFailedPods
-from reserver.rebalance.inventory import ListedPod
-from reserver.rebalance.strategies.wrong import Batches, Guard, Wrong
-from reserver.rebalance.view import View
+from reserver.rebalance.cluster_state import ListedPod
+from reserver.rebalance.pod_index import PodIndex
+from reserver.rebalance.strategies.candidate import Batches, Candidate, Guard
 
 
-def find(args: RemoveFailedPods, view: View, judge: Guard, now: float) -> Batches:
+def find(args: RemoveFailedPods, view: PodIndex, judge: Guard, now: float) -> Batches:
     """Yield the failed pods of each node."""
     chosen = view.chosen(args.namespaces, args.label_selector)
     for row in view.shown_rows():
         yield [
-            Wrong(pod, f"has failed: {view.pods[pod].reason or 'no reason given'}")
+            Candidate(pod, f"has failed: {view.pods[pod].reason or 'no reason given'}")
             for pod in view.on[row]
             if view.pods[pod].phase == "Failed"
             and chosen[pod]

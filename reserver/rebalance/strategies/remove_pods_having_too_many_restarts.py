@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from reserver.rebalance.arguments.recycling import RemovePodsHavingTooManyRestarts
-from reserver.rebalance.inventory import ContainerState, ListedPod
-from reserver.rebalance.strategies.wrong import Batches, Guard, Wrong
-from reserver.rebalance.view import View
+from reserver.rebalance.cluster_state import ContainerState, ListedPod
+from reserver.rebalance.pod_index import PodIndex
+from reserver.rebalance.strategies.candidate import Batches, Candidate, Guard
 
 
-def find(args: RemovePodsHavingTooManyRestarts, view: View, judge: Guard, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
+def find(
+    args: RemovePodsHavingTooManyRestarts,
+    view: PodIndex,
+    judge: Guard,
+    now: float,  # noqa: ARG001 - all strategies alike
+) -> Batches:
     """Yield the pods of each node, those with the most restarts first."""
     chosen = view.chosen(args.namespaces, args.label_selector)
     for row in view.shown_rows():
@@ -21,7 +26,7 @@ def find(args: RemovePodsHavingTooManyRestarts, view: View, judge: Guard, now: f
             and judge.passes(pod)
         }
         worst_first = sorted(restarts, key=lambda pod: -restarts[pod])
-        yield [Wrong(pod, f"has restarted {restarts[pod]} times") for pod in worst_first]
+        yield [Candidate(pod, f"has restarted {restarts[pod]} times") for pod in worst_first]
 
 
 def _states(args: RemovePodsHavingTooManyRestarts, pod: ListedPod) -> tuple[ContainerState, ...]:

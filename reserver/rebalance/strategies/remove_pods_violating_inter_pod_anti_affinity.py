@@ -8,15 +8,15 @@ from collections.abc import Hashable
 import numpy as np
 
 from reserver.cluster.columns import Bools
-from reserver.rebalance.apart import Apart, aparts
+from reserver.rebalance.anti_affinity import AntiAffinityTerm, terms_of
 from reserver.rebalance.arguments.placement import RemovePodsViolatingInterPodAntiAffinity
-from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong, least_first
-from reserver.rebalance.view import View
+from reserver.rebalance.pod_index import PodIndex
+from reserver.rebalance.strategies.candidate import Batches, Candidate, Judge, least_first
 
 
 def find(
     args: RemovePodsViolatingInterPodAntiAffinity,
-    view: View,
+    view: PodIndex,
     judge: Judge,
     now: float,  # noqa: ARG001 - all strategies alike
 ) -> Batches:
@@ -37,7 +37,7 @@ def find(
         for pod in least_first(view, wary):
             term = crowd.conflict(pod)
             if term and judge.passes(pod):
-                yield [Wrong(pod, f"another pod is in the same {term.topology_key}")]
+                yield [Candidate(pod, f"another pod is in the same {term.topology_key}")]
                 if view.is_gone[pod]:
                     crowd.leave(pod)
 
@@ -45,14 +45,14 @@ def find(
 class _Crowd:
     """How many of the pods that a term is about stand in each domain."""
 
-    def __init__(self, view: View, looked_at: Bools) -> None:
+    def __init__(self, view: PodIndex, looked_at: Bools) -> None:
         self._view = view
         self._looked_at = looked_at & ~view.is_gone & (view.rows >= 0)
-        self._counts: dict[Apart, Counter[Hashable]] = {}
+        self._counts: dict[AntiAffinityTerm, Counter[Hashable]] = {}
 
-    def conflict(self, pod: int) -> Apart | None:
+    def conflict(self, pod: int) -> AntiAffinityTerm | None:
         """Return the first term of a pod that is violated; pods of its own name do not count."""
-        return next((term for term in aparts(self._view.pods[pod]) if self._has(term, pod)), None)
+        return next((term for term in terms_of(self._view.pods[pod]) if self._has(term, pod)), None)
 
     def leave(self, pod: int) -> None:
         """Take away a pod that has gone."""
@@ -61,7 +61,7 @@ class _Crowd:
             if term.is_about(self._view.pods[pod]):
                 counts[self._domain(term, pod)] -= 1
 
-    def _has(self, term: Apart, pod: int) -> bool:
+    def _has(self, term: AntiAffinityTerm, pod: int) -> bool:
         domain = self._domain(term, pod)
         view = self._view
         namesakes = sum(
@@ -72,7 +72,7 @@ class _Crowd:
         )
         return self._known(term)[domain] > namesakes
 
-    def _known(self, term: Apart) -> Counter[Hashable]:
+    def _known(self, term: AntiAffinityTerm) -> Counter[Hashable]:
         counts = self._counts.get(term)
         if counts is None:
             found = self._view.found(term.namespaces, term.selector)
@@ -83,10 +83,10 @@ class _Crowd:
                 counts[self._of_row(term, int(row))] += int(rows[row])
         return counts
 
-    def _domain(self, term: Apart, pod: int) -> Hashable:
+    def _domain(self, term: AntiAffinityTerm, pod: int) -> Hashable:
         return self._of_row(term, int(self._view.rows[pod]))
 
-    def _of_row(self, term: Apart, row: int) -> Hashable:
+    def _of_row(self, term: AntiAffinityTerm, row: int) -> Hashable:
         """Return the domain of a row: the value of its label, or the node itself without it."""
         value = self._view.nodes[row].node.labels.get(term.topology_key)
         return row if value is None else value

@@ -7,15 +7,20 @@ from numpy.typing import NDArray
 
 from reserver.cluster.columns import Bools
 from reserver.rebalance.arguments.placement import NodeAffinityType, RemovePodsViolatingNodeAffinity
-from reserver.rebalance.inventory import Preference
-from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
-from reserver.rebalance.view import View
+from reserver.rebalance.cluster_state import Preference
+from reserver.rebalance.pod_index import PodIndex
+from reserver.rebalance.strategies.candidate import Batches, Candidate, Judge
 
 _REQUIRED = "the node does not meet its required node affinity"
 _PREFERRED = "another node meets its preferred node affinity better"
 
 
-def find(args: RemovePodsViolatingNodeAffinity, view: View, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
+def find(
+    args: RemovePodsViolatingNodeAffinity,
+    view: PodIndex,
+    judge: Judge,
+    now: float,  # noqa: ARG001 - all strategies alike
+) -> Batches:
     """Yield the pods of each node that fit somewhere and ought to be elsewhere."""
     chosen = view.chosen(args.namespaces, args.label_selector)
     for kind in args.types:
@@ -23,10 +28,10 @@ def find(args: RemovePodsViolatingNodeAffinity, view: View, judge: Judge, now: f
         yield from search(view, judge, chosen)
 
 
-def _violating(view: View, judge: Judge, chosen: Bools) -> Batches:
+def _violating(view: PodIndex, judge: Judge, chosen: Bools) -> Batches:
     for row in view.shown_rows():
         yield [
-            Wrong(pod, _REQUIRED)
+            Candidate(pod, _REQUIRED)
             for pod in view.listed(row)
             if view.pods[pod].pod.constraints.node_terms is not None
             and chosen[pod]
@@ -36,7 +41,7 @@ def _violating(view: View, judge: Judge, chosen: Bools) -> Batches:
         ]
 
 
-def _unhappy(view: View, judge: Judge, chosen: Bools) -> Batches:
+def _unhappy(view: PodIndex, judge: Judge, chosen: Bools) -> Batches:
     known: dict[tuple[Preference, ...], NDArray[np.int64]] = {}
     for row in view.shown_rows():
         found = []
@@ -51,11 +56,11 @@ def _unhappy(view: View, judge: Judge, chosen: Bools) -> Batches:
             if best <= weights[row] or not judge.passes(pod):
                 continue
             if judge.fit.fits_anywhere(pod, view.shown):
-                found.append(Wrong(pod, _PREFERRED))
+                found.append(Candidate(pod, _PREFERRED))
         yield found
 
 
-def _weights(view: View, preferences: tuple[Preference, ...]) -> NDArray[np.int64]:
+def _weights(view: PodIndex, preferences: tuple[Preference, ...]) -> NDArray[np.int64]:
     weights = np.zeros(len(view.nodes), dtype=np.int64)
     for weight, term in preferences:
         weights += weight * view.topology.meeting([term])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from reserver.cluster.constraints import Taint, Toleration
 from reserver.rebalance.arguments.placement import RemovePodsViolatingNodeTaints
-from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
-from reserver.rebalance.view import View, tolerates
+from reserver.rebalance.pod_index import PodIndex, tolerates
+from reserver.rebalance.strategies.candidate import Batches, Candidate, Judge
 
 
-def find(args: RemovePodsViolatingNodeTaints, view: View, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
+def find(args: RemovePodsViolatingNodeTaints, view: PodIndex, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
     """Yield the pods of each node that do not tolerate one of its taints."""
     chosen = view.chosen(args.namespaces, args.label_selector)
     for row in view.shown_rows():
@@ -19,7 +19,7 @@ def find(args: RemovePodsViolatingNodeTaints, view: View, judge: Judge, now: flo
         for pod in view.listed(row):
             taint = _untolerated(view.pods[pod].pod.constraints.tolerations, taints)
             if taint and chosen[pod] and judge.passes(pod):
-                found.append(Wrong(pod, f"does not tolerate the taint {_show(taint)}"))
+                found.append(Candidate(pod, f"does not tolerate the taint {_show(taint)}"))
         yield found
 
 

@@ -13,9 +13,9 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import Spread
 from reserver.cluster.labels import Requirement, Selector
 from reserver.rebalance.arguments.placement import RemovePodsViolatingTopologySpreadConstraint
-from reserver.rebalance.inventory import ListedPod
-from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
-from reserver.rebalance.view import View
+from reserver.rebalance.cluster_state import ListedPod
+from reserver.rebalance.pod_index import PodIndex
+from reserver.rebalance.strategies.candidate import Batches, Candidate, Judge
 
 Args = RemovePodsViolatingTopologySpreadConstraint
 
@@ -61,7 +61,7 @@ class Imbalance(NamedTuple):
         return total / (self.empty + len(self.domains))
 
 
-def imbalances(args: Args, view: View, judge: Judge) -> Iterator[Imbalance]:
+def imbalances(args: Args, view: PodIndex, judge: Judge) -> Iterator[Imbalance]:
     """Yield the rules that are not met, namespace by namespace.
 
     Only pods that may be evicted are counted, as upstream does.
@@ -84,7 +84,7 @@ def imbalances(args: Args, view: View, judge: Judge) -> Iterator[Imbalance]:
                 yield found
 
 
-def find(args: Args, view: View, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
+def find(args: Args, view: PodIndex, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
     """Yield pods one by one, once each, that would even out what is uneven.
 
     Each rule is solved by itself, before any pod is evicted.
@@ -96,10 +96,10 @@ def find(args: Args, view: View, judge: Judge, now: float) -> Batches:  # noqa: 
             leaving.setdefault(pod, f"more pods are in its {key} than its spread allows")
     for pod, reason in leaving.items():
         if judge.passes(pod):
-            yield [Wrong(pod, reason)]
+            yield [Candidate(pod, reason)]
 
 
-def _rules(args: Args, view: View, pods: list[int]) -> list[Rule]:
+def _rules(args: Args, view: PodIndex, pods: list[int]) -> list[Rule]:
     """Return the distinct constraints of the pods of a namespace, in their order."""
     found: dict[Hashable, Rule] = {}
     for pod in pods:
@@ -135,7 +135,7 @@ def _identity(spread: Spread, pod: ListedPod) -> Hashable:
     )
 
 
-def _domains(view: View, judge: Judge, rule: Rule, pods: list[int]) -> Imbalance:
+def _domains(view: PodIndex, judge: Judge, rule: Rule, pods: list[int]) -> Imbalance:
     """Return the pods that a rule counts by their domains; eligible nodes alone make one too."""
     spread = rule.spread
     eligible = view.shown.copy()
@@ -173,7 +173,7 @@ def _rank(pod: ListedPod) -> tuple[bool, bool, int]:
     return not pod.has_node_rules, pod.priority is not None, pod.priority or 0
 
 
-def _even_out(args: Args, judge: Judge, found: Imbalance, view: View) -> Iterator[int]:
+def _even_out(args: Args, judge: Judge, found: Imbalance, view: PodIndex) -> Iterator[int]:
     """Yield what leaves the large domains for the small ones (balanceDomains)."""
     average, skew_allowed = found.average, found.rule.spread.max_skew
     domains: list[list[int]] = [[] for _ in range(found.empty)]
@@ -205,7 +205,7 @@ def _even_out(args: Args, judge: Judge, found: Imbalance, view: View) -> Iterato
         domains[low].extend(leaving)
 
 
-def _rows_below(found: Imbalance, view: View) -> Bools:
+def _rows_below(found: Imbalance, view: PodIndex) -> Bools:
     """Return the eligible rows in domains of less than the average size."""
     average = found.average
     large = {domain.value for domain in found.domains if len(domain.pods) >= average}

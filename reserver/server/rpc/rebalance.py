@@ -11,9 +11,9 @@ import grpc
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput, under
 from reserver.pacer import Pacer
+from reserver.rebalance.modes import Compat
+from reserver.rebalance.pending import Slots
 from reserver.rebalance.plan import Kept, Landing, Move
-from reserver.rebalance.slots import Slots
-from reserver.rebalance.ways import Compat
 from reserver.reservations.reservation import Ref
 from reserver.server.rpc.refusal import Refusal
 from reserver.v1 import rebalance_pb2 as pb
@@ -30,8 +30,8 @@ MOST_WANTED = 500
 Aio = grpc.aio.ServicerContext[Any, Any]
 
 _WAYS = {
-    pb.JUDGING_UNSPECIFIED: Compat.SOUND,
-    pb.JUDGING_SOUND: Compat.SOUND,
+    pb.JUDGING_UNSPECIFIED: Compat.PLAN,
+    pb.JUDGING_SOUND: Compat.PLAN,
     pb.JUDGING_UPSTREAM: Compat.UPSTREAM,
 }
 
@@ -76,7 +76,7 @@ class Rebalance(RebalanceServiceServicer):
             )
         if request.judging not in _WAYS:
             raise InvalidInput("judging", f"{request.judging} is unknown", "send SOUND or UPSTREAM")
-        if makes_room and _WAYS[request.judging] is not Compat.SOUND:
+        if makes_room and _WAYS[request.judging] is not Compat.PLAN:
             raise InvalidInput("judging", "UPSTREAM makes no room", "send SOUND, or no makeRoom")
         room = await self._room(request.make_room) if makes_room else None
         if self._is_busy:

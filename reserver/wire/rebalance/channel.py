@@ -12,9 +12,9 @@ from typing import TypeVar
 import msgspec
 
 from reserver.cluster.pod import PodName
+from reserver.rebalance.modes import Compat, Mode
+from reserver.rebalance.pending import Slots
 from reserver.rebalance.plan import Kept, Landing, Move
-from reserver.rebalance.slots import Slots
-from reserver.rebalance.ways import Compat, Mode
 
 MOST_BYTES = 64 * 2**20
 """Of one line: the metrics of many pods, or what is held on many nodes."""

@@ -7,7 +7,7 @@ import msgspec
 from reserver.cluster import quantity
 from reserver.cluster.constraints import Taint
 from reserver.cluster.pod import PodName
-from reserver.rebalance.inventory import Amounts, Budget, ListedNode
+from reserver.rebalance.cluster_state import Amounts, Budget, ListedNode
 from reserver.wire.k8s.nodes import NodeObject, NodeSpec
 from reserver.wire.k8s.objects import Metadata, WireStruct, decode
 from reserver.wire.k8s.requests import Amounts as WrittenAmounts

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import msgspec
 
-from reserver.rebalance.inventory import (
+from reserver.rebalance.cluster_state import (
     EVICT,
     PREFER_NO_EVICTION,
     SOURCE,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from reserver.cluster.remembered import Remembered, reckoned
-from reserver.rebalance.inventory import Amounts, Owner, Preference, SpreadRule
+from reserver.rebalance.cluster_state import Amounts, Owner, Preference, SpreadRule
 from reserver.wire.k8s.constraints import SpreadObject, spread
 from reserver.wire.k8s.objects import WireStruct, decode, decode_part
 from reserver.wire.k8s.pods import OwnerReference, PodObject, PodSpec, Shared

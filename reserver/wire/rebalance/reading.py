@@ -19,7 +19,7 @@ from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.cluster.storage import Storage, StorageClass, Volume
 from reserver.errors import Fault, InvalidInput, sparing
-from reserver.rebalance.inventory import Amounts, Budget, Inventory, ListedNode, ListedPod
+from reserver.rebalance.cluster_state import Amounts, Budget, ClusterState, ListedNode, ListedPod
 from reserver.wire.k8s.nodes import NamespaceObject
 from reserver.wire.k8s.objects import WireStruct, decode
 from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
@@ -74,7 +74,7 @@ class Dump:
         passed_over: how many objects there were of kinds that nobody asks for.
     """
 
-    inventory: Inventory
+    inventory: ClusterState
     broken: tuple[Broken, ...] = ()
     broken_count: int = 0
     passed_over: Counter[str] = field(default_factory=Counter)
@@ -150,7 +150,7 @@ class Reading:
 
     def result(self) -> Dump:
         """Return what has been read."""
-        inventory = Inventory(
+        inventory = ClusterState(
             nodes=dict(sorted(self._nodes.items())),
             pods=tuple(pod for _, pod in sorted(self._pods.items())),
             namespaces=self._namespaces,

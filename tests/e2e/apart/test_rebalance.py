@@ -21,7 +21,7 @@ pytestmark = pytest.mark.controlplane
 ACCOUNT = "reserver-rebalance"
 
 
-@pytest.mark.parametrize("compat", ["sound", "upstream"])
+@pytest.mark.parametrize("compat", ["plan", "upstream"])
 def test_rounds_end_in_rest_and_no_pod_moves_twice(shop: Shop, compat: str) -> None:
     crowd(shop)
     rounds = []
@@ -74,7 +74,7 @@ def test_a_dry_run_evicts_nothing(shop: Shop) -> None:
     assert shop.pods() == before
 
 
-@pytest.mark.parametrize("compat", ["sound", "upstream"])
+@pytest.mark.parametrize("compat", ["plan", "upstream"])
 def test_a_disruption_budget_is_kept_at_every_moment(shop: Shop, compat: str) -> None:
     """Upstream's way wants all four at once; each waits until the one before it is replaced."""
     crowd(shop)
@@ -96,7 +96,7 @@ def test_a_disruption_budget_is_kept_at_every_moment(shop: Shop, compat: str) ->
     shop.wait_ready("web", 6)
     watched()
     assert least >= 5
-    evicted = {"sound": "1 pods evicted, 0 could not be", "upstream": "4 pods evicted, 0 could"}
+    evicted = {"plan": "1 pods evicted, 0 could not be", "upstream": "4 pods evicted, 0 could"}
     assert evicted[compat] in said
 
 

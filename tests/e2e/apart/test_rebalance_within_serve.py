@@ -17,7 +17,7 @@ from hack.controlplane.kubeconfig import service_account_kubeconfig
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.client import CallFailed, Client, MakeRoom, PodOwner, Spec
 from reserver.cluster.pod import PodName
-from reserver.rebalance.ways import Compat
+from reserver.rebalance.modes import Compat
 from tests.e2e.apart.crowding import Shop, crowd
 from tests.e2e.cluster import GROUP
 from tests.e2e.conftest import MOVES, RBAC, ROOT, grant

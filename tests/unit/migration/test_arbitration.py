@@ -16,7 +16,7 @@ from reserver.migration.groups import Contender
 from reserver.migration.move import ALONE, Declared, Group, Move, Phase, Reason, Spec
 from reserver.migration.seen import Seen, SeenPod
 from reserver.pacer import outcome
-from reserver.rebalance.inventory import Budget
+from reserver.rebalance.cluster_state import Budget
 from tests.builders import pod
 from tests.unit.migration.build import BACKED, NOW
 

@@ -5,9 +5,10 @@ from collections import Counter
 from typing import Any
 
 from reserver.rebalance.arguments.evictor import DefaultEvictor
-from reserver.rebalance.cycle import Outcome, run
-from reserver.rebalance.inventory import Inventory
+from reserver.rebalance.cluster_state import ClusterState
+from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import Arguments, EvictionLimits, Policy, Profile
+from reserver.rebalance.upstream import plan
 from reserver.wire.rebalance.dump import read_dump
 
 Objects = list[dict[str, Any]]
@@ -71,7 +72,7 @@ def pods(count: int, on: str, prefix: str = "p", **parts: Any) -> Objects:
     return [pod(f"{prefix}{index}", on, **parts) for index in range(count)]
 
 
-def inventory(*objects: dict[str, Any]) -> Inventory:
+def cluster_of(*objects: dict[str, Any]) -> ClusterState:
     """Return what a dump of some objects says."""
     read = read_dump(json.dumps({"kind": "List", "items": objects}).encode())
     assert not read.broken, read.broken
@@ -84,18 +85,18 @@ def outcome(
     evictor: DefaultEvictor | None = None,
     limits: EvictionLimits | None = None,
     **policy: Any,
-) -> Outcome:
+) -> Plan:
     """Return what a cycle of one profile does at `NOW`; all plugins are deschedule plugins."""
     profile = Profile(name="test", evictor=evictor or DefaultEvictor(), deschedule=plugins)
     limited = Policy(profiles=(profile,), limits=limits or EvictionLimits(), **policy)
-    return run(inventory(*objects), limited, NOW)
+    return plan(cluster_of(*objects), limited, NOW)
 
 
 def evicted(objects: list[dict[str, Any]], *plugins: Arguments, **options: Any) -> list[str]:
     """Return the names of the pods that a cycle evicts, in order; no plugin may fail."""
     done = outcome(objects, *plugins, **options)
     assert not done.notes, done.notes
-    return [eviction.pod.name.name for eviction in done.evictions]
+    return [move.pod.name for move in done.moves]
 
 
 def counted(names: list[str]) -> Counter[str]:

@@ -6,11 +6,11 @@ from typing import Any
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
+from reserver.rebalance.anomaly import NO_ROUNDS, Rounds
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad, NodePool
-from reserver.rebalance.inventory import ListedNode, ListedPod, Owner
+from reserver.rebalance.cluster_state import ListedNode, ListedPod, Owner
 from reserver.rebalance.load import Load
 from reserver.rebalance.readings import Average
-from reserver.rebalance.spells import NO_ROUNDS, Rounds
 from reserver.rebalance.strategies.low_node_load import Findings, Surroundings, balance
 
 NOW = 10_000.0

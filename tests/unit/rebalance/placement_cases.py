@@ -9,7 +9,7 @@ from reserver.rebalance.arguments.placement import (
     RemovePodsViolatingNodeAffinity,
     RemovePodsViolatingNodeTaints,
 )
-from reserver.rebalance.inventory import PREFER_NO_EVICTION
+from reserver.rebalance.cluster_state import PREFER_NO_EVICTION
 from tests.unit.rebalance.build import node, pod, taint
 from tests.unit.rebalance.cases import (
     FAILED,

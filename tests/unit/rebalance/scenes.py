@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.rebalance.inventory import Budget, Inventory, ListedNode, ListedPod
+from reserver.rebalance.capacity import NOTHING_HELD, Held, snapshot_of
+from reserver.rebalance.cluster_state import Budget, ClusterState, ListedNode, ListedPod
 from reserver.rebalance.plan import Plan
+from reserver.rebalance.planning_snapshot import PlanningSnapshot, planning_snapshot
 from reserver.rebalance.policy import NO_LIMITS, EvictionLimits
-from reserver.rebalance.scene import NOTHING_HELD, Held, Scene, scene_of, snapshot_of
 from reserver.scheduling.fit import fit
 from tests.builders import name
 
@@ -23,10 +24,10 @@ def unprotected(_: ListedPod) -> str:
     return ""
 
 
-def inventory(*things: Node | Pod, budgets: Iterable[Budget] = ()) -> Inventory:
+def cluster_of(*things: Node | Pod, budgets: Iterable[Budget] = ()) -> ClusterState:
     nodes = {each.name: ListedNode(node=each) for each in things if isinstance(each, Node)}
     pods = sorted((each for each in things if isinstance(each, Pod)), key=lambda pod: pod.name)
-    return Inventory(
+    return ClusterState(
         nodes=nodes, pods=tuple(ListedPod(pod=pod) for pod in pods), budgets=tuple(budgets)
     )
 
@@ -42,9 +43,9 @@ def scene(
     budgets: Iterable[Budget] = (),
     protects: Protects = unprotected,
     limits: EvictionLimits = NO_LIMITS,
-) -> Scene:
-    found = inventory(*things, budgets=budgets)
-    return scene_of(found, protects, held=held, wanted=wanted, limits=limits)
+) -> PlanningSnapshot:
+    found = cluster_of(*things, budgets=budgets)
+    return planning_snapshot(found, protects, held=held, wanted=wanted, limits=limits)
 
 
 def moves(plan: Plan) -> list[tuple[str, str, str | None]]:
@@ -53,7 +54,7 @@ def moves(plan: Plan) -> list[tuple[str, str, str | None]]:
 
 def assert_feasible(plan: Plan, *things: Node | Pod, wanted: Sequence[Pod] = ()) -> None:
     """Carry a plan out and assert that each pod fits on its new node when its turn comes."""
-    snapshot = snapshot_of(inventory(*things))
+    snapshot = snapshot_of(cluster_of(*things))
     pods: Mapping[object, Pod] = {
         each.name: each for each in (*things, *wanted) if isinstance(each, Pod)
     }

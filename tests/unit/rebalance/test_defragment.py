@@ -7,8 +7,8 @@ import pytest
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Controller, Pod
-from reserver.rebalance.board import NOWHERE
 from reserver.rebalance.defragment import defragment
+from reserver.rebalance.planning_snapshot import NOWHERE
 from reserver.rebalance.solver import solve
 from tests.builders import node, pod
 from tests.unit.rebalance.scenes import assert_feasible, budget, list_of, moves, scene
@@ -101,8 +101,8 @@ def test_as_many_nodes_as_a_solver_finds_with_at_most_a_fifth_more_moves() -> No
         things = _cluster(seed, nodes=6)
         plan = defragment(scene(*things))
         exact = scene(*things)
-        everything = np.ones(len(exact.board.closed), dtype=np.bool_)
-        best = solve(exact.board, exact.board.rows != NOWHERE, everything, seconds=20)
+        everything = np.ones(len(exact.closed), dtype=np.bool_)
+        best = solve(exact, exact.rows != NOWHERE, everything, seconds=20)
         assert best is not None
         assert best.fewest is not None, "proved"
         found, optimum = found + len(plan.emptied), optimum + len(best.emptied)

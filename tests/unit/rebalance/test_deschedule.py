@@ -129,7 +129,7 @@ def test_nodes_that_are_not_ready_or_not_selected_are_not_looked_at() -> None:
 
 
 def test_an_eviction_says_who_asked_for_it_and_why() -> None:
-    (eviction,) = outcome([*NODES, TAINTED, ON_T], RemovePodsViolatingNodeTaints()).evictions
+    (eviction,) = outcome([*NODES, TAINTED, ON_T], RemovePodsViolatingNodeTaints()).moves
 
     assert (eviction.profile, eviction.strategy) == ("test", "RemovePodsViolatingNodeTaints")
     assert eviction.reason == "does not tolerate the taint k=v:NoSchedule"

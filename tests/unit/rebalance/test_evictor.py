@@ -14,9 +14,9 @@ from reserver.rebalance.arguments.evictor import (
     Protection,
 )
 from reserver.rebalance.arguments.recycling import PodLifeTime
+from reserver.rebalance.cluster_state import EVICT, PREFER_NO_EVICTION, SOURCE
 from reserver.rebalance.evictor import Protections
-from reserver.rebalance.inventory import EVICT, PREFER_NO_EVICTION, SOURCE
-from tests.unit.rebalance.build import NOW, evicted, inventory, node, pod, taint
+from tests.unit.rebalance.build import NOW, cluster_of, evicted, node, pod, taint
 
 GOES, STAYS = True, False
 ALL_PODS = PodLifeTime(states=frozenset({"Running", "Failed"}))
@@ -184,7 +184,7 @@ def test_a_budget_that_selects_a_pod_covers_it_but_not_in_a_cycle_of_upstream(
     is_covered: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
     evictor = _with(Protection.WITHOUT_PDB)
-    found = inventory(pod("it", "a", **LABELLED), *budgets)
+    found = cluster_of(pod("it", "a", **LABELLED), *budgets)
     why = Protections(evictor, found, NOW).why(found.pods[0])
     assert (why == "") is is_covered
     assert not _goes(pod("it", "a", **LABELLED), evictor, *budgets)  # Its issue 1882.

@@ -6,15 +6,15 @@ import msgspec
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
+from reserver.rebalance.anomaly import Rounds
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad, NodePool
-from reserver.rebalance.deciding import Look
-from reserver.rebalance.inventory import Inventory, Owner
+from reserver.rebalance.cluster_state import ClusterState, Owner
 from reserver.rebalance.plan import Plan
+from reserver.rebalance.planner import decide
 from reserver.rebalance.policy import EvictionLimits, Policy, Profile
-from reserver.rebalance.sound import decide
-from reserver.rebalance.spells import Rounds
+from reserver.rebalance.round_input import RoundInput
 from tests.builders import node, pod
-from tests.unit.rebalance.scenes import assert_feasible, inventory, moves
+from tests.unit.rebalance.scenes import assert_feasible, cluster_of, moves
 
 OWNER = Owner("ReplicaSet", "rs", "rs-uid", is_controller=True)
 POOL = NodePool(
@@ -25,9 +25,9 @@ POOL = NodePool(
 POLICY = Policy(profiles=(Profile(name="p", balance=(LowNodeLoad(node_pools=(POOL,)),)),))
 
 
-def cluster(*things: Node | Pod, used: dict[str, int]) -> Inventory:
+def cluster(*things: Node | Pod, used: dict[str, int]) -> ClusterState:
     """Return a cluster of nodes with ten cores; of each node or pod the millicores it uses."""
-    listed = inventory(*things)
+    listed = cluster_of(*things)
     return replace(
         listed,
         pods=tuple(msgspec.structs.replace(each, owners=(OWNER,)) for each in listed.pods),
@@ -44,11 +44,11 @@ def hosts(*names: str) -> list[Node]:
     return [node(name, cpu="10") for name in names]
 
 
-def look_at(cluster: Inventory, policy: Policy = POLICY) -> Look:
-    return Look(policy=policy, inventory=cluster, loads={}, rounds={}, now=0.0)
+def look_at(cluster: ClusterState, policy: Policy = POLICY) -> RoundInput:
+    return RoundInput(policy=policy, cluster=cluster, loads={}, rounds={}, now=0.0)
 
 
-def judged(cluster: Inventory, policy: Policy = POLICY) -> Plan:
+def judged(cluster: ClusterState, policy: Policy = POLICY) -> Plan:
     return decide(look_at(cluster, policy)).plan
 
 

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from reserver.cluster.pod import PodName
+from reserver.rebalance.anomaly import NO_ROUNDS, Rounds
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad
-from reserver.rebalance.inventory import ListedPod
+from reserver.rebalance.cluster_state import ListedPod
 from reserver.rebalance.load import (
     NOTHING_SEEN,
     Departure,
@@ -18,7 +19,6 @@ from reserver.rebalance.load import (
     settled,
 )
 from reserver.rebalance.readings import Reading, Readings
-from reserver.rebalance.spells import NO_ROUNDS, Rounds
 from reserver.rebalance.strategies.low_node_load import Surroundings, balance
 from tests.unit.rebalance.loaded import NOW, World, cores, hot_and_cool, node, pod, pool
 

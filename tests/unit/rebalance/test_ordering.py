@@ -2,7 +2,7 @@
 
 from reserver.rebalance.disruptions import Disruptions
 from reserver.rebalance.ordering import Step, order, take_back
-from reserver.rebalance.scene import Scene
+from reserver.rebalance.planning_snapshot import PlanningSnapshot
 from tests.builders import node, pod
 from tests.unit.rebalance.scenes import budget, list_of, scene
 
@@ -12,24 +12,24 @@ P, Q = range(2)
 SWAP = {P: 1, Q: 0}
 
 
-def _rows(found: Scene) -> list[int]:
-    return [int(row) for row in found.board.rows]
+def _rows(found: PlanningSnapshot) -> list[int]:
+    return [int(row) for row in found.rows]
 
 
 def test_a_swap_goes_through_a_free_place() -> None:
     found = scene(*FULL, node("c", cpu="2"))
-    a, b, c = (found.board.snapshot.row(each) for each in "abc")
-    result = order(found.board, {P: b, Q: a}, found.disruptions)  # type: ignore[dict-item]
+    a, b, c = (found.snapshot.row(each) for each in "abc")
+    result = order(found, {P: b, Q: a})  # type: ignore[dict-item]
     assert not result.stuck
     assert result.steps == (Step(P, a, c), Step(Q, b, a), Step(P, c, b))  # type: ignore[arg-type]
     assert _rows(found) == [b, a]
-    take_back(found.board, result, found.disruptions)
+    take_back(found, result)
     assert _rows(found) == [a, b]
 
 
 def test_a_swap_without_a_free_place_is_stuck_and_says_why() -> None:
     found = scene(*FULL)
-    result = order(found.board, SWAP, found.disruptions)
+    result = order(found, SWAP)
     assert not result.steps
     assert set(result.stuck) == {P, Q}
     assert result.stuck[P] == "b has no room for it while other pods wait for its place"
@@ -37,14 +37,14 @@ def test_a_swap_without_a_free_place_is_stuck_and_says_why() -> None:
 
 def test_a_chain_runs_from_its_free_end() -> None:
     found = scene(*FULL, node("c", cpu="2"))
-    result = order(found.board, {P: 1, Q: 2}, found.disruptions)
+    result = order(found, {P: 1, Q: 2})
     assert [step.number for step in result.steps] == [Q, P]
 
 
 def test_nobody_steps_aside_for_a_pod_that_a_budget_keeps() -> None:
     found = scene(*FULL, node("c", cpu="2"))
-    none = Disruptions([budget("q", 0, app="q")])
-    result = order(found.board, SWAP, none)
+    found.disruptions = Disruptions([budget("q", 0, app="q")])
+    result = order(found, SWAP)
     assert not result.steps
     assert "PodDisruptionBudget q allows no further disruption" in result.stuck[Q].replace(
         "shop/", ""

@@ -7,24 +7,24 @@ from dataclasses import replace
 import msgspec
 
 from reserver.cluster.pod import PodName
-from reserver.rebalance.deciding import Look
-from reserver.rebalance.inventory import Condition, Inventory, ListedPod
+from reserver.rebalance.cluster_state import ClusterState, Condition, ListedPod
 from reserver.rebalance.pending import decide, waiting, without
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import Policy
-from tests.unit.rebalance.build import inventory, node, pod
+from reserver.rebalance.round_input import RoundInput
+from tests.unit.rebalance.build import cluster_of, node, pod
 
 
-def cluster(*pods: ListedPod) -> Inventory:
-    return replace(inventory(node("d"), node("e")), pods=pods)
+def cluster(*pods: ListedPod) -> ClusterState:
+    return replace(cluster_of(node("d"), node("e")), pods=pods)
 
 
-def planned(found: Inventory) -> Plan:
-    return decide(Look(policy=Policy(), inventory=found, loads={}, rounds={}, now=0.0), {}).plan
+def planned(found: ClusterState) -> Plan:
+    return decide(RoundInput(policy=Policy(), cluster=found, loads={}, rounds={}, now=0.0), {}).plan
 
 
 def listed(name: str, on: str, cpu: str) -> ListedPod:
-    (found,) = inventory(pod(name, on, requests={"cpu": cpu})).pods
+    (found,) = cluster_of(pod(name, on, requests={"cpu": cpu})).pods
     return found
 
 

@@ -14,11 +14,11 @@ from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.rebalance import pending
-from reserver.rebalance.deciding import Look
 from reserver.rebalance.defragment import defragment
 from reserver.rebalance.makeroom import make_room
 from reserver.rebalance.plan import Move, Plan
 from reserver.rebalance.policy import NO_LIMITS, EvictionLimits, Policy
+from reserver.rebalance.round_input import RoundInput
 from tests.builders import node, pod
 from tests.unit.rebalance.scenes import assert_feasible, list_of, moves, scene
 from tests.unit.rebalance.test_pending import BIG, A, B, cluster
@@ -109,14 +109,14 @@ def test_what_fits_into_the_limits_is_made_room_for() -> None:
 
 def test_rounds_that_make_room_have_the_limits_of_their_policy() -> None:
     for limits in (NO_LIMITS, *ONE, *NONE):
-        look = Look(
+        given = RoundInput(
             policy=Policy(limits=limits),
-            inventory=cluster(A, B, BIG),
+            cluster=cluster(A, B, BIG),
             loads={},
             rounds={},
             now=0.0,
         )
-        evicted = [move for move in pending.decide(look, {}).plan.moves if move.source]
+        evicted = [move for move in pending.decide(given, {}).plan.moves if move.source]
         assert len(evicted) == (0 if limits in NONE else 1)
 
 

@@ -12,11 +12,11 @@ from hack.bench.rebalancing import BALANCE, DESCHEDULE, NOW, dump
 from reserver.rebalance.arguments.evictor import DefaultEvictor
 from reserver.rebalance.arguments.recycling import PodLifeTime, RemovePodsHavingTooManyRestarts
 from reserver.rebalance.arguments.utilization import HighNodeUtilization
-from reserver.rebalance.deciding import Look
-from reserver.rebalance.inventory import Inventory, ListedPod
+from reserver.rebalance.cluster_state import ClusterState, ListedPod
 from reserver.rebalance.plan import Move, Plan
+from reserver.rebalance.planner import decide
 from reserver.rebalance.policy import Arguments, Policy, Profile
-from reserver.rebalance.sound import decide
+from reserver.rebalance.round_input import RoundInput
 from reserver.wire.rebalance.dump import read_lines
 
 ROUNDS = 3
@@ -42,9 +42,9 @@ def policy(*args: Arguments) -> Policy:
     )
 
 
-def planned(inventory: Inventory, wanted: Policy, now: float) -> Plan:
-    look = Look(policy=wanted, inventory=inventory, loads={}, rounds={}, now=now)
-    return decide(look).plan
+def planned(cluster: ClusterState, wanted: Policy, now: float) -> Plan:
+    given = RoundInput(policy=wanted, cluster=cluster, loads={}, rounds={}, now=now)
+    return decide(given).plan
 
 
 def landed(each: ListedPod, move: Move, now: float) -> ListedPod:
@@ -62,15 +62,15 @@ def landed(each: ListedPod, move: Move, now: float) -> ListedPod:
     )
 
 
-def carried_out(inventory: Inventory, plan: Plan, now: float) -> Inventory:
+def carried_out(cluster: ClusterState, plan: Plan, now: float) -> ClusterState:
     """Return a cluster once all moves are made; what has ended is gone for good."""
     last = {move.uid: move for move in plan.moves}  # A swap moves one of them twice.
     pods = (
         landed(each, last[each.pod.uid], now) if each.pod.uid in last else each
-        for each in inventory.pods
+        for each in cluster.pods
         if each.pod.uid not in last or last[each.pod.uid].target is not None
     )
-    return replace(inventory, pods=tuple(pods))
+    return replace(cluster, pods=tuple(pods))
 
 
 @pytest.mark.parametrize(
@@ -81,11 +81,11 @@ def carried_out(inventory: Inventory, plan: Plan, now: float) -> Inventory:
 def test_rounds_reach_rest_and_no_pod_moves_twice_for_one_reason(
     args: tuple[Arguments, ...],
 ) -> None:
-    inventory, now = CLUSTER, NOW
+    cluster, now = CLUSTER, NOW
     reasons: Counter[tuple[str, str]] = Counter()
     for _ in range(ROUNDS):
-        plan = planned(inventory, policy(*args), now)
+        plan = planned(cluster, policy(*args), now)
         reasons.update({(move.uid, move.strategy) for move in plan.moves})
-        inventory, now = carried_out(inventory, plan, now), now + 300.0
-    assert not planned(inventory, policy(*args), now).moves
+        cluster, now = carried_out(cluster, plan, now), now + 300.0
+    assert not planned(cluster, policy(*args), now).moves
     assert set(reasons.values()) <= {1}

@@ -11,7 +11,7 @@ from reserver.rebalance.arguments.utilization import (
     LowNodeUtilization,
     UsageSource,
 )
-from reserver.rebalance.inventory import PREFER_NO_EVICTION
+from reserver.rebalance.cluster_state import PREFER_NO_EVICTION
 from reserver.rebalance.policy import EvictionLimits
 from tests.unit.rebalance.build import Objects, counted, evicted, node, outcome, pod, pods, taint
 
@@ -178,7 +178,7 @@ def test_what_is_measured_counts_instead_of_requests() -> None:
 def test_a_node_without_metrics_fails_the_plugin() -> None:
     done = outcome([*NODES, *BUSY, *_measured(a="3", b="0")], REAL)
 
-    assert not done.evictions
+    assert not done.moves
     assert "unable to find node 'c' in the collected metrics" in done.notes[0]
 
 

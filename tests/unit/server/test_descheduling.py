@@ -2,14 +2,14 @@
 
 import pytest
 
-from reserver.rebalance import compat, sound
+from reserver.rebalance import planner, upstream
 from reserver.rebalance.arguments.placement import RemoveDuplicates
 from reserver.rebalance.arguments.recycling import RemoveFailedPods
-from reserver.rebalance.deciding import Look
 from reserver.rebalance.policy import Policy, Profile
+from reserver.rebalance.round_input import RoundInput
 from reserver.server.descheduling import DeschedulingMetrics
 from tests.builders import NOW, node
-from tests.unit.rebalance.scenes import inventory
+from tests.unit.rebalance.scenes import cluster_of
 
 NAMES = {
     # metrics/metrics.go of descheduler v0.36, the deprecated ones included
@@ -50,13 +50,13 @@ def test_all_names_of_the_descheduler_are_there_the_deprecated_ones_too() -> Non
     assert found["descheduler_descheduler_loop_duration_seconds_sum"] == {(): 2}
 
 
-@pytest.mark.parametrize("decide", [sound.decide, compat.decide])
+@pytest.mark.parametrize("decide", [planner.decide, upstream.decide])
 def test_each_strategy_is_timed(decide: object) -> None:
     metrics = DeschedulingMetrics()
     profile = Profile(name="p", deschedule=(RemoveFailedPods(),), balance=(RemoveDuplicates(),))
-    look = Look(
+    look = RoundInput(
         policy=Policy(profiles=(profile,)),
-        inventory=inventory(node("a"), node("b")),
+        cluster=cluster_of(node("a"), node("b")),
         loads={},
         rounds={},
         now=NOW,

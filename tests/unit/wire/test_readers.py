@@ -192,7 +192,7 @@ ELSEWHERE: dict[str, str] = {
     "cli.": "a command of whoever calls it",
     "kube.api.serving_pod": "a command of whoever calls it: the pods of Reserver itself",
     "kube.rebalance.": "a process of its own (docs/adr/0037)",
-    "rebalance.inventory.": "a process of its own (docs/adr/0037)",
+    "rebalance.cluster_state.": "a process of its own (docs/adr/0037)",
     "wire.rebalance.": "a process of its own (docs/adr/0037); a policy by document.MOST_BYTES",
     "wire.migration.draining.": "the command `drain`",
     "wire.patching.replacement.": "the command `move`",

@@ -13,11 +13,11 @@ from reserver.kube.rebalance.outcomes import Result, Teller
 from reserver.kube.rebalance.podmoves import MOST_OPEN, PodMoves
 from reserver.kube.rebalance.policyfile import PolicyFile
 from reserver.kube.rebalance.rounds import SAMPLE_S, Hands, Judge, Rebalancer
-from reserver.rebalance.deciding import Decision, Look
+from reserver.rebalance.anomaly import Rounds
+from reserver.rebalance.capacity import Held
+from reserver.rebalance.measured_load import METRICS_API
 from reserver.rebalance.plan import Move, Plan
-from reserver.rebalance.scene import Held
-from reserver.rebalance.sources import METRICS_API
-from reserver.rebalance.spells import Rounds
+from reserver.rebalance.round_input import Decision, RoundInput
 from reserver.wire.times import show_micro
 from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
 
@@ -91,7 +91,7 @@ class World:
         path.write_text(policy)
         self.client = ScriptedClient(*script)
         self.now = 1000.0
-        self.looks: list[Look] = []
+        self.looks: list[RoundInput] = []
         self.moves = moves
         teller, pace = Teller(self.client, "host"), Pace(1000, 1000)
         parts = (self.client, lambda: self.now, pace, teller)
@@ -108,7 +108,7 @@ class World:
     async def held(self) -> Held:
         return HELD
 
-    def decide(self, look: Look, held: Held) -> Decision:
+    def decide(self, look: RoundInput, held: Held) -> Decision:
         assert held is HELD
         self.looks.append(look)
         rounds = {"p": Rounds({}, float(len(self.looks)))}
@@ -129,7 +129,7 @@ async def test_a_round_looks_decides_and_evicts(path: Path) -> None:
     found = await world.rebalancer.round()
     assert [each.result for each in found.outcomes] == [Result.SUCCESS]
     (look,) = world.looks
-    assert [pod.name for pod in look.inventory.pods] == [MOVE.pod]
+    assert [pod.name for pod in look.cluster.pods] == [MOVE.pod]
     assert len(world.evicted) == 1
 
 
@@ -234,7 +234,7 @@ async def test_a_pending_pod_for_which_room_is_held_already_is_not_looked_at(pat
     world = World(path, *script, dry_run=True, reserves_first=True, moves=())
     await world.rebalancer.round()
     (look,) = world.looks
-    assert [pod.name.name for pod in look.inventory.pods] == ["web-1"]
+    assert [pod.name.name for pod in look.cluster.pods] == ["web-1"]
 
 
 async def test_a_round_waits_for_those_of_earlier_ones_and_not_for_other_moves(path: Path) -> None:

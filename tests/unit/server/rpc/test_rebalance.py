@@ -15,8 +15,8 @@ from reserver.client import CallFailed, Client, MakeRoom, PodOwner, Spec
 from reserver.client.spec_message import write_spec
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
+from reserver.rebalance.modes import Compat
 from reserver.rebalance.plan import Kept, Landing, Move
-from reserver.rebalance.ways import Compat
 from reserver.server.rpc.access import Access, call_of
 from reserver.server.rpc.listen import serving
 from reserver.server.rpc.rebalance import MOST_WANTED, Rebalance
@@ -116,7 +116,7 @@ async def test_room_is_asked_for_pods_that_wait_and_for_what_nobody_has_created(
     (slots,) = room.slots
     assert [str(pod.name) for pod in slots.pods()] == ["shop/job#0", "shop/job#1"]
     assert {pod.requests["cpu"] for pod in slots.pods()} == {2000}
-    question = Question(policy="", room=room, compat=Compat.SOUND, kubeconfig="", held={})
+    question = Question(policy="", room=room, compat=Compat.PLAN, kubeconfig="", held={})
     assert read(Question, line(question)) == question  # So it reaches the process that plans.
     assert everybody == Room()
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from reserver.cli.rebalance_child import settings_of
-from reserver.rebalance.ways import Compat, Mode
+from reserver.rebalance.modes import Compat, Mode
 from reserver.wire.rebalance.channel import Answer, Orders, Told, line, read
 
 ORDERS = Orders(
@@ -43,6 +43,6 @@ def test_orders_are_settings_of_a_run_that_keeps_to_the_lease() -> None:
 
 
 def test_orders_may_ask_for_room_and_for_no_policy() -> None:
-    room = msgspec.structs.replace(ORDERS, policy="", make_room=True, compat=Compat.SOUND)
+    room = msgspec.structs.replace(ORDERS, policy="", make_room=True, compat=Compat.PLAN)
     settings = settings_of(room)
     assert (settings.policy_config_file, settings.make_room) == (None, True)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from reserver.cluster.constraints import NodeTerm
 from reserver.cluster.labels import Requirement, Selector
-from reserver.rebalance.inventory import (
+from reserver.rebalance.cluster_state import (
     EVICT,
     Condition,
     ContainerState,

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from reserver.cluster.constraints import Taint, Toleration
-from reserver.rebalance.inventory import Amounts
-from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong, least_first
+from reserver.rebalance.cluster_state import Amounts
+from reserver.rebalance.pod_index import PodIndex, tolerates
+from reserver.rebalance.strategies.candidate import Batches, Candidate, Judge, least_first
 from reserver.rebalance.usage import Usage
-from reserver.rebalance.view import View, tolerates
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Leaving:
     reason: str
 
 
-def leave(leaving: Leaving, view: View, judge: Judge, usage: Usage) -> Batches:
+def leave(leaving: Leaving, view: PodIndex, judge: Judge, usage: Usage) -> Batches:
     """Yield pods one by one, node by node, those that are missed least first."""
     room = {
         name: sum(load.most[name] - load.used[name] for load in leaving.targets)
@@ -84,7 +84,7 @@ def leave(leaving: Leaving, view: View, judge: Judge, usage: Usage) -> Batches:
                 used is None and usage.can_tell_pods
             ):
                 continue
-            yield [Wrong(pod, leaving.reason)]
+            yield [Candidate(pod, leaving.reason)]
             if not view.is_gone[pod]:
                 continue
             count += 1
@@ -103,7 +103,7 @@ def _is_over(leaving: Leaving, load: Load, room: Amounts) -> bool:
 
 
 def _may_go(
-    leaving: Leaving, pod: int, view: View, taints: set[tuple[Taint, ...]], judge: Judge
+    leaving: Leaving, pod: int, view: PodIndex, taints: set[tuple[Taint, ...]], judge: Judge
 ) -> bool:
     tolerations = view.pods[pod].pod.constraints.tolerations
     return (

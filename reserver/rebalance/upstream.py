@@ -8,7 +8,7 @@ their names here, so the outcome is one that upstream could have had.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from reserver.errors import sparing
@@ -25,12 +25,18 @@ from reserver.rebalance.arguments.recycling import (
     RemovePodsHavingTooManyRestarts,
 )
 from reserver.rebalance.arguments.utilization import HighNodeUtilization, LowNodeUtilization
-from reserver.rebalance.deciding import Timed, untimed
+from reserver.rebalance.cluster_state import ClusterState
 from reserver.rebalance.evictor import Evictor
-from reserver.rebalance.inventory import Inventory, ListedPod
 from reserver.rebalance.limits import Reached, Spent
+from reserver.rebalance.load import Load
+from reserver.rebalance.measured_load import Source
 from reserver.rebalance.nodefit import NodeFit
+from reserver.rebalance.plan import MOST_KEPT, Kept, Move, Plan, Why
+from reserver.rebalance.plan_summary import nodes_without
+from reserver.rebalance.pod_index import PodIndex
 from reserver.rebalance.policy import Arguments, Policy, Profile
+from reserver.rebalance.readings import Usage
+from reserver.rebalance.round_input import Decision, RoundInput, Timed, untimed
 from reserver.rebalance.strategies import (
     high_node_utilization,
     low_node_utilization,
@@ -43,10 +49,10 @@ from reserver.rebalance.strategies import (
     remove_pods_violating_node_taints,
     remove_pods_violating_topology_spread_constraint,
 )
-from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
-from reserver.rebalance.view import View
+from reserver.rebalance.strategies.candidate import Batches, Candidate, Judge
+from reserver.rebalance.usage import METRIC
 
-Find = Callable[[Any, View, Judge, float], Batches]
+Find = Callable[[Any, PodIndex, Judge, float], Batches]
 
 STRATEGIES: Mapping[type, Find] = {
     HighNodeUtilization: high_node_utilization.find,
@@ -67,90 +73,47 @@ STRATEGIES: Mapping[type, Find] = {
 _FEWEST_NODES = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Eviction:
-    """A pod that is to be evicted.
-
-    Attributes:
-        pod: the pod.
-        strategy: the plugin that asks for it.
-        profile: in which that plugin runs.
-        reason: why.
-    """
-
-    pod: ListedPod
-    strategy: str
-    profile: str
-    reason: str
+def decide(given: RoundInput) -> Decision:
+    """Return the plan that a policy asks for; its moves name no target."""
+    cluster = _with_usage(given.cluster, given.loads)
+    return Decision(plan=plan(cluster, given.policy, given.now, given.timed), rounds={})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """A pod that a plugin would have evicted.
-
-    Attributes:
-        pod: the pod.
-        strategy: the plugin that asked for it.
-        profile: in which that plugin runs.
-        why: what kept it: a limit, or that it has no UID.
-    """
-
-    pod: ListedPod
-    strategy: str
-    profile: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """The outcome of one cycle.
-
-    Attributes:
-        evictions: in order.
-        refusals: what a limit kept.
-        notes: plugins that failed, and why nothing was done.
-    """
-
-    evictions: tuple[Eviction, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def run(inventory: Inventory, policy: Policy, now: float, timed: Timed = untimed) -> Outcome:
+def plan(cluster: ClusterState, policy: Policy, now: float, timed: Timed = untimed) -> Plan:
     """Return what one cycle would evict at a moment in unix seconds; `timed` times its plugins.
 
     Upstream never starts the informer of PodDisruptionBudgets, so that PodsWithoutPDB keeps all
     pods (kubernetes-sigs/descheduler#1882); here it sees none either.
     """
-    view = View(replace(inventory, budgets=()), policy.node_selector)
-    shown = len(view.shown_rows())
+    index = PodIndex(replace(cluster, budgets=()), policy.node_selector)
+    shown = len(index.shown_rows())
     if shown < _FEWEST_NODES:
         note = f"the cycle is skipped: it takes {_FEWEST_NODES} ready nodes, there are {shown}"
-        return Outcome(notes=(note,))
-    cycle = _Cycle(view, policy, now)
+        return Plan(notes=(note,))
+    cycle = _Cycle(index, policy, now)
     for profile, arguments, evictor in cycle.plugins():
         with timed(profile.name, arguments.NAME):
             cycle.run(profile, arguments, evictor)
-    return cycle.outcome()
+    return cycle.plan()
 
 
 class _Cycle:
     """A cycle under way."""
 
-    def __init__(self, view: View, policy: Policy, now: float) -> None:
-        self._view = view
+    def __init__(self, index: PodIndex, policy: Policy, now: float) -> None:
+        self._index = index
         self._policy = policy
         self._now = now
-        self._fit = NodeFit(view)
+        self._fit = NodeFit(index)
         self._spent = Spent(policy.limits)
-        self._evictions: list[Eviction] = []
-        self._refusals: list[Refusal] = []
+        self._moves: list[Move] = []
+        self._kept: list[Kept] = []
         self._notes: list[str] = []
 
     def plugins(self) -> Iterator[tuple[Profile, Arguments, Evictor]]:
         """Yield what runs, in order."""
         profiles = [
-            (profile, Evictor(profile.evictor, self._view, self._fit, self._now))
+            (profile, Evictor(profile.evictor, self._index, self._fit, self._now))
             for profile in self._policy.profiles
         ]
         for profile, evictor in profiles:
@@ -170,30 +133,54 @@ class _Cycle:
             if find is None:
                 self._notes.append(f"{profile.name}/{name} is no plugin of upstream")
                 return
-            for batch in find(arguments, self._view, evictor, self._now):
-                for wrong in batch:
-                    if self._evict(wrong, profile.name, name) is Reached.TOTAL:
+            for batch in find(arguments, self._index, evictor, self._now):
+                for candidate in batch:
+                    if self._evict(candidate, Why(name, profile.name)) is Reached.TOTAL:
                         return
 
-    def outcome(self) -> Outcome:
+    def plan(self) -> Plan:
         """Return what was decided."""
-        return Outcome(
-            evictions=tuple(self._evictions),
-            refusals=tuple(self._refusals),
+        return Plan(
+            moves=tuple(self._moves),
+            kept=tuple(self._kept[:MOST_KEPT]),
+            more_kept=max(0, len(self._kept) - MOST_KEPT),
+            nodes=nodes_without(self._index.cluster, {move.uid for move in self._moves}),
             notes=tuple(self._notes),
         )
 
-    def _evict(self, wrong: Wrong, profile: str, strategy: str) -> Reached | None:
+    def _evict(self, candidate: Candidate, why: Why) -> Reached | None:
         """Evict a pod, unless a limit keeps it; one that is gone already costs nothing."""
-        pod = self._view.pods[wrong.pod]
-        reached = self._spent.reached(pod) if pod.pod.uid else None
-        why = reached or ("" if pod.pod.uid else "it has no UID")
-        if why:
-            self._refusals.append(Refusal(pod=pod, strategy=strategy, profile=profile, why=why))
-        elif not self._view.is_gone[wrong.pod]:
-            self._spent.count(pod)
-            self._view.evict(wrong.pod)
-            self._evictions.append(
-                Eviction(pod=pod, strategy=strategy, profile=profile, reason=wrong.reason)
+        listed = self._index.pods[candidate.pod]
+        pod = listed.pod
+        reached = self._spent.reached(listed) if pod.uid else None
+        kept = reached or ("" if pod.uid else "it has no UID")
+        if kept:
+            self._kept.append(
+                Kept(
+                    pod=pod.name,
+                    node=pod.node,
+                    strategy=why.strategy,
+                    profile=why.profile,
+                    why=kept,
+                )
             )
+        elif not self._index.is_gone[candidate.pod]:
+            self._spent.count(listed)
+            self._index.evict(candidate.pod)
+            self._moves.append(why._replace(reason=candidate.reason).move(pod, pod.node, None))
         return reached
+
+
+def _with_usage(cluster: ClusterState, loads: Mapping[Source, Load]) -> ClusterState:
+    """Return a cluster that says what is used, by all sources that were asked."""
+    nodes, pods = dict(cluster.node_usage), dict(cluster.pod_usage)
+    for load in loads.values():
+        for name, known in load.nodes.items():
+            nodes[name] = {**nodes.get(name, {}), **_whole(known.usage)}
+        pods |= {name: (_whole(usage),) for name, usage in load.pods.items()}
+    return replace(cluster, node_usage=nodes, pod_usage=pods)
+
+
+def _whole(usage: Usage) -> dict[str, int]:
+    """Round amounts; upstream cuts the decimal places of what Prometheus says off."""
+    return {name: int(n) if name == METRIC else round(n) for name, n in usage.items()}

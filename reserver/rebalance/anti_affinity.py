@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reserver.cluster.labels import Selector
-from reserver.rebalance.inventory import ListedPod
+from reserver.rebalance.cluster_state import ListedPod
 
 
-class Apart(NamedTuple):
+class AntiAffinityTerm(NamedTuple):
     """A term of required anti-affinity: which pods, and the node label that makes a domain."""
 
     selector: Selector
@@ -21,24 +21,24 @@ class Apart(NamedTuple):
         return pod.name.namespace in self.namespaces and self.selector.matches(pod.pod.labels)
 
 
-def aparts(pod: ListedPod) -> tuple[Apart, ...]:
+def terms_of(pod: ListedPod) -> tuple[AntiAffinityTerm, ...]:
     """Return the terms of a pod's required anti-affinity; namespace selectors are ignored."""
     own = frozenset({pod.name.namespace})
     return tuple(
-        Apart(term.selector, term.namespaces or own, term.topology_key)
+        AntiAffinityTerm(term.selector, term.namespaces or own, term.topology_key)
         for term in pod.pod.constraints.anti_affinity
     )
 
 
-def all_aparts(pods: Sequence[ListedPod]) -> list[tuple[Apart, ...]]:
+def terms_of_all(pods: Sequence[ListedPod]) -> list[tuple[AntiAffinityTerm, ...]]:
     """Return the terms of each pod; equal ones are mostly the same value."""
-    known: dict[tuple[int, str], tuple[Apart, ...]] = {}
-    found: list[tuple[Apart, ...]] = []
+    known: dict[tuple[int, str], tuple[AntiAffinityTerm, ...]] = {}
+    found: list[tuple[AntiAffinityTerm, ...]] = []
     for pod in pods:
         constraints = pod.pod.constraints
         if not constraints.anti_affinity:
             found.append(())
             continue
         key = (id(constraints), pod.name.namespace)
-        found.append(known.setdefault(key, aparts(pod)))
+        found.append(known.setdefault(key, terms_of(pod)))
     return found

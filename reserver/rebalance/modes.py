@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from enum import StrEnum
 
 from reserver.errors import ConfigurationError
@@ -10,11 +11,30 @@ from reserver.errors import ConfigurationError
 class Compat(StrEnum):
     """The way a policy is judged."""
 
-    SOUND = "sound"
+    PLAN = "plan"
     """As one plan."""
 
     UPSTREAM = "upstream"
     """As upstream's code judges it, quirks included."""
+
+
+COMPATS = "plan|upstream"
+"""For help."""
+
+
+def read_compat(flag: str, text: str) -> Compat:
+    """Return the value of a flag; `sound`, the former name of `plan`, comes with a warning.
+
+    Raises:
+        ConfigurationError: there is no such way.
+    """
+    if text.lower() == "sound":
+        warnings.warn(f"{flag} sound is now {flag} plan", FutureWarning, stacklevel=2)
+        return Compat.PLAN
+    try:
+        return Compat(text.lower())
+    except ValueError:
+        raise ConfigurationError(f"{flag}: {text!r} is none of plan and upstream") from None
 
 
 class Mode(StrEnum):
@@ -41,6 +61,6 @@ def check_making_room(prefix: str, compat: Compat, mode: Mode) -> None:
     if mode is not Mode.RESERVE_FIRST:
         problem = f"holds the room while others leave it; give {prefix}mode reserve-first"
         raise ConfigurationError(f"{prefix}make-room: {problem}")
-    if compat is not Compat.SOUND:
+    if compat is not Compat.PLAN:
         problem = f"is not the descheduler's; leave out {prefix}compat upstream"
         raise ConfigurationError(f"{prefix}make-room: {problem}")

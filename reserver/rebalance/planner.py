@@ -20,10 +20,9 @@ from reserver.cluster.labels import Selector
 from reserver.errors import sparing
 from reserver.rebalance.arguments import load, placement, recycling, utilization
 from reserver.rebalance.arguments.placement import NodeAffinityType
-from reserver.rebalance.board import Board
-from reserver.rebalance.deciding import Decision, Look, Timed
+from reserver.rebalance.capacity import NOTHING_HELD, Held
+from reserver.rebalance.cluster_state import Preference
 from reserver.rebalance.evictor import Filter
-from reserver.rebalance.inventory import Preference
 from reserver.rebalance.judges.cycle import Cycle, Protects
 from reserver.rebalance.judges.duplicates import duplicates
 from reserver.rebalance.judges.load import low_node_load
@@ -31,18 +30,20 @@ from reserver.rebalance.judges.placement import anti_affinity, node_affinity, no
 from reserver.rebalance.judges.recycling import recycled
 from reserver.rebalance.judges.spread import spread_constraints
 from reserver.rebalance.judges.utilization import high_node_utilization, low_node_utilization
+from reserver.rebalance.measured_load import MeasuredLoad, measured_load_of
 from reserver.rebalance.plan import Plan
+from reserver.rebalance.plan_builder import Floats, PlanBuilder
+from reserver.rebalance.plan_summary import node_uses
+from reserver.rebalance.planning_snapshot import PlanningSnapshot, planning_snapshot
+from reserver.rebalance.pod_index import Once, PodIndex
 from reserver.rebalance.policy import Arguments, Policy, Profile
-from reserver.rebalance.real import RealLoad, real_of
-from reserver.rebalance.scene import NOTHING_HELD, Held, node_uses, scene_of
-from reserver.rebalance.stage import Floats, Stage
+from reserver.rebalance.round_input import Decision, RoundInput, Timed
 from reserver.rebalance.strategies import (
     pod_life_time,
     remove_failed_pods,
     remove_pods_having_too_many_restarts,
 )
 from reserver.rebalance.swaps import Swaps
-from reserver.rebalance.view import Once, View
 
 JUDGES: Mapping[type[Arguments], Callable[[Cycle, Any], None]] = {
     placement.RemoveDuplicates: duplicates,
@@ -59,24 +60,24 @@ JUDGES: Mapping[type[Arguments], Callable[[Cycle, Any], None]] = {
 }
 
 
-def decide(look: Look, held: Held = NOTHING_HELD) -> Decision:
+def decide(given: RoundInput, held: Held = NOTHING_HELD) -> Decision:
     """Return the plan that a policy asks for, and what the next round is to know.
 
     Args:
-        look: the policy and the cluster. Without loads, what the inventory says of load counts.
+        given: the policy and the cluster. Without loads, what the cluster says of load counts.
         held: what reservations hold, by node.
     """
-    real = real_of(look.inventory, look.policy, look.now)
-    real = replace(real, before=look.rounds, loads=look.loads or real.loads)
+    real = measured_load_of(given.cluster, given.policy, given.now)
+    real = replace(real, before=given.rounds, loads=given.loads or real.loads)
     plan = _planned(
-        look.policy, View(look.inventory, look.policy.node_selector), held, real, look.timed
+        given.policy, PodIndex(given.cluster, given.policy.node_selector), held, real, given.timed
     )
     return Decision(plan=plan, rounds=real.after)
 
 
-def _planned(policy: Policy, view: View, held: Held, real: RealLoad, timed: Timed) -> Plan:
-    scene = scene_of(view.inventory, lambda _: "", held=held)
-    stage = Stage(scene, view, policy.limits)
+def _planned(policy: Policy, view: PodIndex, held: Held, real: MeasuredLoad, timed: Timed) -> Plan:
+    planned = planning_snapshot(view.cluster, lambda _: "", held=held)
+    stage = PlanBuilder(planned, view, policy.limits)
     swaps = Swaps(stage)
     turns = [(profile, args) for profile in policy.profiles for args in profile.deschedule]
     turns += [(profile, args) for profile in policy.profiles for args in profile.balance]
@@ -86,7 +87,7 @@ def _planned(policy: Policy, view: View, held: Held, real: RealLoad, timed: Time
         real=real,
         ready=ready,
         seen=ready(policy.node_selector),
-        met=Once(partial(_met, scene.board)),
+        met=Once(partial(_met, planned)),
         prefers=any(_is_about_preferences(args) for _, args in turns),
     )
     protects = {each.name: _protects(view, each, real.now) for each in policy.profiles}
@@ -99,17 +100,17 @@ def _planned(policy: Policy, view: View, held: Held, real: RealLoad, timed: Time
         moves=tuple(stage.moves),
         kept=kept,
         more_kept=more_kept,
-        nodes=node_uses(scene.board, scene.before),
+        nodes=node_uses(planned),
         notes=tuple(stage.notes),
     )
 
 
-def protection(look: Look, profile: Profile) -> Protects:
+def protection(given: RoundInput, profile: Profile) -> Protects:
     """Return what protects pods from a profile's evictor; where they fit is not its business."""
-    return _protects(View(look.inventory, look.policy.node_selector), profile, look.now)
+    return _protects(PodIndex(given.cluster, given.policy.node_selector), profile, given.now)
 
 
-def _protects(view: View, profile: Profile, now: float) -> Protects:
+def _protects(view: PodIndex, profile: Profile, now: float) -> Protects:
     index = {pod.pod.uid: number for number, pod in enumerate(view.pods)}
     evictor = Filter(profile.evictor, view, now)
     return lambda each: evictor.why(index[each.pod.uid])
@@ -118,8 +119,8 @@ def _protects(view: View, profile: Profile, now: float) -> Protects:
 class _Common(NamedTuple):
     """What is the same for all strategies."""
 
-    stage: Stage
-    real: RealLoad
+    stage: PlanBuilder
+    real: MeasuredLoad
     ready: Once[Selector, Bools]
     seen: Bools
     met: Once[tuple[Preference, ...], Floats]
@@ -140,11 +141,11 @@ def _cycle(common: _Common, profile: Profile, args: Arguments, protects: Protect
     )
 
 
-def _met(board: Board, preferences: tuple[Preference, ...]) -> Floats:
+def _met(planned: PlanningSnapshot, preferences: tuple[Preference, ...]) -> Floats:
     """Return, for each row, how much of preferred node affinities it meets."""
-    weights = np.zeros(len(board.closed))
+    weights = np.zeros(len(planned.closed))
     for preference in preferences:
-        weights += preference.weight * board.snapshot.topology.meeting([preference.term])
+        weights += preference.weight * planned.snapshot.topology.meeting([preference.term])
     return weights
 
 
@@ -154,15 +155,15 @@ def _is_about_preferences(args: Arguments) -> bool:
     return NodeAffinityType.PREFERRED in args.types
 
 
-def _failed(stage: Stage, strategy: str, exc: Exception) -> None:
+def _failed(stage: PlanBuilder, strategy: str, exc: Exception) -> None:
     stage.notes.append(f"{strategy} failed: {exc}")
 
 
-def _ready(stage: Stage, selector: Selector) -> Bools:
+def _ready(stage: PlanBuilder, selector: Selector) -> Bools:
     """Return, for each row, whether its node is ready and a selector matches it."""
-    snapshot = stage.scene.board.snapshot
+    snapshot = stage.planned.snapshot
     ready = np.zeros(len(snapshot.exists), dtype=np.bool_)
-    for name, node in stage.view.inventory.nodes.items():
+    for name, node in stage.view.cluster.nodes.items():
         row = snapshot.row(name)
         if row is not None:
             ready[row] = node.is_ready and selector.matches(node.node.labels)

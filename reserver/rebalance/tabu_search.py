@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from reserver.cluster.columns import Bools
 from reserver.cluster.snapshot import Rows
-from reserver.rebalance.board import NOWHERE
 from reserver.rebalance.packing import Packing
+from reserver.rebalance.planning_snapshot import NOWHERE
 
 MOST_PAIRS = 200_000
 """Pods × nodes with more of them are not searched: it would take too long."""
@@ -39,9 +39,11 @@ def squeeze(packing: Packing, outside: Sequence[int], patience: int) -> bool:
     Returns:
         Whether all have places. If not, the caller goes back to a mark.
     """
-    board = packing.board
-    rows = np.flatnonzero(~board.closed)
-    inside = np.flatnonzero(packing.movable & (board.rows != NOWHERE) & ~board.closed[board.rows])
+    planned = packing.planned
+    rows = np.flatnonzero(~planned.closed)
+    inside = np.flatnonzero(
+        packing.movable & (planned.rows != NOWHERE) & ~planned.closed[planned.rows]
+    )
     inside = np.array([n for n in inside if packing.may_leave(int(n))], dtype=np.intp)
     numbers = np.concatenate((inside, np.array(outside, dtype=np.intp)))
     if len(numbers) * len(rows) > MOST_PAIRS:
@@ -54,16 +56,16 @@ def squeeze(packing: Packing, outside: Sequence[int], patience: int) -> bool:
 
 def _settle(packing: Packing, numbers: Rows, rows: Rows) -> bool:
     """Put pods where the search has them; return whether all may be there."""
-    board = packing.board
-    changed = np.flatnonzero(board.rows[numbers] != rows)
+    planned = packing.planned
+    changed = np.flatnonzero(planned.rows[numbers] != rows)
     for index in changed:
         number = int(numbers[index])
         if not packing.may_leave(number):
             return False
-        if board.rows[number] != NOWHERE:
+        if planned.rows[number] != NOWHERE:
             packing.put(number, NOWHERE)
     for index in changed:
-        if not board.targets(int(numbers[index]))[rows[index]]:
+        if not planned.targets(int(numbers[index]))[rows[index]]:
             return False
         packing.put(int(numbers[index]), int(rows[index]))
     return True
@@ -77,20 +79,20 @@ class _Search:
     """
 
     def __init__(self, packing: Packing, numbers: Rows, rows: Rows) -> None:
-        board = packing.board
-        requests = board.requests[numbers]
+        planned = packing.planned
+        requests = planned.requests[numbers]
         columns = np.flatnonzero(requests.any(axis=0))
         wanted = requests[:, columns].astype(np.float64)
-        index_of = np.full(len(board.closed) + 1, NOWHERE)
+        index_of = np.full(len(planned.closed) + 1, NOWHERE)
         index_of[rows] = np.arange(len(rows))
-        self.at = index_of[board.rows[numbers]]
+        self.at = index_of[planned.rows[numbers]]
         self._home = index_of[packing.home[numbers]]
-        capacity = board.free[np.ix_(rows, columns)].astype(np.float64)
+        capacity = planned.free[np.ix_(rows, columns)].astype(np.float64)
         there = self.at != NOWHERE
         np.add.at(capacity, self.at[there], wanted[there])
         scale = np.maximum(capacity.mean(axis=0), 1.0)
         self._wanted, self._room = wanted / scale, np.maximum(capacity, 0) / scale
-        self._may: Bools = np.array([board.may_go(int(number))[rows] for number in numbers])
+        self._may: Bools = np.array([planned.may_go(int(number))[rows] for number in numbers])
         self._may[np.flatnonzero(there), self.at[there]] = True
         np.add.at(self._room, self.at[there], -self._wanted[there])  # What is left, below 0 too.
         self._rested = np.zeros(self._may.shape, dtype=np.int64)

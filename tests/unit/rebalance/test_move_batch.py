@@ -6,17 +6,17 @@ import msgspec
 import pytest
 
 from reserver.cluster.pod import PodName
-from reserver.rebalance.inventory import Inventory, ListedPod, Owner
+from reserver.rebalance.cluster_state import ClusterState, ListedPod, Owner
+from reserver.rebalance.move_batch import Division, chains, divide, once
 from reserver.rebalance.plan import Move
-from reserver.rebalance.seats import Division, chains, divide, once
-from tests.unit.rebalance.build import inventory, pod
+from tests.unit.rebalance.build import cluster_of, pod
 
 REPLICAS = (Owner("ReplicaSet", "web", "u", is_controller=True),)
 DAEMONS = (Owner("DaemonSet", "agent", "u", is_controller=True),)
 
 
 def listed(name: str, owners: tuple[Owner, ...] = REPLICAS, phase: str = "Running") -> ListedPod:
-    (found,) = inventory(pod(name, "n1")).pods
+    (found,) = cluster_of(pod(name, "n1")).pods
     return msgspec.structs.replace(found, owners=owners, phase=phase)
 
 
@@ -27,7 +27,7 @@ def move(name: str, source: str = "n1", target: str | None = "n2") -> Move:
 
 def divided(*moves: Move, most: int = 9, moving: tuple[tuple[str, str], ...] = ()) -> Division:
     pods = (*map(listed, "abcd"), listed("old", phase="Failed"), listed("bare", ()))
-    cluster = Inventory(pods=(*pods, listed("agent", DAEMONS)))
+    cluster = ClusterState(pods=(*pods, listed("agent", DAEMONS)))
     under_way = frozenset((PodName("shop", name), uid) for name, uid in moving)
     return divide(moves, cluster, under_way, most)
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reserver.cluster.columns import Bools
-from reserver.rebalance.inventory import Amounts
-from reserver.rebalance.view import NO_ROW, Alike, Indexes, View
+from reserver.rebalance.cluster_state import Amounts
+from reserver.rebalance.pod_index import NO_ROW, Alike, Indexes, PodIndex
 
 MOST = 2**50
 """No node offers more of anything; sums over the pods of a node stay within int64."""
@@ -15,14 +15,14 @@ MOST = 2**50
 _BASIC = frozenset({"cpu", "memory", "pods"})
 
 
-class Rooms:
+class FreeResources:
     """The room that is left beside all pods of each node.
 
     Attributes:
         seen: how many of the pods that have gone are accounted for.
     """
 
-    def __init__(self, view: View, asked: Alike[Amounts]) -> None:
+    def __init__(self, view: PodIndex, asked: Alike[Amounts]) -> None:
         """Count all pods that are there.
 
         Args:
@@ -79,7 +79,7 @@ class Rooms:
         return free
 
 
-def _names(view: View) -> dict[str, None]:
+def _names(view: PodIndex) -> dict[str, None]:
     """Return the resources that nodes offer or pods request, in a fixed order."""
     names = dict.fromkeys(sorted(_BASIC))
     for node in view.nodes:

@@ -1,4 +1,4 @@
-"""The inventory of a rebalancing cycle: nodes, pods, and what protects pods from eviction.
+"""The cluster that a round looks at: nodes, pods, and what protects pods from eviction.
 
 Values only. Kubernetes' own rules for placing read `ListedPod.pod` and `ListedNode.node`, the same
 values as everywhere in Reserver; what only a descheduler asks for stands beside them. Equal parts
@@ -198,7 +198,7 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inventory:
+class ClusterState:
     """The nodes and pods that a cycle looks at.
 
     Attributes:

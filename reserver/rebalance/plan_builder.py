@@ -14,30 +14,30 @@ from numpy.typing import NDArray
 
 from reserver.cluster.columns import Bools
 from reserver.cluster.snapshot import Rows
-from reserver.rebalance.inventory import ListedPod
+from reserver.rebalance.cluster_state import ListedPod
 from reserver.rebalance.limits import Spent
 from reserver.rebalance.ordering import Step
-from reserver.rebalance.plan import MOST_KEPT, Kept, Move
+from reserver.rebalance.plan import MOST_KEPT, Kept, Move, Why
+from reserver.rebalance.planning_snapshot import PlanningSnapshot
+from reserver.rebalance.pod_index import PodIndex
 from reserver.rebalance.policy import EvictionLimits
-from reserver.rebalance.scene import Scene, Why
-from reserver.rebalance.view import View
 
 Floats = NDArray[np.float64]
 
 NO_ROOM = "no node that would be better has room for it"
 
 
-class Stage:
-    """A scene, and what became of it so far.
+class PlanBuilder:
+    """A planning snapshot, and what became of it so far.
 
     Attributes:
-        scene: the cluster; its board is as the moves so far have made it.
-        view: the inventory as it was before.
-        indexes: intp array, pods of the board: where each is in the view.
-        numbers: intp array, pods of the view: which each is on the board, -1 for none.
-        pods: what is known of each pod of the board, by its number.
+        planned: the cluster as the moves so far have made it.
+        view: the cluster as it was before.
+        indexes: intp array, pods of the planning snapshot: where each is in the view.
+        numbers: intp array, pods of the view: which each is in the planning snapshot, -1 for none.
+        pods: what is known of each pod of the planning snapshot, by its number.
         ranks: of these pods, the least important first: by priority, QoS class and name.
-        moved: bool array, pods of the board: it has been moved.
+        moved: bool array, pods of the planning snapshot: it has been moved.
         moves: so far, in their order.
         fullness: float array, rows: the fullest of cpu and memory, pods and holds together.
         waiting: pods that may change places: where each would be better, and why.
@@ -45,14 +45,14 @@ class Stage:
         notes: what else people have to know.
     """
 
-    def __init__(self, scene: Scene, view: View, limits: EvictionLimits) -> None:
+    def __init__(self, planned: PlanningSnapshot, view: PodIndex, limits: EvictionLimits) -> None:
         """Begin with nothing moved."""
-        self.scene = scene
+        self.planned = planned
         self.view = view
-        self._number_of = {pod.uid: number for number, pod in enumerate(scene.board.pods)}
+        self._number_of = {pod.uid: number for number, pod in enumerate(planned.pods)}
         numbers = [self._number_of.get(each.pod.uid, -1) for each in view.pods]
         self.numbers: Rows = np.array(numbers, dtype=np.intp)
-        self.indexes: Rows = np.zeros(len(scene.board.pods), dtype=np.intp)
+        self.indexes: Rows = np.zeros(len(planned.pods), dtype=np.intp)
         self.indexes[self.numbers[self.numbers >= 0]] = np.flatnonzero(self.numbers >= 0)
         self.pods: list[ListedPod] = [view.pods[index] for index in self.indexes.tolist()]
         self.ranks = self._ranked()
@@ -62,10 +62,10 @@ class Stage:
         self._kept: dict[str, tuple[ListedPod, Why, str | Callable[[], str]]] = {}
         self.waiting: dict[int, tuple[Bools, Why]] = {}
         self.notes: list[str] = []
-        known = scene.board.snapshot.columns
+        known = planned.snapshot.columns
         self._columns = [known[name] for name in _SEEN if name in known]
-        self._offered = scene.board.snapshot.allocatable[:, self._columns].astype(np.float64)
-        self.fullness = self._fullness(np.arange(len(scene.board.closed)))
+        self._offered = planned.snapshot.allocatable[:, self._columns].astype(np.float64)
+        self.fullness = self._fullness(np.arange(len(planned.closed)))
         self.spent = Spent(limits)
         self._removed: set[str] = set()
 
@@ -102,8 +102,8 @@ class Stage:
         if refusal:
             self.keep(self.pods[number], why, refusal)
             return False
-        board = self.scene.board
-        rows = np.flatnonzero(board.targets(number, accept))
+        planned = self.planned
+        rows = np.flatnonzero(planned.targets(number, accept))
         if not len(rows):
             if waits and len(self.waiting) < _MOST_WAITING:
                 self.waiting[number] = (accept, why)
@@ -112,16 +112,16 @@ class Stage:
         if score is not None:
             rows = rows[score[rows] == score[rows].min()]
         best = rows[np.argmin(self.fullness[rows])]
-        self.go(Step(number, int(board.rows[number]), int(best)), why)
+        self.go(Step(number, int(planned.rows[number]), int(best)), why)
         return True
 
     def renew(self, number: int, accept: Bools, why: Why) -> bool:
         """Let a pod begin anew on its own node, if it may be there; return whether it does."""
-        board = self.scene.board
-        row = int(board.rows[number])
+        planned = self.planned
+        row = int(planned.rows[number])
         if self.has_moved(number) or self.refusal(self.pods[number]) or not accept[row]:
             return False
-        if board.may_stay(number):
+        if planned.may_stay(number):
             self.go(Step(number, row, row), why)
             return True
         return False
@@ -147,7 +147,7 @@ class Stage:
             number, source, target = self._steps.pop()
             self.moves.pop()
             self._put(number, target, source)
-            self.scene.disruptions.give_back(self.pods[number].pod)
+            self.planned.disruptions.give_back(self.pods[number].pod)
             self.spent.count(self.pods[number], -1)
             self.moved[number] = False
 
@@ -181,10 +181,10 @@ class Stage:
 
     def refusal(self, each: ListedPod) -> str:
         """Return why a pod may not be moved any more; empty if it may."""
-        return self.spent.refusal(each) or self.scene.disruptions.refusal(each.pod)
+        return self.spent.refusal(each) or self.planned.disruptions.refusal(each.pod)
 
     def _put(self, number: int, source: int, target: int) -> None:
-        self.scene.board.put(number, target)
+        self.planned.put(number, target)
         both = np.array([source, target])
         self.fullness[both] = self._fullness(both)
 
@@ -199,16 +199,16 @@ class Stage:
 
     def _fullness(self, rows: Rows) -> Floats:
         columns, offered = self._columns, self._offered[rows]
-        free = self.scene.board.free[rows][:, columns]
+        free = self.planned.free[rows][:, columns]
         shares: Floats = 1 - np.divide(free, offered, out=np.zeros_like(offered), where=offered > 0)
         fullest: Floats = shares.max(axis=1, initial=0.0)
         return fullest
 
     def go(self, step: Step, why: Why) -> None:
         """Make a move that nothing refuses."""
-        name_of = self.scene.board.snapshot.name_of
+        name_of = self.planned.snapshot.name_of
         each = self.pods[step.number]
-        self.scene.disruptions.spend(each.pod)
+        self.planned.disruptions.spend(each.pod)
         self._record(each, name_of(step.target), why, source=name_of(step.source))
         self.moved[step.number] = True
         self.waiting.pop(step.number, None)

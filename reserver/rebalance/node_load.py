@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from reserver.rebalance.arguments.load import NodePool
-from reserver.rebalance.inventory import ListedNode
+from reserver.rebalance.cluster_state import ListedNode
 from reserver.rebalance.readings import Usage
 
 _ALL = 100.0
 
 
 @dataclass(slots=True)
-class Weighed:
+class NodeLoad:
     """A node with its load and its thresholds, in amounts.
 
     Attributes:
@@ -70,11 +70,11 @@ class Weighed:
             self.usage[each] += sign * usage.get(each, 0.0)
 
 
-class Takers:
+class Destinations:
     """The nodes that take load, the emptiest first, and how much of it they take together."""
 
     def __init__(
-        self, nodes: Iterable[Weighed], room: dict[str, float], weights: Mapping[str, int]
+        self, nodes: Iterable[NodeLoad], room: dict[str, float], weights: Mapping[str, int]
     ) -> None:
         self._room = room
         self._weights = weights
@@ -103,13 +103,13 @@ class Takers:
             node.take(usage, 1)
             insort(self._order, self._rank(node))
 
-    def _rank(self, node: Weighed) -> tuple[float, str]:
+    def _rank(self, node: NodeLoad) -> tuple[float, str]:
         return node.score(self._weights), node.name
 
 
 def weigh(
     nodes: Iterable[ListedNode], pool: NodePool, usage_of: Callable[[ListedNode], Usage | str]
-) -> tuple[list[Weighed], list[str]]:
+) -> tuple[list[NodeLoad], list[str]]:
     """Return the nodes whose load is known, with their thresholds, and why others are skipped.
 
     Args:
@@ -123,7 +123,7 @@ def weigh(
         if isinstance(usage, str):
             skipped.append(f"LowNodeLoad skips node {node.name}: {usage}")
         else:
-            weighed.append(Weighed(node, dict(usage)))
+            weighed.append(NodeLoad(node, dict(usage)))
     resources = thresholded(pool)
     means = {
         each: sum(node.percent(each) for node in weighed) / max(1, len(weighed))
@@ -141,7 +141,7 @@ def thresholded(pool: NodePool) -> list[str]:
 
 
 def _amount(
-    node: Weighed, pool: NodePool, means: Mapping[str, float], resource: str, *, is_high: bool
+    node: NodeLoad, pool: NodePool, means: Mapping[str, float], resource: str, *, is_high: bool
 ) -> float:
     """Return a threshold of a node; all that it offers where there is none."""
     thresholds = pool.high_thresholds if is_high else pool.low_thresholds

@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from reserver.cluster.labels import equals
-from reserver.rebalance import cycle
+from reserver.rebalance import upstream
 from reserver.rebalance.arguments.evictor import DefaultEvictor
 from reserver.rebalance.arguments.placement import RemovePodsViolatingNodeTaints
 from reserver.rebalance.arguments.recycling import PodLifeTime, RemoveFailedPods
-from reserver.rebalance.cycle import Outcome, run
+from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import EvictionLimits, Policy, Profile
-from tests.unit.rebalance.build import NOW, evicted, inventory, node, outcome, pod
+from reserver.rebalance.upstream import plan
+from tests.unit.rebalance.build import NOW, cluster_of, evicted, node, outcome, pod
 
 ALL_PODS = PodLifeTime(states=frozenset({"Running"}))
 NODES = [node("a"), node("b")]
@@ -53,16 +54,16 @@ def test_limits_hold_over_all_profiles_and_plugins() -> None:
         for i in range(2)
     ]
 
-    done = run(
-        inventory(*NODES, *pods), Policy(profiles=profiles, limits=EvictionLimits(total=3)), NOW
+    done = plan(
+        cluster_of(*NODES, *pods), Policy(profiles=profiles, limits=EvictionLimits(total=3)), NOW
     )
 
-    assert [(e.profile, e.pod.name.name) for e in done.evictions] == [
+    assert [(e.profile, e.pod.name) for e in done.moves] == [
         ("first", "first-0"),
         ("first", "first-1"),
         ("second", "second-0"),
     ]
-    assert [(r.pod.name.name, r.why) for r in done.refusals] == [
+    assert [(r.pod.name, r.why) for r in done.kept] == [
         ("second-1", "maximum number of evicted pods per a descheduling cycle reached")
     ]
 
@@ -74,9 +75,9 @@ def test_all_profiles_deschedule_before_any_balances() -> None:
     )
     pods = [pod(f"p{i}", "a", metadata={"labels": {"app": str(i)}}) for i in range(1, 5)]
 
-    done = run(inventory(*NODES, *pods), Policy(profiles=profiles), NOW)
+    done = plan(cluster_of(*NODES, *pods), Policy(profiles=profiles), NOW)
 
-    assert [e.pod.name.name for e in done.evictions] == ["p1", "p3", "p2", "p4"]
+    assert [e.pod.name for e in done.moves] == ["p1", "p3", "p2", "p4"]
 
 
 def test_each_profile_has_its_own_evictor() -> None:
@@ -86,9 +87,9 @@ def test_each_profile_has_its_own_evictor() -> None:
     )
     pods = [pod(f"p{i}", "a", spec={"priority": i}) for i in (4, 8, 9)]
 
-    done = run(inventory(*NODES, *pods), Policy(profiles=profiles), NOW)
+    done = plan(cluster_of(*NODES, *pods), Policy(profiles=profiles), NOW)
 
-    assert [(e.profile, e.pod.name.name) for e in done.evictions] == [("one", "p4"), ("two", "p8")]
+    assert [(e.profile, e.pod.name) for e in done.moves] == [("one", "p4"), ("two", "p8")]
 
 
 def test_what_is_evicted_is_gone_for_the_next_plugin() -> None:
@@ -100,8 +101,8 @@ def test_a_pod_without_uid_stays_and_costs_nothing() -> None:
         [*NODES, pod("p", "a", uid=""), pod("q", "a")], ALL_PODS, limits=EvictionLimits(total=1)
     )
 
-    assert [e.pod.name.name for e in done.evictions] == ["q"]
-    assert [r.why for r in done.refusals] == ["it has no UID"]
+    assert [e.pod.name for e in done.moves] == ["q"]
+    assert [r.why for r in done.kept] == ["it has no UID"]
 
 
 @pytest.mark.parametrize(
@@ -111,19 +112,19 @@ def test_a_pod_without_uid_stays_and_costs_nothing() -> None:
 def test_a_cycle_takes_two_ready_nodes(nodes: list[dict[str, Any]]) -> None:
     done = outcome([*nodes, pod("p", "a")], ALL_PODS)
 
-    assert not done.evictions
+    assert not done.moves
     assert "the cycle is skipped" in done.notes[0]
 
 
 def test_an_exception_costs_the_plugin_that_raised_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> Outcome:
+    def broken(*_: object) -> Plan:
         raise ValueError("no such luck")
 
-    monkeypatch.setitem(cycle.STRATEGIES, RemoveFailedPods, broken)
+    monkeypatch.setitem(upstream.STRATEGIES, RemoveFailedPods, broken)
 
     done = outcome([*NODES, pod("p", "a")], RemoveFailedPods(), ALL_PODS)
 
-    assert [e.pod.name.name for e in done.evictions] == ["p"]
+    assert [e.pod.name for e in done.moves] == ["p"]
     assert done.notes == ("test/RemoveFailedPods failed: no such luck",)
 
 

@@ -1,4 +1,4 @@
-"""The numbered view that strategies have of an inventory: rows of nodes, indexes of pods.
+"""The numbered view that strategies have of a cluster: rows of nodes, indexes of pods.
 
 Pods that are alike share a small number (`Alike`), so that a question is asked once for all pods
 with equal labels, or equal constraints, and answered for each by a look-up in numpy. A pod that is
@@ -20,8 +20,8 @@ from reserver.cluster.constraints import Constraints, Taint, Toleration
 from reserver.cluster.labels import EVERYTHING, UNREAD, Labels, LabelTable, Selector, integer
 from reserver.cluster.topology import Topology
 from reserver.rebalance.arguments.selecting import ALL, Choice
-from reserver.rebalance.inventory import (
-    Inventory,
+from reserver.rebalance.cluster_state import (
+    ClusterState,
     ListedNode,
     ListedPod,
     Preference,
@@ -107,8 +107,8 @@ class Alike(Generic[V]):
             start = end
 
 
-class View:
-    """The view that strategies have of an inventory.
+class PodIndex:
+    """The view that strategies have of a cluster.
 
     Attributes:
         nodes: all nodes, by row; sorted by name.
@@ -126,11 +126,11 @@ class View:
         departed: the pods that are gone, in the order in which they went.
     """
 
-    def __init__(self, inventory: Inventory, node_selector: Selector = EVERYTHING) -> None:
-        """Number what an inventory has; nothing is gone yet."""
-        self.inventory = inventory
-        self.nodes: list[ListedNode] = list(inventory.nodes.values())
-        self.pods: Sequence[ListedPod] = sorted(inventory.pods, key=lambda pod: pod.name)
+    def __init__(self, cluster: ClusterState, node_selector: Selector = EVERYTHING) -> None:
+        """Number what a cluster has; nothing is gone yet."""
+        self.cluster = cluster
+        self.nodes: list[ListedNode] = list(cluster.nodes.values())
+        self.pods: Sequence[ListedPod] = sorted(cluster.pods, key=lambda pod: pod.name)
         self.row_of = {node.name: row for row, node in enumerate(self.nodes)}
         ready = [node.is_ready for node in self.nodes]
         self.ready: Bools = np.array(ready, dtype=np.bool_)

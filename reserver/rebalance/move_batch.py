@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reserver.cluster.pod import PodName
-from reserver.rebalance.inventory import Inventory, ListedPod
+from reserver.rebalance.cluster_state import ClusterState, ListedPod
 from reserver.rebalance.plan import Move
 
 Moving = frozenset[tuple[PodName, str]]
@@ -57,7 +57,7 @@ class Division(NamedTuple):
     left: int
 
 
-def divide(moves: Iterable[Move], inventory: Inventory, moving: Moving, most: int) -> Division:
+def divide(moves: Iterable[Move], cluster: ClusterState, moving: Moving, most: int) -> Division:
     """Return what becomes of the moves of a plan.
 
     Left are pods that move already or rest, what begins anew where it is, steps of a pod that
@@ -67,16 +67,16 @@ def divide(moves: Iterable[Move], inventory: Inventory, moving: Moving, most: in
 
     Args:
         moves: of the plan, in its order.
-        inventory: what the plan was made of.
+        cluster: what the plan was made of.
         moving: the pods that move already, or rest.
         most: how many PodMoves may be written.
     """
     moves = tuple(moves)
     steps = Counter(move.pod for move in moves)
-    found = _divide(moves, inventory, moving, most)
+    found = _divide(moves, cluster, moving, most)
     while unfinished := _unfinished(found.seated, steps):
         moving |= unfinished
-        found = _divide(moves, inventory, moving, most)
+        found = _divide(moves, cluster, moving, most)
     seated = set(found.seated)
     halves = {
         move
@@ -135,8 +135,8 @@ def makes_room(moves: Iterable[Move]) -> bool:
     return any(not move.source for move in moves)
 
 
-def _divide(moves: Sequence[Move], inventory: Inventory, moving: Moving, most: int) -> Division:
-    pods = {pod.name: pod for pod in inventory.pods}
+def _divide(moves: Sequence[Move], cluster: ClusterState, moving: Moving, most: int) -> Division:
+    pods = {pod.name: pod for pod in cluster.pods}
     seated, evicted, missing = list[Move](), list[Move](), Missing()
     stay, left = set[PodName](), 0
     for move in moves:

@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from reserver.rebalance.inventory import PREFER_NO_EVICTION
+from reserver.rebalance.cluster_state import PREFER_NO_EVICTION
 from reserver.rebalance.nodefit import NodeFit
-from reserver.rebalance.view import View
+from reserver.rebalance.pod_index import PodIndex
 
 
-class Wrong(NamedTuple):
+class Candidate(NamedTuple):
     """A pod that ought to leave its node, by its index, and why."""
 
     pod: int
     reason: str
 
 
-Batches = Iterator[Sequence[Wrong]]
+Batches = Iterator[Sequence[Candidate]]
 
 
 class Guard(Protocol):
@@ -53,7 +53,7 @@ class StrategyFailed(Exception):
 _QOS = {"BestEffort": 0, "Burstable": 1, "Guaranteed": 2}
 
 
-def least_first(view: View, pods: list[int]) -> list[int]:
+def least_first(view: PodIndex, pods: list[int]) -> list[int]:
     """Return pods in the order in which they are missed least: by priority, then by QoS class.
 
     Of equal ones those go last that prefer no eviction (SortPodsBasedOnPriorityLowToHigh in

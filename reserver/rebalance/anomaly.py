@@ -12,7 +12,7 @@ from typing import NamedTuple
 from reserver.rebalance.arguments.load import AnomalyCondition
 
 
-class Spell(NamedTuple):
+class AnomalyCount(NamedTuple):
     """For how long a node has been hot.
 
     Attributes:
@@ -36,24 +36,26 @@ class Rounds(NamedTuple):
         at: when the latest one was, in unix seconds.
     """
 
-    spells: Mapping[str, Spell]
+    spells: Mapping[str, AnomalyCount]
     at: float
 
 
 NO_ROUNDS = Rounds({}, 0.0)
 
 
-def counted(before: Spell, condition: AnomalyCondition, now: float, *, is_hot: bool) -> Spell:
+def counted(
+    before: AnomalyCount, condition: AnomalyCondition, now: float, *, is_hot: bool
+) -> AnomalyCount:
     """Return a node's spell after one more round."""
     if before.until is not None and now > before.until:
-        before = Spell()
+        before = AnomalyCount()
     if before.until is None:
         if not is_hot:
-            return Spell()
+            return AnomalyCount()
         hot = before.hot + 1
         is_long = hot > condition.consecutive_abnormalities
-        return Spell(hot, 0, now + condition.timeout_s if is_long else None, now)
+        return AnomalyCount(hot, 0, now + condition.timeout_s if is_long else None, now)
     calm = 0 if is_hot else before.calm + 1
     if calm > condition.consecutive_normalities:
-        return Spell()
-    return Spell(before.hot, calm, before.until, now)
+        return AnomalyCount()
+    return AnomalyCount(before.hot, calm, before.until, now)

@@ -12,7 +12,7 @@ from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm, Spread,
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.rebalance import compat, swaps
+from reserver.rebalance import swaps, upstream
 from reserver.rebalance.arguments.placement import (
     NodeAffinityType,
     RemoveDuplicates,
@@ -26,12 +26,10 @@ from reserver.rebalance.arguments.utilization import (
     LowNodeUtilization,
     UsageSource,
 )
-from reserver.rebalance.board import Board
-from reserver.rebalance.deciding import Look
-from reserver.rebalance.disruptions import Disruptions
-from reserver.rebalance.inventory import (
+from reserver.rebalance.capacity import NOTHING_HELD, Held
+from reserver.rebalance.cluster_state import (
     Budget,
-    Inventory,
+    ClusterState,
     ListedNode,
     ListedPod,
     Owner,
@@ -39,13 +37,14 @@ from reserver.rebalance.inventory import (
     SpreadRule,
 )
 from reserver.rebalance.load import Load
+from reserver.rebalance.measured_load import source_of
 from reserver.rebalance.ordering import Order, order
 from reserver.rebalance.plan import Plan
+from reserver.rebalance.planner import decide
+from reserver.rebalance.planning_snapshot import PlanningSnapshot
 from reserver.rebalance.policy import Arguments, EvictionLimits, Policy, Profile
 from reserver.rebalance.readings import Average
-from reserver.rebalance.scene import NOTHING_HELD, Held
-from reserver.rebalance.sound import decide
-from reserver.rebalance.sources import source_of
+from reserver.rebalance.round_input import RoundInput
 from reserver.rebalance.usage import METRIC
 from tests.builders import NAMESPACE, NOW, node, pod
 from tests.unit.rebalance.scenes import assert_feasible, budget, moves
@@ -76,10 +75,10 @@ def listed(each: Pod | ListedPod) -> ListedPod:
     return msgspec.structs.replace(found, owners=(OWNER,), images=(found.name.name,))
 
 
-def cluster(*things: Node | Pod | ListedPod, budgets: tuple[Budget, ...] = ()) -> Inventory:
+def cluster_of(*things: Node | Pod | ListedPod, budgets: tuple[Budget, ...] = ()) -> ClusterState:
     nodes = [each for each in things if isinstance(each, Node)]
     pods = [listed(each) for each in things if not isinstance(each, Node)]
-    return Inventory(
+    return ClusterState(
         nodes={each.name: ListedNode(node=each, taints=each.taints) for each in nodes},
         pods=tuple(sorted(pods, key=lambda each: each.name)),
         budgets=budgets,
@@ -91,36 +90,36 @@ def policy(*args: Arguments, limits: EvictionLimits = NO_LIMITS) -> Policy:
 
 
 def planned(
-    inventory: Inventory,
+    cluster: ClusterState,
     *args: Arguments,
     limits: EvictionLimits = NO_LIMITS,
     held: Held = NOTHING_HELD,
 ) -> Plan:
     rules = policy(*args, limits=limits)
-    look = Look(policy=rules, inventory=inventory, loads={}, rounds={}, now=NOW)
-    plan = decide(look, held).plan
-    nodes = [each.node for each in inventory.nodes.values()]
-    assert_feasible(plan, *nodes, *(each.pod for each in inventory.pods))
+    given = RoundInput(policy=rules, cluster=cluster, loads={}, rounds={}, now=NOW)
+    plan = decide(given, held).plan
+    nodes = [each.node for each in cluster.nodes.values()]
+    assert_feasible(plan, *nodes, *(each.pod for each in cluster.pods))
     return plan
 
 
-def after(plan: Plan, inventory: Inventory) -> Inventory:
+def after(plan: Plan, cluster: ClusterState) -> ClusterState:
     """Return the cluster once all moves are made."""
     goes = {move.pod: move.target for move in plan.moves}
     pods = (
         msgspec.structs.replace(each, pod=replace(each.pod, node=goes.get(each.name) or each.node))
-        for each in inventory.pods
+        for each in cluster.pods
     )
-    return replace(inventory, pods=tuple(pods))
+    return replace(cluster, pods=tuple(pods))
 
 
-def assert_at_rest(plan: Plan, inventory: Inventory, *args: Arguments) -> None:
-    again = planned(after(plan, inventory), *args)
+def assert_at_rest(plan: Plan, cluster: ClusterState, *args: Arguments) -> None:
+    again = planned(after(plan, cluster), *args)
     assert not {move.pod for move in again.moves} & {move.pod for move in plan.moves}
 
 
-def on(inventory: Inventory) -> Counter[str]:
-    return Counter(each.node for each in inventory.pods)
+def on(cluster: ClusterState) -> Counter[str]:
+    return Counter(each.node for each in cluster.pods)
 
 
 def spread_pod(name: str, at: str, *keys: str, hard: bool = True) -> ListedPod:
@@ -142,12 +141,12 @@ def test_descheduler_1535_sixteen_moves_for_a_rack_that_came_back(*, hard: bool)
         for n, count in enumerate(counts)
         for index in range(count)
     ]
-    inventory = cluster(*nodes, *pods)
+    cluster = cluster_of(*nodes, *pods)
     args = replace(SPREAD, constraints=frozenset({HARD, "ScheduleAnyway"}))
-    plan = planned(inventory, args)
+    plan = planned(cluster, args)
     assert len(plan.moves) == 16
-    assert set(on(after(plan, inventory)).values()) == {4}
-    assert_at_rest(plan, inventory, args)
+    assert set(on(after(plan, cluster)).values()) == {4}
+    assert_at_rest(plan, cluster, args)
 
 
 def preferring(name: str, at: str, role: str, cpu: str) -> ListedPod:
@@ -160,11 +159,11 @@ def preferring(name: str, at: str, role: str, cpu: str) -> ListedPod:
 def test_descheduler_1519_two_pods_that_want_each_others_place_swap() -> None:
     nodes = [host("a", role="x", cpu="2"), host("b", role="y", cpu="2"), host("c", cpu="2")]
     pods = [preferring("p", "a", "y", "2"), preferring("q", "b", "x", "2")]
-    inventory = cluster(*nodes, *pods)
-    plan = planned(inventory, PREFERRED)
+    cluster = cluster_of(*nodes, *pods)
+    plan = planned(cluster, PREFERRED)
     assert moves(plan) == [("p", "a", "c"), ("q", "b", "a"), ("p", "c", "b")]
-    assert_at_rest(plan, inventory, PREFERRED)
-    without = planned(cluster(*nodes[:2], *pods), PREFERRED)
+    assert_at_rest(plan, cluster, PREFERRED)
+    without = planned(cluster_of(*nodes[:2], *pods), PREFERRED)
     assert not without.moves
     assert {kept.pod.name for kept in without.kept} == {"p", "q"}
 
@@ -174,18 +173,18 @@ def test_only_pods_that_leave_each_other_room_are_tried_for_a_swap(
 ) -> None:
     tried = []
 
-    def counting(board: Board, goals: Mapping[int, int], disruptions: Disruptions) -> Order:
+    def counting(planned: PlanningSnapshot, goals: Mapping[int, int]) -> Order:
         tried.append(goals)
-        return order(board, goals, disruptions)
+        return order(planned, goals)
 
     monkeypatch.setattr(swaps, "order", counting)
     nodes = [host(f"{role}{n:02}", role=role, cpu="2") for role in "xy" for n in range(20)]
     small = [preferring(f"p{n:02}", f"x{n:02}", "y", "1") for n in range(20)]
     large = [preferring(f"q{n:02}", f"y{n:02}", "x", "2") for n in range(20)]
     filling = [pod(f"f{n:02}", node=f"x{n:02}", cpu="1") for n in range(20)]
-    assert not planned(cluster(*nodes, *small, *large, *filling), PREFERRED).moves
+    assert not planned(cluster_of(*nodes, *small, *large, *filling), PREFERRED).moves
     assert not tried  # Of 780 pairs.
-    planned(cluster(*nodes, *small, *large), PREFERRED)
+    planned(cluster_of(*nodes, *small, *large), PREFERRED)
     assert 0 < len(tried) <= swaps.MOST_SWAPS
 
 
@@ -197,7 +196,7 @@ def test_a_plan_with_too_many_pairs_says_so(monkeypatch: pytest.MonkeyPatch) -> 
         for role, other in ("xy", "yx")
         for n in range(4)
     ]
-    plan = planned(cluster(*nodes, *pods), PREFERRED)
+    plan = planned(cluster_of(*nodes, *pods), PREFERRED)
     assert not plan.moves  # There is no free place to go through.
     assert any("might change places" in note for note in plan.notes)
 
@@ -210,7 +209,7 @@ def test_descheduler_1584_one_slot_is_promised_once() -> None:
         host("roomy", cpu="8", memory="16Gi"),
         *(host(f"small{n}", cpu="7", memory="15Gi") for n in range(10)),
     ]
-    plan = planned(cluster(*nodes, *pods), TAINTS)
+    plan = planned(cluster_of(*nodes, *pods), TAINTS)
     assert moves(plan) == [("p0", "full", "roomy")]
     assert len(plan.kept) == 9
     assert plan.kept[0].why == "no node that would be better has room for it"
@@ -218,7 +217,7 @@ def test_descheduler_1584_one_slot_is_promised_once() -> None:
 
 def test_what_is_held_is_not_promised() -> None:
     taint = Taint("maintenance", "", "NoSchedule")
-    things = cluster(host("a", taint, cpu="2"), host("b", cpu="2"), pod("p", node="a", cpu="2"))
+    things = cluster_of(host("a", taint, cpu="2"), host("b", cpu="2"), pod("p", node="a", cpu="2"))
     assert len(planned(things, TAINTS).moves) == 1
     assert not planned(things, TAINTS, held={"b": {"cpu": 1}}).moves
 
@@ -227,10 +226,10 @@ def test_descheduler_1707_no_pod_goes_to_a_node_that_it_does_not_prefer() -> Non
     nodes = [host("spot", role="spot", cpu="2"), host("a", cpu="8"), host("b", cpu="8")]
     pods = [preferring(f"p{n}", "a", "spot", "1") for n in range(3)]
     filler = pod("filler", node="spot", cpu="1")
-    inventory = cluster(*nodes, *pods, filler)
-    plan = planned(inventory, PREFERRED)
+    cluster = cluster_of(*nodes, *pods, filler)
+    plan = planned(cluster, PREFERRED)
     assert moves(plan) == [("p0", "a", "spot")]
-    assert_at_rest(plan, inventory, PREFERRED)
+    assert_at_rest(plan, cluster, PREFERRED)
 
 
 def owned(name: str, at: str, cpu: str = "1") -> ListedPod:
@@ -241,9 +240,9 @@ def owned(name: str, at: str, cpu: str = "1") -> ListedPod:
 def test_descheduler_827_duplicates_stay_where_no_node_with_fewer_has_room() -> None:
     nodes = [host("a", cpu="4"), host("b", cpu="4"), host("c", cpu="4")]
     pods = [owned("p1", "a"), owned("p2", "a"), owned("p3", "b")]
-    full = cluster(*nodes, *pods, pod("filler", node="c", cpu="4"))
+    full = cluster_of(*nodes, *pods, pod("filler", node="c", cpu="4"))
     assert not planned(full, DUPLICATES).moves
-    roomy = cluster(*nodes, *pods)
+    roomy = cluster_of(*nodes, *pods)
     plan = planned(roomy, DUPLICATES)
     assert moves(plan) == [("p1", "a", "c")]
     assert_at_rest(plan, roomy, DUPLICATES)
@@ -253,28 +252,28 @@ def test_descheduler_1695_a_pod_that_overloads_any_node_stays() -> None:
     nodes = [host(each, memory="100Gi") for each in "abc"]
     big = pod("big", node="a", memory="80Gi")
     small = pod("small", node="a", memory="10Gi")
-    inventory = cluster(*nodes, big, small)
-    plan = planned(inventory, LOW)
+    cluster = cluster_of(*nodes, big, small)
+    plan = planned(cluster, LOW)
     assert [move.pod.name for move in plan.moves] == ["small"]
     assert "big" in {kept.pod.name for kept in plan.kept}
-    assert_at_rest(plan, inventory, LOW)
+    assert_at_rest(plan, cluster, LOW)
 
 
 def test_no_node_becomes_one_that_pods_leave() -> None:
     nodes = [host(each, memory="100Gi") for each in "abc"]
     pods = [pod(f"p{n}", node="a", memory="15Gi") for n in range(6)]
-    inventory = cluster(*nodes, *pods, pod("q", node="b", memory="20Gi"))
-    plan = planned(inventory, LOW)
+    cluster = cluster_of(*nodes, *pods, pod("q", node="b", memory="20Gi"))
+    plan = planned(cluster, LOW)
     used = {use.node: use.after.get("memory", 0) / 2**30 for use in plan.nodes}
     assert max(used.values()) <= 70
     assert len(plan.moves) == 2
-    assert_at_rest(plan, inventory, LOW)
+    assert_at_rest(plan, cluster, LOW)
 
 
 def test_a_node_exactly_at_the_threshold_takes_pods() -> None:
     nodes = [host(each, memory="100Gi") for each in "ab"]
     pods = [pod(f"p{n}", node="a", memory="15Gi") for n in range(6)]
-    plan = planned(cluster(*nodes, *pods, pod("q", node="b", memory="25Gi")), LOW)
+    plan = planned(cluster_of(*nodes, *pods, pod("q", node="b", memory="25Gi")), LOW)
     assert {move.target for move in plan.moves} == {"b"}
 
 
@@ -282,13 +281,13 @@ def test_a_node_without_metrics_is_skipped_and_named() -> None:
     nodes = [host(each, memory="100Gi") for each in "abc"]
     pods = [pod(f"p{n}", node="a", memory="1Gi") for n in range(6)]
     usage = {"a": {"memory": 90 * 2**30}, "b": {"memory": 2**30}}
-    inventory = replace(cluster(*nodes, *pods), node_usage=usage)
-    plan = planned(inventory, replace(LOW, usage=UsageSource.KUBERNETES))
+    cluster = replace(cluster_of(*nodes, *pods), node_usage=usage)
+    plan = planned(cluster, replace(LOW, usage=UsageSource.KUBERNETES))
     assert plan.notes == ("LowNodeUtilization skips c: it has no metrics",)
     assert {move.target for move in plan.moves} == {"b"}
 
 
-def by_shares(**percent: float) -> Look:
+def by_shares(**percent: float) -> RoundInput:
     """Three pods on a; Prometheus says how much of each node is used."""
     args = LowNodeUtilization(
         thresholds={METRIC: 20.0},
@@ -299,10 +298,10 @@ def by_shares(**percent: float) -> Look:
     source = source_of(args)
     assert source is not None
     nodes = {name: Average({METRIC: share}, NOW, NOW, 0) for name, share in percent.items()}
-    inventory = cluster(*map(host, percent), *(pod(f"p{n}", node="a") for n in range(3)))
-    return Look(
+    cluster = cluster_of(*map(host, percent), *(pod(f"p{n}", node="a") for n in range(3)))
+    return RoundInput(
         policy=policy(args),
-        inventory=inventory,
+        cluster=cluster,
         loads={source: Load(nodes=nodes)},
         rounds={},
         now=NOW,
@@ -310,15 +309,15 @@ def by_shares(**percent: float) -> Look:
 
 
 def test_shares_that_prometheus_tells_count_in_both_ways_of_judging() -> None:
-    look = by_shares(a=90.0, b=10.0)
-    assert [move.target for move in decide(look).plan.moves] == ["b"]
-    assert len(compat.decide(look).plan.moves) == 1
+    given = by_shares(a=90.0, b=10.0)
+    assert [move.target for move in decide(given).plan.moves] == ["b"]
+    assert len(upstream.decide(given).plan.moves) == 1
 
 
 def test_upstream_cuts_decimal_places_of_shares_off() -> None:
-    look = by_shares(a=90.0, b=20.9)
-    assert not decide(look).plan.moves
-    assert len(compat.decide(look).plan.moves) == 1
+    given = by_shares(a=90.0, b=20.9)
+    assert not decide(given).plan.moves
+    assert len(upstream.decide(given).plan.moves) == 1
 
 
 def test_a_low_node_is_emptied_whole_or_not_at_all() -> None:
@@ -326,9 +325,9 @@ def test_a_low_node_is_emptied_whole_or_not_at_all() -> None:
     nodes = [host(each, cpu="10") for each in "ab"]
     busy = pod("busy", node="a", cpu="7")
     two = [pod("p", node="b", cpu="1"), pod("q", node="b", cpu="1")]
-    plan = planned(cluster(*nodes, busy, *two), high)
+    plan = planned(cluster_of(*nodes, busy, *two), high)
     assert sorted(moves(plan)) == [("p", "b", "a"), ("q", "b", "a")]
-    plan = planned(cluster(*nodes, busy, pod("busier", node="a", cpu="2"), *two), high)
+    plan = planned(cluster_of(*nodes, busy, pod("busier", node="a", cpu="2"), *two), high)
     assert not plan.moves
     assert [kept.pod.name for kept in plan.kept] == ["p", "q"]
     assert "not all pods of b find room" in plan.kept[0].why
@@ -339,11 +338,11 @@ def test_of_two_that_may_not_be_near_each_other_one_leaves() -> None:
         anti_affinity=(PodTerm(equals({"app": "x"}), HOST, frozenset({NAMESPACE})),)
     )
     both = [pod(n, node="a", cpu="1", labels={"app": "x"}, constraints=apart) for n in "pq"]
-    inventory = cluster(host("a", cpu="4"), host("b", cpu="4"), *both)
+    cluster = cluster_of(host("a", cpu="4"), host("b", cpu="4"), *both)
     args = RemovePodsViolatingInterPodAntiAffinity()
-    plan = planned(inventory, args)
+    plan = planned(cluster, args)
     assert moves(plan) == [("p", "a", "b")]
-    assert not planned(after(plan, inventory), args).moves
+    assert not planned(after(plan, cluster), args).moves
 
 
 def test_limits_and_budgets_are_spent_within_the_plan() -> None:
@@ -355,10 +354,10 @@ def test_limits_and_budgets_are_spent_within_the_plan() -> None:
         (EvictionLimits(per_node=2), "maxNoOfPodsToEvictPerNode"),
         (EvictionLimits(per_namespace=2), "maxNoOfPodsToEvictPerNamespace"),
     ):
-        plan = planned(cluster(*things, *pods), TAINTS, limits=limits)
+        plan = planned(cluster_of(*things, *pods), TAINTS, limits=limits)
         assert len(plan.moves) == 2
         assert expected in plan.kept[0].why
-    plan = planned(cluster(*things, *pods, budgets=(budget("pdb", 2, app="p"),)), TAINTS)
+    plan = planned(cluster_of(*things, *pods, budgets=(budget("pdb", 2, app="p"),)), TAINTS)
     assert len(plan.moves) == 2
     assert "PodDisruptionBudget" in plan.kept[0].why
 
@@ -388,7 +387,7 @@ def test_no_pod_is_sent_where_it_would_be_moved_again(seed: int) -> None:
                 listed(pod(f"m{number}", node=at, cpu="1", memory=memory)),
             ][kind]
         )
-    inventory = cluster(*nodes, *pods)
+    cluster = cluster_of(*nodes, *pods)
     for args in (
         TAINTS,
         PREFERRED,
@@ -397,6 +396,6 @@ def test_no_pod_is_sent_where_it_would_be_moved_again(seed: int) -> None:
         LowNodeUtilization(thresholds={"cpu": 40.0}, target_thresholds={"cpu": 60.0}),
         HighNodeUtilization(thresholds={"cpu": 30.0}),
     ):
-        plan = planned(inventory, args)
-        assert plan == planned(inventory, args), "the same cluster, the same plan"
-        assert_at_rest(plan, inventory, args)
+        plan = planned(cluster, args)
+        assert plan == planned(cluster, args), "the same cluster, the same plan"
+        assert_at_rest(plan, cluster, args)

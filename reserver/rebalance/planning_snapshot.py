@@ -6,9 +6,10 @@ promised to others is nobody's to move into, be it the pod's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
+from types import MappingProxyType
 
 import numpy as np
 
@@ -17,7 +18,17 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import Constraints, PodTerm
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Rows, Snapshot
-from reserver.rebalance.view import Alike, Once
+from reserver.rebalance.capacity import (
+    NOTHING_HELD,
+    Held,
+    requested_by_node,
+    snapshot_of,
+    takes_room,
+)
+from reserver.rebalance.cluster_state import ClusterState, ListedPod
+from reserver.rebalance.disruptions import Disruptions
+from reserver.rebalance.pod_index import Alike, Once
+from reserver.rebalance.policy import NO_LIMITS, EvictionLimits
 from reserver.scheduling.fit import allowed
 from reserver.scheduling.node_rules import node_refusals
 from reserver.scheduling.pod_affinity import meant_by, near_any, rejects
@@ -26,32 +37,53 @@ NOWHERE = -1
 """The row of a pod that is on no node."""
 
 _NOBODY = PodName("", "")
+_DAEMONS = "DaemonSet"
 
 
-class Board:
+class PlanningSnapshot:
     """Pods on nodes, as arrays by the pods' numbers and the nodes' rows.
 
     Attributes:
-        snapshot: the cluster as the moves so far have made it. It belongs to this board.
+        snapshot: the cluster as the moves so far have made it. Only this object changes it.
         pods: all pods that take something from a node or are to get one; their numbers are their
             places in it.
         rows: intp array, pods: the row of the node that each is on, `NOWHERE` for none.
         requests: int64 array, pods × columns, of what each requests.
         free: int64 array, rows × columns, of what is neither requested nor held.
         closed: bool array, rows: no pod may come to this node.
+        disruptions: what budgets allow.
+        protected: why pods on nodes may not be moved, by their numbers.
+        movable: bool array, pods: whether it may be moved.
+        stays_behind: bool array, pods: a node is empty with it (daemon pods, mirror pods).
+        before: what is requested of each node at first, by its name.
     """
 
-    def __init__(self, snapshot: Snapshot, pods: Iterable[Pod]) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        pods: Iterable[Pod],
+        disruptions: Disruptions | None = None,
+        protected: Mapping[int, str] = MappingProxyType({}),
+    ) -> None:
         """Begin with pods where they are.
 
         Args:
-            snapshot: as it is with these pods; only this board may change it from now on.
+            snapshot: as it is with these pods; only this one may change it from now on.
             pods: those that are on nodes, and those that are to get one.
+            disruptions: what budgets allow; None for anything.
+            protected: why pods on nodes may not be moved, by their numbers.
         """
         self.snapshot = snapshot
         self.pods = tuple(pods)
         names = [pod.node for pod in self.pods]
         self.rows: Rows = snapshot.rows(names)
+        self.disruptions = disruptions or Disruptions()
+        self.protected = protected
+        self.movable: Bools = self.rows != NOWHERE
+        self.movable[list(protected)] = False
+        stays = [pod.controller.kind == _DAEMONS or pod.is_mirror for pod in self.pods]
+        self.stays_behind: Bools = np.array(stays, dtype=np.bool_)
+        self.before = requested_by_node(snapshot)
         self.closed: Bools = ~snapshot.exists | snapshot.in_doubt
         # Column by column, as it is read: one pod against all nodes.
         self.free: Int64s = np.asfortranarray(
@@ -215,6 +247,34 @@ class Board:
         for column in np.flatnonzero(wanted):
             room &= self.free[:, column] >= wanted[column]
         return room
+
+
+def planning_snapshot(
+    cluster: ClusterState,
+    protects: Callable[[ListedPod], str],
+    *,
+    held: Held = NOTHING_HELD,
+    wanted: Sequence[Pod] = (),
+    limits: EvictionLimits = NO_LIMITS,
+) -> PlanningSnapshot:
+    """Return the planning snapshot of a cluster.
+
+    Args:
+        cluster: its nodes and pods.
+        protects: returns what protects a pod from eviction; empty if nothing does.
+        held: what reservations hold.
+        wanted: pods that are to get a node and are not in the cluster, or not on a node there.
+        limits: how many pods may be evicted, where nothing else counts them.
+    """
+    disruptions = Disruptions(cluster.budgets, limits)
+    listed = [each for each in cluster.pods if takes_room(each.pod)]
+    protected = {}
+    for number, each in enumerate(listed):
+        why = protects(each) or disruptions.refusal(each.pod)
+        if why or each.pod.terminating:
+            protected[number] = why or "it is being deleted"
+    pods = [*(each.pod for each in listed), *wanted]
+    return PlanningSnapshot(snapshot_of(cluster, held), pods, disruptions, protected)
 
 
 def _by_label(pods: Iterable[Pod]) -> dict[tuple[str, str] | None, set[PodTerm]]:

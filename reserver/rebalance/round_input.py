@@ -1,4 +1,4 @@
-"""Decides a round: from the inventory and the policy to a plan."""
+"""Decides a round: from the cluster and the policy to a plan."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from reserver.rebalance.inventory import Inventory
+from reserver.rebalance.anomaly import Rounds
+from reserver.rebalance.cluster_state import ClusterState
 from reserver.rebalance.load import Load
+from reserver.rebalance.measured_load import Source
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import Policy
-from reserver.rebalance.sources import Source
-from reserver.rebalance.spells import Rounds
 
 Timed = Callable[[str, str], AbstractContextManager[None]]
 """Given a profile and a strategy, returns a block that tells how long it took."""
@@ -23,12 +23,12 @@ def untimed(profile: str, strategy: str) -> AbstractContextManager[None]:  # noq
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class RoundInput:
     """The inputs of a round's decision.
 
     Attributes:
         policy: what to do.
-        inventory: the cluster.
+        cluster: the cluster.
         loads: what is used, by source.
         rounds: what LowNodeLoad remembers, by profile.
         now: unix seconds.
@@ -36,7 +36,7 @@ class Look:
     """
 
     policy: Policy
-    inventory: Inventory
+    cluster: ClusterState
     loads: Mapping[Source, Load]
     rounds: Mapping[str, Rounds]
     now: float

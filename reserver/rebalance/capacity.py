@@ -1,0 +1,71 @@
+"""The capacity of a cluster to plan for: its nodes, what is requested there, and what is held."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+import msgspec
+import numpy as np
+
+from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Snapshot
+from reserver.rebalance.cluster_state import Amounts, ClusterState
+
+Held = Mapping[str, Amounts]
+"""What reservations hold, by node."""
+
+NOTHING_HELD: Held = MappingProxyType({})
+
+
+def identified(cluster: ClusterState) -> ClusterState:
+    """Return a cluster whose pods can be told from each other, though a dump has no UIDs."""
+    if all(each.pod.uid for each in cluster.pods):
+        return cluster
+    pods = (
+        each
+        if each.pod.uid
+        else msgspec.structs.replace(each, pod=replace(each.pod, uid=str(each.name)))
+        for each in cluster.pods
+    )
+    return replace(cluster, pods=tuple(pods))
+
+
+def snapshot_of(cluster: ClusterState, held: Held = NOTHING_HELD) -> Snapshot:
+    """Return the capacity of a cluster's cluster; nobody else has it."""
+    snapshot = Snapshot()
+    for node in cluster.nodes.values():
+        snapshot.set_node(node.node)
+    snapshot.namespaces = dict(cluster.namespaces)
+    snapshot.storage = cluster.storage
+    snapshot.count_all([each.pod for each in cluster.pods if takes_room(each.pod)])
+    for name, amounts in held.items():
+        snapshot.set_held(name, amounts)
+    return snapshot
+
+
+def held_on(snapshot: Snapshot) -> Held:
+    """Return what reservations hold, by node."""
+    rows = map(int, np.flatnonzero(snapshot.exists & snapshot.has_holds))
+    return {snapshot.name_of(row): amounts_of(snapshot, snapshot.held[row]) for row in rows}
+
+
+def takes_room(pod: Pod) -> bool:
+    """Return whether a pod takes something from a node."""
+    return bool(pod.node) and not pod.finished
+
+
+def amounts_of(snapshot: Snapshot, cells: np.ndarray) -> Amounts:
+    """Return the cells of a row by resource, without zeros."""
+    values = cells.tolist()
+    return {name: values[at] for name, at in snapshot.columns.items() if values[at]}
+
+
+def requested_by_node(snapshot: Snapshot) -> dict[str, Amounts]:
+    """Return the requests on each node, by its name."""
+    requested = snapshot.requested
+    return {
+        snapshot.name_of(row): amounts_of(snapshot, requested[row])
+        for row in map(int, snapshot.existing_rows())
+    }
