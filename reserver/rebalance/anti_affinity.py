@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from reserver.cluster.columns import Bools
 from reserver.cluster.labels import Selector
 from reserver.rebalance.cluster_state import ListedPod
+from reserver.rebalance.pod_index import PodIndex
 
 
 class AntiAffinityTerm(NamedTuple):
@@ -42,3 +47,54 @@ def terms_of_all(pods: Sequence[ListedPod]) -> list[tuple[AntiAffinityTerm, ...]
         key = (id(constraints), pod.name.namespace)
         found.append(known.setdefault(key, terms_of(pod)))
     return found
+
+
+class Crowd:
+    """How many of the pods that a term is about stand in each domain."""
+
+    def __init__(self, index: PodIndex, looked_at: Bools) -> None:
+        """Count some pods, as things are now."""
+        self._index = index
+        self._looked_at = looked_at.copy()
+        self._counts: dict[AntiAffinityTerm, Counter[Hashable]] = {}
+
+    def has(self, pod: int) -> bool:
+        """Return whether a term of a pod is violated; pods of its own name do not count."""
+        return any(self._is_violated(term, pod) for term in terms_of(self._index.pods[pod]))
+
+    def leave(self, pod: int) -> None:
+        """Take away a pod that has gone."""
+        self._looked_at[pod] = False
+        for term, counts in self._counts.items():
+            if term.is_about(self._index.pods[pod]):
+                counts[self._domain(term, pod)] -= 1
+
+    def _is_violated(self, term: AntiAffinityTerm, pod: int) -> bool:
+        domain = self._domain(term, pod)
+        index = self._index
+        namesakes = sum(
+            bool(self._looked_at[other])
+            and term.is_about(index.pods[other])
+            and self._domain(term, other) == domain
+            for other in index.namesakes(pod)
+        )
+        return self._known(term)[domain] > namesakes
+
+    def _known(self, term: AntiAffinityTerm) -> Counter[Hashable]:
+        counts = self._counts.get(term)
+        if counts is None:
+            found = self._index.found(term.namespaces, term.selector)
+            there = found[self._looked_at[found]]
+            rows = np.bincount(self._index.rows[there], minlength=len(self._index.nodes))
+            counts = self._counts[term] = Counter()
+            for row in np.flatnonzero(rows):
+                counts[self._of_row(term, int(row))] += int(rows[row])
+        return counts
+
+    def _domain(self, term: AntiAffinityTerm, pod: int) -> Hashable:
+        return self._of_row(term, int(self._index.rows[pod]))
+
+    def _of_row(self, term: AntiAffinityTerm, row: int) -> Hashable:
+        """Return the domain of a row: the value of its label, or the node itself without it."""
+        value = self._index.nodes[row].node.labels.get(term.topology_key)
+        return row if value is None else value

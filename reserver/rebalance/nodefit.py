@@ -11,17 +11,18 @@ and again only for nodes that a pod has left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from reserver.cluster.columns import Bools
-from reserver.cluster.constraints import Constraints
+from reserver.cluster.constraints import Constraints, Taint, Toleration
+from reserver.cluster.labels import integer
 from reserver.cluster.remembered import Remembered
 from reserver.rebalance.anti_affinity import AntiAffinityTerm, terms_of_all
 from reserver.rebalance.free_resources import FreeResources
-from reserver.rebalance.pod_index import NO_ROW, Alike, Indexes, PodIndex, tolerates
+from reserver.rebalance.pod_index import NO_ROW, Alike, Indexes, Once, PodIndex
 
 _KNOWN_BYTES = 64 * 2**20
 _ROW_BYTES = 256
@@ -69,6 +70,8 @@ class NodeFit:
         self._view = view
         pods = view.pods
         self._where = Alike([pod.pod.constraints for pod in pods], _where)
+        numbers = {_where(each): number for number, each in enumerate(self._where.values)}
+        self._number: Once[Constraints, int] = Once(lambda each: numbers[_where(each)])
         self._asked = Alike([pod.requests for pod in pods], lambda asked: frozenset(asked.items()))
         self._aparts = Alike(terms_of_all(pods), tuple)
         self._known: Remembered[_Kind, _Known] = Remembered(_KNOWN_BYTES)
@@ -96,32 +99,36 @@ class NodeFit:
             return True
         return self.fits_elsewhere(pod, among)
 
-    def admitting(self, pod: int) -> Bools:
+    def admitting(self, demands: Constraints) -> Bools:
         """Return the rows whose labels meet a pod's demands and whose taints it tolerates."""
-        return self._kept(self._admitted, pod, lambda: self.tolerated(pod) & self.matching(pod))
+        return self._kept(
+            self._admitted, demands, lambda: self.tolerated(demands) & self.matching(demands)
+        )
 
-    def matching(self, pod: int) -> Bools:
-        """Return the rows that meet a pod's node selector and required node affinity."""
-        return self._kept(self._matching, pod, lambda: self._matching_labels(pod))
+    def matching(self, demands: Constraints) -> Bools:
+        """Return the rows that meet a node selector and required node affinity."""
+        return self._kept(self._matching, demands, lambda: self._matching_labels(demands))
 
-    def _kept(self, known: Remembered[int, Bools], pod: int, judge: Callable[[], Bools]) -> Bools:
-        number = int(self._where.ids[pod])
+    def _kept(
+        self, known: Remembered[int, Bools], demands: Constraints, judge: Callable[[], Bools]
+    ) -> Bools:
+        number = self._number(demands)
         rows = known.get(number)
         if rows is None:
             rows = judge()
             known.put(number, rows, rows.nbytes + _ROW_BYTES)
         return rows
 
-    def _matching_labels(self, pod: int) -> Bools:
-        demand, topology = self._where.of(pod), self._view.topology
+    def _matching_labels(self, demand: Constraints) -> Bools:
+        topology = self._view.topology
         if demand.are_too_many:
             return np.zeros(len(self._view.nodes), dtype=np.bool_)
         rows = topology.labels.matching(demand.node_selector)
         return rows if demand.node_terms is None else rows & topology.meeting(demand.node_terms)
 
-    def tolerated(self, pod: int) -> Bools:
-        """Return the rows whose taints that keep pods away are all tolerated by a pod."""
-        tolerations = self._where.of(pod).tolerations
+    def tolerated(self, demands: Constraints) -> Bools:
+        """Return the rows whose taints that keep pods away are all tolerated."""
+        tolerations = demands.tolerations
         return ~self._view.topology.taints.where(
             lambda taints: not all(tolerates(tolerations, taint) for taint in taints)
         )
@@ -149,7 +156,7 @@ class NodeFit:
         return len(left) > 0
 
     def _judge(self, pod: int, rows: slice | Indexes) -> Bools:
-        refused = ~self.admitting(pod) | self._view.topology.cordoned
+        refused = ~self.admitting(self._where.of(pod)) | self._view.topology.cordoned
         for term in self._aparts.of(pod):
             refused |= self._is_taken(term)
         fitting: Bools = self._rooms.has_room(pod, rows) & ~refused[rows]
@@ -175,7 +182,7 @@ class NodeFit:
     def _may_be_on(self, pod: int, row: int) -> bool:
         """Return whether all but the room of a row suits a pod; its namesakes do not count."""
         view = self._view
-        if view.topology.cordoned[row] or not self.admitting(pod)[row]:
+        if view.topology.cordoned[row] or not self.admitting(self._where.of(pod))[row]:
             return False
         own = view.pods[pod].name.name
         labels = view.nodes[row].node.labels
@@ -207,3 +214,24 @@ def _where(constraints: Constraints) -> Hashable:
         constraints.node_terms,
         constraints.are_too_many,
     )
+
+
+def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+    """Return whether one of these tolerates a taint; numbers are compared.
+
+    Upstream compares them whatever kube-scheduler does (TaintTolerationComparisonOperators).
+    """
+    return any(
+        toleration.tolerates(taint) or _compares(toleration, taint) for toleration in tolerations
+    )
+
+
+def _compares(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.operator not in {"Gt", "Lt"}:
+        return False
+    if not toleration._replace(operator="Exists").tolerates(taint):
+        return False
+    bound, value = integer(toleration.value), integer(taint.value)
+    if bound is None or value is None:
+        return False
+    return value > bound if toleration.operator == "Gt" else value < bound

@@ -75,7 +75,7 @@ class PlanningSnapshot:
         """
         self.snapshot = snapshot
         self.pods = tuple(pods)
-        names = [pod.node for pod in self.pods]
+        names = [pod.node if takes_room(pod) else "" for pod in self.pods]
         self.rows: Rows = snapshot.rows(names)
         self.disruptions = disruptions or Disruptions()
         self.protected = protected

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reserver.cluster.columns import Bools
-from reserver.cluster.constraints import Constraints, Taint, Toleration
-from reserver.cluster.labels import EVERYTHING, UNREAD, Labels, LabelTable, Selector, integer
+from reserver.cluster.constraints import Constraints
+from reserver.cluster.labels import EVERYTHING, UNREAD, Labels, LabelTable, Selector
 from reserver.cluster.topology import Topology
 from reserver.rebalance.arguments.selecting import ALL, Choice
 from reserver.rebalance.cluster_state import (
+    PREFER_NO_EVICTION,
     ClusterState,
     ListedNode,
     ListedPod,
@@ -32,6 +33,9 @@ Indexes = NDArray[np.intp]
 
 NO_ROW = -1
 """The row of a pod that is pending, or whose node is unknown."""
+
+_QOS = {"BestEffort": 0, "Burstable": 1, "Guaranteed": 2}
+_LAST = -(2**63)
 
 _ENDED = frozenset({"Succeeded", "Failed"})
 
@@ -185,6 +189,27 @@ class PodIndex:
         """Preferred node affinities of the pods."""
         return Alike([pod.preferences for pod in self.pods], id)
 
+    @cached_property
+    def ranks(self) -> Indexes:
+        """Intp array by pod: its place among all, the least important first.
+
+        By priority, QoS class, the annotation `PREFER_NO_EVICTION`, and name
+        (SortPodsBasedOnPriorityLowToHigh in pkg/descheduler/pod).
+        """
+        priorities = [_LAST if pod.priority is None else pod.priority for pod in self.pods]
+        classes = [_QOS.get(pod.qos, len(_QOS)) for pod in self.pods]
+        prefers = [PREFER_NO_EVICTION in pod.annotations for pod in self.pods]
+        keys = tuple(np.array(each, dtype=np.int64) for each in (prefers, classes, priorities))
+        ranks: Indexes = np.zeros(len(self.pods), dtype=np.intp)
+        ranks[np.lexsort(keys)] = np.arange(len(ranks))
+        return ranks
+
+    def least_first(self, pods: Sequence[int] | Indexes) -> list[int]:
+        """Return pods in the order in which they are missed least."""
+        found = np.asarray(pods, dtype=np.intp)
+        order: list[int] = found[np.argsort(self.ranks[found])].tolist()
+        return order
+
     def listed(self, row: int) -> list[int]:
         """Return the pods on a row that take something from their node."""
         active = self.is_active
@@ -253,24 +278,3 @@ def _spans(names: Sequence[str]) -> dict[str, slice]:
 
 def _labels_key(labels: Labels) -> Hashable:
     return labels is UNREAD, frozenset(labels.items())
-
-
-def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
-    """Return whether one of these tolerates a taint; numbers are compared.
-
-    Upstream compares them whatever kube-scheduler does (TaintTolerationComparisonOperators).
-    """
-    return any(
-        toleration.tolerates(taint) or _compares(toleration, taint) for toleration in tolerations
-    )
-
-
-def _compares(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.operator not in {"Gt", "Lt"}:
-        return False
-    if not toleration._replace(operator="Exists").tolerates(taint):
-        return False
-    bound, value = integer(toleration.value), integer(taint.value)
-    if bound is None or value is None:
-        return False
-    return value > bound if toleration.operator == "Gt" else value < bound

@@ -56,7 +56,7 @@ class Swaps:
         return [other for other in found.tolist() if waiting[other][0][home]]
 
     def _is_refused(self, number: int) -> bool:
-        return bool(self._stage.refusal(self._stage.pods[number]))
+        return bool(self._stage.refusal(number))
 
     def _try(self, number: int, other: int) -> None:
         """Let two pods change places if there is a way."""

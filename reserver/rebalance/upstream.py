@@ -7,24 +7,10 @@ their names here, so the outcome is one that upstream could have had.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from reserver.errors import sparing
-from reserver.rebalance.arguments.placement import (
-    RemoveDuplicates,
-    RemovePodsViolatingInterPodAntiAffinity,
-    RemovePodsViolatingNodeAffinity,
-    RemovePodsViolatingNodeTaints,
-    RemovePodsViolatingTopologySpreadConstraint,
-)
-from reserver.rebalance.arguments.recycling import (
-    PodLifeTime,
-    RemoveFailedPods,
-    RemovePodsHavingTooManyRestarts,
-)
-from reserver.rebalance.arguments.utilization import HighNodeUtilization, LowNodeUtilization
 from reserver.rebalance.cluster_state import ClusterState
 from reserver.rebalance.evictor import Evictor
 from reserver.rebalance.limits import Reached, Spent
@@ -37,38 +23,10 @@ from reserver.rebalance.pod_index import PodIndex
 from reserver.rebalance.policy import Arguments, Policy, Profile
 from reserver.rebalance.readings import Usage
 from reserver.rebalance.round_input import Decision, RoundInput, Timed, untimed
-from reserver.rebalance.strategies import (
-    high_node_utilization,
-    low_node_utilization,
-    pod_life_time,
-    remove_duplicates,
-    remove_failed_pods,
-    remove_pods_having_too_many_restarts,
-    remove_pods_violating_inter_pod_anti_affinity,
-    remove_pods_violating_node_affinity,
-    remove_pods_violating_node_taints,
-    remove_pods_violating_topology_spread_constraint,
-)
-from reserver.rebalance.strategies.candidate import Batches, Candidate, Judge
+from reserver.rebalance.strategies.candidate import Candidate
+from reserver.rebalance.strategies.table import UPSTREAM
+from reserver.rebalance.upstream_state import UpstreamState
 from reserver.rebalance.usage import METRIC
-
-Find = Callable[[Any, PodIndex, Judge, float], Batches]
-
-STRATEGIES: Mapping[type, Find] = {
-    HighNodeUtilization: high_node_utilization.find,
-    LowNodeUtilization: low_node_utilization.find,
-    PodLifeTime: pod_life_time.find,
-    RemoveDuplicates: remove_duplicates.find,
-    RemoveFailedPods: remove_failed_pods.find,
-    RemovePodsHavingTooManyRestarts: remove_pods_having_too_many_restarts.find,
-    RemovePodsViolatingInterPodAntiAffinity: remove_pods_violating_inter_pod_anti_affinity.find,
-    RemovePodsViolatingNodeAffinity: remove_pods_violating_node_affinity.find,
-    RemovePodsViolatingNodeTaints: remove_pods_violating_node_taints.find,
-    RemovePodsViolatingTopologySpreadConstraint: (
-        remove_pods_violating_topology_spread_constraint.find
-    ),
-}
-"""What each strategy finds wrong, by the type of its arguments."""
 
 _FEWEST_NODES = 2
 
@@ -91,9 +49,9 @@ def plan(cluster: ClusterState, policy: Policy, now: float, timed: Timed = untim
         note = f"the cycle is skipped: it takes {_FEWEST_NODES} ready nodes, there are {shown}"
         return Plan(notes=(note,))
     cycle = _Cycle(index, policy, now)
-    for profile, arguments, evictor in cycle.plugins():
+    for profile, arguments, state in cycle.plugins():
         with timed(profile.name, arguments.NAME):
-            cycle.run(profile, arguments, evictor)
+            cycle.run(profile, arguments, state)
     return cycle.plan()
 
 
@@ -110,18 +68,19 @@ class _Cycle:
         self._kept: list[Kept] = []
         self._notes: list[str] = []
 
-    def plugins(self) -> Iterator[tuple[Profile, Arguments, Evictor]]:
+    def plugins(self) -> Iterator[tuple[Profile, Arguments, UpstreamState]]:
         """Yield what runs, in order."""
-        profiles = [
-            (profile, Evictor(profile.evictor, self._index, self._fit, self._now))
-            for profile in self._policy.profiles
-        ]
-        for profile, evictor in profiles:
-            yield from ((profile, arguments, evictor) for arguments in profile.deschedule)
-        for profile, evictor in profiles:
-            yield from ((profile, arguments, evictor) for arguments in profile.balance)
+        states = [(profile, self._state(profile)) for profile in self._policy.profiles]
+        for profile, state in states:
+            yield from ((profile, arguments, state) for arguments in profile.deschedule)
+        for profile, state in states:
+            yield from ((profile, arguments, state) for arguments in profile.balance)
 
-    def run(self, profile: Profile, arguments: Arguments, evictor: Evictor) -> None:
+    def _state(self, profile: Profile) -> UpstreamState:
+        evictor = Evictor(profile.evictor, self._index, self._fit, self._now)
+        return UpstreamState(self._index, evictor, self._now)
+
+    def run(self, profile: Profile, arguments: Arguments, state: UpstreamState) -> None:
         """Run a plugin; an exception costs the rest of it."""
         name = arguments.NAME
 
@@ -129,11 +88,11 @@ class _Cycle:
             self._notes.append(f"{profile.name}/{name} failed: {exc}")
 
         with sparing(failed):
-            find = STRATEGIES.get(type(arguments))
+            find = UPSTREAM.get(type(arguments))
             if find is None:
                 self._notes.append(f"{profile.name}/{name} is no plugin of upstream")
                 return
-            for batch in find(arguments, self._index, evictor, self._now):
+            for batch in find(arguments, state):
                 for candidate in batch:
                     if self._evict(candidate, Why(name, profile.name)) is Reached.TOTAL:
                         return

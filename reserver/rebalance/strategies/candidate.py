@@ -1,73 +1,126 @@
-"""Findings of strategies: which pods are in the wrong place, and why.
+"""Candidates: pods that ought to leave their node, and the state in which strategies find them.
 
-A strategy is a function that yields batches of pods that ought to leave, in order, each with the
-reason. What it looks at it reads when it is asked for the next batch: pods of one batch are judged
-at once, before any of them is evicted, and what has become of them shows when the next one is due.
+A strategy is a function of its arguments and a state. It yields batches of candidates in order. It
+reads the state when the next batch is requested: pods of one batch are judged at once, before any
+of them leaves, and the next batch sees what has become of them.
+
+There are two states. `upstream.UpstreamState` counts evictions and forgets the pods.
+`plan_state.PlanState` moves the pods, to nodes that have room for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
-from reserver.rebalance.cluster_state import PREFER_NO_EVICTION
-from reserver.rebalance.nodefit import NodeFit
-from reserver.rebalance.pod_index import PodIndex
+import numpy as np
+from numpy.typing import NDArray
+
+from reserver.cluster.columns import Bools
+from reserver.cluster.constraints import Constraints, Taint, Toleration
+from reserver.cluster.labels import EVERYTHING, Selector
+from reserver.rebalance.arguments.selecting import Choice
+from reserver.rebalance.cluster_state import Preference
+from reserver.rebalance.pod_index import Indexes, PodIndex
+
+Floats = NDArray[np.float64]
+K = TypeVar("K")
 
 
 class Candidate(NamedTuple):
-    """A pod that ought to leave its node, by its index, and why."""
+    """A pod that ought to leave its node. Only a state that moves pods reads the last five fields.
+
+    Attributes:
+        pod: its index.
+        reason: why it ought to leave.
+        improves: what is better once it has left.
+        accept: bool array, rows: where it would be better; None for anywhere.
+        score: float array, rows: the less the better; the emptiest of equal rows is taken.
+        waits: without room it may change places with another pod that waits.
+        restarts: without room elsewhere it may restart on its own node.
+    """
 
     pod: int
     reason: str
+    improves: str = ""
+    accept: Bools | None = None
+    score: Floats | None = None
+    waits: bool = False
+    restarts: bool = False
 
 
 Batches = Iterator[Sequence[Candidate]]
 
 
-class Guard(Protocol):
-    """Which pods may be evicted."""
+class Conflicts(Protocol):
+    """Pods near others that their required anti-affinity forbids."""
 
-    def allows(self, pod: int) -> bool:
-        """Return whether nothing protects a pod."""
+    def has(self, pod: int) -> bool:
+        """Return whether a pod has a conflict now."""
 
-    def confirms(self, pod: int) -> bool:
-        """Return whether it makes sense to evict a pod that nothing protects."""
+    def leave(self, pod: int) -> None:
+        """Forget a pod that has left."""
+
+
+class State(Protocol):
+    """The cluster as a strategy sees it.
+
+    Attributes:
+        index: the pods and nodes as they were at first, but for evicted pods.
+        now: unix seconds.
+        rows: by pod: the row of the node that it is on.
+        offered: bool array, rows: pods may be sent to this node.
+        tries_others: any copy may leave a crowded node, the least important first.
+    """
+
+    index: PodIndex
+    now: float
+    rows: Indexes
+    offered: Bools
+    tries_others: bool
+
+    def chosen(self, namespaces: Choice, selector: Selector = EVERYTHING) -> Bools:
+        """Return, for each pod, whether the strategy looks at it, and at its node."""
+
+    def together(self, kinds: Sequence[K]) -> Iterable[Sequence[K]]:
+        """Return kinds of candidates that are looked for at once."""
+
+    def batches(self, found: Bools) -> Iterator[list[int]]:
+        """Yield pods that are judged together."""
 
     def passes(self, pod: int) -> bool:
-        """Return both."""
+        """Return whether a pod counts: nothing that upstream checks first keeps it."""
 
+    def fits(self, pod: int) -> bool:
+        """Return whether it makes sense to look for a better node."""
 
-class Judge(Guard, Protocol):
-    """Which pods may be evicted, and where they would fit."""
+    def has_left(self, pod: int) -> bool:
+        """Return whether a pod has left its first node."""
 
-    @property
-    def fit(self) -> NodeFit:
-        """Where pods would fit."""
+    def tolerates(self, tolerations: tuple[Toleration, ...], taint: Taint) -> bool:
+        """Return whether one of these tolerates a taint."""
+
+    def matching(self, demands: Constraints) -> Bools:
+        """Return the rows that meet node selector and required node affinity."""
+
+    def admitting(self, demands: Constraints) -> Bools:
+        """Return the rows that pods with such constraints may share, room aside."""
+
+    def weights(self, preferences: tuple[Preference, ...]) -> Floats:
+        """Return, for each row, how much of preferred node affinities it meets."""
+
+    def conflicts(self, looked_at: Bools) -> Conflicts:
+        """Return the conflicts of some pods."""
 
 
 class StrategyFailed(Exception):
     """A strategy cannot judge, and evicts nothing more in this cycle."""
 
 
-_QOS = {"BestEffort": 0, "Burstable": 1, "Guaranteed": 2}
-
-
-def least_first(view: PodIndex, pods: list[int]) -> list[int]:
-    """Return pods in the order in which they are missed least: by priority, then by QoS class.
-
-    Of equal ones those go last that prefer no eviction (SortPodsBasedOnPriorityLowToHigh in
-    pkg/descheduler/pod).
-    """
-
-    def rank(index: int) -> tuple[bool, int, int, bool]:
-        pod = view.pods[index]
-        qos = _QOS.get(pod.qos, len(_QOS))
-        return (
-            pod.priority is not None,
-            pod.priority or 0,
-            qos,
-            PREFER_NO_EVICTION in pod.annotations,
-        )
-
-    return sorted(pods, key=rank)
+def by_row(rows: Indexes, found: Bools) -> Iterator[list[int]]:
+    """Yield the pods of each row that has some, in order."""
+    pods = np.flatnonzero(found)
+    pods = pods[np.argsort(rows[pods], kind="stable")]
+    for part in np.split(pods, np.flatnonzero(np.diff(rows[pods])) + 1):
+        if len(part):
+            yield part.tolist()

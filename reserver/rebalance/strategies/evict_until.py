@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from reserver.cluster.constraints import Taint, Toleration
 from reserver.rebalance.cluster_state import Amounts
-from reserver.rebalance.pod_index import PodIndex, tolerates
-from reserver.rebalance.strategies.candidate import Batches, Candidate, Judge, least_first
+from reserver.rebalance.nodefit import tolerates
+from reserver.rebalance.strategies.candidate import Batches, Candidate
+from reserver.rebalance.upstream_state import UpstreamState
 from reserver.rebalance.usage import Usage
 
 
@@ -64,28 +65,27 @@ class Leaving:
     reason: str
 
 
-def leave(leaving: Leaving, view: PodIndex, judge: Judge, usage: Usage) -> Batches:
+def leave(leaving: Leaving, state: UpstreamState, usage: Usage) -> Batches:
     """Yield pods one by one, node by node, those that are missed least first."""
+    index, evictor = state.index, state.evictor
     room = {
         name: sum(load.most[name] - load.used[name] for load in leaving.targets)
         for name in usage.names
     }
-    taints = {view.nodes[load.row].taints for load in leaving.targets}
+    taints = {index.nodes[load.row].taints for load in leaving.targets}
     for load in leaving.sources:
-        pods = [p for p in view.listed(load.row) if judge.allows(p) and leaving.may_leave(p)]
+        pods = [p for p in index.listed(load.row) if evictor.allows(p) and leaving.may_leave(p)]
         if _is_over(leaving, load, room):
             continue
         count = 0
-        for pod in least_first(view, pods):
+        for pod in index.least_first(pods):
             if leaving.most_per_node is not None and count >= leaving.most_per_node:
                 break
             used = usage.of_pod(pod)
-            if not _may_go(leaving, pod, view, taints, judge) or (
-                used is None and usage.can_tell_pods
-            ):
+            if not _may_go(leaving, pod, taints, state) or (used is None and usage.can_tell_pods):
                 continue
             yield [Candidate(pod, leaving.reason)]
-            if not view.is_gone[pod]:
+            if not state.has_left(pod):
                 continue
             count += 1
             if used is None:
@@ -103,13 +103,13 @@ def _is_over(leaving: Leaving, load: Load, room: Amounts) -> bool:
 
 
 def _may_go(
-    leaving: Leaving, pod: int, view: PodIndex, taints: set[tuple[Taint, ...]], judge: Judge
+    leaving: Leaving, pod: int, taints: set[tuple[Taint, ...]], state: UpstreamState
 ) -> bool:
-    tolerations = view.pods[pod].pod.constraints.tolerations
+    tolerations = state.index.pods[pod].pod.constraints.tolerations
     return (
         any(_tolerates_all(tolerations, each) for each in taints)
         and not leaving.is_excluded(pod)
-        and judge.confirms(pod)
+        and state.evictor.confirms(pod)
     )
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from reserver.rebalance.arguments.utilization import HighNodeUtilization
 from reserver.rebalance.pod_index import PodIndex
-from reserver.rebalance.strategies.candidate import Batches, Judge
+from reserver.rebalance.strategies.candidate import Batches
 from reserver.rebalance.strategies.evict_until import Leaving, Load, leave
 from reserver.rebalance.strategies.low_node_utilization import Classified
+from reserver.rebalance.upstream_state import UpstreamState
 from reserver.rebalance.usage import Requested, Usage, capped, is_below, percentages
 
 
-def classify(args: HighNodeUtilization, view: PodIndex, usage: Usage) -> Classified:
+def classify(args: HighNodeUtilization, index: PodIndex, usage: Usage) -> Classified:
     """Return the nodes that are used too little, the least used first, and those that take pods."""
     under, others = [], []
     full = dict.fromkeys(args.thresholds, 100.0)
-    for row in view.shown_rows():
-        node, used = view.nodes[row], usage.of_node(row)
+    for row in index.shown_rows():
+        node, used = index.nodes[row], usage.of_node(row)
         load = Load(row=row, used=used, most=capped(node, full, usage.names))
         if is_below(percentages(used, node), args.thresholds):
             under.append(load)
@@ -25,10 +26,11 @@ def classify(args: HighNodeUtilization, view: PodIndex, usage: Usage) -> Classif
     return Classified(under, others)
 
 
-def find(args: HighNodeUtilization, view: PodIndex, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
+def find(args: HighNodeUtilization, state: UpstreamState) -> Batches:
     """Yield pods one by one that leave the least used nodes while others have room."""
-    usage = Requested(view, args.thresholds)
-    under, others = classify(args, view, usage)
+    index = state.index
+    usage = Requested(index, args.thresholds)
+    under, others = classify(args, index, usage)
     if not others or not under or len(under) <= args.number_of_nodes:
         return
     named, excluded = set(args.thresholds), args.exclude_namespaces
@@ -36,11 +38,11 @@ def find(args: HighNodeUtilization, view: PodIndex, judge: Judge, now: float) ->
         sources=under,
         targets=others,
         may_leave=lambda pod: (
-            not args.only_thresholding_resources or not named.isdisjoint(view.pods[pod].named)
+            not args.only_thresholding_resources or not named.isdisjoint(index.pods[pod].named)
         ),
-        is_excluded=lambda pod: view.pods[pod].name.namespace in excluded,
+        is_excluded=lambda pod: index.pods[pod].name.namespace in excluded,
         goes_on=lambda _: True,
         most_per_node=None,
         reason="its node is used below thresholds",
     )
-    yield from leave(leaving, view, judge, usage)
+    yield from leave(leaving, state, usage)

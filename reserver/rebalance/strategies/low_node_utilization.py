@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from reserver.rebalance.arguments.utilization import LowNodeUtilization, Thresholds
 from reserver.rebalance.pod_index import PodIndex
-from reserver.rebalance.strategies.candidate import Batches, Judge
+from reserver.rebalance.strategies.candidate import Batches
 from reserver.rebalance.strategies.evict_until import Leaving, Load, leave
+from reserver.rebalance.upstream_state import UpstreamState
 from reserver.rebalance.usage import (
     Usage,
     capped,
@@ -27,19 +28,19 @@ class Classified(NamedTuple):
     over: list[Load]
 
 
-def classify(args: LowNodeUtilization, view: PodIndex, usage: Usage) -> Classified:
+def classify(args: LowNodeUtilization, index: PodIndex, usage: Usage) -> Classified:
     """Return the nodes that are used too little and too much, the most used first.
 
     Raises:
         StrategyFailed: nobody knows how much a node is used.
     """
-    rows = view.shown_rows()
+    rows = index.shown_rows()
     used = {row: usage.of_node(row) for row in rows}
-    shares = {row: percentages(used[row], view.nodes[row]) for row in rows}
+    shares = {row: percentages(used[row], index.nodes[row]) for row in rows}
     low, high = _thresholds(args, list(shares.values()))
     under, over = [], []
     for row in rows:
-        node = view.nodes[row]
+        node = index.nodes[row]
         load = Load(row=row, used=used[row], most=capped(node, high, usage.names))
         if not node.node.unschedulable and is_below(shares[row], low):
             under.append(load)
@@ -49,23 +50,24 @@ def classify(args: LowNodeUtilization, view: PodIndex, usage: Usage) -> Classifi
     return Classified(under, over)
 
 
-def find(args: LowNodeUtilization, view: PodIndex, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
+def find(args: LowNodeUtilization, state: UpstreamState) -> Batches:
     """Yield pods one by one that leave the most used nodes while others have room below target."""
-    usage = usage_from(args.usage, view, args.thresholds)
-    under, over = classify(args, view, usage)
-    if len(under) in {0, len(view.shown_rows())} or len(under) <= args.number_of_nodes:
+    index = state.index
+    usage = usage_from(args.usage, index, args.thresholds)
+    under, over = classify(args, index, usage)
+    if len(under) in {0, len(index.shown_rows())} or len(under) <= args.number_of_nodes:
         return
     excluded = args.exclude_namespaces
     leaving = Leaving(
         sources=over,
         targets=under,
         may_leave=lambda _: True,
-        is_excluded=lambda pod: view.pods[pod].name.namespace in excluded,
+        is_excluded=lambda pod: index.pods[pod].name.namespace in excluded,
         goes_on=lambda load: load.is_too_high,
         most_per_node=args.most_per_node,
         reason="its node is used above targetThresholds",
     )
-    yield from leave(leaving, view, judge, usage)
+    yield from leave(leaving, state, usage)
 
 
 def _thresholds(

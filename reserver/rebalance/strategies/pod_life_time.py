@@ -6,21 +6,24 @@ from itertools import chain
 
 from reserver.rebalance.arguments.recycling import ConditionFilter, PodLifeTime
 from reserver.rebalance.cluster_state import Condition, ListedPod
-from reserver.rebalance.pod_index import PodIndex
-from reserver.rebalance.strategies.candidate import Batches, Candidate, Guard
+from reserver.rebalance.strategies.candidate import Batches, Candidate, State
 
 
-def find(args: PodLifeTime, view: PodIndex, judge: Guard, now: float) -> Batches:
+def find(args: PodLifeTime, state: State) -> Batches:
     """Yield the pods of all nodes that meet every criterion, the oldest first."""
-    chosen = view.chosen(args.namespaces, args.label_selector)
+    index = state.index
+    chosen = index.chosen(args.namespaces, args.label_selector)
     found = [
         pod
-        for row in view.shown_rows()
-        for pod in view.on[row]
-        if chosen[pod] and _is_over(args, view.pods[pod], now) and judge.passes(pod)
+        for row in index.shown_rows()
+        for pod in index.on[row]
+        if chosen[pod] and _is_over(args, index.pods[pod], state.now) and state.passes(pod)
     ]
-    found.sort(key=lambda pod: view.pods[pod].created)
-    yield [Candidate(pod, _reason(args, view.pods[pod], now)) for pod in found]
+    found.sort(key=lambda pod: index.pods[pod].created)
+    yield [
+        Candidate(pod, _reason(args, index.pods[pod], state.now), "it begins anew", restarts=True)
+        for pod in found
+    ]
 
 
 def _is_over(args: PodLifeTime, pod: ListedPod, now: float) -> bool:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
+
+from reserver.cluster.columns import Bools
 from reserver.rebalance.arguments.placement import RemoveDuplicates
 from reserver.rebalance.cluster_state import ListedPod
-from reserver.rebalance.pod_index import PodIndex
-from reserver.rebalance.strategies.candidate import Batches, Candidate, Judge
+from reserver.rebalance.strategies.candidate import Batches, Candidate, State, by_row
 
 _FEWEST_TARGETS = 2
 
@@ -22,53 +27,84 @@ class Origin(NamedTuple):
     images: tuple[str, ...]
 
 
-class Copies(NamedTuple):
+@dataclass(slots=True)
+class Copies:
     """The pods of one origin.
 
     Attributes:
-        total: how many there are that may be evicted.
-        extra: by row, those beyond the first one there, in order.
+        on: by row: how many there are.
+        first: by row: those that are the first of their owners there.
+        extra: by row: the others, in order.
     """
 
-    total: int
-    extra: dict[int, list[int]]
+    on: Counter[int] = field(default_factory=Counter)
+    first: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    extra: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    def everyone(self) -> Iterator[int]:
+        """Return all of them."""
+        return chain(*self.first.values(), *self.extra.values())
 
 
-def copies(args: RemoveDuplicates, view: PodIndex, judge: Judge) -> dict[Origin, Copies]:
-    """Return the pods that may be evicted by their origins, where a node has several of one."""
-    chosen = view.chosen(args.namespaces)
-    totals: Counter[Origin] = Counter()
-    extra: dict[Origin, dict[int, list[int]]] = {}
+def copies(args: RemoveDuplicates, state: State) -> dict[Origin, Copies]:
+    """Return the pods that count by their origins, where a node has several of one.
+
+    They are in the order of their first pods.
+    """
+    found: dict[Origin, Copies] = {}
     origins_of = _Origins()
-    for row in view.shown_rows():
+    for pods in by_row(state.rows, state.chosen(args.namespaces)):
+        row = int(state.rows[pods[0]])
         seen: set[tuple[Origin, ...]] = set()
-        for index in view.listed(row):
-            pod = view.pods[index]
-            if not chosen[index] or not _is_looked_at(args, pod) or not judge.passes(index):
+        for index in pods:
+            pod = state.index.pods[index]
+            if not _is_looked_at(args, pod) or not state.passes(index):
                 continue
             origins = origins_of(pod)
-            totals.update(origins)
-            if origins in seen:
-                for origin in origins:
-                    extra.setdefault(origin, {}).setdefault(row, []).append(index)
+            for origin in origins:
+                same = found.get(origin)
+                if same is None:
+                    same = found[origin] = Copies()
+                same.on[row] += 1
+                (same.extra if origins in seen else same.first)[row].append(index)
             seen.add(origins)
-    return {origin: Copies(totals[origin], rows) for origin, rows in extra.items()}
+    crowded = [(origin, same) for origin, same in found.items() if same.extra]
+    return dict(sorted(crowded, key=lambda each: min(each[1].everyone())))
 
 
-def find(args: RemoveDuplicates, view: PodIndex, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
+def find(args: RemoveDuplicates, state: State) -> Batches:
     """Yield, for each owner and node, the pods beyond an even spread over the nodes they may use.
 
     Upstream counts neither the room of those nodes nor their cordons.
     """
-    for origin, pods in copies(args, view, judge).items():
-        targets = _targets(view, judge, pods)
+    for origin, same in copies(args, state).items():
+        usable = _usable(state, same)
+        targets = np.count_nonzero(usable)
         if targets < _FEWEST_TARGETS:
             continue
-        most = -(-pods.total // targets)
-        reason = f"{origin.kind} {origin.name} has more than {most} pods on the node"
-        for extra in pods.extra.values():
-            if len(extra) + 1 > most:
-                yield [Candidate(pod, reason) for pod in extra[most - 1 :]]
+        most = -(-same.on.total() // int(targets))
+        yield from _beyond(most, origin, same, state)
+
+
+def _beyond(most: int, origin: Origin, same: Copies, state: State) -> Batches:
+    """Yield the pods of crowded rows one by one, until no more than the even share are left."""
+    if state.tries_others:
+        leaving = state.index.least_first(list(same.everyone()))
+    else:
+        leaving = [pod for extra in same.extra.values() for pod in extra[most - 1 :]]
+    improves = f"no more than {most} of them on a node"
+    for pod in leaving:
+        row = int(state.rows[pod])
+        if same.on[row] <= most or state.has_left(pod):
+            continue
+        counts = np.zeros(len(state.offered))
+        counts[list(same.on)] = list(same.on.values())
+        owner, node = f"{origin.kind} {origin.name}", state.index.nodes[row].name
+        reason = f"{same.on[row]} pods of {owner} on {node}"
+        yield [Candidate(pod, reason, improves, counts < most, counts)]
+        if state.has_left(pod):
+            same.on[row] -= 1
+            same.on[int(state.rows[pod])] += 1
 
 
 def _is_looked_at(args: RemoveDuplicates, pod: ListedPod) -> bool:
@@ -95,19 +131,13 @@ class _Origins:
         return known
 
 
-def _targets(view: PodIndex, judge: Judge, pods: Copies) -> int:
-    """Return how many nodes the copies may use; demands that only one node meets do not count."""
-    usable = view.shown & False
-    for distinct in _distinct(view, pods):
-        rows = judge.fit.admitting(distinct) & view.shown
-        if rows.sum() >= _FEWEST_TARGETS:
+def _usable(state: State, same: Copies) -> Bools:
+    """Return the rows that the copies may use; demands that only one row meets do not count."""
+    usable: Bools = np.zeros(len(state.offered), dtype=np.bool_)
+    pods = state.index.pods
+    distinct = {id(pods[n].pod.constraints): n for extra in same.extra.values() for n in extra}
+    for number in distinct.values():
+        rows = state.admitting(pods[number].pod.constraints)
+        if np.count_nonzero(rows) >= _FEWEST_TARGETS:
             usable |= rows
-    return int(usable.sum())
-
-
-def _distinct(view: PodIndex, pods: Copies) -> list[int]:
-    """Return one pod for each set of demands."""
-    found = {
-        id(view.pods[pod].pod.constraints): pod for extra in pods.extra.values() for pod in extra
-    }
-    return list(found.values())
+    return usable

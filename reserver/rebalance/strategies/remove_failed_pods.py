@@ -6,22 +6,27 @@ from itertools import chain
 
 from reserver.rebalance.arguments.recycling import RemoveFailedPods
 from reserver.rebalance.cluster_state import ListedPod
-from reserver.rebalance.pod_index import PodIndex
-from reserver.rebalance.strategies.candidate import Batches, Candidate, Guard
+from reserver.rebalance.strategies.candidate import Batches, Candidate, State
 
 
-def find(args: RemoveFailedPods, view: PodIndex, judge: Guard, now: float) -> Batches:
+def find(args: RemoveFailedPods, state: State) -> Batches:
     """Yield the failed pods of each node."""
-    chosen = view.chosen(args.namespaces, args.label_selector)
-    for row in view.shown_rows():
+    index = state.index
+    chosen = index.chosen(args.namespaces, args.label_selector)
+    for row in index.shown_rows():
         yield [
-            Candidate(pod, f"has failed: {view.pods[pod].reason or 'no reason given'}")
-            for pod in view.on[row]
-            if view.pods[pod].phase == "Failed"
+            Candidate(
+                pod,
+                f"has failed: {index.pods[pod].reason or 'no reason given'}",
+                "it begins anew",
+                restarts=True,
+            )
+            for pod in index.on[row]
+            if index.pods[pod].phase == "Failed"
             and chosen[pod]
-            and _is_old_enough(args, view.pods[pod], now)
-            and _failed_so(args, view.pods[pod])
-            and judge.passes(pod)
+            and _is_old_enough(args, index.pods[pod], state.now)
+            and _failed_so(args, index.pods[pod])
+            and state.passes(pod)
         ]
 
 

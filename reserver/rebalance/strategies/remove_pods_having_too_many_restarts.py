@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from reserver.rebalance.arguments.recycling import RemovePodsHavingTooManyRestarts
 from reserver.rebalance.cluster_state import ContainerState, ListedPod
-from reserver.rebalance.pod_index import PodIndex
-from reserver.rebalance.strategies.candidate import Batches, Candidate, Guard
+from reserver.rebalance.strategies.candidate import Batches, Candidate, State
 
 
-def find(
-    args: RemovePodsHavingTooManyRestarts,
-    view: PodIndex,
-    judge: Guard,
-    now: float,  # noqa: ARG001 - all strategies alike
-) -> Batches:
+def find(args: RemovePodsHavingTooManyRestarts, state: State) -> Batches:
     """Yield the pods of each node, those with the most restarts first."""
-    chosen = view.chosen(args.namespaces, args.label_selector)
-    for row in view.shown_rows():
+    index = state.index
+    chosen = index.chosen(args.namespaces, args.label_selector)
+    for row in index.shown_rows():
         restarts = {
             pod: count
-            for pod in view.on[row]
-            if (count := _restarts(args, view.pods[pod])) >= args.pod_restart_threshold
+            for pod in index.on[row]
+            if (count := _restarts(args, index.pods[pod])) >= args.pod_restart_threshold
             and chosen[pod]
-            and _is_in_state(args, view.pods[pod])
-            and judge.passes(pod)
+            and _is_in_state(args, index.pods[pod])
+            and state.passes(pod)
         }
         worst_first = sorted(restarts, key=lambda pod: -restarts[pod])
-        yield [Candidate(pod, f"has restarted {restarts[pod]} times") for pod in worst_first]
+        yield [
+            Candidate(pod, f"has restarted {restarts[pod]} times", "it begins anew", restarts=True)
+            for pod in worst_first
+        ]
 
 
 def _states(args: RemovePodsHavingTooManyRestarts, pod: ListedPod) -> tuple[ContainerState, ...]:

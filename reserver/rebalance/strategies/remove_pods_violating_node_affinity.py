@@ -3,65 +3,61 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reserver.cluster.columns import Bools
 from reserver.rebalance.arguments.placement import NodeAffinityType, RemovePodsViolatingNodeAffinity
-from reserver.rebalance.cluster_state import Preference
 from reserver.rebalance.pod_index import PodIndex
-from reserver.rebalance.strategies.candidate import Batches, Candidate, Judge
-
-_REQUIRED = "the node does not meet its required node affinity"
-_PREFERRED = "another node meets its preferred node affinity better"
+from reserver.rebalance.strategies.candidate import Batches, Candidate, State
 
 
-def find(
-    args: RemovePodsViolatingNodeAffinity,
-    view: PodIndex,
-    judge: Judge,
-    now: float,  # noqa: ARG001 - all strategies alike
-) -> Batches:
-    """Yield the pods of each node that fit somewhere and ought to be elsewhere."""
-    chosen = view.chosen(args.namespaces, args.label_selector)
-    for kind in args.types:
-        search = _violating if kind is NodeAffinityType.REQUIRED else _unhappy
-        yield from search(view, judge, chosen)
+def find(args: RemovePodsViolatingNodeAffinity, state: State) -> Batches:
+    """Yield the pods that fit somewhere and ought to be elsewhere."""
+    index = state.index
+    for kinds in state.together(args.types):
+        chosen = state.chosen(args.namespaces, args.label_selector)
+        nobody = np.zeros_like(chosen)
+        misplaced = _misplaced(chosen, state) if NodeAffinityType.REQUIRED in kinds else nobody
+        unhappy = _unhappy(chosen, state) if NodeAffinityType.PREFERRED in kinds else nobody
+        for batch in state.batches(misplaced | unhappy):
+            yield [
+                _violating(pod, index) if misplaced[pod] else _preferring(pod, state)
+                for pod in batch
+                if state.passes(pod) and state.fits(pod)
+            ]
 
 
-def _violating(view: PodIndex, judge: Judge, chosen: Bools) -> Batches:
-    for row in view.shown_rows():
-        yield [
-            Candidate(pod, _REQUIRED)
-            for pod in view.listed(row)
-            if view.pods[pod].pod.constraints.node_terms is not None
-            and chosen[pod]
-            and not judge.fit.matching(pod)[row]
-            and judge.passes(pod)
-            and judge.fit.fits_anywhere(pod, view.shown)
-        ]
+def _misplaced(chosen: Bools, state: State) -> Bools:
+    """Return which of some pods are on nodes that do not meet their required node affinity."""
+    constraints = state.index.constraints
+    found = chosen & constraints.where(lambda demands: demands.node_terms is not None)
+    for demands, pods in constraints.groups(np.flatnonzero(found)):
+        found[pods] = ~state.matching(demands)[state.rows[pods]]
+    return found
 
 
-def _unhappy(view: PodIndex, judge: Judge, chosen: Bools) -> Batches:
-    known: dict[tuple[Preference, ...], NDArray[np.int64]] = {}
-    for row in view.shown_rows():
-        found = []
-        for pod in view.listed(row):
-            preferences = view.pods[pod].preferences
-            if not preferences or not chosen[pod]:
-                continue
-            weights = known.get(preferences)
-            if weights is None:
-                weights = known[preferences] = _weights(view, preferences)
-            best = int(weights[view.shown].max(initial=0))
-            if best <= weights[row] or not judge.passes(pod):
-                continue
-            if judge.fit.fits_anywhere(pod, view.shown):
-                found.append(Candidate(pod, _PREFERRED))
-        yield found
+def _unhappy(chosen: Bools, state: State) -> Bools:
+    """Return which of some pods other nodes suit better, by their preferences."""
+    preferences = state.index.preferences
+    found = chosen & preferences.where(bool)
+    for preferred, pods in preferences.groups(np.flatnonzero(found)):
+        weights = state.weights(preferred)
+        found[pods] = weights[state.rows[pods]] < weights[state.offered].max(initial=0)
+    return found
 
 
-def _weights(view: PodIndex, preferences: tuple[Preference, ...]) -> NDArray[np.int64]:
-    weights = np.zeros(len(view.nodes), dtype=np.int64)
-    for weight, term in preferences:
-        weights += weight * view.topology.meeting([term])
-    return weights
+def _violating(pod: int, index: PodIndex) -> Candidate:
+    reason = f"{index.pods[pod].node} does not meet its required node affinity"
+    return Candidate(pod, reason, "its node affinity is met", waits=True)
+
+
+def _preferring(pod: int, state: State) -> Candidate:
+    listed = state.index.pods[pod]
+    weights = state.weights(listed.preferences)
+    return Candidate(
+        pod,
+        f"other nodes meet its preferred node affinity better than {listed.node}",
+        "its node affinity is met better",
+        weights > weights[state.rows[pod]],
+        -weights,
+        waits=True,
+    )

@@ -15,7 +15,8 @@ from reserver.cluster.labels import Requirement, Selector
 from reserver.rebalance.arguments.placement import RemovePodsViolatingTopologySpreadConstraint
 from reserver.rebalance.cluster_state import ListedPod
 from reserver.rebalance.pod_index import PodIndex
-from reserver.rebalance.strategies.candidate import Batches, Candidate, Judge
+from reserver.rebalance.strategies.candidate import Batches, Candidate
+from reserver.rebalance.upstream_state import UpstreamState
 
 Args = RemovePodsViolatingTopologySpreadConstraint
 
@@ -61,49 +62,48 @@ class Imbalance(NamedTuple):
         return total / (self.empty + len(self.domains))
 
 
-def imbalances(args: Args, view: PodIndex, judge: Judge) -> Iterator[Imbalance]:
+def imbalances(args: Args, state: UpstreamState) -> Iterator[Imbalance]:
     """Yield the rules that are not met, namespace by namespace.
 
     Only pods that may be evicted are counted, as upstream does.
     """
-    counted = view.chosen(args.namespaces, args.label_selector) & view.is_active & ~view.is_gone
-    counted &= view.rows >= 0
-    counted[counted] = view.shown[view.rows[counted]]
-    for namespace in view.namespaces.values:
-        span = view.span(namespace)
+    index = state.index
+    counted = state.chosen(args.namespaces, args.label_selector)
+    for namespace in index.namespaces.values:
+        span = index.span(namespace)
         pods = (span.start + np.flatnonzero(counted[span])).tolist()
-        if not any(view.pods[pod].spreads for pod in pods):
+        if not any(index.pods[pod].spreads for pod in pods):
             continue
-        pods = [pod for pod in pods if judge.allows(pod)]
+        pods = [pod for pod in pods if state.evictor.allows(pod)]
         counted[span] = False
         counted[pods] = True
-        for rule in _rules(args, view, pods):
-            matching = view.found([namespace], rule.spread.selector)
-            found = _domains(view, judge, rule, matching[counted[matching]].tolist())
+        for rule in _rules(args, index, pods):
+            matching = index.found([namespace], rule.spread.selector)
+            found = _domains(state, rule, matching[counted[matching]].tolist())
             if _is_uneven(found):
                 yield found
 
 
-def find(args: Args, view: PodIndex, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
+def find(args: Args, state: UpstreamState) -> Batches:
     """Yield pods one by one, once each, that would even out what is uneven.
 
     Each rule is solved by itself, before any pod is evicted.
     """
     leaving: dict[int, str] = {}
-    for found in imbalances(args, view, judge):
+    for found in imbalances(args, state):
         key = found.rule.spread.topology_key
-        for pod in _even_out(args, judge, found, view):
+        for pod in _even_out(args, found, state):
             leaving.setdefault(pod, f"more pods are in its {key} than its spread allows")
     for pod, reason in leaving.items():
-        if judge.passes(pod):
+        if state.passes(pod):
             yield [Candidate(pod, reason)]
 
 
-def _rules(args: Args, view: PodIndex, pods: list[int]) -> list[Rule]:
+def _rules(args: Args, index: PodIndex, pods: list[int]) -> list[Rule]:
     """Return the distinct constraints of the pods of a namespace, in their order."""
     found: dict[Hashable, Rule] = {}
     for pod in pods:
-        listed = view.pods[pod]
+        listed = index.pods[pod]
         for written in listed.spreads:
             if written.when_unsatisfiable in args.constraints:
                 spread = _merged(written.spread, listed)
@@ -135,25 +135,26 @@ def _identity(spread: Spread, pod: ListedPod) -> Hashable:
     )
 
 
-def _domains(view: PodIndex, judge: Judge, rule: Rule, pods: list[int]) -> Imbalance:
+def _domains(state: UpstreamState, rule: Rule, pods: list[int]) -> Imbalance:
     """Return the pods that a rule counts by their domains; eligible nodes alone make one too."""
     spread = rule.spread
-    eligible = view.shown.copy()
+    index, fit = state.index, state.evictor.fit
+    eligible = index.shown.copy()
     if spread.honors_affinity:
-        eligible &= judge.fit.matching(rule.like)
+        eligible &= fit.matching(index.pods[rule.like].pod.constraints)
     if spread.honors_taints:
-        eligible &= judge.fit.tolerated(rule.like)
+        eligible &= fit.tolerated(index.pods[rule.like].pod.constraints)
     key, by_value = spread.topology_key, dict[str, list[int]]()
     for pod in pods:
-        value = view.nodes[view.rows[pod]].node.labels.get(key)
-        if value is not None and not view.pods[pod].pod.terminating:
+        value = index.nodes[index.rows[pod]].node.labels.get(key)
+        if value is not None and not index.pods[pod].pod.terminating:
             by_value.setdefault(value, []).append(pod)
     domains = [
-        Domain(value, sorted(found, key=lambda pod: _rank(view.pods[pod])))
+        Domain(value, sorted(found, key=lambda pod: _rank(index.pods[pod])))
         for value, found in by_value.items()
     ]
     domains.sort(key=lambda domain: (len(domain.pods), domain.value))
-    column = view.topology.labels.column(key)
+    column = index.topology.labels.column(key)
     deserted = column.ids[eligible & column.present() & ~column.among(by_value)]
     return Imbalance(rule, domains, len(np.unique(deserted)), eligible)
 
@@ -173,12 +174,12 @@ def _rank(pod: ListedPod) -> tuple[bool, bool, int]:
     return not pod.has_node_rules, pod.priority is not None, pod.priority or 0
 
 
-def _even_out(args: Args, judge: Judge, found: Imbalance, view: PodIndex) -> Iterator[int]:
+def _even_out(args: Args, found: Imbalance, state: UpstreamState) -> Iterator[int]:
     """Yield what leaves the large domains for the small ones (balanceDomains)."""
     average, skew_allowed = found.average, found.rule.spread.max_skew
     domains: list[list[int]] = [[] for _ in range(found.empty)]
     domains += [domain.pods for domain in found.domains]
-    below = _rows_below(found, view)
+    below, fit = _rows_below(found, state.index), state.evictor.fit
     sorted_at = -1
     low, high = 0, len(domains) - 1
     while low < high:
@@ -195,19 +196,19 @@ def _even_out(args: Args, judge: Judge, found: Imbalance, view: PodIndex) -> Ite
             low += 1
             continue
         if sorted_at != high:
-            domains[high].sort(key=lambda pod: judge.fit.fits_elsewhere(pod, below))
+            domains[high].sort(key=lambda pod: fit.fits_elsewhere(pod, below))
             sorted_at = high
         leaving = domains[high][-moving:]
         for pod in leaving:
-            if not args.topology_balance_node_fit or judge.fit.fits_elsewhere(pod, below):
+            if not args.topology_balance_node_fit or fit.fits_elsewhere(pod, below):
                 yield pod
         del domains[high][-moving:]
         domains[low].extend(leaving)
 
 
-def _rows_below(found: Imbalance, view: PodIndex) -> Bools:
+def _rows_below(found: Imbalance, index: PodIndex) -> Bools:
     """Return the eligible rows in domains of less than the average size."""
     average = found.average
     large = {domain.value for domain in found.domains if len(domain.pods) >= average}
-    column = view.topology.labels.column(found.rule.spread.topology_key)
+    column = index.topology.labels.column(found.rule.spread.topology_key)
     return found.eligible & column.present() & ~column.among(large)

@@ -10,8 +10,8 @@ from reserver.rebalance.anomaly import NO_ROUNDS, Rounds
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad, NodePool
 from reserver.rebalance.cluster_state import ListedNode, ListedPod, Owner
 from reserver.rebalance.load import Load
+from reserver.rebalance.load_balance import Findings, Surroundings, balance
 from reserver.rebalance.readings import Average
-from reserver.rebalance.strategies.low_node_load import Findings, Surroundings, balance
 
 NOW = 10_000.0
 CORES = 10_000

@@ -132,4 +132,4 @@ def test_an_eviction_says_who_asked_for_it_and_why() -> None:
     (eviction,) = outcome([*NODES, TAINTED, ON_T], RemovePodsViolatingNodeTaints()).moves
 
     assert (eviction.profile, eviction.strategy) == ("test", "RemovePodsViolatingNodeTaints")
-    assert eviction.reason == "does not tolerate the taint k=v:NoSchedule"
+    assert eviction.reason == "it does not tolerate the taint k=v:NoSchedule of t"

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from reserver.cluster.labels import equals
-from reserver.rebalance import upstream
 from reserver.rebalance.arguments.evictor import DefaultEvictor
 from reserver.rebalance.arguments.placement import RemovePodsViolatingNodeTaints
 from reserver.rebalance.arguments.recycling import PodLifeTime, RemoveFailedPods
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import EvictionLimits, Policy, Profile
+from reserver.rebalance.strategies import table
 from reserver.rebalance.upstream import plan
 from tests.unit.rebalance.build import NOW, cluster_of, evicted, node, outcome, pod
 
@@ -120,7 +120,7 @@ def test_an_exception_costs_the_plugin_that_raised_it(monkeypatch: pytest.Monkey
     def broken(*_: object) -> Plan:
         raise ValueError("no such luck")
 
-    monkeypatch.setitem(upstream.STRATEGIES, RemoveFailedPods, broken)
+    monkeypatch.setitem(table.UPSTREAM, RemoveFailedPods, broken)
 
     done = outcome([*NODES, pod("p", "a")], RemoveFailedPods(), ALL_PODS)
 

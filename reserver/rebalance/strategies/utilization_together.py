@@ -14,12 +14,13 @@ from reserver.rebalance.arguments.utilization import (
     LowNodeUtilization,
     Thresholds,
 )
-from reserver.rebalance.judges.cycle import Cycle
 from reserver.rebalance.load import Load
 from reserver.rebalance.measured_load import source_of
 from reserver.rebalance.plan import Why
 from reserver.rebalance.plan_builder import NO_ROOM, Floats
+from reserver.rebalance.plan_state import PlanState
 from reserver.rebalance.planning_snapshot import PlanningSnapshot
+from reserver.rebalance.strategies.candidate import Batches, Candidate
 from reserver.rebalance.usage import METRIC, offered
 
 _PERCENT = 100.0
@@ -34,16 +35,18 @@ class _Usage:
         tells_pods: it is known what single pods use; Prometheus says that of nodes alone.
     """
 
-    def __init__(self, cycle: Cycle, resources: tuple[str, ...], load: Load | None = None) -> None:
+    def __init__(
+        self, state: PlanState, resources: tuple[str, ...], load: Load | None = None
+    ) -> None:
         """Begin with what is really used; without `load`, with what is requested."""
-        cluster, planned = cycle.stage.view.cluster, cycle.stage.planned
+        cluster, planned = state.index.cluster, state.planned
         snapshot = planned.snapshot
-        self._cycle, self._resources, self._load = cycle, resources, load
+        self._state, self._resources, self._load = state, resources, load
         self._requested: dict[int, tuple[float, ...]] = {}
         self.tells_pods = METRIC not in resources
         self._offered: Floats = np.zeros((len(planned.closed), len(resources)))
         used = np.zeros_like(self._offered)
-        self.known: Bools = cycle.seen.copy()
+        self.known: Bools = state.looked_at.copy()
         for name, node in cluster.nodes.items():
             row = snapshot.row(name)
             if row is None:
@@ -67,7 +70,7 @@ class _Usage:
 
     def amounts(self, number: int) -> tuple[float, ...]:
         """Return what a pod uses of each resource: what it requests where nobody knows more."""
-        each = self._cycle.stage.pods[number]
+        each = self._state.index.pods[number]
         if self._load is not None:
             amounts = {**each.pod.requests, **self._load.pods.get(each.name, {})}
             return tuple(amounts.get(name, 0) for name in self._resources)
@@ -98,47 +101,47 @@ def _requested(
     return {resource: amounts(node, resource).requested for resource in resources}
 
 
-def low_node_utilization(cycle: Cycle, args: LowNodeUtilization) -> None:
-    """Move pods from nodes above the target thresholds to nodes below the thresholds.
+def level(args: LowNodeUtilization, state: PlanState) -> Batches:
+    """Yield pods that go from nodes above the target thresholds to nodes below the thresholds.
 
     A node takes pods only as long as it stays below the target thresholds itself: what would make
     it one that pods leave does not go there.
     """
     resources = tuple(args.thresholds)
     source = source_of(args)
-    if source is not None and source not in cycle.real.loads:
-        cycle.stage.notes.append(f"{args.NAME} is not judged: what is used is not known")
+    if source is not None and source not in state.load.loads:
+        state.builder.notes.append(f"{args.NAME} is not judged: what is used is not known")
         return
-    usage = _Usage(cycle, resources, cycle.real.loads[source] if source else None)
-    _name_unknown(cycle, usage)
+    usage = _Usage(state, resources, state.load.loads[source] if source else None)
+    _name_unknown(state, usage)
     low, high = _bounds(usage, args)
     under = usage.known & np.all(usage.shares <= low, axis=1)
     over = usage.known & ~under & np.any(usage.shares > high, axis=1)
     count = np.count_nonzero(under)
     if not count or count <= args.number_of_nodes or count == usage.known.sum():
         return
-    balance = _Balance(cycle, args, usage, under, high)
+    balance = _Balance(state, args, usage, under, high)
     rows = np.flatnonzero(over)
     for row in rows[np.lexsort((rows, -usage.shares[rows].max(axis=1, initial=0.0)))]:
-        balance.relieve(int(row))
+        yield from balance.relieve(int(row))
 
 
 class _Balance:
     """LowNodeUtilization's nodes, and pods on their way from one to another."""
 
     def __init__(
-        self, cycle: Cycle, args: LowNodeUtilization, usage: _Usage, under: Bools, high: Floats
+        self, state: PlanState, args: LowNodeUtilization, usage: _Usage, under: Bools, high: Floats
     ) -> None:
-        self._cycle, self._args, self._usage = cycle, args, usage
+        self._state, self._args, self._usage = state, args, usage
         self._takers, self._high = np.flatnonzero(under), high
-        self._on = cycle.stage.planned.by_row()
-        self._looked_at = cycle.chosen(Choice(exclude=args.exclude_namespaces))
+        self._on = state.planned.by_row()
+        self._looked_at = state.chosen(Choice(exclude=args.exclude_namespaces))
         # The room of nodes that take pods only shrinks: what finds none will find none later.
         self._hopeless: set[object] = set()
 
-    def relieve(self, row: int) -> None:
-        """Move pods from a node until it is no longer above the target thresholds."""
-        planned, usage, args = self._cycle.stage.planned, self._usage, self._args
+    def relieve(self, row: int) -> Batches:
+        """Yield the pods of a node until it is no longer above the target thresholds."""
+        usage, state, args = self._usage, self._state, self._args
         left = args.most_per_node
         if left is None and not usage.tells_pods:
             left = 1
@@ -146,78 +149,81 @@ class _Balance:
             return
         why = self._why(row)
         on = self._on[row]
-        for number in self._cycle.in_order(on[self._looked_at[on]]):
-            if not self._send(number, why):
+        for number in state.index.least_first(on[self._looked_at[on]]):
+            was_here = not state.has_left(number)
+            yield from self._candidate(number, why)
+            if not was_here or not state.has_left(number):
                 continue
-            usage.move(number, row, int(planned.rows[number]))
+            usage.move(number, row, int(state.rows[number]))
             left = None if left is None else left - 1
             if left == 0 or not np.any(usage.shares[row] > self._high[row]):
                 return
 
     def _why(self, row: int) -> Why:
-        node = self._cycle.stage.planned.snapshot.name_of(row)
+        node = self._state.planned.snapshot.name_of(row)
         shown = _shown(self._usage, row, tuple(self._args.thresholds))
         reason = f"{node} uses {shown}, above the thresholds"
-        return self._cycle.why(reason, f"{node} comes nearer to the target thresholds")
+        return self._state.why(reason, f"{node} comes nearer to the target thresholds")
 
-    def _send(self, number: int, why: Why) -> bool:
-        cycle, usage = self._cycle, self._usage
-        each = cycle.stage.pods[number]
+    def _candidate(self, number: int, why: Why) -> Batches:
+        state, usage = self._state, self._usage
         amounts = usage.amounts(number)
-        kind = cycle.stage.planned.kind(number), amounts
+        kind = state.planned.kind(number), amounts
         if kind in self._hopeless or amounts in self._hopeless:
-            cycle.stage.keep(each, why, lambda: cycle.protection(number) or NO_ROOM)
-            return False
+            state.builder.keep(number, why, lambda: state.protection(number) or NO_ROOM)
+            return
         rows = self._takers
         after = usage.shares[rows] + usage.of(amounts, rows)
         fine = np.all(after <= self._high[rows], axis=1)
         accept, score = np.zeros(len(self._high), dtype=np.bool_), np.zeros(len(self._high))
         accept[rows[fine]] = True
         score[rows] = after.max(axis=1)
-        if cycle.send(number, accept, why, score):
-            return True
-        if not cycle.protection(number) and not cycle.stage.refusal(each):
-            self._hopeless.add(kind if fine.any() else amounts)
-        return False
+        yield [Candidate(number, why.reason, why.improves, accept, score)]
+        if state.has_left(number) or state.protection(number) or state.builder.refusal(number):
+            return
+        self._hopeless.add(kind if fine.any() else amounts)
 
 
-def high_node_utilization(cycle: Cycle, args: HighNodeUtilization) -> None:
-    """Empty nodes below the thresholds into nodes above, if all their pods that may find room.
+def empty(args: HighNodeUtilization, state: PlanState) -> Batches:
+    """Yield all pods of a node below the thresholds, if all find room on nodes above.
 
     To move only some of them would cost moves, and spare no node.
     """
     resources = tuple(args.thresholds)
-    usage = _Usage(cycle, resources)
+    usage = _Usage(state, resources)
     limits = np.array([args.thresholds[name] for name in resources])
     under = usage.known & np.all(usage.shares <= limits, axis=1)
     count = np.count_nonzero(under)
     if not count or count <= args.number_of_nodes or count == usage.known.sum():
         return
-    stage, planned = cycle.stage, cycle.stage.planned
+    builder, planned = state.builder, state.planned
     rows = np.flatnonzero(under)
     for row in rows[np.lexsort((rows, usage.shares[rows].max(axis=1, initial=0.0)))]:
-        leaving = [n for n in cycle.in_order(planned.on(int(row))) if _leaves(cycle, args, n)]
+        leaving = [
+            n for n in state.index.least_first(planned.on(int(row))) if _leaves(state, args, n)
+        ]
         numbers = sorted(leaving, key=lambda number: -int(planned.requests[number].max()))
         node = planned.snapshot.name_of(int(row))
         reason = f"{node} uses {_shown(usage, int(row), resources)}, below the thresholds"
-        why = cycle.why(reason, f"{node} is emptied")
-        protected = [number for number in numbers if cycle.protection(number)]
-        mark = stage.mark()
-        if protected or not all(_send_on(cycle, number, ~under, why) for number in numbers):
-            stage.back(mark)
+        why = state.why(reason, f"{node} is emptied")
+        mark = builder.mark()
+        if not any(state.has_left(n) or state.protection(n) for n in numbers):
+            for number in numbers:
+                # The fullest node that has room takes it.
+                score = -builder.fullness
+                yield [Candidate(number, why.reason, why.improves, ~under, score)]
+                if not state.has_left(number):
+                    break
+        if not all(map(state.has_left, numbers)):
+            builder.back(mark)
         for number in numbers:
             reason = f"not all pods of {node} find room on nodes that are in use"
-            stage.keep(stage.pods[number], why, cycle.protection(number) or reason)
+            builder.keep(number, why, state.protection(number) or reason)
 
 
-def _send_on(cycle: Cycle, number: int, accept: Bools, why: Why) -> bool:
-    """Move a pod to the fullest node that has room."""
-    return cycle.send(number, accept, why, -cycle.stage.fullness)
-
-
-def _leaves(cycle: Cycle, args: HighNodeUtilization, number: int) -> bool:
-    each = cycle.stage.pods[number]
-    if cycle.stage.planned.stays_behind[number] or each.name.namespace in args.exclude_namespaces:
+def _leaves(state: PlanState, args: HighNodeUtilization, number: int) -> bool:
+    each = state.index.pods[number]
+    if state.planned.stays_behind[number] or each.name.namespace in args.exclude_namespaces:
         return False
     return not args.only_thresholding_resources or bool(each.named & args.thresholds.keys())
 
@@ -236,11 +242,11 @@ def _row(thresholds: Thresholds, args: LowNodeUtilization) -> Floats:
     return np.array([thresholds[name] for name in args.thresholds], dtype=np.float64)
 
 
-def _name_unknown(cycle: Cycle, usage: _Usage) -> None:
-    snapshot = cycle.stage.planned.snapshot
-    rows: Rows = np.flatnonzero(cycle.seen & ~usage.known)
-    cycle.stage.notes += [
-        f"{cycle.strategy} skips {snapshot.name_of(int(row))}: it has no metrics" for row in rows
+def _name_unknown(state: PlanState, usage: _Usage) -> None:
+    snapshot = state.planned.snapshot
+    rows: Rows = np.flatnonzero(state.looked_at & ~usage.known)
+    state.builder.notes += [
+        f"{state.strategy} skips {snapshot.name_of(int(row))}: it has no metrics" for row in rows
     ]
 
 

@@ -18,8 +18,8 @@ from reserver.rebalance.load import (
     seen,
     settled,
 )
+from reserver.rebalance.load_balance import Surroundings, balance
 from reserver.rebalance.readings import Reading, Readings
-from reserver.rebalance.strategies.low_node_load import Surroundings, balance
 from tests.unit.rebalance.loaded import NOW, World, cores, hot_and_cool, node, pod, pool
 
 WAITS = pool(anomaly_condition=AnomalyCondition())

@@ -20,8 +20,10 @@ from reserver.cluster.labels import EVERYTHING, NOTHING, Selector, equals
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Rows
 from reserver.rebalance.arguments.placement import RemovePodsViolatingTopologySpreadConstraint
-from reserver.rebalance.judges.cycle import Cycle
 from reserver.rebalance.plan_builder import NO_ROOM, Floats
+from reserver.rebalance.plan_state import PlanState
+from reserver.rebalance.planning_snapshot import NOWHERE
+from reserver.rebalance.strategies.candidate import Batches, Candidate
 from reserver.scheduling.node_rules import allowed_by_affinity, tolerated
 
 
@@ -55,16 +57,18 @@ class _Rule(NamedTuple):
         return counted
 
 
-def spread_constraints(cycle: Cycle, args: RemovePodsViolatingTopologySpreadConstraint) -> None:
-    """Move pods from domains that have too many of them."""
-    for rules in _rules(cycle, args):
+def find(args: RemovePodsViolatingTopologySpreadConstraint, state: PlanState) -> Batches:
+    """Yield pods of domains that have too many of them."""
+    for rules in _rules(state, args):
         for rule in rules:
-            _balance(cycle, rule, [each for each in rules if each.members & rule.members])
+            yield from _balance(
+                state, rule, [each for each in rules if each.members & rule.members]
+            )
 
 
-def _balance(cycle: Cycle, rule: _Rule, rules: list[_Rule]) -> None:
-    """Move pods until a constraint is met, or nothing more can be done for it."""
-    planned = cycle.stage.planned
+def _balance(state: PlanState, rule: _Rule, rules: list[_Rule]) -> Batches:
+    """Yield pods until a constraint is met, or nothing more can be done for it."""
+    planned = state.planned
     stuck: list[int] = []
     while True:
         counts, is_domain = rule.counts(planned.rows), rule.is_domain(planned.rows)
@@ -73,45 +77,48 @@ def _balance(cycle: Cycle, rule: _Rule, rules: list[_Rule]) -> None:
         fullest = int(np.where(is_domain, counts, -1).argmax())
         if not is_domain.any() or counts[fullest] - least <= rule.spread.max_skew:
             return
-        if not _lighten(cycle, rule, rules, fullest, counts):
+        moves = len(state.builder.moves)
+        yield from _lighten(state, rule, rules, fullest, counts)
+        if len(state.builder.moves) == moves:
             stuck.append(fullest)
 
 
-def _lighten(cycle: Cycle, rule: _Rule, rules: list[_Rule], domain: int, counts: Int64s) -> bool:
-    """Move one pod out of a domain; return whether one could be."""
-    planned, stage = cycle.stage.planned, cycle.stage
+def _lighten(
+    state: PlanState, rule: _Rule, rules: list[_Rule], domain: int, counts: Int64s
+) -> Batches:
+    """Yield the pods of a domain until one has left it."""
+    planned, builder = state.planned, state.builder
     there = rule.numbers[rule.domains[planned.rows[rule.numbers]] == domain]
     crowds = _crowds(planned.rows, rules)
-    order = {number: at for at, number in enumerate(cycle.in_order(there))}
-    waiting: list[int] = there[~stage.moved[there]].tolist()
+    order = {number: at for at, number in enumerate(state.index.least_first(there))}
+    waiting: list[int] = there[~builder.moved[there]].tolist()
     waiting.sort(key=lambda number: (-crowds[planned.rows[number]], order[number]))
     emptier = np.append(counts <= counts[domain] - 2, False)[rule.domains]
     key = rule.spread.topology_key
-    why = cycle.why(
-        f"its domain of {key} has {counts[domain]} of the {len(rule.numbers)} pods like it",
-        f"the skew of {key} comes nearer to {rule.spread.max_skew}",
-    )
+    reason = f"its domain of {key} has {counts[domain]} of the {len(rule.numbers)} pods like it"
+    improves = f"the skew of {key} comes nearer to {rule.spread.max_skew}"
     hopeless: set[object] = set()
     for number in waiting:
-        alike = _alike(cycle, rule, rules, number)
+        alike = _alike(state, rule, rules, number)
         if alike in hopeless:
-            stage.keep(stage.pods[number], why, cycle.protection(number) or NO_ROOM)
+            kept = state.protection(number) or NO_ROOM
+            builder.keep(number, state.why(reason, improves), kept)
             continue
         accept = emptier & rule.eligible
         for other in rules:
             if other is not rule and number in other.members:
                 accept = accept & _bearable(other, planned.rows, int(planned.rows[number]))
         score = np.append(counts, 0)[rule.domains] * 1e6 + crowds
-        if cycle.send(number, accept, why, score):
-            return True
-        if not cycle.protection(number) and not stage.refusal(stage.pods[number]):
+        yield [Candidate(number, reason, improves, accept, score)]
+        if state.has_left(number):
+            return
+        if not state.protection(number) and not builder.refusal(number):
             hopeless.add(alike)
-    return False
 
 
-def _alike(cycle: Cycle, rule: _Rule, rules: list[_Rule], number: int) -> object:
+def _alike(state: PlanState, rule: _Rule, rules: list[_Rule], number: int) -> object:
     """Return what pods of one domain have in common of which either each finds a place or none."""
-    planned = cycle.stage.planned
+    planned = state.planned
     pod = planned.pods[number]
     demands = pod.constraints
     if pod.volume_claims:
@@ -145,17 +152,16 @@ def _crowds(rows: Rows, rules: list[_Rule]) -> Floats:
 
 
 def _rules(
-    cycle: Cycle, args: RemovePodsViolatingTopologySpreadConstraint
+    state: PlanState, args: RemovePodsViolatingTopologySpreadConstraint
 ) -> Iterator[list[_Rule]]:
     """Yield the constraints that count, those of one namespace at a time."""
-    stage = cycle.stage
-    view = stage.view
+    index = state.index
     written: defaultdict[str, dict[tuple[Spread, Selector], Pod]] = defaultdict(dict)
-    constrained = view.spreads.where(bool)[stage.indexes]
-    constrained &= cycle.chosen(args.namespaces, args.label_selector)
+    constrained = index.spreads.where(bool)
+    constrained &= state.chosen(args.namespaces, args.label_selector)
     known = set[tuple[str, int, int]]()
     for number in np.flatnonzero(constrained).tolist():
-        each = stage.pods[number]
+        each = index.pods[number]
         space = each.name.namespace
         template = (space, id(each.spreads), id(each.pod.labels))
         if template in known:
@@ -164,30 +170,27 @@ def _rules(
         for spread, when in each.spreads:
             if when in args.constraints:
                 written[space].setdefault((spread, _selector(each.pod, spread)), each.pod)
-    seen = np.zeros(len(view.pods), dtype=np.bool_)
-    seen[stage.indexes] = cycle.seen[stage.planned.rows]
-    seen &= ~view.terminating
+    seen = (state.rows != NOWHERE) & state.looked_at[state.rows] & ~index.terminating
     for space in sorted(written):
         rules = [
-            _rule(cycle, spread, selector, pod, seen)
+            _rule(state, spread, selector, pod, seen)
             for (spread, selector), pod in written[space].items()
         ]
         yield [rule for rule in rules if len(rule.numbers)]
 
 
-def _rule(cycle: Cycle, spread: Spread, selector: Selector, pod: Pod, seen: Bools) -> _Rule:
+def _rule(state: PlanState, spread: Spread, selector: Selector, pod: Pod, seen: Bools) -> _Rule:
     """Return a constraint of a pod; of the pods it counts those that are seen."""
-    stage = cycle.stage
-    snapshot = stage.planned.snapshot
-    eligible = cycle.seen & snapshot.exists
+    snapshot = state.planned.snapshot
+    eligible = state.looked_at & snapshot.exists
     if spread.honors_affinity:
         eligible &= allowed_by_affinity(pod.constraints, snapshot)
     if spread.honors_taints:
         eligible &= tolerated(pod.constraints, snapshot)
     column = snapshot.topology.labels.column(spread.topology_key)
     spaces = () if selector in {EVERYTHING, NOTHING} else (pod.name.namespace,)
-    found = stage.view.found(spaces, selector)
-    numbers = stage.numbers[found[seen[found]]]
+    found = state.index.found(spaces, selector)
+    numbers = found[seen[found]]
     return _Rule(
         spread=spread,
         numbers=numbers,
