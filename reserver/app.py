@@ -106,7 +106,9 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             if assembly.features.rebalancing is not None:
                 metrics.others.append(assembly.features.rebalancing.exposed)
             if assembly.features.mover is not None:
-                assembly.features.mover.subscribers.append(partial(_tell_move, metrics.count_move))
+                assembly.features.mover.subscribers.append(
+                    partial(_tell_move, partial(_count_move, metrics))
+                )
             tracing = _tracing() if settings.tracing else None
             extender = _extender(assembly, writes, tracing)
             service = _service(settings, client, reviews, assembly, extender, metrics)
@@ -192,6 +194,13 @@ def _families(assembly: Assembly, expiries: Expiries) -> Iterator[Metric]:
 def _tell_move(tell: Callable[[Move], None], known: KnownMove) -> None:
     if known.move is not None:
         tell(known.move)
+
+
+def _count_move(metrics: Metrics, move: Move) -> None:
+    status = move.status
+    metrics.count_move(status.phase, status.reason or "")
+    if status.replacement.uid and status.evicted_at and status.finished_at:
+        metrics.count_landing(move.spec.mode, status.finished_at - status.evicted_at)
 
 
 async def _serve_extender(
@@ -281,7 +290,7 @@ def _extender(assembly: Assembly, writes: asyncio.TaskGroup, tracing: Tracing | 
     made = Extender if tracing is None else tracing.extender
     return made(
         assembly.state,
-        assembly.apply,
+        assembly.pod_writes,
         assembly.requeue,
         assembly.clock,
         assembly.readiness,

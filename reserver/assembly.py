@@ -14,7 +14,7 @@ from reserver.cluster.quantity import shorten
 from reserver.config import Settings
 from reserver.errors import ApiError, ConfigurationError, Fault, InvalidInput, NotReady
 from reserver.features import Core, Features
-from reserver.kube.api.apply import Apply
+from reserver.kube.api.apply import PodWrites
 from reserver.kube.api.client import ApiClient
 from reserver.kube.loops import announce
 from reserver.kube.loops.archivist import Archivist
@@ -30,6 +30,7 @@ from reserver.kube.loops.waker import Waker
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.status import CompanionStatuses
 from reserver.kube.stores.configmap.writer import ConfigMapWriter
+from reserver.kube.stores.edits import StoreEdits
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.stores.object.status import ObjectStatuses
 from reserver.kube.stores.object.writer import ObjectWriter
@@ -48,7 +49,7 @@ from reserver.reservations.terms import StoreKind
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
 from reserver.wire.spec import quotaform
-from reserver.wire.spec.object import KIND
+from reserver.wire.spec.object import RESERVATION
 from reserver.wire.spec.object_edits import Tidying
 from reserver.wire.status.archive import Archive
 
@@ -128,12 +129,14 @@ class Assembly:
     def _make_loops(self, settings: Settings, client: ApiClient) -> None:
         """Make what the state and the stores tell that something has changed."""
         clock = self.clock
-        self.apply = Apply(client, clock)
+        self.pod_writes = PodWrites(client, clock)
         self.recorder = Recorder(client, clock)
-        self.requeue = Requeue(self.apply, lambda: self.state.pods, time.monotonic)
+        self.requeue = Requeue(self.pod_writes, lambda: self.state.pods, time.monotonic)
         self.waker = Waker(self.requeue, clock)
         self.placer = Placer(clock, self.waker.freed, self._placed, self._spoiled)
-        self.cleaner = Cleaner(self.apply, clock, self._cleaned, self._unwritten, self._spoiled)
+        self.cleaner = Cleaner(
+            StoreEdits(client), clock, self._cleaned, self._unwritten, self._spoiled
+        )
         self.quota_writer = QuotaWriter(client, clock)
         kept = Archive(settings.history_ttl)
         self.archivist = Archivist(client, settings.namespace, kept, clock)
@@ -160,13 +163,18 @@ class Assembly:
         return state
 
     def _caches(self, home: str) -> tuple[ConfigMapCache, ObjectCache]:
-        ledger, report = self.state.ledger, self.recorder.report
+        ledger, report = self.state.ledger, partial(announce.unread, self.recorder)
         ended = self.archivist.ended
         assumed = partial(announce.assumed, self.recorder, home)
         return (
             ConfigMapCache(ledger, self.clock, report, self._touched, ended, assumed),
             ObjectCache(
-                ledger, self.clock, partial(report, kind=KIND), self._touched, ended, home=home
+                ledger,
+                self.clock,
+                partial(report, kind=RESERVATION),
+                self._touched,
+                ended,
+                home=home,
             ),
         )
 
@@ -179,7 +187,7 @@ class Assembly:
         writes: asyncio.TaskGroup,
     ) -> Stores:
         room, home, warn = Room(self._told_anew), settings.namespace, self.recorder.warn
-        warn_object, refused = partial(warn, kind=KIND), self.placer.refused
+        warn_object, refused = partial(warn, kind=RESERVATION), self.placer.refused
         both = {
             StoreKind.CONFIGMAP: Store(
                 configmaps,

@@ -19,7 +19,7 @@ from reserver.server.webhook.certificates import CertificateMaker
 from reserver.server.webhook.handlers import WEBHOOK_LIMITS, Webhooks
 from reserver.server.webhook.resizing import Resizes
 from reserver.server.webhook.tls import WebhookTls
-from reserver.wire.patching.secretform import ServingPair
+from reserver.wire.patching.secretform import SECRET, ServingPair
 
 _SHUTDOWN_S = 5.0
 
@@ -65,7 +65,7 @@ def prepare(
 
         def serve(pair: ServingPair) -> None:
             tls.serve(pair)
-            expiries.keep(pair)
+            expiries.keep(f"secret/{SECRET}", pair.certificate)
 
         loops.append(ServedCertificate(client, home, maker, serve, clock).run)
     resizes = Resizes(assembly.state, assembly.clock, assembly.readiness)

@@ -10,6 +10,7 @@ from reserver.patching.merge import Conflict, merged
 from reserver.patching.patch import Scheduling
 from reserver.patching.slots import Slots
 from reserver.wire.k8s.objects import decode, encode
+from reserver.wire.k8s.pods import MARKS_ANNOTATION
 from reserver.wire.patching import patchform, review, statusform
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -70,7 +71,7 @@ ADMISSION: Document = {
             "metadata": {
                 "generateName": "web-",
                 "labels": {"app": "web"},
-                "annotations": {review.MARKS_ANNOTATION: '["fast/uid/3"]'},
+                "annotations": {MARKS_ANNOTATION: '["fast/uid/3"]'},
             },
             "spec": _SCHEDULING,
         },

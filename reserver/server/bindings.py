@@ -40,7 +40,7 @@ needs about as long to take the lead (docs/adr/0013)."""
 
 
 class Pods(Protocol):
-    """What bindings need of the API server (`kube.api.apply.Apply`)."""
+    """What bindings need of the API server (`PodWrites`)."""
 
     async def read_pod(self, name: PodName) -> Pod:
         """Return a pod as it is now."""

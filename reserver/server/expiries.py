@@ -8,7 +8,6 @@ from contextlib import suppress
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from reserver.server.tls_files import TlsFiles
-from reserver.wire.patching.secretform import SECRET, ServingPair
 
 
 class Expiries:
@@ -20,13 +19,13 @@ class Expiries:
             file for files in served if files for file in (files.certificate, files.client_ca)
         )
         self._files = tuple(dict.fromkeys(file for file in in_use if file))
-        self._kept = b""
+        self._kept: dict[str, bytes] = {}
         if self._files:  # What that takes is imported now, and not while calls are decided.
             list(self.measured())
 
-    def keep(self, pair: ServingPair) -> None:
-        """Note the certificate that Reserver made, and serves webhooks with from now on."""
-        self._kept = pair.certificate
+    def keep(self, name: str, pem: bytes) -> None:
+        """Note a certificate that Reserver serves with from now on, and that no file has."""
+        self._kept[name] = pem
 
     def measured(self) -> Iterator[Metric]:
         """Yield the moment, in unix seconds, at which the first certificate of each file expires.
@@ -50,8 +49,7 @@ class Expiries:
                 yield str(file), file.read_bytes()
             except OSError:
                 continue
-        if self._kept:
-            yield f"secret/{SECRET}", self._kept
+        yield from self._kept.items()
 
 
 def _expiry(pem: bytes) -> float:

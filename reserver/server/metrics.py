@@ -7,7 +7,7 @@ from collections import Counter as Tally
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Protocol, get_args
+from typing import Protocol, get_args
 
 from prometheus_client import (
     CollectorRegistry,
@@ -28,9 +28,6 @@ from reserver.reservations.terms import Phase
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
 from reserver.server.exposition import refusals
-
-if TYPE_CHECKING:
-    from reserver.migration.move import Move
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _LANDING_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
@@ -139,12 +136,13 @@ class Metrics:
         """Count how long a function held the event loop."""
         self._held.labels(by).observe(seconds)
 
-    def count_move(self, move: Move) -> None:
-        """Count a move that has come to another phase."""
-        status = move.status
-        self._moves.labels(status.phase, status.reason or "").inc()
-        if status.replacement.uid and status.evicted_at and status.finished_at:
-            self._landing.labels(move.spec.mode).observe(status.finished_at - status.evicted_at)
+    def count_move(self, phase: str, reason: str) -> None:
+        """Count a PodMove that has come to another phase."""
+        self._moves.labels(phase, reason).inc()
+
+    def count_landing(self, mode: str, seconds: float) -> None:
+        """Count the time from an eviction until the replacement of the pod is bound."""
+        self._landing.labels(mode).observe(seconds)
 
     def count_webhook(self, webhook: str, outcome: str, seconds: float) -> None:
         """Count a call of a webhook."""

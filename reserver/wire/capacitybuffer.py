@@ -11,9 +11,8 @@ from reserver.cluster.node import HOSTNAME
 from reserver.cluster.quantity import show
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.buffers import Buffer
-from reserver.wire.k8s.objects import Metadata, decode
+from reserver.wire.k8s.objects import Metadata, ObjectKind, decode
 from reserver.wire.k8s.watch import PartialObject
-from reserver.wire.spec import object as reservation_object
 
 API_VERSION = "autoscaling.x-k8s.io/v1beta1"
 COLLECTION = f"/apis/{API_VERSION}/capacitybuffers"
@@ -22,21 +21,16 @@ KIND = "CapacityBuffer"
 LABEL = "reserver.io/capacity-buffer"
 """On the CapacityBuffers and PodTemplates that Reserver writes."""
 
-RESERVATION = "reserver.io/reservation"
+RESERVATION_ANNOTATION = "reserver.io/reservation"
 """The annotation that names the reservation."""
 
-POD = "reserver.io/pod"
+POD_ANNOTATION = "reserver.io/pod"
 """The annotation that names the pod, where a pod waits itself."""
 
 _SHAPE = ("nodeSelector", "affinity", "tolerations", "topologySpreadConstraints")
 
 _APPLY = "fieldManager=reserver&force=true"
 _DEMANDED = "requiredDuringSchedulingIgnoredDuringExecution"
-_VERSIONS = {
-    "ConfigMap": "v1",
-    "Pod": "v1",
-    reservation_object.KIND: reservation_object.API_VERSION,
-}
 
 
 def name_for(whose: Ref | str) -> str:
@@ -55,15 +49,15 @@ def applied_at(namespace: str, name: str) -> tuple[str, str]:
     return f"{path_of(namespace, name)}?{_APPLY}", f"{template}?{_APPLY}"
 
 
-def show_buffer(wanted: Buffer, owner: Metadata, kind: str) -> dict[str, Any]:
+def show_buffer(wanted: Buffer, owner: Metadata, kind: ObjectKind) -> dict[str, Any]:
     """Return a CapacityBuffer, to be applied.
 
     Args:
         wanted: what it is for.
         owner: the object in which the reservation is written, or the pod; with it the buffer goes.
-        kind: of that object: ``Reservation``, ``ConfigMap`` or ``Pod``.
+        kind: of that object.
     """
-    metadata = _metadata(wanted, _VERSIONS[kind], kind, owner)
+    metadata = _metadata(wanted, kind, owner)
     spec = {"podTemplateRef": {"name": metadata["name"]}, "replicas": wanted.replicas}
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
 
@@ -92,17 +86,19 @@ def show_template(
     """
     pod = shape or _slot_template(wanted)
     pod = {**pod, "spec": _pod_spec(wanted, pod["spec"])}
-    metadata = _metadata(wanted, API_VERSION, KIND, owner)
+    metadata = _metadata(wanted, ObjectKind(API_VERSION, KIND), owner)
     return {"apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata, "template": pod}
 
 
-def _metadata(wanted: Buffer, version: str, kind: str, owner: Metadata) -> dict[str, Any]:
+def _metadata(wanted: Buffer, kind: ObjectKind, owner: Metadata) -> dict[str, Any]:
     made, pod = wanted.reservation, wanted.pod
-    reference = {"apiVersion": version, "kind": kind, "name": owner.name, "uid": owner.uid}
+    reference = {**kind.reference(), "name": owner.name, "uid": owner.uid}
     return {
         "name": name_for(made.ref if made else pod.uid),
         "labels": {LABEL: "true"},
-        "annotations": {RESERVATION: str(made.ref)} if made else {POD: str(pod.name)},
+        "annotations": {RESERVATION_ANNOTATION: str(made.ref)}
+        if made
+        else {POD_ANNOTATION: str(pod.name)},
         "ownerReferences": [reference],
     }
 

@@ -23,7 +23,7 @@ from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.cluster.pod import PodName
 from reserver.kube.api import credentials
-from reserver.kube.api.apply import Apply
+from reserver.kube.api.apply import PodWrites
 from reserver.kube.api.client import ApiClient
 from reserver.scheduling.effects import Retry
 from tests.e2e.cluster import Corner
@@ -51,11 +51,11 @@ async def test_a_refused_pod_is_tried_again_without_the_right_to_patch_pods(
         return reserver.metric(calls) > before
 
     async with ApiClient(await credentials.load(kubeconfig)) as administrator:
-        pod = await Apply(administrator, time.time).read_pod(PodName(corner.name, "stranger"))
+        pod = await PodWrites(administrator, time.time).read_pod(PodName(corner.name, "stranger"))
     async with ApiClient(await credentials.load(reserver_kubeconfig)) as client:
         for times in (1, 2):
             before = reserver.metric(calls)
-            await Apply(client, time.time).carry_out(Retry(pod, attempts=1))
+            await PodWrites(client, time.time).carry_out(Retry(pod, attempts=1))
             wait_for(partial(is_called_since, before), f"it is tried again ({times})")
 
 

@@ -133,7 +133,7 @@ class Whole:
             queue._time = self.time
         self.extender = Extender(
             self.state,
-            self.assembly.apply,
+            self.assembly.pod_writes,
             self.assembly.requeue,
             clock,
             Seeing(),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from reserver.cli import failure, logs, output, table
 from reserver.cli.options import Output
 from reserver.errors import ApiError, InvalidInput
+from reserver.kube.loops import announce
 from reserver.printable import is_printable, printable
 from reserver.reservations.status import ShortNodes
 from reserver.server import answer
@@ -113,7 +114,7 @@ async def test_an_event_holds_nothing_that_is_not_seen(text: str) -> None:
     client = ScriptedClient({}, {}, {})
     store = Metadata(name="store", namespace="shop", uid="u", resource_version="7")
     async with recording(client) as recorder:
-        recorder.report(store, Problem(ref(text), error(text)))
+        announce.unread(recorder, store, Problem(ref(text), error(text)))
         recorder.warn(store, "A", text * 1000)
         recorder.note(store, "B", text * 1000)
     messages = [event["message"] for event in events(client)]

@@ -1,9 +1,9 @@
-"""Writes that decisions want: bind, nominate, retry, edit the store."""
+"""Writes pods as decisions ask for it: bind, nominate, retry."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
 
 import structlog
@@ -11,13 +11,10 @@ import structlog
 from reserver.backoff import Backoff
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, InvalidInput
-from reserver.kube.api.client import JSON_PATCH, ApiClient
+from reserver.kube.api.client import ApiClient
 from reserver.scheduling.effects import Effect, Rouse, Steer
 from reserver.wire.k8s.objects import decode, encode
 from reserver.wire.k8s.pods import CLAIMS_ANNOTATION, RETRY_ANNOTATION, BoundPod, PodObject
-from reserver.wire.k8s.watch import PartialObject
-from reserver.wire.spec.edits import Deletion, Edit
-from reserver.wire.spec.object_edits import Abandonment, Tidying
 
 log = structlog.get_logger(__name__)
 
@@ -28,8 +25,8 @@ _MOST_FAILURES = 4
 """How often a binding may fail with a server error before Reserver looks at the pod."""
 
 
-class Apply:
-    """The writes that decisions want."""
+class PodWrites:
+    """The writes to pods that decisions ask for."""
 
     def __init__(self, client: ApiClient, clock: Callable[[], float]) -> None:
         """Write through a client; `clock` gives unix seconds."""
@@ -123,51 +120,6 @@ class Apply:
 
     async def _patch_status(self, pod: Pod, patch: Mapping[str, Mapping[str, object]]) -> None:
         await self._client.patch(f"{pod_path(pod.name)}/status", _for_uid(pod, patch))
-
-    async def edit(self, edit: Tidying) -> bool:
-        """Change one entry of the store; return False when somebody else was faster.
-
-        Raises:
-            ApiError: the API server refused, or did not answer.
-        """
-        if isinstance(edit, Deletion):
-            return await self._delete(edit)
-        return await self.edit_at(edit) is not None
-
-    async def edit_all(self, edits: Sequence[Edit]) -> bool:
-        """Make all edits, which are of one ConfigMap, or none; return False when none was made.
-
-        Raises:
-            ApiError: the API server refused, or did not answer.
-        """
-        patch = [operation for edit in edits for operation in edit.patch()]
-        return await self._patch_at(edits[0].path, patch) is not None
-
-    async def _delete(self, deletion: Deletion) -> bool:
-        try:
-            await self._client.delete(deletion.path, deletion.options())
-        except ApiError as exc:
-            if exc.is_conflict or exc.is_absent:
-                return False
-            raise
-        return True
-
-    async def edit_at(self, edit: Edit | Abandonment) -> int | None:
-        """Do as `edit` does, and return the resourceVersion that this made; None if not done.
-
-        Raises:
-            ApiError: the API server refused, or did not answer.
-        """
-        return await self._patch_at(edit.path, edit.patch())
-
-    async def _patch_at(self, path: str, patch: Sequence[Mapping[str, object]]) -> int | None:
-        try:
-            answer = await self._client.patch(path, patch, JSON_PATCH)
-        except ApiError as exc:
-            if exc.is_overtaken or exc.is_absent:
-                return None
-            raise
-        return decode(PartialObject, answer).metadata.revision
 
     async def _is_bound(self, pod: Pod, node: str) -> bool | None:
         """Return whether a request was carried out after all; None while that is unknown."""

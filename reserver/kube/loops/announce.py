@@ -13,12 +13,23 @@ from reserver.kube.loops.placer import Notice
 from reserver.kube.stores.stores import Stores
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import StoreKind
-from reserver.wire.k8s.objects import Metadata
+from reserver.wire.k8s.objects import CONFIG_MAP, Metadata, ObjectKind
 from reserver.wire.spec import quotaform
 from reserver.wire.spec.edits import Deletion
+from reserver.wire.spec.entries import Problem
+from reserver.wire.spec.object import API_VERSION, RESERVATION
 from reserver.wire.spec.object_edits import Tidying
 
 log = structlog.get_logger(__name__)
+
+_QUOTA = ObjectKind(API_VERSION, quotaform.KIND)
+
+
+def unread(
+    recorder: Recorder, metadata: Metadata, problem: Problem, kind: ObjectKind = CONFIG_MAP
+) -> None:
+    """Report why an entry, or a Reservation, is not enforced."""
+    recorder.report(metadata, problem.ref.key, problem.error, kind)
 
 
 def placed(recorder: Recorder, stores: Stores, notice: Notice) -> None:
@@ -50,7 +61,9 @@ def expiring(recorder: Recorder, stores: Stores, reservation: Reservation, messa
 def over(recorder: Recorder, stores: Stores, edit: Tidying) -> None:
     """Report what became of the reservations that an edit has removed."""
     if isinstance(edit, Deletion):
-        recorder.over(edit)
+        ref, message = edit.ref, ", ".join(map(str, edit.endings)) or edit.reason.lower()
+        deleted = Metadata(ref.key, ref.namespace, edit.uid, edit.version)
+        recorder.note(deleted, edit.reason, f"deleted: {message}", RESERVATION)
         return
     for ending in edit.endings:
         ref, reason = ending.reservation.ref, ending.outcome.value
@@ -61,7 +74,7 @@ def unread_quota(recorder: Recorder, metadata: Metadata, error: InvalidInput) ->
     """Report a quota that cannot be read, in the log as well."""
     name = f"{metadata.namespace}/{metadata.name}"
     log.error("quota limits nothing", quota=name, why=str(error))
-    recorder.warn(metadata, "InvalidQuota", f"it limits nothing: {error}", quotaform.KIND)
+    recorder.warn(metadata, "InvalidQuota", f"it limits nothing: {error}", _QUOTA)
 
 
 def _announce(
@@ -69,7 +82,7 @@ def _announce(
     ref: Ref,
     reason: str,
     message: str,
-    write: Callable[[Metadata, str, str, str], None],
+    write: Callable[[Metadata, str, str, ObjectKind], None],
 ) -> None:
     subject = stores.subject(ref)
     if subject is not None:  # Else it has just been removed.

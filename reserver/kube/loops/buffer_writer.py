@@ -29,7 +29,7 @@ from reserver.wire.capacitybuffer import (
     show_buffer,
     show_template,
 )
-from reserver.wire.k8s.objects import Metadata, decode
+from reserver.wire.k8s.objects import POD, Metadata, ObjectKind, decode
 from reserver.wire.k8s.watch import PartialObject
 
 log = structlog.get_logger(__name__)
@@ -80,7 +80,7 @@ class BufferWriter:
     def __init__(
         self,
         client: ApiClient,
-        subject: Callable[[Ref], tuple[Metadata, str] | None],
+        subject: Callable[[Ref], tuple[Metadata, ObjectKind] | None],
         changed: Callable[[], None],
         time: Time | None = None,
     ) -> None:
@@ -222,7 +222,7 @@ class BufferWriter:
 
     async def _owned(
         self, name: Name, wanted: Buffer
-    ) -> tuple[Metadata, str, dict[str, Any] | None] | None:
+    ) -> tuple[Metadata, ObjectKind, dict[str, Any] | None] | None:
         """Return the object with which a buffer goes, its kind, and the shape of a pod."""
         if wanted.reservation is not None:
             subject = self._subject(wanted.reservation.ref)
@@ -238,7 +238,7 @@ class BufferWriter:
             self._written[name] = wanted  # As far as can be: it is not read again for it.
             return None
         pod, shape = read_shape(raw)
-        return (pod, "Pod", shape) if pod.uid == wanted.pod.uid else None
+        return (pod, POD, shape) if pod.uid == wanted.pod.uid else None
 
     def _tell(self, error: ApiError) -> None:
         if str(error) != self._fault:  # One line for one fault, however often it is retried.

@@ -20,7 +20,7 @@ from reserver.scheduling.buffers import MOST_BUFFERS, Buffer, Need, Sight, buffe
 from reserver.scheduling.kept_out import Guests, Simulation, came_before, lands
 from reserver.scheduling.state import State
 from reserver.wire.capacitybuffer import name_for
-from reserver.wire.k8s.objects import Metadata
+from reserver.wire.k8s.objects import Metadata, ObjectKind
 
 AFTER_S = 1.0
 """How long a reservation or a pod waits before an autoscaler is asked, in seconds.
@@ -46,7 +46,7 @@ class Buffers:
         self,
         client: ApiClient,
         clock: Callable[[], float],
-        subject: Callable[[Ref], tuple[Metadata, str] | None],
+        subject: Callable[[Ref], tuple[Metadata, ObjectKind] | None],
         time: Time | None = None,
         *,
         let_go: Callable[[str], None] = lambda _: None,

@@ -12,8 +12,8 @@ import structlog
 
 from reserver.backoff import Backoff
 from reserver.errors import ApiError, Fault
-from reserver.kube.api.apply import Apply
 from reserver.kube.loops.queue import WorkQueue
+from reserver.kube.stores.edits import StoreEdits
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
 from reserver.reservations.reservation import Ref
@@ -58,7 +58,7 @@ class Cleaner:
 
     def __init__(
         self,
-        apply: Apply,
+        edits: StoreEdits,
         clock: Callable[[], float],
         done: Callable[[Tidying], None] = lambda _: None,
         refused: Callable[[Ref, ApiError], None] = lambda *_: None,
@@ -68,7 +68,7 @@ class Cleaner:
         """Edit what is due.
 
         Args:
-            apply: to edit through.
+            edits: carries edits out.
             clock: unix seconds.
             done: called with each edit made.
             refused: called with each key that the API server did not let us write, and why.
@@ -77,7 +77,7 @@ class Cleaner:
         """
         self._spoiled = spoiled
         self._refused = refused
-        self._apply = apply
+        self._edits = edits
         self._clock = clock
         self._done = done
         self.queue = queue or WorkQueue("cleaner", REFUSED, group=written_together)
@@ -152,10 +152,10 @@ class Cleaner:
             ApiError: the API server refused, or did not answer.
         """
         if len(batch) == 1:
-            self._count(batch, done=await self._apply.edit(batch[0]))
+            self._count(batch, done=await self._edits.edit(batch[0]))
             return
         at_once = [edit for edit in batch if isinstance(edit, Edit)]
-        if await self._apply.edit_all(at_once):
+        if await self._edits.edit_all(at_once):
             self._count(batch, done=True)
             return
         half = len(batch) // 2

@@ -9,30 +9,17 @@ from dataclasses import dataclass
 import structlog
 from cachetools import LRUCache, TTLCache
 
-from reserver.errors import ApiError
+from reserver.errors import ApiError, InvalidInput
 from reserver.fairness import FairCount
 from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.queue import WorkQueue
 from reserver.printable import printable
 from reserver.quarantine import quarantined
 from reserver.scheduling.telling import Telling
-from reserver.wire.k8s.objects import Metadata
-from reserver.wire.migration import podmove
-from reserver.wire.provisioning import requestform
-from reserver.wire.spec import quotaform
-from reserver.wire.spec.edits import Deletion
-from reserver.wire.spec.entries import Problem
-from reserver.wire.spec.object import API_VERSION, KIND
+from reserver.wire.k8s.objects import CONFIG_MAP, POD, Metadata, ObjectKind
 from reserver.wire.times import show_moment
 
 log = structlog.get_logger(__name__)
-
-CONFIG_MAP = "ConfigMap"
-_API_VERSIONS = {
-    **dict.fromkeys((KIND, quotaform.KIND, podmove.KIND), API_VERSION),
-    requestform.KIND: requestform.API_VERSION,
-}
-"""By kind; those of all others are of the core group."""
 
 _MAX_MESSAGE = 1024
 _BURST = 25
@@ -61,7 +48,7 @@ _AT_ONCE = 4
 class _Subject:
     """What an event is about."""
 
-    kind: str
+    kind: ObjectKind
     namespace: str
     name: str
     uid: str
@@ -82,8 +69,7 @@ class _Event:
         """Return it as the API takes it, of a moment in unix seconds."""
         about, now = self.about, show_moment(at)
         involved = {
-            "apiVersion": _API_VERSIONS.get(about.kind, "v1"),
-            "kind": about.kind,
+            **about.kind.reference(),
             "namespace": about.namespace,
             "name": about.name,
             "uid": about.uid,
@@ -136,15 +122,18 @@ class Recorder:
         self.queue = WorkQueue[_Event]("events")
         self.reported = 0
 
-    def report(self, store: Metadata, problem: Problem, kind: str = CONFIG_MAP) -> None:
+    def report(
+        self, store: Metadata, key: str, error: InvalidInput, kind: ObjectKind = CONFIG_MAP
+    ) -> None:
         """Log a problem with an entry, and queue an event; returns at once.
 
         Args:
-            store: what holds the entry, or the Reservation that it is.
-            problem: what is wrong with it.
-            kind: of which kind that is.
+            store: the ConfigMap that has the entry, or the Reservation that is the entry.
+            key: the key of the entry, or the name of the Reservation.
+            error: field, value and remedy.
+            kind: the kind of `store`.
         """
-        message = str(problem)
+        message = f"{printable(key)}: {error}"
         seen = _digest(store.uid, message)
         if seen in self._seen:
             return
@@ -155,22 +144,26 @@ class Recorder:
             log.warning(
                 "reservation not enforced",
                 store=f"{store.namespace}/{store.name}",
-                key=problem.ref.key,
-                field=problem.error.path,
-                problem=problem.error.problem,
-                remedy=problem.error.remedy,
+                key=key,
+                field=error.path,
+                problem=error.problem,
+                remedy=error.remedy,
                 **({"more": "in its status only"} if count == _MOST_LOGGED else {}),
             )
         self.warn(store, "InvalidReservation", message, kind)
 
-    def warn_once(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
+    def warn_once(
+        self, store: Metadata, reason: str, message: str, kind: ObjectKind = CONFIG_MAP
+    ) -> None:
         """Queue an event on a store, unless an earlier one said the same."""
         seen = _digest(store.uid, message)
         if seen not in self._seen:
             self._seen[seen] = True
             self.warn(store, reason, message, kind)
 
-    def warn(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
+    def warn(
+        self, store: Metadata, reason: str, message: str, kind: ObjectKind = CONFIG_MAP
+    ) -> None:
         """Queue an event on a store, unless there are too many; returns at once."""
         count = self._count(store, reason)
         if count <= _BURST:
@@ -179,14 +172,16 @@ class Recorder:
             self._put(_Subject(kind, *own), reason, message, more)
 
     def warn_once_ever(
-        self, key: str, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP
+        self, key: str, store: Metadata, reason: str, message: str, kind: ObjectKind = CONFIG_MAP
     ) -> None:
         """Queue an event on a store, unless there are too many, or there is one of this key."""
         if self._count(store, reason) <= _BURST:
             own = (store.namespace, store.name, store.uid, store.resource_version)
             self._put(_Subject(kind, *own), reason, message, once=_digest(key)[:8].hex())
 
-    def note(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
+    def note(
+        self, store: Metadata, reason: str, message: str, kind: ObjectKind = CONFIG_MAP
+    ) -> None:
         """Queue a Normal event on a store, unless there are too many; returns at once."""
         count = self._count(store, reason)
         if count <= _BURST:
@@ -199,13 +194,6 @@ class Recorder:
         self._counts[store.uid, reason] = count
         return count
 
-    def over(self, deletion: Deletion) -> None:
-        """Queue an event on a Reservation that was deleted because it is over."""
-        ref = deletion.ref
-        about = _Subject(KIND, ref.namespace, ref.key, deletion.uid, deletion.version)
-        message = f"deleted: {', '.join(map(str, deletion.endings)) or deletion.reason.lower()}"
-        self._put(about, deletion.reason, message, is_warning=False)
-
     def tell(self, telling: Telling) -> None:
         """Queue an event on a pod, once for each cause; returns at once.
 
@@ -217,7 +205,7 @@ class Recorder:
         if key in self._told or not self._room.has_room(namespace) or not self._has_turn(namespace):
             return
         self._told[key] = True
-        self._put(_Subject("Pod", *pod.name, pod.uid), telling.reason, telling.message)
+        self._put(_Subject(POD, *pod.name, pod.uid), telling.reason, telling.message)
 
     def _has_turn(self, namespace: str) -> bool:
         """Count an event on a pod; return False when there were too many lately."""

@@ -46,7 +46,7 @@ _TRIED_PODS = 20_000
 
 
 class Carrier(Protocol):
-    """Carries effects out (`kube.apply.Apply`)."""
+    """Carries effects out (`PodWrites`)."""
 
     async def carry_out(self, effect: Effect) -> None:
         """Have kube-scheduler come back with a pod."""

@@ -17,11 +17,13 @@ from reserver.kube.watch.object_view import ObjectView
 from reserver.kube.watch.reflector import Reflector
 from reserver.migration.move import Phase, Reason
 from reserver.scheduling.state import State
-from reserver.wire.k8s.objects import Metadata
+from reserver.wire.k8s.objects import POD, Metadata, ObjectKind
 from reserver.wire.migration import groupform, podmove
 from reserver.wire.migration.podmove import MoveObject
 from reserver.wire.rebalance.objects import BudgetObject
+from reserver.wire.spec.object import API_VERSION
 
+_POD_MOVE = ObjectKind(API_VERSION, podmove.KIND)
 _BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 _CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 
@@ -82,11 +84,11 @@ def _announce(recorder: Recorder, known: KnownMove) -> None:
         return
     is_bad = said.phase is Phase.FAILED or said.reason == Reason.SEAT_LOST
     write = recorder.warn if is_bad else recorder.note
-    write(known.metadata, said.reason or said.phase, said.message, podmove.KIND)
+    write(known.metadata, said.reason or said.phase, said.message, _POD_MOVE)
     move = known.move
     if move is not None and said.phase is Phase.LANDING and not is_bad:
         namespace, name = move.pod
         pod = Metadata(name=name, namespace=namespace, uid=move.status.uid)
         seat = f"room for its replacement is held on {said.to}" if said.to else "no room is held"
         text = f"leaves {said.from_} for the PodMove {known.name.name}: {seat}"
-        recorder.note(pod, "Moved", text, "Pod")
+        recorder.note(pod, "Moved", text, POD)

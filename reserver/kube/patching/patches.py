@@ -19,6 +19,7 @@ from reserver.patching.book import Book
 from reserver.patching.patch import PatchName
 from reserver.quarantine import quarantined
 from reserver.wire.k8s.objects import decode
+from reserver.wire.patching.marks import read_marks
 from reserver.wire.patching.patchform import (
     COLLECTION,
     PatchMetadata,
@@ -26,7 +27,6 @@ from reserver.wire.patching.patchform import (
     object_path,
     read_object,
 )
-from reserver.wire.patching.review import read_marks
 from reserver.wire.patching.statusform import (
     PatchStatus,
     patch_body,

@@ -14,7 +14,10 @@ from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.stores.writer import Writer
 from reserver.provisioning.request import Kind, Said
 from reserver.scheduling.state import State
+from reserver.wire.k8s.objects import ObjectKind
 from reserver.wire.provisioning import requestform
+
+_KIND = ObjectKind(requestform.API_VERSION, requestform.KIND)
 
 
 def assembled(
@@ -34,4 +37,4 @@ def announce(recorder: Recorder, known: KnownRequest, said: Said) -> None:
     """Report on a ProvisioningRequest a condition that has become true."""
     is_good = said.kind in {Kind.ACCEPTED, Kind.PROVISIONED}
     write = recorder.note if is_good else recorder.warn
-    write(known.metadata, said.kind, f"{said.reason}: {said.message}", requestform.KIND)
+    write(known.metadata, said.kind, f"{said.reason}: {said.message}", _KIND)

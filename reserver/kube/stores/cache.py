@@ -16,7 +16,7 @@ from reserver.reservations.ending import Ending
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservation, Written
 from reserver.reservations.terms import Phase
-from reserver.wire.k8s.objects import Metadata
+from reserver.wire.k8s.objects import Metadata, ObjectKind
 from reserver.wire.limits import MOST_COPIES
 from reserver.wire.spec.entries import MOST_PROBLEMS, Entries, Problem
 from reserver.wire.spec.object_edits import Tidying
@@ -80,7 +80,7 @@ class Cache(ABC, Generic[K, E]):
         ended: called with what became of each reservation that is not written any more.
     """
 
-    event_kind: ClassVar[str]
+    event_kind: ClassVar[ObjectKind]
     most_problems: ClassVar[int] = MOST_PROBLEMS
     _within: ClassVar[str] = ""  # Under which path the fields of a reservation stand there.
 

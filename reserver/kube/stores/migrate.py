@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from reserver.errors import ApiError, InvalidInput
-from reserver.kube.api.apply import Apply
 from reserver.kube.api.client import JSON_PATCH, ApiClient
+from reserver.kube.stores.edits import StoreEdits
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.wire.k8s.objects import ConfigMapObject, decode
 from reserver.wire.k8s.watch import ObjectList
@@ -134,7 +134,7 @@ class Migration:
             edit: Edit | None = Edit(key, text, None, "moved")
             if reservation.ref.item:
                 edit = edits.remove(key, text, (now,))
-            if edit is None or await Apply(self.client, self.clock).edit(edit):
+            if edit is None or await StoreEdits(self.client).edit(edit):
                 return
         raise NotMoved("somebody writes it all the time")
 
@@ -192,7 +192,7 @@ class Migration:
             metadata = item.metadata
             version = metadata.resource_version
             deletion = Deletion(item.ref, item.path, metadata.uid, version, "moved")
-            if await Apply(self.client, self.clock).edit(deletion):
+            if await StoreEdits(self.client).edit(deletion):
                 return
         raise NotMoved("somebody writes it all the time")
 

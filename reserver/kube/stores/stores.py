@@ -13,7 +13,7 @@ from reserver.kube.stores.status import Statuses
 from reserver.kube.stores.writer import Outcome, Writer
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import StoreKind
-from reserver.wire.k8s.objects import Metadata
+from reserver.wire.k8s.objects import Metadata, ObjectKind
 from reserver.wire.spec.edits import Edit
 from reserver.wire.spec.entries import Entries
 from reserver.wire.spec.object_edits import Tidying
@@ -54,7 +54,7 @@ class Stores:
         """Return the store that a ref is in."""
         return self.by_kind[ref.kind]
 
-    def subject(self, ref: Ref) -> tuple[Metadata, str] | None:
+    def subject(self, ref: Ref) -> tuple[Metadata, ObjectKind] | None:
         """Return metadata and kind of what a ref is in: its ConfigMap, or the Reservation."""
         cache = self.at(ref).cache
         metadata = cache.subject(ref)

@@ -18,9 +18,9 @@ import structlog
 
 from reserver.backoff import Backoff
 from reserver.errors import ApiError, ReserverError
-from reserver.kube.api.apply import Apply
 from reserver.kube.api.client import ApiClient
 from reserver.kube.stores.cache import Cache, Expected
+from reserver.kube.stores.edits import StoreEdits
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import decode
 from reserver.wire.spec.edits import Edit
@@ -84,7 +84,7 @@ class Writer(ABC, Generic[C]):
 
     def __post_init__(self) -> None:
         """Begin with nothing under way."""
-        self._apply = Apply(self.client, self.cache.clock)
+        self._edits = StoreEdits(self.client)
 
     @abstractmethod
     def find(self, name: str) -> Ref | None:

@@ -18,14 +18,13 @@ from reserver.kube.watch.reflector import Reflector
 from reserver.scheduling.state import State
 from reserver.wire.k8s.nodes import NamespaceObject, NodeObject
 from reserver.wire.k8s.objects import decode
-from reserver.wire.k8s.pods import FINISHED, BoundPod, PodObject
+from reserver.wire.k8s.pods import FINISHED, MARKS_ANNOTATION, BoundPod, PodObject
 from reserver.wire.k8s.storage import (
     ClaimObject,
     CsiNodeObject,
     StorageClassObject,
     VolumeObject,
 )
-from reserver.wire.patching.review import MARKS_ANNOTATION
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -6,7 +6,7 @@ Only the fields that decisions need are named; msgspec passes over all others wi
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 
@@ -25,6 +25,21 @@ class WireStruct(msgspec.Struct, rename="camel", frozen=True):
     """
 
     MOST_BYTES: ClassVar[int] = 0
+
+
+class ObjectKind(NamedTuple):
+    """A kind of objects, as references to an object name it."""
+
+    api_version: str
+    kind: str
+
+    def reference(self) -> dict[str, str]:
+        """Return the first two fields of an ObjectReference or an OwnerReference."""
+        return {"apiVersion": self.api_version, "kind": self.kind}
+
+
+CONFIG_MAP = ObjectKind("v1", "ConfigMap")
+POD = ObjectKind("v1", "Pod")
 
 
 class Metadata(WireStruct, frozen=True):

@@ -43,6 +43,9 @@ _MOST_NAME = 253
 RETRY_ANNOTATION = "reserver.io/retry"
 """On a pending pod: any change of it makes kube-scheduler try the pod again."""
 
+MARKS_ANNOTATION = "reserver.io/sched-patches"
+"""On a patched pod: a JSON list of ``NAME/UID/SLOT``, one for each SchedPatch that it has."""
+
 FINISHED = frozenset({"Succeeded", "Failed"})
 """The phases of pods that take nothing from their nodes any more."""
 

@@ -12,23 +12,19 @@ import msgspec
 from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
-from reserver.patching.book import MOST_MERGED, Mark, NewPod, Verdict
+from reserver.patching.book import NewPod, Verdict
 from reserver.patching.patch import Scheduling
 from reserver.printable import printable
 from reserver.scheduling.resize import Subject
 from reserver.wire.k8s.constraints import Affinity
 from reserver.wire.k8s.objects import Metadata, WireStruct, decode, decode_part, encode
+from reserver.wire.k8s.pods import MARKS_ANNOTATION
 from reserver.wire.k8s.requests import Actuated, Requesting, request
 from reserver.wire.limits import POD
+from reserver.wire.patching.marks import read_marks, show_marks
 
 API_VERSION = "admission.k8s.io/v1"
 
-MARKS_ANNOTATION = "reserver.io/sched-patches"
-"""On a patched pod: a JSON list of ``NAME/UID/SLOT``, one for each SchedPatch that it has."""
-
-_MARKS_BYTES = MOST_MERGED * 400
-_MARK_PARTS = 3
-_MOST_DIGITS = 6
 _MOST_UID = 253
 _WARNING_CHARACTERS = 240
 """An API server passes on 256 characters of a warning (k8s.io/api/admission/v1)."""
@@ -190,22 +186,6 @@ def resized(asked: ReviewRequest) -> Mapping[str, int]:
     return request(pod.spec, msgspec.structs.replace(pod.status, conditions=None))
 
 
-def read_marks(text: str | None) -> tuple[Mark, ...]:
-    """Return what an annotation says of patches; nothing if Reserver did not write it."""
-    if text is None or len(text) > _MARKS_BYTES:
-        return ()
-    try:
-        written = decode(list[str], text.encode(errors="replace"))
-    except InvalidInput:
-        return ()
-    found = []
-    for each in written[:MOST_MERGED]:
-        parts = each.split("/")
-        if len(parts) == _MARK_PARTS and parts[2].isdecimal() and len(parts[2]) <= _MOST_DIGITS:
-            found.append(Mark(parts[0], parts[1], int(parts[2])))
-    return tuple(found)
-
-
 def answer(uid: str, warnings: Sequence[str] = (), patch: Sequence[Any] = ()) -> bytes:
     """Return an answer that allows.
 
@@ -248,7 +228,7 @@ def json_patch(pod: CreatedPod, before: NewPod, verdict: Verdict) -> list[dict[s
     annotations = pod.metadata.annotations
     path = f"/metadata/annotations/{MARKS_ANNOTATION.replace('/', '~1')}"
     if verdict.marks:
-        text = encode([f"{each.patch}/{each.uid}/{each.slot}" for each in verdict.marks]).decode()
+        text = show_marks(verdict.marks)
         if annotations is None:
             value: Any = {MARKS_ANNOTATION: text}
             found.append({"op": "add", "path": "/metadata/annotations", "value": value})

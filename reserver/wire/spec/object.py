@@ -13,7 +13,7 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import Phase
 from reserver.wire.k8s import names
 from reserver.wire.k8s.conditions import Condition
-from reserver.wire.k8s.objects import LabelledMetadata, decode
+from reserver.wire.k8s.objects import LabelledMetadata, ObjectKind, decode
 from reserver.wire.k8s.pods import OwnerReference
 from reserver.wire.limits import (
     KEPT,
@@ -32,6 +32,7 @@ from reserver.wire.times import parse_moment
 
 API_VERSION = "reserver.io/v1alpha1"
 KIND = "Reservation"
+RESERVATION = ObjectKind(API_VERSION, KIND)
 COLLECTION = f"/apis/{API_VERSION}/reservations"
 """The path of all Reservations of a cluster."""
 

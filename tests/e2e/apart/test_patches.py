@@ -24,7 +24,7 @@ from hack.reserver_process import ReserverProcess, wait_for
 from reserver.kube.api import credentials
 from reserver.kube.api.client import ApiClient
 from reserver.patching.slots import RETURN_AFTER_S
-from reserver.wire.patching.review import MARKS_ANNOTATION
+from reserver.wire.k8s.pods import MARKS_ANNOTATION
 from reserver.wire.patching.secretform import SECRET
 from tests.e2e.apart.conftest import account
 from tests.e2e.apart.yard import Cordoned

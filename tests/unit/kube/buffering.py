@@ -11,7 +11,7 @@ from reserver.kube.api.client import MERGE_PATCH, ApiClient
 from reserver.kube.loops.buffers import AFTER_S, Buffers
 from reserver.pacer import Pacer
 from reserver.reservations.reservation import Reservation
-from reserver.wire.k8s.objects import Metadata
+from reserver.wire.k8s.objects import CONFIG_MAP, Metadata
 from tests.builders import NOW, node, parts, state_of
 from tests.unit.kube.clocks import ManualTime, worked_off
 from tests.unit.kube.fakes import refused
@@ -72,7 +72,7 @@ class Desk:
         self.buffers = Buffers(
             self.api,
             lambda: NOW,
-            lambda _: (Metadata(name="store", uid="u1"), "ConfigMap"),
+            lambda _: (Metadata(name="store", uid="u1"), CONFIG_MAP),
             self.time,
             let_go=self.let_go.append,
         )

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from reserver.errors import ApiError
-from reserver.kube.api.apply import Apply
+from reserver.kube.api.apply import PodWrites
+from reserver.kube.stores.edits import StoreEdits
 from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
 from reserver.wire.spec.edits import Edit
 from tests.builders import pod, ref, reservation
@@ -34,7 +35,7 @@ def shown(node: str = "", uid: str = WEB.uid) -> dict[str, Any]:
 
 async def bind(client: ScriptedClient, *claims: str) -> list[str]:
     """Bind the pod to worker-1 and return what it took."""
-    await Apply(client, lambda: 0.0).bind(WEB, "worker-1", claims, always)
+    await PodWrites(client, lambda: 0.0).bind(WEB, "worker-1", claims, always)
     return [request.verb for request in client.requests]
 
 
@@ -63,7 +64,7 @@ async def test_a_binding_carries_uid_and_claims_in_one_write() -> None:
 async def test_a_binding_is_of_the_pod_as_it_was_judged() -> None:
     client = ScriptedClient({})
     judged = replace(WEB, revision=17)
-    await Apply(client, lambda: 0.0).bind(judged, "worker-1", (), always)
+    await PodWrites(client, lambda: 0.0).bind(judged, "worker-1", (), always)
     assert client.requests[0].body["metadata"]["resourceVersion"] == "17"
 
 
@@ -167,7 +168,7 @@ async def test_what_nobody_waits_for_any_more_is_looked_at_and_not_sent_again(
     script: list[Any], verbs: list[str], *, happened: bool
 ) -> None:
     client = ScriptedClient(*script)
-    binding = Apply(client, lambda: 0.0).bind(WEB, "worker-1", (), never)
+    binding = PodWrites(client, lambda: 0.0).bind(WEB, "worker-1", (), never)
     with nullcontext() if happened else pytest.raises(ApiError):
         await binding
     assert [request.verb for request in client.requests] == verbs
@@ -182,7 +183,7 @@ async def test_pauses_between_tries_grow_up_to_some_seconds(pauses: list[float])
 
 async def test_a_pod_is_steered_by_nominating_a_node_for_exactly_that_pod() -> None:
     client = ScriptedClient({})
-    await Apply(client, lambda: 0.0).carry_out(Steer(WEB, "worker-1"))
+    await PodWrites(client, lambda: 0.0).carry_out(Steer(WEB, "worker-1"))
     body = {"status": {"nominatedNodeName": "worker-1"}, "metadata": {"uid": "uid-web-0"}}
     assert client.requests == [
         Request("patch", f"{PATH}/status", body, content_type="application/merge-patch+json")
@@ -191,7 +192,7 @@ async def test_a_pod_is_steered_by_nominating_a_node_for_exactly_that_pod() -> N
 
 async def test_a_pod_is_roused_by_a_nomination_that_is_taken_back() -> None:
     client = ScriptedClient({}, {})
-    await Apply(client, lambda: 0.0).carry_out(Rouse(WEB, "worker-1"))
+    await PodWrites(client, lambda: 0.0).carry_out(Rouse(WEB, "worker-1"))
     assert [request.path for request in client.requests] == [f"{PATH}/status"] * 2
     assert [request.body["status"] for request in client.requests] == [
         {"nominatedNodeName": "worker-1"},
@@ -202,7 +203,7 @@ async def test_a_pod_is_roused_by_a_nomination_that_is_taken_back() -> None:
 async def test_a_pod_is_retried_by_an_annotation_that_differs_each_time() -> None:
     client = ScriptedClient({}, {})
     times = iter([1.0, 2.5])
-    apply = Apply(client, lambda: next(times))
+    apply = PodWrites(client, lambda: next(times))
     for _ in range(2):
         await apply.carry_out(Retry(WEB, 3))
     assert [request.path for request in client.requests] == [f"{PATH}/status"] * 2
@@ -217,7 +218,7 @@ async def test_a_pod_is_retried_by_an_annotation_that_differs_each_time() -> Non
 async def test_it_is_told_why_a_pod_cannot_be_sent_back(effect: Effect, status: int) -> None:
     client = ScriptedClient(refused(status))
     with pytest.raises(ApiError) as failure:
-        await Apply(client, lambda: 0.0).carry_out(effect)
+        await PodWrites(client, lambda: 0.0).carry_out(effect)
     assert failure.value.status == status
     assert len(client.requests) == 1
 
@@ -230,7 +231,7 @@ EDIT = Edit(ref("web"), "old", "new", "")
 )
 async def test_an_edit_is_made_only_if_nobody_was_faster(answer: Any, *, done: bool) -> None:
     client = ScriptedClient(answer)
-    assert await Apply(client, lambda: 0.0).edit(EDIT) == done
+    assert await StoreEdits(client).edit(EDIT) == done
     assert client.requests == [
         Request(
             "patch",
@@ -244,4 +245,4 @@ async def test_an_edit_is_made_only_if_nobody_was_faster(answer: Any, *, done: b
 @pytest.mark.parametrize("status", [0, 403, 409, 413, 422, 500])
 async def test_an_edit_that_fails_otherwise_says_so(status: int) -> None:
     with pytest.raises(ApiError):
-        await Apply(ScriptedClient(refused(status)), lambda: 0.0).edit(EDIT)
+        await StoreEdits(ScriptedClient(refused(status))).edit(EDIT)

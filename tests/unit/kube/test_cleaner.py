@@ -6,11 +6,11 @@ from functools import partial
 import pytest
 
 from reserver.errors import ApiError
-from reserver.kube.api.apply import Apply
 from reserver.kube.loops import cleaner as cleaner_module
 from reserver.kube.loops.cleaner import REFUSED, Cleaner, written_together
 from reserver.kube.loops.queue import WorkQueue
 from reserver.kube.stores.configmap.cache import ConfigMapCache
+from reserver.kube.stores.edits import StoreEdits
 from reserver.pacer import Pacer, outcome
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata
@@ -40,7 +40,7 @@ class Tidying:
         self.refused: list[tuple[Ref, ApiError]] = []
         self.endings: list[str] = []
         self.time = ManualTime()
-        self.cleaner = self.clean(Apply(client, lambda: NOW))
+        self.cleaner = self.clean(StoreEdits(client))
         state = state_of(node("worker-1", cpu="4"), now=0.0)
         self.store = ConfigMapCache(
             state.ledger, lambda: 0.0, lambda *_: None, self.cleaner.touched
@@ -52,9 +52,9 @@ class Tidying:
         written = {key: json.dumps(value) for key, value in data.items()}
         outcome(self.store.put(ConfigMapObject(metadata=metadata, data=written)))
 
-    def clean(self, apply: Apply) -> Cleaner:
+    def clean(self, edits: StoreEdits) -> Cleaner:
         return Cleaner(
-            apply,
+            edits,
             lambda: NOW,
             lambda edit: self.endings.extend(f"{e.reservation.ref}: {e}" for e in edit.endings),
             refused=lambda ref, error: self.refused.append((ref, error)),
@@ -115,12 +115,12 @@ async def test_what_is_removed_is_told_with_what_became_of_it() -> None:
     early = [item | {"pod": pod, "expire": 1893456000} for pod in ("a", "b")]
     tidying = Tidying(ScriptedClient({}), web=OVER)
     tidying.put("lists", list=[*early, item | {"pod": "c", "expire": 2208988800}])
-    tidying.cleaner = tidying.clean(Apply(ScriptedClient({}, OVERTAKEN), lambda: NOW))
+    tidying.cleaner = tidying.clean(StoreEdits(ScriptedClient({}, OVERTAKEN)))
     for over in (ref("web"), Ref("shop", "lists", "list")):
         tidying.cleaner.touched(over)
     assert await tidying.tidy() == (1, 1)
     assert tidying.endings == ["shop/store/web: expired unclaimed"]  # Who wrote the list tells.
-    tidying.cleaner = tidying.clean(Apply(ScriptedClient({}), lambda: NOW))
+    tidying.cleaner = tidying.clean(StoreEdits(ScriptedClient({})))
     tidying.cleaner.touched(Ref("shop", "lists", "list"))
     await tidying.tidy()
     told = [f"shop/lists/list[shop/{pod}]: expired unclaimed" for pod in ("a", "b")]
@@ -146,7 +146,7 @@ async def test_an_edit_that_somebody_forestalled_is_made_anew_when_the_watch_sho
 
 
 async def test_a_key_that_is_written_while_it_is_edited_is_looked_at_again() -> None:
-    class Racing(Apply):
+    class Racing(StoreEdits):
         async def edit(self, edit: object_edits.Tidying) -> bool:
             if first:
                 first.pop()
@@ -157,7 +157,7 @@ async def test_a_key_that_is_written_while_it_is_edited_is_looked_at_again() -> 
     first = [True]
     client = ScriptedClient({})
     tidying = Tidying(client, a=OVER)
-    tidying.cleaner = tidying.clean(Racing(client, lambda: NOW))
+    tidying.cleaner = tidying.clean(Racing(client))
     tidying.store = ConfigMapCache(
         state_of(now=0.0).ledger, lambda: 0.0, lambda *_: None, tidying.cleaner.touched
     )
@@ -192,14 +192,14 @@ async def test_a_webhook_that_fails_for_one_store_keeps_nothing_else_waiting() -
 
 
 async def test_a_request_that_hangs_keeps_nothing_else_waiting() -> None:
-    class Hanging(Apply):
+    class Hanging(StoreEdits):
         async def edit(self, edit: object_edits.Tidying) -> bool:
             if edit.ref.key == "a":
                 await asyncio.Event().wait()
             return await super().edit(edit)
 
     tidying = Tidying(ScriptedClient({}, {}))
-    tidying.cleaner = tidying.clean(Hanging(ScriptedClient({}, {}), lambda: NOW))
+    tidying.cleaner = tidying.clean(Hanging(ScriptedClient({}, {})))
     tidying.store = ConfigMapCache(
         state_of(now=0.0).ledger, lambda: 0.0, lambda *_: None, tidying.cleaner.touched
     )

@@ -8,10 +8,12 @@ import structlog
 from msgspec.structs import replace
 
 from reserver.errors import InvalidInput
+from reserver.kube.loops import announce
 from reserver.kube.loops.events import Recorder
 from reserver.scheduling.telling import Telling
-from reserver.wire.k8s.objects import Metadata
+from reserver.wire.k8s.objects import CONFIG_MAP, POD, Metadata, ObjectKind
 from reserver.wire.spec.entries import Problem
+from reserver.wire.spec.object import RESERVATION
 from tests.builders import pod, ref
 from tests.unit.kube.fakes import PatientClient, ScriptedClient, refused
 
@@ -30,6 +32,10 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def report(recorder: Recorder, store: Metadata, problem: Problem) -> None:
+    announce.unread(recorder, store, problem)
 
 
 def telling(cause: str = "r", name: str = "web-0", message: str = "held by r") -> Telling:
@@ -54,7 +60,7 @@ def events(client: ScriptedClient) -> list[dict[str, Any]]:
 async def test_a_problem_becomes_an_event_on_the_configmap() -> None:
     client = ScriptedClient({})
     async with recording(client) as recorder:
-        recorder.report(STORE, problem("'x' is not a node"))
+        report(recorder, STORE, problem("'x' is not a node"))
     (event,) = events(client)
     assert client.requests[0].path == "/api/v1/namespaces/shop/events"
     assert event["message"] == "web: node: 'x' is not a node; write a node"
@@ -71,32 +77,23 @@ async def test_a_problem_becomes_an_event_on_the_configmap() -> None:
     assert event["metadata"] == {"generateName": "store.", "namespace": "shop"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "api_version"),
-    [
-        ("ConfigMap", "v1"),
-        ("Pod", "v1"),
-        ("Reservation", "reserver.io/v1alpha1"),
-        ("ReservationQuota", "reserver.io/v1alpha1"),
-        ("PodMove", "reserver.io/v1alpha1"),
-        ("ProvisioningRequest", "autoscaling.x-k8s.io/v1"),
-    ],
-)
-async def test_an_event_names_the_api_version_of_its_object(kind: str, api_version: str) -> None:
+@pytest.mark.parametrize("kind", [CONFIG_MAP, POD, RESERVATION])
+async def test_an_event_names_the_api_version_of_its_object(kind: ObjectKind) -> None:
     client = ScriptedClient({})
     async with recording(client) as recorder:
         recorder.note(STORE, "Seen", "it is there", kind)
     (event,) = events(client)
-    assert event["involvedObject"]["apiVersion"] == api_version
+    about = event["involvedObject"]
+    assert (about["apiVersion"], about["kind"]) == kind
 
 
 async def test_a_problem_is_reported_once() -> None:
     client = ScriptedClient(*[{}] * 9)
     async with recording(client) as recorder:
         for _ in range(3):
-            recorder.report(STORE, problem("a"))
-            recorder.report(STORE, problem("b"))
-            recorder.report(STORE, problem("a", key="api"))
+            report(recorder, STORE, problem("a"))
+            report(recorder, STORE, problem("b"))
+            report(recorder, STORE, problem("a", key="api"))
         assert recorder.reported == 3
     assert len(events(client)) == 3
 
@@ -115,8 +112,8 @@ async def test_of_what_is_told_once_ever_the_api_server_keeps_one_event_whoever_
 async def test_a_configmap_written_anew_has_its_problems_reported_anew() -> None:
     client = ScriptedClient({}, {})
     async with recording(client) as recorder:
-        recorder.report(STORE, problem("a"))
-        recorder.report(Metadata(name="store", namespace="shop", uid="uid-2"), problem("a"))
+        report(recorder, STORE, problem("a"))
+        report(recorder, Metadata(name="store", namespace="shop", uid="uid-2"), problem("a"))
     assert len(events(client)) == 2
 
 
@@ -124,8 +121,8 @@ async def test_a_burst_of_problems_ends_in_a_pointer_to_the_log() -> None:
     client = ScriptedClient(*[{}] * 100)
     async with recording(client) as recorder:
         for number in range(60):
-            recorder.report(STORE, problem(f"p{number}"))
-        recorder.report(Metadata(name="other", namespace="shop", uid="uid-2"), problem("p"))
+            report(recorder, STORE, problem(f"p{number}"))
+        report(recorder, Metadata(name="other", namespace="shop", uid="uid-2"), problem("p"))
         assert recorder.reported == 61
     messages = [event["message"] for event in events(client)]
     assert len(messages) == 25 + 1
@@ -136,9 +133,9 @@ async def test_ten_quiet_minutes_after_a_burst_problems_become_events_again() ->
     client, clock = ScriptedClient(*[{}] * 100), Clock()
     async with recording(client, clock) as recorder:
         for number in range(30):
-            recorder.report(STORE, problem(f"p{number}"))
+            report(recorder, STORE, problem(f"p{number}"))
         clock.now += 601
-        recorder.report(STORE, problem("later"))
+        report(recorder, STORE, problem("later"))
     assert len(events(client)) == 26
 
 
@@ -147,7 +144,7 @@ async def test_a_message_fits_into_an_event(length: int) -> None:
     client = ScriptedClient(*[{}] * 25)
     async with recording(client) as recorder:
         for number in range(25):
-            recorder.report(STORE, problem(f"{number}" + "x" * length))
+            report(recorder, STORE, problem(f"{number}" + "x" * length))
     assert max(len(event["message"]) for event in events(client)) <= 1024
     assert events(client)[-1]["message"].endswith(MORE)
 
@@ -155,8 +152,8 @@ async def test_a_message_fits_into_an_event(length: int) -> None:
 async def test_an_event_that_cannot_be_written_is_dropped_and_the_next_is_written() -> None:
     client = ScriptedClient(refused(403), {})
     async with recording(client) as recorder:
-        recorder.report(STORE, problem("a"))
-        recorder.report(STORE, problem("b"))
+        report(recorder, STORE, problem("a"))
+        report(recorder, STORE, problem("b"))
     assert len(client.requests) == 2
 
 
@@ -165,7 +162,7 @@ async def test_reporting_never_waits_even_when_no_event_can_be_written() -> None
     async with recording(client) as recorder:
         for number in range(5000):
             configmap = Metadata(name="store", namespace="shop", uid=f"uid-{number}")
-            recorder.report(configmap, problem("a"))
+            report(recorder, configmap, problem("a"))
         assert recorder.reported == 5000
 
 
@@ -263,9 +260,9 @@ async def test_one_configmap_leaves_a_hundred_lines_in_the_log() -> None:
     with structlog.testing.capture_logs() as lines:
         async with recording(client) as recorder:
             for number in range(5_000):
-                recorder.report(STORE, problem("a", key=f"web-{number}"))
+                report(recorder, STORE, problem("a", key=f"web-{number}"))
             other = Metadata(name="store", namespace="shop", uid="uid-2")
-            recorder.report(other, problem("a"))
+            report(recorder, other, problem("a"))
     told = [line for line in lines if line["event"] == "reservation not enforced"]
     assert len(told) == 101
     assert [line["key"] for line in told if "more" in line] == ["web-99"]

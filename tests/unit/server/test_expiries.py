@@ -59,6 +59,6 @@ def test_a_file_that_cannot_be_read_is_left_out(files: TlsFiles, content: bytes 
 def test_the_certificate_that_reserver_made_is_told_of_once_it_serves() -> None:
     expiries = Expiries((None,))
     assert told(expiries) == {}
-    expiries.keep(CertificateMaker(["reserver.example"]).make(NOW))
+    expiries.keep("secret/webhooks", CertificateMaker(["reserver.example"]).make(NOW).certificate)
     (moment,) = told(expiries).values()
     assert moment == pytest.approx(NOW + LIFETIME / timedelta(seconds=1))

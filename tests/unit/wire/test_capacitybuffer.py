@@ -12,15 +12,16 @@ from reserver.scheduling.buffers import Buffer
 from reserver.scheduling.placement import slot_pod
 from reserver.wire.capacitybuffer import (
     LABEL,
-    POD,
-    RESERVATION,
+    POD_ANNOTATION,
+    RESERVATION_ANNOTATION,
     name_for,
     read_shape,
     show_buffer,
     show_template,
 )
-from reserver.wire.k8s.objects import Metadata
+from reserver.wire.k8s.objects import CONFIG_MAP, POD, Metadata
 from reserver.wire.spec import placementform
+from reserver.wire.spec.object import RESERVATION
 from tests.builders import pod, reservation
 
 _NODE = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -53,23 +54,21 @@ def spec(placement: dict[str, Any] | None = None, *shunned: str) -> dict[str, An
 def test_a_buffer_goes_with_what_the_reservation_is_written_in_and_its_template_with_it() -> None:
     ref = reservation("r").ref
     name = name_for(ref)
-    shown = show_buffer(wanted(), Metadata(name="store", uid="u1"), "ConfigMap")
+    shown = show_buffer(wanted(), Metadata(name="store", uid="u1"), CONFIG_MAP)
     assert shown == {
         "apiVersion": "autoscaling.x-k8s.io/v1beta1",
         "kind": "CapacityBuffer",
         "metadata": {
             "name": name,
             "labels": {LABEL: "true"},
-            "annotations": {RESERVATION: str(ref)},
+            "annotations": {RESERVATION_ANNOTATION: str(ref)},
             "ownerReferences": [
                 {"apiVersion": "v1", "kind": "ConfigMap", "name": "store", "uid": "u1"}
             ],
         },
         "spec": {"podTemplateRef": {"name": name}, "replicas": 3},
     }
-    (owner,) = show_buffer(wanted(), Metadata(name="r"), "Reservation")["metadata"][
-        "ownerReferences"
-    ]
+    (owner,) = show_buffer(wanted(), Metadata(name="r"), RESERVATION)["metadata"]["ownerReferences"]
     assert (owner["apiVersion"], owner["kind"]) == ("reserver.io/v1alpha1", "Reservation")
     template = show_template(wanted(), Metadata(name=name, uid="u2"))
     (owner,) = template["metadata"]["ownerReferences"]
@@ -160,11 +159,11 @@ def test_the_template_of_a_pod_is_like_it_but_for_what_it_runs() -> None:
         "volumes": [claim],
         "containers": [{"name": "slot", "image": "none", "resources": resources}],
     }
-    metadata = show_buffer(buffer, owner, "Pod")["metadata"]
+    metadata = show_buffer(buffer, owner, POD)["metadata"]
     assert metadata == {
         "name": name_for("u"),
         "labels": {LABEL: "true"},
-        "annotations": {POD: str(itself.name)},
+        "annotations": {POD_ANNOTATION: str(itself.name)},
         "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}],
     }
 

@@ -16,7 +16,7 @@ from reserver.kube.stores.configmap.document import Document, Key, size_of, with
 from reserver.pacer import Steps
 from reserver.quarantine import quarantined, take_note
 from reserver.reservations.reservation import ANY_TIME, Ref, Reservation, Written
-from reserver.wire.k8s.objects import ConfigMapObject, Metadata
+from reserver.wire.k8s.objects import CONFIG_MAP, ConfigMapObject, Metadata
 from reserver.wire.spec import edits
 from reserver.wire.spec.edits import Edit
 from reserver.wire.spec.entries import STORE_LABEL, Entries, read_kept, reading_key
@@ -40,7 +40,7 @@ class ConfigMapCache(Cache[Key, Edit]):
             because the owner names none, and with the metadata of the ConfigMap.
     """
 
-    event_kind = "ConfigMap"
+    event_kind = CONFIG_MAP
 
     assumed: Callable[[Metadata, Ref], None] = lambda *_: None
     _documents: dict[Name, Document] = field(default_factory=dict, init=False)

@@ -79,7 +79,7 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
     async def _edit(self, edit: Edit) -> bool:
         async with self._turn(edit.ref.configmap):
             self.writes += 1
-            revision = await self._apply.edit_at(edit)
+            revision = await self._edits.edit_at(edit)
         if revision is None:
             return False
         await self.cache.shown((edit.ref.namespace, edit.ref.configmap), revision)

@@ -11,7 +11,7 @@ from reserver.kube.stores.object.sets import Sets
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec.edits import Deletion
-from reserver.wire.spec.object import KIND, ReservationObject, path, with_placements
+from reserver.wire.spec.object import RESERVATION, ReservationObject, path, with_placements
 from reserver.wire.spec.object_edits import Abandonment
 from reserver.wire.status.object import recorded, was_admitted
 from reserver.wire.times import parse_moment
@@ -25,7 +25,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         home: Reserver's own namespace.
     """
 
-    event_kind = KIND
+    event_kind = RESERVATION
     most_problems = 1
     _within = "spec."
 

@@ -168,7 +168,7 @@ class ObjectWriter(Writer[ObjectCache]):
         for _ in range(MOST_TRIES):
             deletion = Deletion(ref, path(ref), uid, version, "released")
             self.writes += 1
-            if await self._apply.edit(deletion):
+            if await self._edits.edit(deletion):
                 await self.cache.until(lambda: self._uid(ref) != uid)
                 return True
             now = await self._there(ref)

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from reserver.errors import ApiError
-from reserver.kube.api.apply import Apply
 from reserver.kube.api.client import MERGE_PATCH, ApiClient
+from reserver.kube.stores.edits import StoreEdits
 from reserver.wire.k8s.objects import encode
 from tests.builders import NOW
 from tests.unit.kube.fakes import patched, refused
@@ -146,7 +146,7 @@ class Reserver(ApiClient):
 
     async def _clean(self) -> None:
         """Do as the cleaner does: look at each that is touched."""
-        apply = Apply(self, lambda: NOW)
+        apply = StoreEdits(self)
         while True:
             touched, self.desk.touched[:] = tuple(dict.fromkeys(self.desk.touched)), ()
             for ref in touched:

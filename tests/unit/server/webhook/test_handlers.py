@@ -24,8 +24,9 @@ from reserver.server.door import Door
 from reserver.server.gate import Hosts
 from reserver.server.listen import listening
 from reserver.server.webhook.handlers import PATCH_PATH, RESIZE_PATH, WEBHOOK_LIMITS, Webhooks
+from reserver.wire.k8s.pods import MARKS_ANNOTATION
 from reserver.wire.limits import POD
-from reserver.wire.patching.review import MARKS_ANNOTATION, ReviewRequest
+from reserver.wire.patching.review import ReviewRequest
 
 FAST = PatchName("shop", "fast")
 JSON = {"Content-Type": "application/json"}

@@ -10,8 +10,10 @@ from reserver.errors import InvalidInput
 from reserver.patching.book import Mark, NewPod, Verdict
 from reserver.patching.patch import Scheduling
 from reserver.wire.k8s.objects import decode, encode
+from reserver.wire.k8s.pods import MARKS_ANNOTATION
 from reserver.wire.patching import review
-from reserver.wire.patching.review import MARKS_ANNOTATION, CreatedPod
+from reserver.wire.patching.marks import read_marks
+from reserver.wire.patching.review import CreatedPod
 
 MARK = Mark("fast", "uid", 3)
 MARKS = '["fast/uid/3"]'
@@ -52,7 +54,7 @@ def test_a_pod_is_read_with_what_patches_look_at() -> None:
     "text", [None, "", "x", "7", '["a"]', '["a/b/c"]', '["a/b/-1"]', '["a/b/1234567"]', "[" * 9999]
 )
 def test_marks_that_reserver_did_not_write_are_none(text: str | None) -> None:
-    assert review.read_marks(text) == ()
+    assert read_marks(text) == ()
 
 
 @pytest.mark.parametrize(
