@@ -111,8 +111,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                 )
             tracing = _tracing() if settings.tracing else None
             extender = _extender(assembly, writes, tracing)
-            service = _service(settings, client, reviews, assembly, extender, metrics)
-            follow = [feed.run for feed in service.feeds] if service else []
+            service = _service(settings, reviews, assembly, extender, metrics)
+            follow = [service.feed.run] if service else []
             if tracing is not None:
                 _trace(tracing, assembly, service)
             routes = Routes(extender, metrics, assembly.readiness.obstacles)
@@ -230,7 +230,6 @@ async def _serve_health(
 
 def _service(
     settings: Settings,
-    client: ApiClient,
     reviews: ApiClient,
     assembly: Assembly,
     extender: Extender,
@@ -240,7 +239,7 @@ def _service(
         return None
     from reserver import grpc_api  # noqa: PLC0415 - a tenth of a start, if it is asked for
 
-    return grpc_api.prepare(settings, client, reviews, assembly, extender, metrics)
+    return grpc_api.prepare(settings, reviews, assembly, extender, metrics)
 
 
 async def _serve_grpc(

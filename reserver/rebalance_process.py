@@ -1,4 +1,4 @@
-"""Processes that rebalance and plan, beside one that serves (docs/adr/0037).
+"""The process that rebalances, beside one that serves (docs/adr/0037).
 
 Planning takes seconds, a Filter call a millisecond; in one interpreter the calls would wait.
 """
@@ -9,21 +9,17 @@ import asyncio
 import socket
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import structlog
 
 from reserver.backoff import Backoff
 from reserver.rebalance.capacity import Held
-from reserver.rebalance.modes import Compat
 from reserver.wire.rebalance.channel import (
     MOST_BYTES,
     Answer,
     Orders,
-    Planned,
-    Question,
-    Room,
     Told,
     line,
     read,
@@ -91,37 +87,6 @@ class RebalanceProcess:
             if told.asks_holds:
                 writer.write(line(Answer(held=self._held())))
                 await writer.drain()
-
-
-class Planner:
-    """Makes plans, each in a process of its own."""
-
-    def __init__(self, kubeconfig: str, held: Callable[[], Held]) -> None:
-        """Plan on the cluster of a kubeconfig; `held` returns what reservations hold, by node."""
-        self._kubeconfig, self._held = kubeconfig, held
-
-    async def plan(self, policy: str, compat: Compat, room: Room | None) -> AsyncGenerator[Planned]:
-        """Yield what is being done, and then the plan in parts.
-
-        The process ends with the generator, so that nobody plans for who no longer waits.
-        """
-        process, reader, writer = await _started("reserver.cli.plan_child")
-        try:
-            asked = Question(
-                policy=policy,
-                room=room,
-                compat=compat,
-                kubeconfig=self._kubeconfig,
-                held=self._held(),
-            )
-            writer.write(line(asked))
-            while written := await reader.readline():
-                yield read(Planned, written)
-        finally:
-            writer.close()
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
 
 
 async def _started(

@@ -23,8 +23,6 @@ from reserver.client.capacity import (
 )
 from reserver.client.client import Client
 from reserver.client.connection import DEADLINE_S
-from reserver.client.move_values import MoveChange, MoveSpec, PodMove
-from reserver.client.rebalance import MakeRoom, RebalancePlan
 from reserver.client.values import (
     EVERYTHING,
     CallFailed,
@@ -43,9 +41,6 @@ from reserver.client.values import (
     Selection,
     Spec,
 )
-from reserver.migration.move import Group as MoveGroup
-from reserver.migration.move import Mode as MoveMode
-from reserver.migration.move import Phase as MovePhase
 from reserver.reservations.terms import Outcome, Phase, Policy
 
 __all__ = [
@@ -59,12 +54,6 @@ __all__ = [
     "Claim",
     "Client",
     "Controller",
-    "MakeRoom",
-    "MoveChange",
-    "MoveGroup",
-    "MoveMode",
-    "MovePhase",
-    "MoveSpec",
     "NamespaceQuota",
     "NodeCapacity",
     "Outcome",
@@ -73,10 +62,8 @@ __all__ = [
     "PastReservation",
     "Phase",
     "PlacedSlots",
-    "PodMove",
     "PodOwner",
     "Policy",
-    "RebalancePlan",
     "Replaced",
     "Requirement",
     "Reservation",

@@ -16,8 +16,6 @@ from reserver.client import messages
 from reserver.client.capacity import Capacity
 from reserver.client.connection import DEADLINE_S, Connection, Retrying
 from reserver.client.following import follow
-from reserver.client.moves import Moves
-from reserver.client.rebalance import Rebalance
 from reserver.client.spec_message import write_spec
 from reserver.client.values import (
     EVERYTHING,
@@ -38,8 +36,6 @@ class Client:
 
     Attributes:
         capacity: the calls about capacity.
-        rebalance: the call about rebalancing.
-        moves: the calls about moves of pods.
     """
 
     def __init__(  # noqa: PLR0913 - what a connection needs
@@ -83,8 +79,6 @@ class Client:
         self._stub: Any = ReservationServiceStub(self._connection.channel)
         self._call = self._connection.call
         self.capacity = Capacity(self._connection)
-        self.rebalance = Rebalance(self._connection)
-        self.moves = Moves(self._connection)
 
     async def __aenter__(self) -> Self:
         """Return the client; it connects with its first call."""

@@ -6,22 +6,31 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from reserver.client import Client, MoveMode, MovePhase, MoveSpec, PodMove
 from reserver.cluster.pod import PodName
-from reserver.errors import ApiError
-from reserver.migration.move import Member
+from reserver.migration.move import ALONE, Group, Member, Mode, Phase
 from reserver.sim.apiserver import deletion, resources, server
-from reserver.sim.apiserver.resources import RESOURCES
-from reserver.wire.migration import groupform
-from tests.integration.test_grpc_moves import CRD, budgets
+from reserver.sim.apiserver.resources import RESOURCES, Resource
+from reserver.wire.migration import groupform, podmove, request
+from reserver.wire.migration.request import Terms
 from tests.integration.world import World, serving
 
+CRD = Path(__file__).parents[2] / "scheduler-config/components/moves/crd.yaml"
 STRANGER = "evil"
 NOWHERE = {"zone": "none"}
+
+
+def budgets() -> Resource:
+    """Return PodDisruptionBudgets, which moves ask; there are none."""
+    schema = {"type": "object", "properties": {"spec": {"type": "object"}}}
+    version = {"name": "v1", "schema": {"openAPIV3Schema": schema}}
+    names = {"kind": "PodDisruptionBudget", "plural": "poddisruptionbudgets"}
+    spec = {"group": "policy", "scope": "Namespaced", "names": names, "versions": [version]}
+    return resources._custom({"spec": spec})
 
 
 @pytest.fixture
@@ -42,13 +51,6 @@ async def world(with_crds: None, tmp_path: Path) -> AsyncIterator[World]:  # noq
         yield world
 
 
-@pytest.fixture
-async def client(world: World) -> AsyncIterator[Client]:
-    assert world.running.grpc_address
-    async with Client(world.running.grpc_address) as client:
-        yield client
-
-
 async def make_pod(world: World, name: str, namespace: str = "shop", made_by: str = "web") -> str:
     """Create a pod on worker-1; return its UID."""
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": made_by, "uid": f"rs-{made_by}"}
@@ -63,97 +65,105 @@ async def make_pod(world: World, name: str, namespace: str = "shop", made_by: st
     return uid
 
 
-async def until(client: Client, namespace: str, name: str, *phases: MovePhase) -> PodMove:
+async def move(  # noqa: PLR0913 - the fields of a PodMove
+    world: World,
+    name: str,
+    pod: str,
+    *,
+    namespace: str = "shop",
+    uid: str = "",
+    group: Group = ALONE,
+    mode: Mode = Mode.RESERVE_FIRST,
+    labels: dict[str, str] | None = None,
+) -> None:
+    """Create a PodMove; with `labels`, to a node that has them."""
+    metadata = {"name": name}
+    asked = PodName(namespace, pod)
+    body = request.manifest(asked, Terms(group=group), uid=uid, mode=mode, metadata=metadata)
+    if labels:
+        body["spec"]["to"] = {"nodeSelector": labels}
+    await world.cluster.client.send("POST", podmove.collection(namespace), body)
+
+
+async def until(world: World, namespace: str, name: str, *phases: Phase) -> dict[str, Any]:
+    """Return the status of a PodMove once it has one of these phases."""
     async with asyncio.timeout(20):
-        async for _, move in client.moves.watch(namespace):
-            if move.name == name and move.phase in phases:
-                return move
+        async for event in world.cluster.client.watch(podmove.collection(namespace), {}):
+            found = json.loads(bytes(event.object))
+            status: dict[str, Any] = found.get("status", {})
+            if found["metadata"]["name"] == name and status.get("phase") in phases:
+                return status
     raise AssertionError
 
 
-async def plan(world: World, client: Client) -> None:
+async def status_of(world: World, name: str, namespace: str = "shop") -> dict[str, Any]:
+    found = await world.cluster.client.send("GET", podmove.path(PodName(namespace, name)))
+    status: dict[str, Any] = json.loads(found)["status"]
+    return status
+
+
+async def plan(world: World) -> None:
     """Have shop/plan-1 hold a seat, and shop/plan-2, which has none, keep it from its eviction."""
     for number in (1, 2):
         await make_pod(world, f"web-{number}", made_by=f"web-{number}")
-    moves = {
-        "plan-1": MoveSpec(pod="web-1", node="worker-3"),
-        "plan-2": MoveSpec(pod="web-2", node_selector=NOWHERE),
-    }
-    await client.moves.create("shop", moves, group="plan-7")
-    await until(client, "shop", "plan-1", MovePhase.EVICTING)
+    group = Group("plan-7", 2)
+    await move(world, "plan-1", "web-1", group=group)
+    await move(world, "plan-2", "web-2", group=group, labels=NOWHERE)
+    await until(world, "shop", "plan-1", Phase.EVICTING)
 
 
-async def has_gone_on(world: World, client: Client) -> None:
+async def has_gone_on(world: World) -> None:
     """Return once a move that came after all others has had its turn."""
     await make_pod(world, "last", made_by="last")
-    await client.moves.create("shop", {"last": MoveSpec(pod="last", mode=MoveMode.EVICT_ONLY)})
-    await until(client, "shop", "last", MovePhase.LANDING, MovePhase.SUCCEEDED)
+    await move(world, "last", "last", mode=Mode.EVICT_ONLY)
+    await until(world, "shop", "last", Phase.LANDING, Phase.SUCCEEDED)
 
 
-async def test_a_stranger_that_fails_fails_no_group_of_its_name(
-    world: World, client: Client
-) -> None:
-    await plan(world, client)
+async def test_a_stranger_that_fails_fails_no_group_of_its_name(world: World) -> None:
+    await plan(world)
     await make_pod(world, "mine", STRANGER, made_by="")
-    await client.moves.create(STRANGER, {"spoil": MoveSpec(pod="mine")}, group="plan-7")
-    await until(client, STRANGER, "spoil", MovePhase.FAILED)
-    await has_gone_on(world, client)
-    found = {each.name: each async for each in client.moves.list("shop", group="plan-7")}
-    assert found["plan-1"].phase is MovePhase.EVICTING
-    assert found["plan-2"].phase is MovePhase.RESERVING
+    await move(world, "spoil", "mine", namespace=STRANGER, group=Group("plan-7", 1))
+    await until(world, STRANGER, "spoil", Phase.FAILED)
+    await has_gone_on(world)
+    assert (await status_of(world, "plan-1"))["phase"] == Phase.EVICTING
+    assert (await status_of(world, "plan-2"))["phase"] == Phase.RESERVING
 
 
-async def test_a_stranger_has_nobody_evicted_before_the_seats_of_its_group(
-    world: World, client: Client
-) -> None:
-    await plan(world, client)
+async def test_a_stranger_has_nobody_evicted_before_the_seats_of_its_group(world: World) -> None:
+    await plan(world)
     # Its pod is gone, so it counts as one that waits for nothing.
-    await client.moves.create(STRANGER, {"plan-2": MoveSpec(pod="gone")}, group="plan-7")
-    await until(client, STRANGER, "plan-2", MovePhase.ABORTED)
-    await has_gone_on(world, client)
-    found = {each.name: each async for each in client.moves.list("shop", group="plan-7")}
-    assert found["plan-1"].phase is MovePhase.EVICTING
-    assert found["plan-1"].message == (
+    await move(world, "plan-2", "gone", namespace=STRANGER, group=Group("plan-7", 1))
+    await until(world, STRANGER, "plan-2", Phase.ABORTED)
+    await has_gone_on(world)
+    status = await status_of(world, "plan-1")
+    assert status["phase"] == Phase.EVICTING
+    assert status["message"] == (
         "1 of the 2 moves of its group have no seat yet, shop/plan-2 among them"
     )
 
 
 async def test_a_drain_of_two_namespaces_goes_as_one_group_and_leaves_no_declaration(
-    world: World, client: Client
+    world: World,
 ) -> None:
     spaces = ("shop", STRANGER)
     uids = {space: await make_pod(world, "web-1", space) for space in spaces}
     members = [Member(PodName(space, "drain"), uid) for space, uid in uids.items()]
     send = world.cluster.client.send
     for space, uid in uids.items():
-        move = {"drain": MoveSpec(pod="web-1", pod_uid=uid)}
-        await client.moves.create(space, move, group="drain-1", group_size=2, across=True)
+        group = Group("drain-1", 2, across=True)
+        await move(world, "drain", "web-1", namespace=space, uid=uid, group=group)
     for space in spaces:
-        assert (await until(client, space, "drain", MovePhase.PENDING)).phase is MovePhase.PENDING
-    await has_gone_on(world, client)
+        await until(world, space, "drain", Phase.PENDING)
+    await has_gone_on(world)
     for space in spaces:
-        waits = await client.moves.get(space, "drain")
-        assert waits.message == "no PodMoveGroup drain-1 lists this PodMove and its pod"
+        waits = await status_of(world, "drain", space)
+        assert waits["message"] == "no PodMoveGroup drain-1 lists this PodMove and its pod"
     await send("POST", groupform.COLLECTION, groupform.manifest("drain-1", members))
     for space in spaces:
-        await until(client, space, "drain", MovePhase.SUCCEEDED, MovePhase.LANDING)
-    for space in spaces:
-        await until(client, space, "drain", MovePhase.SUCCEEDED)
+        await until(world, space, "drain", Phase.SUCCEEDED)
+    listed = json.loads(await send("GET", groupform.COLLECTION))
+    since = {"resourceVersion": listed["metadata"]["resourceVersion"]}
+    changes = world.cluster.client.watch(groupform.COLLECTION, since)
     async with asyncio.timeout(20):
-        while await _is_there(world, "drain-1"):
-            await has_changed(client)
-
-
-async def has_changed(client: Client) -> None:
-    async for _ in client.moves.watch():
-        return
-
-
-async def _is_there(world: World, name: str) -> bool:
-    try:
-        await world.cluster.client.send("GET", groupform.path(name))
-    except ApiError as exc:
-        if exc.is_absent:
-            return False
-        raise
-    return True
+        while listed["items"] and (await anext(changes)).type != "DELETED":
+            pass

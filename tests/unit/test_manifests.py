@@ -103,7 +103,6 @@ USERS_RIGHTS = {
         "reservations/capacity": {"get", "list"},
     },
     "reserver-scheduler-plugin": {"reservations/scheduler": {"get", "create", "delete"}},
-    "reserver-planner": {"reservations/plan": {"get"}},
     "reserver-cli": {"pods": {"get", "list"}, "pods/portforward": {"get", "create"}},
 }
 

@@ -111,7 +111,7 @@ class Reviewer:
             verb: what, in the words of RBAC.
             resource: ``resource`` or ``resource/subresource``.
             name: which one; empty for any. ``NAMESPACE/NAME`` is an object of that namespace, and
-                all else is of Reserver's own; ``/`` stands for all namespaces.
+                all else is of Reserver's own.
 
         Raises:
             ApiError: the API server does not say.

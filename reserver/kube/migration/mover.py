@@ -58,7 +58,6 @@ class Mover:
         subscribers: called with each PodMove whose phase has changed.
         unsuited: called with each seat that is to be placed anew, and whether anywhere
             (`Reseat`).
-        watchers: called with the name of each PodMove that was written or is gone.
     """
 
     def __init__(
@@ -93,7 +92,6 @@ class Mover:
         self._told: dict[PodName, Told] = {}
         self.subscribers: list[Callable[[KnownMove], None]] = []
         self.unsuited: list[Callable[[Ref, bool], None]] = []
-        self.watchers: list[Callable[[PodName], None]] = []
         self.writes = 0
         self._fault = ""
 
@@ -104,8 +102,6 @@ class Mover:
         known = self.moves.get(name)
         if known is not None and known.move is not None:
             self.groups.touched(known.move)
-        for tell in self.watchers:
-            tell(name)
 
     def pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         """Take a pod that was added, changed or deleted; returns at once."""

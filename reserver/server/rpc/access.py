@@ -50,8 +50,7 @@ class Call:
 
     def target(self, request: Any) -> str:  # noqa: ANN401 - any message
         """Return what the right is asked for, as `Reviewer.may` has it."""
-        name = str(getattr(request, "name", ""))
-        return f"{request.namespace}/{name}" if self.resource == _MOVES else name
+        return str(getattr(request, "name", ""))
 
 
 _RESERVATIONS, _CAPACITY, _SCHEDULER = (
@@ -59,10 +58,6 @@ _RESERVATIONS, _CAPACITY, _SCHEDULER = (
     "reservations/capacity",
     "reservations/scheduler",
 )
-_PLAN = "reservations/plan"
-_MOVES = "podmoves"
-_EVERYWHERE = "/"
-"""The name of all namespaces: a plan shows pods of each (`Reviewer.may`)."""
 
 _RIGHTS = {
     "ReservationService/Create": ("create", _RESERVATIONS),
@@ -79,13 +74,6 @@ _RIGHTS = {
     "CapacityService/WhatIf": ("get", _CAPACITY),
     "CapacityService/Explain": ("get", _CAPACITY),
     "CapacityService/Dump": ("get", _CAPACITY),
-    "RebalanceService/Plan": ("get", _PLAN),
-    "MoveService/CreateMoves": ("create", _MOVES),
-    "MoveService/GetMove": ("get", _MOVES),
-    "MoveService/ListMoves": ("list", _MOVES),
-    "MoveService/WatchMoves": ("watch", _MOVES),
-    "MoveService/UpdateMove": ("patch", _MOVES),
-    "MoveService/DeleteMove": ("delete", _MOVES),
     "SchedulerService/Filter": ("get", _SCHEDULER),
     "SchedulerService/Preempt": ("get", _SCHEDULER),
     "SchedulerService/Reserve": ("create", _SCHEDULER),
@@ -139,7 +127,6 @@ class Access:
             Refusal: they may not.
             ApiError: the API server does not say.
         """
-        name = _EVERYWHERE if call.resource == _PLAN else name
         if not await self._reviewer.may(user, call.verb, call.resource, name):
             message = f"{user.name} may not {call.verb} {call.resource}.{GROUP}"
             raise Refusal(grpc.StatusCode.PERMISSION_DENIED, "NOT_ALLOWED", message)

@@ -226,6 +226,6 @@ def _what(request: Any) -> str:  # noqa: ANN401 - any message
         return f"{home}{name}"
     if pod := getattr(request, "pod_name", ""):
         return f"{request.pod_namespace}/{pod}"
-    entries = getattr(request, "reservations", ()) or getattr(request, "moves", ())
+    entries = getattr(request, "reservations", ())
     names = ", ".join(entry.name for entry in entries[:5])
     return f"{home}{names}{', …' if len(entries) > 5 else ''}"  # noqa: PLR2004

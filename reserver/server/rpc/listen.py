@@ -14,11 +14,11 @@ from reserver.server.rpc.port import Port
 from reserver.server.rpc.service import Health, Service
 from reserver.server.rpc.shares import MOST_CALLS
 from reserver.server.tls_files import TlsFiles
-from reserver.v1 import capacity_pb2, move_pb2, rebalance_pb2, reservation_pb2, scheduler_pb2
+from reserver.v1 import capacity_pb2, reservation_pb2, scheduler_pb2
 
 SERVICES = tuple(
     service.full_name
-    for contract in (reservation_pb2, capacity_pb2, scheduler_pb2, rebalance_pb2, move_pb2)
+    for contract in (reservation_pb2, capacity_pb2, scheduler_pb2)
     for service in contract.DESCRIPTOR.services_by_name.values()
 )
 """The services of our contract."""
@@ -97,7 +97,6 @@ async def serving(
         for task in background:
             task.cancel()
         await asyncio.wait(background)
-        for feed in service.feeds:
-            feed.end()
+        service.feed.end()
         await healths.enter_graceful_shutdown()
         await port.close(drain_s)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import grpc
 from google.rpc import error_details_pb2, status_pb2
 
-from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError, TooMany
 from reserver.printable import printable
@@ -112,11 +111,6 @@ def missing(name: str, became: str = "") -> Refusal:
     return Refusal(grpc.StatusCode.NOT_FOUND, "NO_SUCH_RESERVATION", message)
 
 
-def no_such_move(name: PodName) -> Refusal:
-    """Refuse a call about a PodMove that does not exist."""
-    return Refusal(grpc.StatusCode.NOT_FOUND, "NO_SUCH_MOVE", f"there is no PodMove {name}")
-
-
 def unreadable(name: str, why: str) -> Refusal:
     """Refuse a call about an entry that cannot be read."""
     message = f"{name} cannot be read: {why}; correct it where it is written"
@@ -128,7 +122,7 @@ def taken(message: str, fields: Iterable[Field] = ()) -> Refusal:
     return Refusal(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", message, fields)
 
 
-def changed_meanwhile(ref: Ref | PodName) -> Refusal:
+def changed_meanwhile(ref: Ref) -> Refusal:
     """Refuse a change of what somebody else has changed since."""
     message = f"{ref} was changed meanwhile; read it and try again"
     return Refusal(grpc.StatusCode.ABORTED, "CHANGED_MEANWHILE", message)

@@ -18,15 +18,10 @@ from reserver.server.rpc.capacity import Capacity
 from reserver.server.rpc.catalogue import Catalogue, ReservationFeed, Store
 from reserver.server.rpc.changes import Changes, Editing
 from reserver.server.rpc.creation import Creation, Inserting
-from reserver.server.rpc.feed import Feed
 from reserver.server.rpc.history import Bygone, History
-from reserver.server.rpc.moves import Moves, Moving
-from reserver.server.rpc.rebalance import Planning, Rebalance
 from reserver.server.rpc.reservations import Reservations
 from reserver.server.rpc.scheduler import Scheduler
 from reserver.v1.capacity_pb2_grpc import add_CapacityServiceServicer_to_server
-from reserver.v1.move_pb2_grpc import add_MoveServiceServicer_to_server
-from reserver.v1.rebalance_pb2_grpc import add_RebalanceServiceServicer_to_server
 from reserver.v1.reservation_pb2_grpc import add_ReservationServiceServicer_to_server
 from reserver.v1.scheduler_pb2_grpc import add_SchedulerServiceServicer_to_server
 
@@ -46,7 +41,6 @@ class Service:
     Attributes:
         interceptors: what every call goes through, the outermost first.
         feed: the changes of reservations, for those who watch.
-        feeds: that, and those of all else that may be watched.
     """
 
     def __init__(  # noqa: PLR0913 - what there is to serve
@@ -61,8 +55,6 @@ class Service:
         readiness: Readiness,
         counted: Counted,
         past: Bygone,
-        planning: Planning,
-        moving: Moving | None,
         dump: Callable[[], bytes],
     ) -> None:
         """Put the services together.
@@ -77,8 +69,6 @@ class Service:
             readiness: how well the state shows the cluster.
             counted: where calls are counted.
             past: what became of reservations that are over.
-            planning: makes plans.
-            moving: moves pods; None if nobody does.
             dump: returns how this process is, for a bug report.
         """
         catalogue = Catalogue(stores, state, clock, stores.find, namespace, past.archive)
@@ -91,9 +81,6 @@ class Service:
         )
         self._capacity = Capacity(state, extender, clock, namespace, dump)
         self._scheduler = Scheduler(extender)
-        self._rebalance = Rebalance(planning, clock, namespace)
-        self._moves = Moves(moving)
-        self.feeds: tuple[Feed[Any], ...] = (self.feed, *([moving.feed] if moving else ()))
         calls = Calls(access, readiness.obstacles, counted)
         self.interceptors: list[grpc.aio.ServerInterceptor] = [calls]
 
@@ -102,8 +89,6 @@ class Service:
         add_ReservationServiceServicer_to_server(self._reservations, server)
         add_CapacityServiceServicer_to_server(self._capacity, server)
         add_SchedulerServiceServicer_to_server(self._scheduler, server)
-        add_RebalanceServiceServicer_to_server(self._rebalance, server)
-        add_MoveServiceServicer_to_server(self._moves, server)
 
 
 class Health(health.aio.HealthServicer):  # type: ignore[misc]  # it has no types

@@ -1,6 +1,6 @@
-"""What `reserver serve` and a process that rebalances or plans for it tell each other, a line each.
+"""What `reserver serve` and a process that rebalances for it tell each other, a line each.
 
-The one that serves begins, with `Orders` or a `Question`. Nobody else has an end of the channel, so
+The one that serves begins, with `Orders`. Nobody else has an end of the channel, so
 that its end is the end of whoever is at the other one.
 """
 
@@ -11,10 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from reserver.cluster.pod import PodName
 from reserver.rebalance.modes import Compat, Mode
-from reserver.rebalance.pending import Slots
-from reserver.rebalance.plan import Kept, Landing, Move
 
 MOST_BYTES = 64 * 2**20
 """Of one line: the metrics of many pods, or what is held on many nodes."""
@@ -70,74 +67,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stops: bool = False
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """For whom room is to be made: for all pods that wait for a node, unless some are named.
-
-    Attributes:
-        pods: those that wait for a node.
-        slots: of what nobody has created yet.
-        together: for all of them, or for none.
-    """
-
-    pods: tuple[PodName, ...] = ()
-    slots: tuple[Slots, ...] = ()
-    together: bool = False
-
-
-class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for a plan.
-
-    Attributes:
-        policy: the policy's text; empty for none.
-        room: what is planned instead of what the policy moves; None for that.
-        compat: how it is judged.
-        kubeconfig: path; empty for what `serve` takes without one.
-        held: what reservations hold, by node.
-    """
-
-    policy: str
-    room: Room | None
-    compat: Compat
-    kubeconfig: str
-    held: Mapping[str, Mapping[str, int]]
-
-
-class Planned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A part of a plan, or what is being done for one.
-
-    Attributes:
-        progress: what is being done.
-        moves: in their order.
-        kept: what stays.
-        more_kept: how many more stay.
-        landings: where pods go that room is made for.
-        fewest_moves: no plan that makes room for them has fewer moves.
-        notes: what else people have to know.
-        warnings: what of the policy has no effect.
-        problems: what of the question cannot be: where, and why.
-        failure: why there is no plan.
-        is_refused: the API server refuses what a plan takes.
-        complete: this is the last part.
-    """
-
-    progress: str = ""
-    moves: tuple[Move, ...] = ()
-    kept: tuple[Kept, ...] = ()
-    more_kept: int = 0
-    landings: tuple[Landing, ...] = ()
-    fewest_moves: int = 0
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    problems: tuple[tuple[str, str], ...] = ()
-    failure: str = ""
-    is_refused: bool = False
-    complete: bool = False
-
-
 T = TypeVar("T")
 
 
-def line(value: Orders | Told | Answer | Question | Planned) -> bytes:
+def line(value: Orders | Told | Answer) -> bytes:
     """Return a value as a line."""
     return msgspec.json.encode(value) + b"\n"
 

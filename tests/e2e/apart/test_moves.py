@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,8 +17,7 @@ from kubernetes.client.exceptions import ApiException
 from hack.moving.deadly import Deadly
 from hack.promises.check import Kind, Rules, judge, read_history
 from hack.promises.record import Recorder
-from hack.reserver_process import ReserverProcess, wait_for
-from reserver.client import Client, MoveSpec
+from hack.reserver_process import wait_for
 from tests.e2e.apart.conftest import SCHEDULER
 from tests.e2e.apart.yard import Moving, Yard, opened
 from tests.e2e.cluster import GROUP, Corner
@@ -320,26 +316,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "spec.deleteOptions.gracePeriodSeconds",
     ),
 }
-
-
-def test_over_grpc_a_move_is_written_paused_and_called_off(
-    yard: Yard, mover: ReserverProcess
-) -> None:
-    """With Reserver's own rights: what the caller may is asked before."""
-    yard.corner.create_pod("web-0", {"cpu": "1"})
-
-    async def calls() -> None:
-        async with Client(mover.grpc_address) as client:
-            spec = MoveSpec(pod="web-0", paused=True)
-            (move,) = await client.moves.create(yard.corner.name, {"away": spec})
-            assert move.spec == replace(spec, timeout=timedelta(minutes=10))
-            resumed = await client.moves.resume(yard.corner.name, "away", uid=move.uid)
-            assert resumed.spec is not None
-            assert not resumed.spec.paused
-            await client.moves.delete(yard.corner.name, "away", uid=move.uid)
-
-    asyncio.run(calls())
-    assert not yard.exists("away")
 
 
 @pytest.mark.parametrize("case", REFUSED)

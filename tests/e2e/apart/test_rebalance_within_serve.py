@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
@@ -15,11 +14,7 @@ import yaml
 
 from hack.controlplane.kubeconfig import service_account_kubeconfig
 from hack.reserver_process import ReserverProcess, wait_for
-from reserver.client import CallFailed, Client, MakeRoom, PodOwner, Spec
-from reserver.cluster.pod import PodName
-from reserver.rebalance.modes import Compat
 from tests.e2e.apart.crowding import Shop, crowd
-from tests.e2e.cluster import GROUP
 from tests.e2e.conftest import MOVES, RBAC, ROOT, grant
 from tests.e2e.forms import FORMS
 
@@ -68,44 +63,6 @@ def _children(process: ReserverProcess) -> list[int]:
     return list(map(int, Path(f"/proc/{number}/task/{number}/children").read_text().split()))
 
 
-async def _plan(process: ReserverProcess, shop: Shop, policy: str) -> None:
-    """Ask for plans over gRPC, and for what is none."""
-    async with Client(process.grpc_address) as client:
-        plan, said = client.rebalance.plan, list[str]()
-        found = await plan(policy, progress=said.append)
-        assert said == ["reading the cluster", "planning"]
-        assert {move.pod.namespace for move in found.moves} == {shop.corner.name}
-        assert len(found.moves) == 6
-        assert {move.source for move in found.moves} == set(shop.nodes[:2])
-        assert shop.nodes[2] not in {move.target for move in found.moves}  # All of it is held.
-        found = await plan(policy, Compat.UPSTREAM)
-        assert {move.target for move in found.moves} == {None}
-        with pytest.raises(CallFailed, match="profiles"):
-            await plan("apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: 7\n")
-        with pytest.raises(CallFailed, match="DEADLINE"):
-            await plan(policy, deadline_s=0.2)
-    wait_for(lambda: len(_children(process)) == 1, "nobody plans for who no longer waits")
-
-
-async def _plan_room(process: ReserverProcess, shop: Shop) -> None:
-    """Ask over gRPC for room for a pod that waits, for more than there is, and for nobody."""
-    here, (first, second, _) = shop.corner.name, shop.nodes
-    placement = {"nodeSelector": {GROUP: here}}
-    owners = (PodOwner(here, "huge-0"),)
-    huge = Spec(owners=owners, resources={"cpu": "5"}, placement=placement)
-    async with Client(process.grpc_address) as client:
-        room = MakeRoom(pods=[(here, "big")], reservations={"huge": huge})
-        found = await client.rebalance.plan(make_room=room)
-        assert [(move.source, move.target) for move in found.moves] == [(second, first)] * 2
-        assert found.landings == ((PodName(here, "big"), second),)
-        assert [kept.pod for kept in found.kept] == [PodName(here, "huge")]
-        assert 0 < found.fewest_moves <= 2
-        with pytest.raises(CallFailed) as caught:
-            await client.rebalance.plan(make_room=MakeRoom(pods=[(here, "gone")]))
-        says = {"makeRoom.pods[0]": f"{here}/gone is not there; leave it out"}
-        assert caught.value.fields == says
-
-
 def test_serve_rebalances_in_a_process_that_knows_what_is_held_and_ends_with_it(
     shop: Shop, within_kubeconfig: Path, tmp_path: Path
 ) -> None:
@@ -115,7 +72,6 @@ def test_serve_rebalances_in_a_process_that_knows_what_is_held_and_ends_with_it(
     policy = tmp_path / "within.yaml"
     shop.write(policy, RemoveDuplicates={})
     flags = [f"--rebalance-policy={policy}", "--rebalance-interval=1s"]
-    flags += ["--grpc-address=127.0.0.1:0"]
     with ReserverProcess(within_kubeconfig, tmp_path / "log", *flags) as process:
 
         def is_spread() -> bool:
@@ -125,8 +81,6 @@ def test_serve_rebalances_in_a_process_that_knows_what_is_held_and_ends_with_it(
         assert shop.nodes[2] not in shop.count("web")
         evicted = 'result="success",strategy="RemoveDuplicates"} 2.0'
         wait_for(lambda: evicted in process.get("/metrics")[1], "its metrics are ours")
-        shop.write(tmp_path / "aged.yaml", PodLifeTime={"maxPodLifeTimeSeconds": 1})
-        asyncio.run(_plan(process, shop, (tmp_path / "aged.yaml").read_text()))
         (child,) = _children(process)
         os.kill(child, signal.SIGKILL)
         wait_for(lambda: _children(process) not in ([], [child]), "another one has taken its place")
@@ -155,8 +109,8 @@ def test_serve_would_make_room_for_a_pod_that_fits_nowhere(
     shop.cordon(first, is_cordoned=False)
     before = shop.pods()
     flags = ["--rebalance-make-room", "--rebalance-mode=reserve-first", "--pod-moves"]
-    flags += ["--rebalance-dry-run", "--rebalance-interval=1s", "--grpc-address=127.0.0.1:0"]
-    with ReserverProcess(room_kubeconfig, tmp_path / "log", *flags) as process:
+    flags += ["--rebalance-dry-run", "--rebalance-interval=1s"]
+    with ReserverProcess(room_kubeconfig, tmp_path / "log", *flags):
 
         def would() -> set[tuple[str, str, str]]:
             """Return pod, node and target of all that would move for room."""
@@ -169,5 +123,4 @@ def test_serve_would_make_room_for_a_pod_that_fits_nowhere(
         here = shop.corner.name
         assert (f"{here}/big", "", second) in would()
         assert Counter(each[1:] for each in would()) == {("", second): 1, (second, first): 2}
-        asyncio.run(_plan_room(process, shop))
     assert shop.pods() == before
