@@ -37,8 +37,8 @@ from reserver.server.stalls import Stalls
 from reserver.server.tls import ServerTls
 
 if TYPE_CHECKING:
-    from reserver.kube.migration.moves import KnownMove
-    from reserver.migration.move import Move
+    from reserver.moves.index import KnownMove
+    from reserver.moves.model import Move
     from reserver.server.rpc.service import Service
     from reserver.tracing import Tracing
     from reserver.webhooks import Prepared

@@ -24,9 +24,9 @@ from reserver.scheduling.state import State
 if TYPE_CHECKING:
     from reserver.kube.loops.buffers import Buffers
     from reserver.kube.loops.keeper import Keeper
-    from reserver.kube.migration.mover import Mover
     from reserver.kube.patching.patches import SchedPatches
     from reserver.kube.provisioning.provisioner import Provisioner
+    from reserver.moves.controller import MoveController
     from reserver.rebalance_process import RebalanceProcess
 
 
@@ -130,13 +130,8 @@ class Features:
         self.runs.append(partial(buffers.run, core.state))
         return buffers
 
-    def _moving(self) -> Mover:
-        from reserver.kube.migration.parts import (
-            assembled,
-            attachable,
-            group_reflector,
-            reflectors,
-        )
+    def _moving(self) -> MoveController:
+        from reserver.moves.setup import assembled, attachable, group_reflector, reflectors
 
         core = self._core
         parts = (core.client, core.clock, core.state, core.objects, core.recorder)
@@ -148,7 +143,7 @@ class Features:
         groups = group_reflector(core.client, mover)
         volumes = attachable(core.client, core.state)
         self.unawaited += (groups, volumes)
-        self.queues += (mover.queue, mover.turns.queue, mover.groups.queue)
+        self.queues += (mover.queue, mover.arbitration.queue, mover.groups.queue)
         self.runs += (mover.run, groups.run, volumes.run)
         return mover
 

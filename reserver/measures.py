@@ -15,8 +15,8 @@ from reserver.provisioning.request import Kind
 from reserver.reservations.status import EXCEEDS_BOUNDS, EXCEEDS_QUOTA
 
 if TYPE_CHECKING:
-    from reserver.kube.migration.mover import Mover
     from reserver.kube.provisioning.provisioner import Provisioner
+    from reserver.moves.controller import MoveController
 
 _UNITS = {"cpu": ("core", 1000), "memory": ("byte", 1), "ephemeral-storage": ("byte", 1)}
 """Names of units as kube-state-metrics has them, and how many of ours are one; others: integer."""
@@ -136,14 +136,14 @@ def _features(asked: Features) -> Iterator[Metric]:
         yield _counter("reserver_sched_patch_status_writes", told, patches.writes)
 
 
-def _moves(mover: Mover) -> Iterator[Metric]:
-    from reserver.migration.move import ENDED, Phase  # noqa: PLC0415 - imported with the mover
+def _moves(mover: MoveController) -> Iterator[Metric]:
+    from reserver.moves.phases import ENDED, MovePhase  # noqa: PLC0415 - imported with the mover
 
     counts = Tally(known.move.status.phase for known in mover.moves if known.move)
     under_way = GaugeMetricFamily(
         "reserver_pod_moves_under_way", "PodMoves that have not ended, by phase.", labels=("phase",)
     )
-    for phase in Phase:
+    for phase in MovePhase:
         if phase not in ENDED:
             under_way.add_metric((phase,), counts[phase])
     yield under_way

@@ -27,7 +27,8 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, use_
 
 from reserver import DISTRIBUTION
 from reserver.cluster.pod import Pod
-from reserver.migration.move import Move, Phase
+from reserver.moves.model import Move
+from reserver.moves.phases import MovePhase
 from reserver.scheduling.bind import BindVerdict
 from reserver.scheduling.filter import FilterVerdict
 from reserver.scheduling.preempt import PreemptVerdict, Victims
@@ -93,7 +94,7 @@ class Tracing:
         for name, at in (("turn", status.started_at), ("evicted", status.evicted_at)):
             if at is not None:
                 span.add_event(name, timestamp=_ns(at))
-        if status.phase is Phase.FAILED:
+        if status.phase is MovePhase.FAILED:
             span.set_status(Status(StatusCode.ERROR, status.message))
         span.end(None if status.finished_at is None else _ns(status.finished_at))
 

@@ -10,7 +10,8 @@ from google.protobuf.message import DecodeError
 
 from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal
 from reserver.errors import InvalidInput
-from reserver.migration.move import MAX_TIMEOUT_S
+from reserver.moves import podmove, podmove_status
+from reserver.moves.model import MAX_TIMEOUT_S
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import Status
 from reserver.reservations.terms import Phase
@@ -18,9 +19,8 @@ from reserver.v1 import capacity_pb2
 from reserver.wire import grpcform
 from reserver.wire.k8s.objects import decode, encode
 from reserver.wire.k8s.reviews import Review, access_review
-from reserver.wire.migration import demands, podmove, statusform
 from reserver.wire.rebalance import policyform
-from reserver.wire.spec import document, move, placementform, quotaform
+from reserver.wire.spec import demands, document, move, placementform, quotaform
 from reserver.wire.spec.entries import read_key
 from reserver.wire.spec.object import Claim, ReservationObject, read_object
 from reserver.wire.status import object as reservation_status
@@ -54,12 +54,12 @@ def read_move(raw: bytes) -> object:
     try:
         found = podmove.read_object(item)
     except InvalidInput as exc:
-        encode(statusform.refused(exc, item.metadata.generation))
+        encode(podmove_status.refused(exc, item.metadata.generation))
         raise
-    shown = statusform.show_status(found.status, item.metadata.generation)
+    shown = podmove_status.show_status(found.status, item.metadata.generation)
     encode(shown)
-    again = statusform.read_status(msgspec.Raw(encode(shown)))
-    if statusform.show_status(again, item.metadata.generation) != shown:
+    again = podmove_status.read_status(msgspec.Raw(encode(shown)))
+    if podmove_status.show_status(again, item.metadata.generation) != shown:
         raise Fault(f"a status is not what was written: {shown}")
     if found.spec.timeout_s > MAX_TIMEOUT_S:
         raise Fault(f"takes for ever: {found.spec}")

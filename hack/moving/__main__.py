@@ -28,7 +28,7 @@ from hack.moving.storm import GREEDY, Plan, Storm
 from hack.promises.check import Report, Rules, judge, read_history
 from hack.promises.history import with_outages
 from hack.promises.record import Recorder
-from reserver.migration.move import Mode
+from reserver.moves.phases import MoveMode
 
 STRIKES = {
     "kill-reserver": 6,
@@ -53,7 +53,7 @@ class Outcome:
         wrongs: how many moves that cannot be made were not refused.
     """
 
-    mode: Mode
+    mode: MoveMode
     ends: Counter[str]
     landings: Landings
     report: Report
@@ -66,7 +66,7 @@ class Outcome:
         if self.report.violations or self.wrongs:
             return False
         waited = self.landings.stranded + (0 if self.faults else self.landings.refused)
-        return not waited or self.mode is Mode.EVICT_ONLY
+        return not waited or self.mode is MoveMode.EVICT_ONLY
 
     def __str__(self) -> str:
         """Return a row of the table."""
@@ -107,7 +107,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--churn", type=float, default=10.0, help="holes that open up a second")
     parser.add_argument("--timeout", type=int, default=60, help="of each move, in seconds")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--modes", type=Mode, nargs="+", default=list(Mode))
+    parser.add_argument("--modes", type=MoveMode, nargs="+", default=list(MoveMode))
     parser.add_argument(
         "--faults", action="store_true", help="kill, restart and stop what runs; pods move on"
     )
@@ -116,7 +116,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _outcome(options: argparse.Namespace, plan: Plan, mode: Mode) -> Outcome:
+def _outcome(options: argparse.Namespace, plan: Plan, mode: MoveMode) -> Outcome:
     """Let it storm in one mode."""
     mishaps = Mishaps(plan.seed)
     with opened(options.nodes, mishaps, options.keep and options.keep / mode) as field:

@@ -21,7 +21,7 @@ from hack.moving.field import CORES, Field
 from hack.moving.hardships import Hardships
 from hack.moving.people import NAMESPACE, People
 from hack.reserver_process import wait_for
-from reserver.migration.move import Mode
+from reserver.moves.phases import MoveMode
 
 FULL = 0.95
 GREEDY = "greedy"
@@ -65,7 +65,7 @@ class Plan:
 class Storm:
     """Moves pods of a full cluster, with seats or without."""
 
-    def __init__(self, field: Field, people: People, plan: Plan, mode: Mode) -> None:
+    def __init__(self, field: Field, people: People, plan: Plan, mode: MoveMode) -> None:
         self._field = field
         self._people = people
         self._plan = plan
@@ -97,7 +97,7 @@ class Storm:
             TimeoutError: a move has not ended, or a seat is left.
         """
         tasks = [self._direct, self._drain, self._rebalance]
-        if self._mode is Mode.RESERVE_FIRST:
+        if self._mode is MoveMode.RESERVE_FIRST:
             tasks += [self.hardships.root, self.hardships.close, self.hardships.pair]
         works = [threading.Thread(target=task) for task in tasks]
         churning = threading.Thread(target=self._churn)
@@ -151,7 +151,7 @@ class Storm:
         rng = random.Random(self._plan.seed + 1)  # noqa: S311 - repeatable
         for node in rng.sample(self._field.nodes, self._plan.drains):
             timeout = f"--timeout={self._plan.timeout_s}s"
-            if self._mode is Mode.RESERVE_FIRST:
+            if self._mode is MoveMode.RESERVE_FIRST:
                 self._reserver("drain", node, timeout)
             else:
                 self._run(bin_dir() / "kubectl", "drain", node, timeout)
@@ -167,7 +167,7 @@ class Storm:
             taint = {"key": _TAINT, "effect": "PreferNoSchedule"}
             for node in nodes:
                 self._people.insist(partial(self._change, node, {"taints": [taint]}))
-            is_first = self._mode is Mode.RESERVE_FIRST
+            is_first = self._mode is MoveMode.RESERVE_FIRST
             mode = f"--mode={'reserve-first' if is_first else 'evict-only'}"
             flags = ("--compat=upstream", f"--policy-config-file={policy}", "--without-holds")
             self._reserver("rebalance", "run", mode, *flags)

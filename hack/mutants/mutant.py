@@ -18,7 +18,7 @@ _UNIT, _PROPERTY = "tests/unit", "tests/property"
 TESTS = {
     "reserver/reservations/": (f"{_UNIT}/reservations", f"{_UNIT}/scheduling", _PROPERTY),
     "reserver/scheduling/": (f"{_UNIT}/scheduling", _PROPERTY, f"{_UNIT}/kube", f"{_UNIT}/server"),
-    "reserver/migration/": (f"{_UNIT}/migration", f"{_UNIT}/kube/migration", _PROPERTY),
+    "reserver/moves/": (f"{_UNIT}/moves", _PROPERTY),
     "reserver/server/bindings.py": (f"{_UNIT}/server", "tests/integration"),
 }
 """The tests of what is drawn from, those first that notice most."""

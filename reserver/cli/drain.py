@@ -57,11 +57,11 @@ def drain(
         reserver drain worker-3 --ignore-daemonsets --timeout 30m --no-wait
     """
     from reserver.cli import draining, podmoves
-    from reserver.wire.migration.draining import Allowed
+    from reserver.moves.drain import DrainOptions
 
     if dry_run and output_ is not Output.TABLE:
         failure.end(Failed(Status.USAGE, "--output: --dry-run writes no PodMoves; leave one out"))
-    allowed = Allowed(
+    allowed = DrainOptions(
         ignores_daemon_sets=ignore_daemonsets,
         deletes_empty_dirs=delete_emptydir_data,
         evicts_unmanaged=force,

@@ -16,17 +16,18 @@ from reserver.cli.options import Output
 from reserver.cli.podmoves import Client
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
-from reserver.migration.move import MOST_IN_GROUP, Group, Member, Mode
-from reserver.wire.migration import draining, groupform, podmove
-from reserver.wire.migration.draining import Allowed, Drain, Leaving, Staying
-from reserver.wire.migration.request import Terms, manifest
+from reserver.moves import drain, podmove, podmove_group
+from reserver.moves.drain import Drain, DrainOptions, LeavingPod, StayingPod
+from reserver.moves.manifests import SharedFields, manifest
+from reserver.moves.model import MOST_IN_GROUP, GroupMember, MoveGroup
+from reserver.moves.phases import MoveMode
 
 
 async def drained(
     client: Client,
     node: str,
-    allowed: Allowed,
-    terms: Terms,
+    allowed: DrainOptions,
+    terms: SharedFields,
     form: Output,
     *,
     wait: bool,
@@ -82,12 +83,12 @@ async def _cordon(client: Client, node: str, *, dry_run: bool) -> None:
     typer.echo(f"{node} cordoned", err=True)
 
 
-async def _judged(client: Client, node: str, allowed: Allowed) -> Drain:
+async def _judged(client: Client, node: str, allowed: DrainOptions) -> Drain:
     pods = await client.get("/api/v1/pods", {"fieldSelector": f"spec.nodeName={node}"})
-    found = draining.judge(pods, allowed)
+    found = drain.judge(pods, allowed)
     confined = await drain_volumes.confined(client, node, pods)
     kept = [
-        Staying(pod.namespace, pod.name, why)
+        StayingPod(pod.namespace, pod.name, why)
         for pod in found.leaving
         if pod.is_managed and (why := confined.get(PodName(pod.namespace, pod.name)))
     ]
@@ -109,7 +110,9 @@ def _check(found: Drain, then: str) -> None:
         raise Failed(Status.REFUSED, "\n".join([*lines, then]))
 
 
-async def _write(client: Client, node: str, pods: list[Leaving], terms: Terms) -> list[Document]:
+async def _write(
+    client: Client, node: str, pods: list[LeavingPod], terms: SharedFields
+) -> list[Document]:
     """Write the PodMoves of a group; if one cannot be written, take the others back.
 
     The group is only as large as it says once all are written, so nothing has begun by then. What
@@ -117,12 +120,12 @@ async def _write(client: Client, node: str, pods: list[Leaving], terms: Terms) -
     """
     across = pods[0].is_managed and len({pod.namespace for pod in pods}) > 1
     named = {pod: f"{pod.name[:200]}-{token_hex(4)}" if across else "" for pod in pods}
-    group = Group(f"drain-{node[:200]}-{token_hex(8)}", len(pods), across)
+    group = MoveGroup(f"drain-{node[:200]}-{token_hex(8)}", len(pods), across)
     terms = replace(terms, group=group)
     if across:
-        members = (Member(PodName(pod.namespace, named[pod]), pod.uid) for pod in pods)
+        members = (GroupMember(PodName(pod.namespace, named[pod]), pod.uid) for pod in pods)
         try:
-            await podmoves.declare(client, groupform.manifest(group.name, members))
+            await podmoves.declare(client, podmove_group.manifest(group.name, members))
         except Failed as exc:
             raise Failed(exc.status, f"{exc}\n{_nothing_moved(node)}") from exc
     written: list[Document] = []
@@ -131,7 +134,7 @@ async def _write(client: Client, node: str, pods: list[Leaving], terms: Terms) -
             PodName(pod.namespace, pod.name),
             terms,
             uid=pod.uid,
-            mode=Mode.RESERVE_FIRST if pod.is_managed else Mode.EVICT_ONLY,
+            mode=MoveMode.RESERVE_FIRST if pod.is_managed else MoveMode.EVICT_ONLY,
             metadata={"name": named[pod]} if across else None,
         )
         try:

@@ -14,7 +14,7 @@ from reserver.errors import InvalidInput
 
 if TYPE_CHECKING:
     from reserver.cli.podmoves import Client
-    from reserver.wire.migration.request import Terms
+    from reserver.moves.manifests import SharedFields
 
 WaitOption = Annotated[
     bool, typer.Option("--wait/--no-wait", help="Wait until the move has ended.")
@@ -85,12 +85,12 @@ def move(
     """
     from reserver.cli import patched_move, podmoves
     from reserver.cluster.pod import PodName
-    from reserver.migration.move import Mode
-    from reserver.wire.migration.request import manifest
+    from reserver.moves.manifests import manifest
+    from reserver.moves.phases import MoveMode
 
     home, name = pod_of(pod, "POD")
     terms = terms_of(timeout, grace_period)
-    mode = Mode.EVICT_ONLY if evict_only else Mode.RESERVE_FIRST
+    mode = MoveMode.EVICT_ONLY if evict_only else MoveMode.RESERVE_FIRST
 
     async def make(client: Client, default: str) -> None:
         leaving = PodName(home or namespace or default, name)
@@ -185,9 +185,9 @@ def _set(target: Target, names: list[str], namespace: str, form: Output, *, paus
     podmoves.run(target, change)
 
 
-def terms_of(timeout: str, grace_period: int) -> Terms:
+def terms_of(timeout: str, grace_period: int) -> SharedFields:
     """Return what `--timeout` and `--grace-period` say; end if that is nothing."""
-    from reserver.wire.migration.request import Terms
+    from reserver.moves.manifests import SharedFields
     from reserver.wire.times import in_hours
 
     try:
@@ -195,4 +195,4 @@ def terms_of(timeout: str, grace_period: int) -> Terms:
     except InvalidInput as exc:
         failure.end(Failed(Status.USAGE, f"--timeout: {exc.problem}; {exc.remedy}"))
     seconds = None if grace_period < 0 else grace_period
-    return Terms(timeout=lasts, grace_period_s=seconds)
+    return SharedFields(timeout=lasts, grace_period_s=seconds)

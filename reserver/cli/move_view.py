@@ -7,7 +7,7 @@ from typing import Any
 
 from reserver.cli import failure, output, table
 from reserver.cli.options import Output
-from reserver.migration.move import ENDED
+from reserver.moves.phases import ENDED
 from reserver.printable import printable
 
 Document = Mapping[str, Any]

@@ -19,11 +19,12 @@ from reserver.cli.options import Output
 from reserver.cli.podmoves import Client
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
-from reserver.migration.move import DEFAULT_TIMEOUT_S, Mode
+from reserver.moves import podmove
+from reserver.moves.manifests import SharedFields, manifest
+from reserver.moves.model import DEFAULT_TIMEOUT_S
+from reserver.moves.phases import MoveMode
 from reserver.patching.patch import PatchName
 from reserver.wire.k8s.objects import decode
-from reserver.wire.migration import podmove
-from reserver.wire.migration.request import Terms, manifest
 from reserver.wire.patching import patchform
 from reserver.wire.patching.replacement import Leaving, is_patched, patch_of, trial_pod
 
@@ -39,7 +40,7 @@ async def moved(
     client: Client,
     pod: PodName,
     to: str,
-    terms: Terms,
+    terms: SharedFields,
     form: Output,
     *,
     wait: bool,
@@ -61,13 +62,14 @@ async def moved(
         ApiError: the API server refuses, or does not answer.
     """
     raw, leaving = await _leaving(client, pod)
-    body = manifest(pod, terms, uid=leaving.metadata.uid, to=to, mode=Mode.EVICT_ONLY)
+    body = manifest(pod, terms, uid=leaving.metadata.uid, to=to, mode=MoveMode.EVICT_ONLY)
     body["spec"]["paused"] = True
     move = await podmoves.create(client, body)
     name = PatchName(pod.namespace, move["metadata"]["name"])
     try:
         ttl = terms.timeout or f"{DEFAULT_TIMEOUT_S:.0f}s"
-        body = patch_of(leaving, name, to=to, ttl=ttl, move_uid=move["metadata"]["uid"])
+        owner = podmove.owner(move["metadata"]["name"], move["metadata"]["uid"])
+        body = patch_of(leaving, name, to=to, ttl=ttl, owner=owner)
         await _patch(client, name, body, patience_s)
         await _try(client, name, body, raw)
     except BaseException:

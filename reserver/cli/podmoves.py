@@ -16,8 +16,8 @@ from reserver.cli.move_view import Document, is_over, name_of, phase, show, told
 from reserver.cli.options import Output
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, ReserverError
-from reserver.migration.move import Phase
-from reserver.wire.migration import groupform, podmove
+from reserver.moves import podmove, podmove_group
+from reserver.moves.phases import MovePhase
 
 if TYPE_CHECKING:
     from reserver.cli.target import Target
@@ -79,7 +79,7 @@ async def declare(client: Client, body: Document) -> None:
         Failed: the API server has no PodMoveGroups, or refuses this one.
     """
     try:
-        await client.create(groupform.COLLECTION, body)
+        await client.create(podmove_group.COLLECTION, body)
     except ApiError as exc:
         if exc.status == HTTPStatus.NOT_FOUND:
             said = "the API server has no PodMoveGroups, which moves of several namespaces take"
@@ -251,7 +251,7 @@ def check(moves: Sequence[Document]) -> None:
     Raises:
         Failed: some moves have failed, or have not ended.
     """
-    left = [each for each in moves if phase(each) not in {Phase.SUCCEEDED, Phase.ABORTED}]
+    left = [each for each in moves if phase(each) not in {MovePhase.SUCCEEDED, MovePhase.ABORTED}]
     if left:
         raise Failed(Status.REFUSED, "\n".join(map(told, left)))
 

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from reserver.cluster.budgets import Budget
 from reserver.cluster.constraints import NodeTerm, Spread, Taint
-from reserver.cluster.labels import Labels, Selector
+from reserver.cluster.labels import Labels
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.storage import Storage
@@ -178,23 +179,6 @@ class ListedPod(msgspec.Struct, frozen=True, kw_only=True):
     def node(self) -> str:
         """The node that it is bound to; empty while it is pending."""
         return self.pod.node
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """A PodDisruptionBudget.
-
-    Attributes:
-        name: namespace and name.
-        selector: of the pods in its namespace.
-        allowed: ``status.disruptionsAllowed``: how many of them may be evicted now.
-        spares_unhealthy: pods that run but are not ready may be evicted whatever is allowed.
-    """
-
-    name: PodName
-    selector: Selector
-    allowed: int = 0
-    spares_unhealthy: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

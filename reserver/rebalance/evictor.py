@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from reserver.cluster.budgets import Budget
 from reserver.cluster.columns import Bools
 from reserver.cluster.labels import EVERYTHING
 from reserver.cluster.pod import PodName
@@ -19,7 +20,6 @@ from reserver.rebalance.cluster_state import (
     EVICT,
     PREFER_NO_EVICTION,
     SOURCE,
-    Budget,
     ClusterState,
     ListedPod,
 )

@@ -38,7 +38,7 @@ def read_compat(flag: str, text: str) -> Compat:
 
 
 class Mode(StrEnum):
-    """What has to be there before a pod is evicted (as `migration.move.Mode`)."""
+    """What has to be there before a pod is evicted (as `moves.phases.MoveMode`)."""
 
     EVICT_ONLY = "evict-only"
     """Nothing: a round evicts."""

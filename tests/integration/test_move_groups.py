@@ -12,11 +12,12 @@ import pytest
 import yaml
 
 from reserver.cluster.pod import PodName
-from reserver.migration.move import ALONE, Group, Member, Mode, Phase
+from reserver.moves import manifests, podmove, podmove_group
+from reserver.moves.manifests import SharedFields
+from reserver.moves.model import ALONE, GroupMember, MoveGroup
+from reserver.moves.phases import MoveMode, MovePhase
 from reserver.sim.apiserver import deletion, resources, server
 from reserver.sim.apiserver.resources import RESOURCES, Resource
-from reserver.wire.migration import groupform, podmove, request
-from reserver.wire.migration.request import Terms
 from tests.integration.world import World, serving
 
 CRD = Path(__file__).parents[2] / "scheduler-config/components/moves/crd.yaml"
@@ -72,20 +73,22 @@ async def move(  # noqa: PLR0913 - the fields of a PodMove
     *,
     namespace: str = "shop",
     uid: str = "",
-    group: Group = ALONE,
-    mode: Mode = Mode.RESERVE_FIRST,
+    group: MoveGroup = ALONE,
+    mode: MoveMode = MoveMode.RESERVE_FIRST,
     labels: dict[str, str] | None = None,
 ) -> None:
     """Create a PodMove; with `labels`, to a node that has them."""
     metadata = {"name": name}
     asked = PodName(namespace, pod)
-    body = request.manifest(asked, Terms(group=group), uid=uid, mode=mode, metadata=metadata)
+    body = manifests.manifest(
+        asked, SharedFields(group=group), uid=uid, mode=mode, metadata=metadata
+    )
     if labels:
         body["spec"]["to"] = {"nodeSelector": labels}
     await world.cluster.client.send("POST", podmove.collection(namespace), body)
 
 
-async def until(world: World, namespace: str, name: str, *phases: Phase) -> dict[str, Any]:
+async def until(world: World, namespace: str, name: str, *phases: MovePhase) -> dict[str, Any]:
     """Return the status of a PodMove once it has one of these phases."""
     async with asyncio.timeout(20):
         async for event in world.cluster.client.watch(podmove.collection(namespace), {}):
@@ -106,37 +109,37 @@ async def plan(world: World) -> None:
     """Have shop/plan-1 hold a seat, and shop/plan-2, which has none, keep it from its eviction."""
     for number in (1, 2):
         await make_pod(world, f"web-{number}", made_by=f"web-{number}")
-    group = Group("plan-7", 2)
+    group = MoveGroup("plan-7", 2)
     await move(world, "plan-1", "web-1", group=group)
     await move(world, "plan-2", "web-2", group=group, labels=NOWHERE)
-    await until(world, "shop", "plan-1", Phase.EVICTING)
+    await until(world, "shop", "plan-1", MovePhase.EVICTING)
 
 
 async def has_gone_on(world: World) -> None:
     """Return once a move that came after all others has had its turn."""
     await make_pod(world, "last", made_by="last")
-    await move(world, "last", "last", mode=Mode.EVICT_ONLY)
-    await until(world, "shop", "last", Phase.LANDING, Phase.SUCCEEDED)
+    await move(world, "last", "last", mode=MoveMode.EVICT_ONLY)
+    await until(world, "shop", "last", MovePhase.LANDING, MovePhase.SUCCEEDED)
 
 
 async def test_a_stranger_that_fails_fails_no_group_of_its_name(world: World) -> None:
     await plan(world)
     await make_pod(world, "mine", STRANGER, made_by="")
-    await move(world, "spoil", "mine", namespace=STRANGER, group=Group("plan-7", 1))
-    await until(world, STRANGER, "spoil", Phase.FAILED)
+    await move(world, "spoil", "mine", namespace=STRANGER, group=MoveGroup("plan-7", 1))
+    await until(world, STRANGER, "spoil", MovePhase.FAILED)
     await has_gone_on(world)
-    assert (await status_of(world, "plan-1"))["phase"] == Phase.EVICTING
-    assert (await status_of(world, "plan-2"))["phase"] == Phase.RESERVING
+    assert (await status_of(world, "plan-1"))["phase"] == MovePhase.EVICTING
+    assert (await status_of(world, "plan-2"))["phase"] == MovePhase.RESERVING
 
 
 async def test_a_stranger_has_nobody_evicted_before_the_seats_of_its_group(world: World) -> None:
     await plan(world)
     # Its pod is gone, so it counts as one that waits for nothing.
-    await move(world, "plan-2", "gone", namespace=STRANGER, group=Group("plan-7", 1))
-    await until(world, STRANGER, "plan-2", Phase.ABORTED)
+    await move(world, "plan-2", "gone", namespace=STRANGER, group=MoveGroup("plan-7", 1))
+    await until(world, STRANGER, "plan-2", MovePhase.ABORTED)
     await has_gone_on(world)
     status = await status_of(world, "plan-1")
-    assert status["phase"] == Phase.EVICTING
+    assert status["phase"] == MovePhase.EVICTING
     assert status["message"] == (
         "1 of the 2 moves of its group have no seat yet, shop/plan-2 among them"
     )
@@ -147,23 +150,23 @@ async def test_a_drain_of_two_namespaces_goes_as_one_group_and_leaves_no_declara
 ) -> None:
     spaces = ("shop", STRANGER)
     uids = {space: await make_pod(world, "web-1", space) for space in spaces}
-    members = [Member(PodName(space, "drain"), uid) for space, uid in uids.items()]
+    members = [GroupMember(PodName(space, "drain"), uid) for space, uid in uids.items()]
     send = world.cluster.client.send
     for space, uid in uids.items():
-        group = Group("drain-1", 2, across=True)
+        group = MoveGroup("drain-1", 2, across=True)
         await move(world, "drain", "web-1", namespace=space, uid=uid, group=group)
     for space in spaces:
-        await until(world, space, "drain", Phase.PENDING)
+        await until(world, space, "drain", MovePhase.PENDING)
     await has_gone_on(world)
     for space in spaces:
         waits = await status_of(world, "drain", space)
         assert waits["message"] == "no PodMoveGroup drain-1 lists this PodMove and its pod"
-    await send("POST", groupform.COLLECTION, groupform.manifest("drain-1", members))
+    await send("POST", podmove_group.COLLECTION, podmove_group.manifest("drain-1", members))
     for space in spaces:
-        await until(world, space, "drain", Phase.SUCCEEDED)
-    listed = json.loads(await send("GET", groupform.COLLECTION))
+        await until(world, space, "drain", MovePhase.SUCCEEDED)
+    listed = json.loads(await send("GET", podmove_group.COLLECTION))
     since = {"resourceVersion": listed["metadata"]["resourceVersion"]}
-    changes = world.cluster.client.watch(groupform.COLLECTION, since)
+    changes = world.cluster.client.watch(podmove_group.COLLECTION, since)
     async with asyncio.timeout(20):
         while listed["items"] and (await anext(changes)).type != "DELETED":
             pass

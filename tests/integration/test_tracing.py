@@ -21,7 +21,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
 from reserver import app
 from reserver.cluster.pod import PodName
 from reserver.config import Settings
-from reserver.migration.move import Move, Phase, Reason, Spec, Status
+from reserver.moves.model import Move, MoveSpec, MoveStatus
+from reserver.moves.phases import MovePhase, MoveReason
 from reserver.sim.cluster import EmbeddedCluster
 from reserver.tracing import Tracing
 from reserver.v1 import reservation_pb2
@@ -121,9 +122,9 @@ async def test_decisions_bindings_and_grpc_calls_are_spans(
 
 
 async def test_a_move_that_has_ended_is_a_span_from_its_creation(collector: Collector) -> None:
-    status = Status(
-        phase=Phase.SUCCEEDED,
-        reason=Reason.LANDED,
+    status = MoveStatus(
+        phase=MovePhase.SUCCEEDED,
+        reason=MoveReason.LANDED,
         source="worker-1",
         target="worker-2",
         started_at=11.0,
@@ -131,8 +132,8 @@ async def test_a_move_that_has_ended_is_a_span_from_its_creation(collector: Coll
         finished_at=13.0,
     )
     tracing = Tracing()
-    for status_now in (Status(), status):
-        name, spec = PodName("shop", "web-0-move"), Spec(pod=PodName("shop", "web-0"))
+    for status_now in (MoveStatus(), status):
+        name, spec = PodName("shop", "web-0-move"), MoveSpec(pod=PodName("shop", "web-0"))
         tracing.move(Move(name=name, uid="uid", created_at=10.0, spec=spec, status=status_now))
     await tracing.end()
     span = collector.spans["move"]

@@ -8,35 +8,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reserver.cluster.pod import Controller, PodName
-from reserver.migration.advance import Step, advance
-from reserver.migration.effects import Evict, Hold, Release, Reseat
-from reserver.migration.move import (
-    ENDED,
-    NOBODY,
-    Mode,
-    Move,
-    Phase,
-    Reason,
-    Replacement,
-    Spec,
-    Status,
+from reserver.moves.advance import MoveStep, advance
+from reserver.moves.effects import EvictPod, HoldSeat, PlaceSeatAnew, ReleaseSeat
+from reserver.moves.model import NOBODY, Move, MoveSpec, MoveStatus, Replacement
+from reserver.moves.observation import (
+    GO,
+    EffectAnswer,
+    MoveTurn,
+    Observation,
+    ObservedPod,
+    ObservedSeat,
 )
-from reserver.migration.seen import GO, Answer, Seen, SeenPod, SeenSeat, Turn
+from reserver.moves.phases import ENDED, MoveMode, MovePhase, MoveReason
 
 WEB = Controller("ReplicaSet", "web")
-ALIVE = SeenPod(uid="uid-web", node="worker-1", controller=WEB)
+ALIVE = ObservedPod(uid="uid-web", node="worker-1", controller=WEB)
 CAME = Replacement("web-2", "uid-2", "worker-2")
-HEIR = SeenPod(uid="uid-2", name="web-2", node="", controller=WEB)
+HEIR = ObservedPod(uid="uid-2", name="web-2", node="", controller=WEB)
 TIMEOUT_S = 60.0
 
 SEATS = {
-    "unplaced": SeenSeat(obstacle="no node has room"),
-    "backed": SeenSeat(node="worker-2", is_backed=True),
-    "short": SeenSeat(node="worker-2", obstacle="worker-2 is short"),
-    "here": SeenSeat(node="worker-1", is_backed=True),
-    "closed": SeenSeat(node="worker-2", is_backed=True, closed="worker-2 is cordoned"),
-    "dead": SeenSeat(node="worker-2", impossible="worker-2 is gone"),
-    "foreign": SeenSeat(is_foreign=True, node="worker-2", is_backed=True),
+    "unplaced": ObservedSeat(obstacle="no node has room"),
+    "backed": ObservedSeat(node="worker-2", is_backed=True),
+    "short": ObservedSeat(node="worker-2", obstacle="worker-2 is short"),
+    "here": ObservedSeat(node="worker-1", is_backed=True),
+    "closed": ObservedSeat(node="worker-2", is_backed=True, closed="worker-2 is cordoned"),
+    "dead": ObservedSeat(node="worker-2", impossible="worker-2 is gone"),
+    "foreign": ObservedSeat(is_foreign=True, node="worker-2", is_backed=True),
 }
 HAPPENS = [
     *["seat backed"] * 12,
@@ -61,15 +59,15 @@ HAPPENS = [
     "resumed",
 ]
 AFTER_THE_EVICTION = {
-    Reason.LANDED,
-    Reason.LANDED_ELSEWHERE,
-    Reason.NOT_REPLACED,
-    Reason.DEADLINE_EXCEEDED,
+    MoveReason.LANDED,
+    MoveReason.LANDED_ELSEWHERE,
+    MoveReason.NOT_REPLACED,
+    MoveReason.DEADLINE_EXCEEDED,
 }
 """All that ends a move, and so releases its seat, once its pod was evicted."""
 
 EXECUTOR = ["step"] * 6 + ["dies before the status", "dies after the status", "dies after one"]
-ANSWERS = [*Answer]
+ANSWERS = [*EffectAnswer]
 
 
 @dataclass
@@ -79,22 +77,22 @@ class World:
     written: Move
     memory: Move
     now: float = 1000.0
-    pod: SeenPod | None = ALIVE
-    seat: SeenSeat | None = None
+    pod: ObservedPod | None = ALIVE
+    seat: ObservedSeat | None = None
     came: Replacement = NOBODY
-    heir: SeenPod | None = None
+    heir: ObservedPod | None = None
     has_claimed: bool = False
     is_replaced: bool = True
-    turn: Turn = GO
+    turn: MoveTurn = GO
     rival: str = ""
     failed: str = ""
-    answer: Answer | None = None
+    answer: EffectAnswer | None = None
 
-    def seen(self) -> Seen:
-        return Seen(
+    def seen(self) -> Observation:
+        return Observation(
             pod=self.pod,
             seat=self.seat if self.memory.status.seat else None,
-            replacement=self.came if self.memory.status.phase is Phase.LANDING else NOBODY,
+            replacement=self.came if self.memory.status.phase is MovePhase.LANDING else NOBODY,
             has_claimed=self.has_claimed,
             heir=self.heir,
             is_replaced=self.is_replaced,
@@ -122,7 +120,7 @@ class World:
             self.came, self.has_claimed = CAME._replace(node=node), how == "claims"
         elif what in {"turn given", "turn taken"}:
             may = what == "turn given"
-            self.turn = Turn(may_begin=may, may_evict=may, why="limits")
+            self.turn = MoveTurn(may_begin=may, may_evict=may, why="limits")
         elif what in {"paused", "resumed"}:
             spec = replace(self.written.spec, paused=what == "paused")
             self.written = replace(self.written, spec=spec)
@@ -141,7 +139,7 @@ class World:
         status = replace(self.written.status, retry_at=0.0, attempts=0)
         self.memory, self.answer = replace(self.written, status=status), None
 
-    def step(self, answer: Answer, *, dies: str) -> None:
+    def step(self, answer: EffectAnswer, *, dies: str) -> None:
         seen, before = self.seen(), self.memory
         step = advance(before, seen, self.now)
         check(before, seen, step, self.now)
@@ -158,37 +156,37 @@ class World:
         if dies:
             self.restart()
 
-    def do(self, effect: object, answer: Answer) -> None:
-        if isinstance(effect, Hold):
-            if answer is Answer.SEAT_REFUSED:
+    def do(self, effect: object, answer: EffectAnswer) -> None:
+        if isinstance(effect, HoldSeat):
+            if answer is EffectAnswer.SEAT_REFUSED:
                 self.answer = answer
             elif self.seat is None:
                 self.seat = SEATS["unplaced"]
-        elif isinstance(effect, Release):
+        elif isinstance(effect, ReleaseSeat):
             self.seat = None
-        elif isinstance(effect, Reseat):
+        elif isinstance(effect, PlaceSeatAnew):
             assert self.seat is not None
             if effect.anywhere:  # The placer finds another place for it.
-                self.seat = SeenSeat(node="worker-3", is_backed=True)
-        elif isinstance(effect, Evict) and answer is not Answer.SEAT_REFUSED:
+                self.seat = ObservedSeat(node="worker-3", is_backed=True)
+        elif isinstance(effect, EvictPod) and answer is not EffectAnswer.SEAT_REFUSED:
             self.answer = answer
-            if answer is Answer.EVICTED and self.pod and self.pod.uid == effect.uid:
+            if answer is EffectAnswer.EVICTED and self.pod and self.pod.uid == effect.uid:
                 self.pod = replace(self.pod, is_leaving=True)
 
 
-def check(before: Move, seen: Seen, step: Step, now: float) -> None:
+def check(before: Move, seen: Observation, step: MoveStep, now: float) -> None:
     """Check what holds of every step."""
     after = step.move
     if before.is_over:
         assert after.status == before.status
-    if any(isinstance(effect, Evict) for effect in step.effects):
-        assert after.status.phase is Phase.EVICTING
+    if any(isinstance(effect, EvictPod) for effect in step.effects):
+        assert after.status.phase is MovePhase.EVICTING
         assert not after.spec.paused
         assert seen.turn.may_evict
         assert seen.pod is not None
         assert seen.pod.uid == after.status.uid
         assert before.status.uid in {"", seen.pod.uid}
-        if after.spec.mode is Mode.RESERVE_FIRST:
+        if after.spec.mode is MoveMode.RESERVE_FIRST:
             seat = seen.seat
             assert seat is not None
             assert seat.is_usable
@@ -196,35 +194,35 @@ def check(before: Move, seen: Seen, step: Step, now: float) -> None:
             assert seat.node != ALIVE.node
     if after.is_over:
         is_ours = seen.seat is not None and not seen.seat.is_foreign
-        assert any(isinstance(effect, Release) for effect in step.effects) == is_ours
+        assert any(isinstance(effect, ReleaseSeat) for effect in step.effects) == is_ours
         assert after.status.finished_at is not None
         assert after.status.message
         assert step.again_at is None
     else:
         # An eviction that may have happened is settled first, however late it is.
-        is_in_doubt = after.status.phase is Phase.EVICTING and now < after.status.retry_at
+        is_in_doubt = after.status.phase is MovePhase.EVICTING and now < after.status.retry_at
         assert now < after.deadline or is_in_doubt
         assert step.again_at is not None
         assert now < step.again_at <= max(after.deadline, after.status.retry_at)
-    if after.status.phase is Phase.ABORTED:
+    if after.status.phase is MovePhase.ABORTED:
         assert after.status.evicted_at is None
     if before.status.evicted_at is not None and after.is_over:
         assert before.is_over or after.status.reason in AFTER_THE_EVICTION
     for effect in step.effects:
-        if isinstance(effect, Reseat) and effect.anywhere:
-            assert before.status.phase is Phase.LANDING
+        if isinstance(effect, PlaceSeatAnew) and effect.anywhere:
+            assert before.status.phase is MovePhase.LANDING
             assert seen.seat is not None
             assert not seen.seat.is_foreign
     _check_again(before, seen, step, now)
 
 
-def _check_again(before: Move, seen: Seen, step: Step, now: float) -> None:
+def _check_again(before: Move, seen: Observation, step: MoveStep, now: float) -> None:
     """Make the same step again, from what was written before it and from what is written now."""
     assert advance(before, seen, now) == step
     again = advance(step.move, replace(seen, answer=None, said=""), now)
-    if before.status.phase is not Phase.LANDING and step.move.status.phase is Phase.LANDING:
+    if before.status.phase is not MovePhase.LANDING and step.move.status.phase is MovePhase.LANDING:
         # There it stops: the replacement is looked for before anything else is said.
-        assert again.move.status.phase in {Phase.LANDING, *ENDED}
+        assert again.move.status.phase in {MovePhase.LANDING, *ENDED}
         return
     assert again.move.status == step.move.status or seen.answer is not None
     assert again.move.status.phase is step.move.status.phase
@@ -235,10 +233,10 @@ worlds = st.builds(
         name=PodName("shop", "move"),
         uid="0123456789",
         created_at=1000.0,
-        spec=Spec(pod=PodName("shop", "web"), mode=mode, node=node, timeout_s=TIMEOUT_S),
-        status=Status(),
+        spec=MoveSpec(pod=PodName("shop", "web"), mode=mode, node=node, timeout_s=TIMEOUT_S),
+        status=MoveStatus(),
     ),
-    st.sampled_from(Mode),
+    st.sampled_from(MoveMode),
     st.sampled_from(["", "worker-2", "worker-3"]),
 ).map(lambda move: World(move, move))
 
@@ -253,7 +251,7 @@ turns = st.tuples(
 @settings(max_examples=500)
 @given(worlds, st.lists(turns, max_size=25))
 def test_no_eviction_without_a_seat_and_no_seat_outlives_its_move(
-    world: World, played: list[tuple[list[str], str, Answer, float]]
+    world: World, played: list[tuple[list[str], str, EffectAnswer, float]]
 ) -> None:
     for happens, executor, answer, passes in played:
         for what in happens:
@@ -262,6 +260,6 @@ def test_no_eviction_without_a_seat_and_no_seat_outlives_its_move(
         world.step(answer, dies=executor.removeprefix("dies ") if "dies" in executor else "")
     for _ in range(5):  # A move that evicts at last has time to land.
         world.now = max(world.now, world.written.deadline, world.memory.status.retry_at)
-        world.step(Answer.EVICTED, dies="")
+        world.step(EffectAnswer.EVICTED, dies="")
     assert world.written.status.phase in ENDED
     assert world.seat is None or world.seat.is_foreign or not world.written.status.seat

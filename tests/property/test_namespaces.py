@@ -15,13 +15,15 @@ from hypothesis import strategies as st
 
 from reserver.cluster.labels import equals
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
-from reserver.kube.migration.moves import KnownMove, Moves
-from reserver.kube.migration.workloads import Workload
 from reserver.kube.provisioning.requests import Requests
 from reserver.kube.stores.object.sets import Sets
-from reserver.migration.arbitration import Limits, arbitrate
-from reserver.migration.groups import Contender
-from reserver.migration.move import ALONE, Group, Member, Move, Phase, Reason, Spec, Status
+from reserver.moves.arbitration import MoveLimits, arbitrate
+from reserver.moves.groups import Contender
+from reserver.moves.index import KnownMove, MoveIndex
+from reserver.moves.model import ALONE, GroupMember, Move, MoveGroup, MoveSpec, MoveStatus
+from reserver.moves.phases import MovePhase, MoveReason
+from reserver.moves.podmove import MoveObject
+from reserver.moves.workloads import Workload
 from reserver.pacer import outcome
 from reserver.patching.book import Book, Mark, NewPod
 from reserver.patching.patch import Patch, PatchName, Scheduling
@@ -31,7 +33,6 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.migration.podmove import MoveObject
 from reserver.wire.provisioning.requestform import RequestObject
 from reserver.wire.spec.identity import identified
 from reserver.wire.spec.object import ABANDONED, SET_LABEL, UNFINISHED_ANNOTATION, ObjectMetadata
@@ -51,17 +52,23 @@ def same(history: Sequence[tuple[str, E]], play: Callable[[Sequence[tuple[str, E
 
 # Moves and their groups.
 
-GROUPS = (ALONE, Group("g", 1), Group("g", 2), Group("g", 3), Group("g", 2, across=True))
+GROUPS = (
+    ALONE,
+    MoveGroup("g", 1),
+    MoveGroup("g", 2),
+    MoveGroup("g", 3),
+    MoveGroup("g", 2, across=True),
+)
 NAMES = ("m-0", "m-1", "m-2")
 
 
 @st.composite
 def contenders(draw: st.DrawFn) -> tuple[str, Contender]:
     space, name = draw(spaces), draw(st.sampled_from(NAMES))
-    phase = draw(st.sampled_from(Phase))
+    phase = draw(st.sampled_from(MovePhase))
     source = draw(st.sampled_from(["", "n-1"]))
     after = draw(st.sampled_from(["", "", "m-0"]))
-    spec = Spec(
+    spec = MoveSpec(
         pod=PodName(space, name),
         uid="" if after else draw(st.sampled_from(["", "uid"])),
         after=after,
@@ -69,9 +76,11 @@ def contenders(draw: st.DrawFn) -> tuple[str, Contender]:
         group=draw(st.sampled_from(GROUPS)),
         paused=draw(st.booleans()),
     )
-    status = Status(
+    status = MoveStatus(
         phase=phase,
-        reason=draw(st.none() | st.sampled_from([Reason.GROUP_FAILED, Reason.NOTHING_TO_FOLLOW])),
+        reason=draw(
+            st.none() | st.sampled_from([MoveReason.GROUP_FAILED, MoveReason.NOTHING_TO_FOLLOW])
+        ),
         uid=draw(st.sampled_from(["", "uid"])),
         source=source,
         target=draw(st.sampled_from(["", "n-2"])),
@@ -91,7 +100,7 @@ def contenders(draw: st.DrawFn) -> tuple[str, Contender]:
     )
 
 
-LISTS_OF_B = {"g": frozenset(Member(PodName(THERE, name), "uid") for name in NAMES)}
+LISTS_OF_B = {"g": frozenset(GroupMember(PodName(THERE, name), "uid") for name in NAMES)}
 
 
 @settings(max_examples=150)
@@ -101,7 +110,7 @@ def test_moves_are_ruled_as_if_no_other_namespace_had_groups_of_their_names(
 ) -> None:
     def rulings(played: Sequence[tuple[str, Contender]]) -> Any:
         moves = [each for _, each in played]
-        found = outcome(arbitrate(moves, (), LISTS_OF_B, NOW, Limits(per_node=None)))
+        found = outcome(arbitrate(moves, (), LISTS_OF_B, NOW, MoveLimits(per_node=None)))
         return {name: it for name, it in found.items() if name.namespace == HERE}
 
     same(history, rulings)
@@ -136,7 +145,7 @@ def test_pod_moves_are_found_by_names_of_their_own_namespace(
 ) -> None:
     def shown(played: Sequence[tuple[str, tuple[str, str]]]) -> Any:
         touched: list[PodName] = []
-        moves = Moves(touched.append)
+        moves = MoveIndex(touched.append)
         for revision, (space, (name, phase)) in enumerate(played, 1):
             if phase:
                 moves.put(move_object(space, name, phase, revision))

@@ -8,9 +8,10 @@ import pytest
 
 from reserver.cluster.pod import MOST_UNOFFERED
 from reserver.kube.loops.buffer_writer import MOST_A_TURN, MOST_POD_BYTES
-from reserver.kube.migration.moves import MOST_MOVES, MOST_MOVES_IN_ALL
 from reserver.kube.provisioning.requests import MOST_REQUESTS
-from reserver.migration.move import MOST_IN_GROUP
+from reserver.moves import podmove, podmove_group
+from reserver.moves.index import MOST_MOVES, MOST_MOVES_IN_ALL
+from reserver.moves.model import MOST_IN_GROUP
 from reserver.patching.book import MOST_MERGED, MOST_PATCHES
 from reserver.patching.merge import MOST_BYTES
 from reserver.provisioning.request import MOST_POD_SETS
@@ -21,7 +22,6 @@ from reserver.server.rpc.paging import MOST_IN_PAGE
 from reserver.server.rpc.shares import Shares
 from reserver.wire import limits
 from reserver.wire.limits import HOME, POD, TENANT
-from reserver.wire.migration import groupform, podmove
 from reserver.wire.patching.patchform import MOST_PODS
 from reserver.wire.provisioning import requestform
 from reserver.wire.rebalance import document
@@ -55,7 +55,7 @@ ROWS: dict[str, list[float]] = {
         MOST_MOVES,
         MOST_MOVES_IN_ALL,
     ],
-    "PodMoveGroup": [groupform.MOST_BYTES, MOST_IN_GROUP],
+    "PodMoveGroup": [podmove_group.MOST_BYTES, MOST_IN_GROUP],
     "SchedPatch": [MOST_PODS, MOST_BYTES, MOST_PATCHES, MOST_MERGED],
     "ProvisioningRequest": [
         requestform.MOST_BYTES,

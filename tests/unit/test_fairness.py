@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from reserver.errors import TooMany
 from reserver.fairness import FairCount
 from reserver.kube.api.strangers import MOST_PENDING, Strangers
-from reserver.kube.migration.moves import MOST_MOVES, MOST_MOVES_IN_ALL, Moves
+from reserver.moves.index import MOST_MOVES, MOST_MOVES_IN_ALL, MoveIndex
+from reserver.moves.podmove import MoveObject
 from reserver.server.rpc.shares import MOST_CALLS, Shares
 from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.migration.podmove import MoveObject
 
 PEERS = tuple(f"10.0.0.{number}" for number in range(200))
 ACCOUNTS = tuple(f"system:serviceaccount:evil:sa-{number}" for number in range(200))
@@ -130,7 +130,7 @@ def move(namespace: str, number: int) -> MoveObject:
 
 
 def test_pod_moves_of_many_namespaces_leave_their_part_to_others() -> None:
-    moves = Moves(lambda _: None)
+    moves = MoveIndex(lambda _: None)
     for namespace in range(12):
         for number in range(MOST_MOVES):
             moves.put(move(f"evil-{namespace}", number))

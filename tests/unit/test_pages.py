@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from reserver.migration.move import Reason
+from reserver.moves.phases import MoveReason
 from reserver.provisioning import request as provisioning
 from reserver.reservations.status import Status
 from reserver.reservations.terms import Phase
@@ -107,7 +107,7 @@ def test_the_reasons_of_conditions_that_troubleshooting_lists_are_those_of_the_c
     }
     assert {"Accepted", "Patching"} <= said
     assert done
-    assert listed == said | done | backed | set(Reason) | set(provisioning.Reason)
+    assert listed == said | done | backed | set(MoveReason) | set(provisioning.Reason)
 
 
 @pytest.mark.parametrize("page", [str(p.relative_to(ROOT)) for p in PAGES])

@@ -20,15 +20,15 @@ from reserver.kube.loops.events import Recorder
 from reserver.kube.loops.placer import Placer
 from reserver.kube.loops.quotas import QuotaWriter
 from reserver.kube.loops.requeue import Requeue
-from reserver.kube.migration import mover as mover_module
 from reserver.kube.provisioning.booking import Booking
 from reserver.kube.provisioning.provisioner import Provisioner
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.companion import Companion
 from reserver.kube.watch.quotas import QuotaCache
-from reserver.migration.advance import Step, advance
-from reserver.migration.move import Move
-from reserver.migration.seen import Seen
+from reserver.moves import controller as mover_module
+from reserver.moves.advance import MoveStep, advance
+from reserver.moves.model import Move
+from reserver.moves.observation import Observation
 from reserver.pacer import Pacer, Steps, outcome
 from reserver.provisioning.advance import Hold
 from reserver.provisioning.advance import Seen as SeenOfRequest
@@ -57,12 +57,12 @@ from tests.unit.kube import test_cleaner as cleaning
 from tests.unit.kube import test_placer as placing
 from tests.unit.kube import test_waker as waking
 from tests.unit.kube.fakes import PatientClient, ScriptedClient
-from tests.unit.kube.migration.world import World
 from tests.unit.kube.provisioning.test_requests import item as a_request
 from tests.unit.kube.stores import companions as telling
 from tests.unit.kube.stores import test_object_status as acknowledging
 from tests.unit.kube.stores.test_object_cache import made
 from tests.unit.kube.watch import test_history as past
+from tests.unit.moves.world import World
 from tests.unit.quarantined import POISON, Faults, poisoned
 from tests.unit.server.conftest import Served
 
@@ -282,7 +282,7 @@ async def in_the_feed(_: pytest.MonkeyPatch) -> None:
 
 
 async def in_a_move(patch: pytest.MonkeyPatch) -> None:
-    def poisoned(move: Move, seen: Seen, now: float) -> Step:
+    def poisoned(move: Move, seen: Observation, now: float) -> MoveStep:
         if move.name.name == POISON:
             raise ZeroDivisionError
         return advance(move, seen, now)

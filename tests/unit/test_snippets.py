@@ -13,12 +13,12 @@ import yaml
 
 from reserver.cli.documents import Document
 from reserver.cli.validity import Readers, judge
+from reserver.moves import podmove
 from reserver.sim.apiserver.custom import structure_of
 from reserver.sim.apiserver.resources import RESOURCES
 from reserver.sim.apiserver.schema import conform
 from reserver.sim.apiserver.structural import causes, pruned
 from reserver.wire.k8s.objects import decode
-from reserver.wire.migration import podmove
 from reserver.wire.patching import patchform
 from reserver.wire.provisioning import requestform
 from reserver.wire.rebalance import policyform

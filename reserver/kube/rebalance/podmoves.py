@@ -22,12 +22,12 @@ from reserver.kube.api.client import ApiClient
 from reserver.kube.rebalance import evictions
 from reserver.kube.rebalance.evictions import Pace
 from reserver.kube.rebalance.outcomes import Outcome, Result, Teller, Terms
-from reserver.migration.arbitration import DEFAULT
-from reserver.migration.move import Group, Member
+from reserver.moves import manifests, podmove, podmove_group
+from reserver.moves.arbitration import DEFAULT
+from reserver.moves.manifests import FailedMove, OpenMove
+from reserver.moves.model import GroupMember, MoveGroup
 from reserver.rebalance.move_batch import Missing, chains, makes_room
 from reserver.rebalance.plan import Move
-from reserver.wire.migration import groupform, podmove, request
-from reserver.wire.migration.request import FailedMove, OpenMove
 
 MOST_OPEN = DEFAULT.ahead
 """How many PodMoves of rounds may be under way: what a round writes takes its seats at once."""
@@ -72,7 +72,7 @@ class PodMoves:
         found, failed, params = list[OpenMove](), list[FailedMove](), {"limit": _PAGE}
         while True:
             try:
-                page = request.read_page(await self._client.get(podmove.COLLECTION, params))
+                page = manifests.read_page(await self._client.get(podmove.COLLECTION, params))
             except ApiError as exc:
                 if exc.status != HTTPStatus.NOT_FOUND:
                     raise
@@ -99,7 +99,7 @@ class PodMoves:
         outcomes, missing, steps = list[Outcome](), Missing(), dict[PodName, str]()
         for order, move in enumerate(moves):
             name = _name(plan, order)
-            asked = request.Terms(
+            asked = manifests.SharedFields(
                 grace_period_s=terms.grace_period_s, group=groups[move], keep_s=_KEEP_S
             )
             after = steps.get(move.pod)
@@ -124,39 +124,39 @@ class PodMoves:
         return outcomes
 
     async def _declare(
-        self, plan: str, moves: Sequence[Move], groups: Mapping[Move, Group], until: float
+        self, plan: str, moves: Sequence[Move], groups: Mapping[Move, MoveGroup], until: float
     ) -> dict[str, str]:
         """Write what lists the members of groups that span namespaces.
 
         Returns:
             Of each group that could not be listed, why.
         """
-        members = defaultdict[str, list[Member]](list)
+        members = defaultdict[str, list[GroupMember]](list)
         moved = set[PodName]()
         for order, move in enumerate(moves):
             if groups[move].across:
                 uid = "" if move.pod in moved else move.uid
                 of_move = PodName(move.pod.namespace, _name(plan, order))
-                members[groups[move].name].append(Member(of_move, uid))
+                members[groups[move].name].append(GroupMember(of_move, uid))
             moved.add(move.pod)
         refused = dict[str, str]()
         for name, listed in members.items():
-            body = groupform.manifest(name, listed)
-            if why := await self._create(groupform.COLLECTION, body, until):
+            body = podmove_group.manifest(name, listed)
+            if why := await self._create(podmove_group.COLLECTION, body, until):
                 refused[name] = why
         return refused
 
     async def _write(
-        self, name: str, move: Move, terms: request.Terms, until: float, after: str
+        self, name: str, move: Move, terms: manifests.SharedFields, until: float, after: str
     ) -> str:
         """Write a PodMove, again if there is no answer; return why it is not there."""
-        body = request.manifest(
+        body = manifests.manifest(
             move.pod,
             terms,
             uid="" if after else move.uid,
             after=after,
             to=move.target or "",
-            metadata={"name": name, "labels": request.labels_of(move.profile, move.strategy)},
+            metadata={"name": name, "labels": manifests.labels_of(move.profile, move.strategy)},
         )
         return await self._create(podmove.collection(move.pod.namespace), body, until)
 
@@ -182,11 +182,11 @@ def _name(plan: str, order: int) -> str:
     return f"{plan}-{order:03}"
 
 
-def _groups(plan: str, moves: Sequence[Move]) -> dict[Move, Group]:
+def _groups(plan: str, moves: Sequence[Move]) -> dict[Move, MoveGroup]:
     """Return the group of each move."""
     order_of = {move: order for order, move in enumerate(moves)}
     return {
-        move: Group(
+        move: MoveGroup(
             _name(plan, order_of[chain[0]]),
             len(chain) if makes_room(chain) else 1,
             across=len({each.pod.namespace for each in chain}) > 1,

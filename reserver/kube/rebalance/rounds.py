@@ -21,6 +21,7 @@ from reserver.kube.rebalance.loads import Loads
 from reserver.kube.rebalance.outcomes import Outcome, Result, Terms
 from reserver.kube.rebalance.podmoves import MOST_OPEN, PodMoves
 from reserver.kube.rebalance.policyfile import PolicyFile
+from reserver.moves.manifests import FailedMove, OpenMove
 from reserver.rebalance.anomaly import Rounds
 from reserver.rebalance.capacity import Held
 from reserver.rebalance.move_batch import Moving, divide, once, resting
@@ -28,7 +29,6 @@ from reserver.rebalance.pending import without
 from reserver.rebalance.plan import Move, Plan
 from reserver.rebalance.policy import Policy
 from reserver.rebalance.round_input import Decision, RoundInput, Timed, untimed
-from reserver.wire.migration.request import FailedMove, OpenMove
 
 log = structlog.get_logger(__name__)
 

@@ -11,7 +11,6 @@ import msgspec
 from reserver.patching.merge import NODE_AFFINITY, PREFERRED
 from reserver.patching.patch import PatchName
 from reserver.wire.k8s.objects import LabelledMetadata, WireStruct
-from reserver.wire.migration.podmove import KIND as MOVE
 from reserver.wire.patching.patchform import KIND, MOST_WEIGHT, LabelsSelector, PatchSpec
 from reserver.wire.spec.object import API_VERSION
 
@@ -27,17 +26,19 @@ class Leaving(WireStruct, frozen=True):
     spec: _Spec = _Spec()
 
 
-def patch_of(pod: Leaving, name: PatchName, *, to: str, ttl: str, move_uid: str) -> dict[str, Any]:
+def patch_of(
+    pod: Leaving, name: PatchName, *, to: str, ttl: str, owner: Mapping[str, object]
+) -> dict[str, Any]:
     """Return a SchedPatch for one pod with the labels of another: its replacement has them, too.
 
     It prefers and demands nothing, or the replacement could find no place at all.
 
     Args:
         pod: that leaves.
-        name: of the SchedPatch, and of the PodMove that it goes with.
+        name: of the SchedPatch.
         to: the node to go to; empty for any but the one that the pod leaves.
         ttl: as a duration; it patches none after that.
-        move_uid: of the PodMove.
+        owner: the object that the SchedPatch goes with, as an entry of ``ownerReferences``.
     """
     where = {"operator": "In", "values": [to]}
     if not to:
@@ -50,7 +51,6 @@ def patch_of(pod: Leaving, name: PatchName, *, to: str, ttl: str, move_uid: str)
         affinity={NODE_AFFINITY: {PREFERRED: preferred}},
         ttl=ttl,
     )
-    owner = {"apiVersion": API_VERSION, "kind": MOVE, "name": name.name, "uid": move_uid}
     metadata = {"namespace": name.namespace, "name": name.name, "ownerReferences": [owner]}
     written = msgspec.to_builtins(spec)
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": written}

@@ -16,9 +16,9 @@ from reserver.wire.k8s.objects import WireStruct, decode, encode
 from reserver.wire.k8s.requests import Actuated, Amounts, ContainerSpec, Requesting, Resources
 from reserver.wire.k8s.requests import request as effective
 from reserver.wire.limits import MOST_DESCRIPTION, TENANT, Limits, check_bytes
-from reserver.wire.migration.demands import placement
 from reserver.wire.provisioning.requestform import of_request
 from reserver.wire.spec import specform
+from reserver.wire.spec.demands import placement
 from reserver.wire.times import show_moment
 
 

@@ -1,4 +1,4 @@
-"""Reads objects that only rebalancing needs: budgets, priority classes, claims, metrics."""
+"""Reads objects that only rebalancing needs: priority classes, claims, metrics."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import msgspec
 from reserver.cluster import quantity
 from reserver.cluster.constraints import Taint
 from reserver.cluster.pod import PodName
-from reserver.rebalance.cluster_state import Amounts, Budget, ListedNode
+from reserver.rebalance.cluster_state import Amounts, ListedNode
 from reserver.wire.k8s.nodes import NodeObject, NodeSpec
 from reserver.wire.k8s.objects import Metadata, WireStruct, decode
 from reserver.wire.k8s.requests import Amounts as WrittenAmounts
 from reserver.wire.k8s.requests import nano
-from reserver.wire.k8s.selectors import LabelSelector, label_selector
 from reserver.wire.limits import Int32
 
 Raw = bytes | msgspec.Raw
@@ -31,36 +30,6 @@ class _NodeStatus(WireStruct, frozen=True):
 class _Node(WireStruct, frozen=True):
     spec: NodeSpec = NodeSpec()
     status: _NodeStatus = _NodeStatus()
-
-
-class _BudgetSpec(WireStruct, frozen=True):
-    selector: LabelSelector | None = None
-    unhealthy_pod_eviction_policy: str | None = None
-
-
-class _BudgetStatus(WireStruct, frozen=True):
-    disruptions_allowed: Int32 = 0
-
-
-class BudgetObject(WireStruct, frozen=True):
-    """A PodDisruptionBudget on the wire."""
-
-    metadata: Metadata = Metadata()
-    spec: _BudgetSpec = _BudgetSpec()
-    status: _BudgetStatus = _BudgetStatus()
-
-    def value(self) -> Budget:
-        """Return the budget as decisions see it.
-
-        Raises:
-            InvalidInput: its selector is malformed; the error carries the path.
-        """
-        return Budget(
-            name=_name(self.metadata),
-            selector=label_selector(self.spec.selector),
-            allowed=self.status.disruptions_allowed,
-            spares_unhealthy=self.spec.unhealthy_pod_eviction_policy == "AlwaysAllow",
-        )
 
 
 class _PriorityClass(WireStruct, frozen=True):

@@ -14,17 +14,18 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from reserver.cluster.budgets import Budget
 from reserver.cluster.labels import Labels
 from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.cluster.storage import Storage, StorageClass, Volume
 from reserver.errors import Fault, InvalidInput, sparing
-from reserver.rebalance.cluster_state import Amounts, Budget, ClusterState, ListedNode, ListedPod
+from reserver.rebalance.cluster_state import Amounts, ClusterState, ListedNode, ListedPod
+from reserver.wire.k8s.budgets import BudgetObject
 from reserver.wire.k8s.nodes import NamespaceObject
 from reserver.wire.k8s.objects import WireStruct, decode
 from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.wire.rebalance.objects import (
-    BudgetObject,
     Raw,
     read_node,
     read_node_metrics,

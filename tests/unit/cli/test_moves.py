@@ -16,15 +16,15 @@ from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Output
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
-from reserver.migration.move import Mode
+from reserver.moves.drain import DrainOptions
+from reserver.moves.manifests import SharedFields, manifest
+from reserver.moves.phases import MoveMode
+from reserver.moves.podmove import MoveMetadata, MoveObject, read_object
 from reserver.patching.merge import PREFERRED
 from reserver.patching.patch import Patch
-from reserver.wire.migration.draining import Allowed
-from reserver.wire.migration.podmove import MoveMetadata, MoveObject, read_object
-from reserver.wire.migration.request import Terms, manifest
 from reserver.wire.patching.patchform import PatchMetadata, PatchObject
 from reserver.wire.patching.patchform import read_object as read_patch
-from tests.unit.wire.test_draining import pod
+from tests.unit.moves.test_drain import pod
 
 META: dict[str, Any] = {
     "name": "a",
@@ -140,10 +140,10 @@ class Api:
         return found
 
 
-def drain(api: Api, allowed: Allowed = Allowed(), **flags: Any) -> None:  # noqa: B008 - frozen
+def drain(api: Api, allowed: DrainOptions = DrainOptions(), **flags: Any) -> None:  # noqa: B008 - frozen
     given = {"wait": True, "dry_run": False} | flags
     form = given.pop("form", Output.TABLE)
-    asyncio.run(drained(api, "worker-1", allowed, Terms(timeout="5m"), form, **given))
+    asyncio.run(drained(api, "worker-1", allowed, SharedFields(timeout="5m"), form, **given))
 
 
 def specs(api: Api) -> list[dict[str, Any]]:
@@ -154,7 +154,7 @@ def test_a_drain_cordons_and_moves_all_pods_as_one_group(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     api = Api(pod("a"), pod("b"), pod("d", "DaemonSet"))
-    drain(api, Allowed(ignores_daemon_sets=True))
+    drain(api, DrainOptions(ignores_daemon_sets=True))
     assert api.nodes["/api/v1/nodes/worker-1"]["spec"] == {"unschedulable": True}
     first, second = specs(api)
     assert first["group"] == second["group"]
@@ -304,11 +304,11 @@ def test_pods_that_nobody_makes_again_are_evicted_once_the_others_have_landed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     api = Api(pod("a", ""), pod("b"))
-    drain(api, Allowed(evicts_unmanaged=True))
+    drain(api, DrainOptions(evicts_unmanaged=True))
     managed, alone = specs(api)
     printed = Api(pod("a", ""), pod("b"))
     capsys.readouterr()
-    drain(printed, Allowed(evicts_unmanaged=True), form=Output.JSON)
+    drain(printed, DrainOptions(evicts_unmanaged=True), form=Output.JSON)
     assert json.loads(capsys.readouterr().out)["items"] == list(printed.moves.values())
     assert managed["pod"]["name"] == "b"
     assert (alone["mode"], "group" in alone) == ("EvictOnly", False)
@@ -344,8 +344,8 @@ def test_moves_that_fail_are_named_with_their_reason() -> None:
 
 def test_a_move_says_where_to_and_how(capsys: pytest.CaptureFixture[str]) -> None:
     api = Api()
-    terms = Terms(timeout="30m", grace_period_s=5)
-    body = manifest(PodName("shop", "web-0"), terms, to="worker-2", mode=Mode.EVICT_ONLY)
+    terms = SharedFields(timeout="30m", grace_period_s=5)
+    body = manifest(PodName("shop", "web-0"), terms, to="worker-2", mode=MoveMode.EVICT_ONLY)
     made = asyncio.run(podmoves.create(api, body))
     asyncio.run(podmoves.follow(api, [made], Output.TABLE, wait=False))
     assert specs(api) == [
@@ -396,7 +396,7 @@ def test_each_change_of_a_move_is_printed_as_it_happens(
             return await super().get(path, params)
 
     api = Changing()
-    asyncio.run(podmoves.create(api, manifest(PodName("shop", "a"), Terms())))
+    asyncio.run(podmoves.create(api, manifest(PodName("shop", "a"), SharedFields())))
     with pytest.raises(Failed, match="it ends here"):
         asyncio.run(podmoves.watch(api, "shop", form, everywhere=False, look_s=0))
     out = capsys.readouterr().out.splitlines()
@@ -477,7 +477,7 @@ def by_patch(api: Api, to: str = "worker-2", **how: Any) -> None:
     spec |= {"affinity": {"nodeAffinity": {}}, "ephemeralContainers": []}
     found = {"metadata": {"uid": "u", "labels": labels}, "spec": spec, "status": {}}
     api.others["/api/v1/namespaces/shop/pods/web-0"] = found
-    leaving, terms = PodName("shop", "web-0"), Terms(timeout="5m")
+    leaving, terms = PodName("shop", "web-0"), SharedFields(timeout="5m")
     given = {"wait": True} | how
     asyncio.run(patched_move.moved(api, leaving, to, terms, Output.TABLE, **given))
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from reserver.cluster.budgets import Budget
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.rebalance.capacity import NOTHING_HELD, Held, snapshot_of
-from reserver.rebalance.cluster_state import Budget, ClusterState, ListedNode, ListedPod
+from reserver.rebalance.cluster_state import ClusterState, ListedNode, ListedPod
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.planning_snapshot import PlanningSnapshot, planning_snapshot
 from reserver.rebalance.policy import NO_LIMITS, EvictionLimits

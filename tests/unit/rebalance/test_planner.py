@@ -8,6 +8,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from reserver.cluster.budgets import Budget
 from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm, Spread, Taint
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
@@ -28,7 +29,6 @@ from reserver.rebalance.arguments.utilization import (
 )
 from reserver.rebalance.capacity import NOTHING_HELD, Held
 from reserver.rebalance.cluster_state import (
-    Budget,
     ClusterState,
     ListedNode,
     ListedPod,

@@ -18,13 +18,13 @@ import pytest
 
 import reserver
 from reserver.errors import InvalidInput
+from reserver.moves import podmove
 from reserver.server.webhook.handlers import MOST_BODY_BYTES
 from reserver.wire.k8s import constraints, nodes, pods, requests, storage, watch
 from reserver.wire.k8s.constraints import Affinity
 from reserver.wire.k8s.objects import ConfigMapObject, decode
 from reserver.wire.k8s.pods import BoundPod, PodObject
 from reserver.wire.limits import POD, TENANT
-from reserver.wire.migration import podmove
 from reserver.wire.patching import patchform, review
 from reserver.wire.provisioning import requestform, template
 from reserver.wire.spec import object as objects
@@ -194,22 +194,23 @@ ELSEWHERE: dict[str, str] = {
     "kube.rebalance.": "a process of its own (docs/adr/0037)",
     "rebalance.cluster_state.": "a process of its own (docs/adr/0037)",
     "wire.rebalance.": "a process of its own (docs/adr/0037); a policy by document.MOST_BYTES",
-    "wire.migration.draining.": "the command `drain`",
+    "moves.drain.": "the command `drain`",
     "wire.patching.replacement.": "the command `move`",
     "wire.extender.Extender": "kube-scheduler; the pod that it sends is one of READERS",
     "wire.extender._": "kube-scheduler; the pod that it sends is one of READERS",
     "wire.extender.MetaVictims": "kube-scheduler",
+    "wire.k8s.budgets.": "who may write PodDisruptionBudgets, up to what the API server takes",
     "wire.k8s.lease.": "Reserver, in its own namespace",
     "wire.k8s.reviews.": "the API server and its authenticator",
     "wire.k8s.conditions.": "Reserver, in a status",
     "wire.k8s.watch.": "the API server: pages have PAGE_BYTES, items stay JSON",
     "wire.k8s.objects.Labelled": "managers and Reserver: ConfigMaps, in its own namespace",
     "wire.past.": "managers and Reserver: what READERS have, of before",
-    "wire.migration.controllers.": "the API server: one workload, of which numbers are read",
-    "wire.migration.demands.": "a pod or template that READERS have bounded",
-    "wire.migration.groupform.": "trusted objects, by groupform.MOST_BYTES",
-    "wire.migration.podmove.": "READERS; MoveList by the command that asks for it",
-    "wire.migration.statusform.": "Reserver, in a status",
+    "moves.workload_object.": "the API server: one workload, of which numbers are read",
+    "wire.spec.demands.": "a pod or template that READERS have bounded",
+    "moves.podmove_group.": "trusted objects, by podmove_group.MOST_BYTES",
+    "moves.podmove.": "READERS; MoveList by the command that asks for it",
+    "moves.podmove_status.": "Reserver, in a status",
     "wire.patching.statusform.": "Reserver, in a status",
     "wire.patching.secretform.": "Reserver, and who may write webhook configurations",
     "wire.spec.listform.": "managers, by ITEM_BYTES",

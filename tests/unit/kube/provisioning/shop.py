@@ -18,7 +18,7 @@ from reserver.wire.provisioning.requestform import COLLECTION
 from tests.unit.kube.clocks import ManualTime, worked_off
 from tests.unit.kube.crashes import Crash
 from tests.unit.kube.fakes import always, patched
-from tests.unit.kube.migration.world import SEATS, Api, Document, World
+from tests.unit.moves.world import SEATS, Api, Document, World
 
 REQUESTS = COLLECTION.replace("v1/", "v1/namespaces/shop/")
 TEMPLATES = "/api/v1/namespaces/shop/podtemplates"

@@ -9,9 +9,9 @@ import pytest
 from reserver import readiness
 from reserver.kube.provisioning import provisioner
 from reserver.pacer import Pacer
-from tests.unit.kube.migration.world import SEATS
 from tests.unit.kube.provisioning.shop import POD_SETS, asked
 from tests.unit.kube.provisioning.test_strikes import PROVISIONED
+from tests.unit.moves.world import SEATS
 
 ALL_PODS = "/api/v1/pods"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.unit.kube.migration.world import SEATS
 from tests.unit.kube.provisioning.shop import REQUESTS, Shop
+from tests.unit.moves.world import SEATS
 from tests.unit.test_growth import sizes
 
 

@@ -15,8 +15,8 @@ from reserver.kube.provisioning import provisioner
 from reserver.pacer import Pacer
 from reserver.wire.spec.object import SET_LABEL, UNFINISHED_ANNOTATION
 from tests.unit.kube.crashes import Crash, crash_at_each_write
-from tests.unit.kube.migration.world import PODS, SEATS
 from tests.unit.kube.provisioning.shop import POD_SETS, REQUESTS, Shop, asked
+from tests.unit.moves.world import PODS, SEATS
 
 NODE = "/api/v1/nodes/worker-2"
 ACCEPTED = {"Accepted": ("True", "Accepted")}

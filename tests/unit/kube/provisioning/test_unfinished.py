@@ -11,9 +11,9 @@ from reserver.kube.api.client import JSON_PATCH, MERGE_PATCH
 from reserver.kube.provisioning import provisioner
 from reserver.pacer import Pacer
 from reserver.wire.spec.object import UNFINISHED_ANNOTATION
-from tests.unit.kube.migration.world import SEATS
 from tests.unit.kube.provisioning.shop import SetApi, Shop, asked
 from tests.unit.kube.provisioning.test_strikes import PROVISIONED, judge_held
+from tests.unit.moves.world import SEATS
 
 
 class Late(SetApi):

@@ -13,9 +13,9 @@ from reserver.cluster.pod import PodName
 from reserver.kube.rebalance.evictions import Pace
 from reserver.kube.rebalance.outcomes import Outcome, Result, Teller, Terms
 from reserver.kube.rebalance.podmoves import PodMoves
-from reserver.migration.move import Group, Spec
+from reserver.moves.model import MoveGroup, MoveSpec
+from reserver.moves.podmove import MoveObject, read_object
 from reserver.rebalance.plan import Move
-from reserver.wire.migration.podmove import MoveObject, read_object
 from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
 
 MOVE = Move(
@@ -76,12 +76,12 @@ async def test_a_pod_move_says_which_pod_where_to_and_who_asks(clock: list[float
     }
     assert first["spec"]["ttlSecondsAfterFinished"] == 3600
     first["metadata"]["creationTimestamp"] = "1970-01-01T00:16:40Z"
-    assert read_object(_object(first)).spec == Spec(
+    assert read_object(_object(first)).spec == MoveSpec(
         pod=MOVE.pod,
         uid="uid-web-0",
         node="n2",
         grace_period_s=5,
-        group=Group("rebalance-f4240-000", 1),
+        group=MoveGroup("rebalance-f4240-000", 1),
         keep_s=3600,
     )
     assert (second["metadata"]["namespace"], "to" in second["spec"]) == ("db", False)

@@ -1,0 +1,68 @@
+"""PodDisruptionBudgets, and the evictions that they still allow.
+
+The eviction API refuses a pod that several budgets are about, and one whose budget allows no more
+disruptions (registry/core/pod/storage/eviction.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reserver.cluster.labels import Selector
+from reserver.cluster.pod import Pod, PodName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """A PodDisruptionBudget.
+
+    Attributes:
+        name: namespace and name.
+        selector: of the pods in its namespace.
+        allowed: ``status.disruptionsAllowed``: how many of them may be evicted now.
+        spares_unhealthy: pods that run but are not ready may be evicted whatever is allowed.
+    """
+
+    name: PodName
+    selector: Selector
+    allowed: int = 0
+    spares_unhealthy: bool = False
+
+
+class Budgets:
+    """The evictions that PodDisruptionBudgets still allow."""
+
+    def __init__(self, budgets: Iterable[Budget] = ()) -> None:
+        """Begin with the evictions that the budgets allow."""
+        self._left: dict[PodName, int] = {}
+        self._in: dict[str, list[Budget]] = {}
+        self._about: dict[object, tuple[PodName, ...]] = {}
+        for budget in budgets:
+            self._left[budget.name] = budget.allowed
+            self._in.setdefault(budget.name.namespace, []).append(budget)
+
+    def refusal(self, pod: Pod) -> str:
+        """Return why the eviction API would refuse a pod now; empty if it would not."""
+        names = self._names(pod)
+        if len(names) > 1:
+            return f"{len(names)} PodDisruptionBudgets select it; the eviction API allows one"
+        if names and self._left[names[0]] <= 0:
+            return f"the PodDisruptionBudget {names[0].name} allows no further disruption"
+        return ""
+
+    def spend(self, pod: Pod, times: int = 1) -> None:
+        """Count an eviction; -1 takes it back."""
+        for name in self._names(pod):
+            self._left[name] -= times
+
+    def _names(self, pod: Pod) -> tuple[PodName, ...]:
+        """Return the budgets that select a pod."""
+        budgets = self._in.get(pod.name.namespace)
+        if not budgets:
+            return ()
+        key = (pod.name.namespace, frozenset(pod.labels.items()))
+        if key not in self._about:
+            found = (each.name for each in budgets if each.selector.matches(pod.labels))
+            self._about[key] = tuple(found)
+        return self._about[key]

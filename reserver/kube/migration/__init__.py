@@ -1,1 +1,0 @@
-"""PodMoves: watched, carried out step by step, and resumed."""

@@ -1,0 +1,259 @@
+"""Arbitration: which moves go on now, in which order, within limits and budgets.
+
+Limits bound evictions: a move counts from when it may evict until its replacement has landed. Seats
+are taken ahead of that, in the same order, so that a move whose seat waits for room that another
+one leaves (a chain) keeps no other move from leaving it. The words and defaults of the limits are
+those of Koordinator's MigrationController (pkg/descheduler/controllers/migration). What namespaces
+share each has its part of (docs/adr/0061).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator
+from typing import NamedTuple
+
+from reserver.cluster.budgets import Budget, Budgets
+from reserver.cluster.pod import NO_CONTROLLER, PodName
+from reserver.fairness import FairCount
+from reserver.moves.groups import Contender, Groups
+from reserver.moves.model import ALONE, Declared, Move
+from reserver.moves.observation import GO, MoveTurn
+from reserver.moves.phases import MovePhase, MoveReason
+
+STALLED_S = 120.0
+"""So long after its eviction a move keeps nobody of another namespace from moving, in seconds: with
+a seat a replacement lands in less, unless it waits for something else."""
+
+_FEW, _SOME = 4, 10
+
+
+class MoveLimits(NamedTuple):
+    """Limits on moves under way; None for no limit.
+
+    Attributes:
+        per_node: from one node, of one namespace; of all of them less than twice as many.
+        per_namespace: of pods of one namespace.
+        ahead: how many moves without a group may have begun and not evicted yet, so that seats are
+            not held for long: of one namespace; of all of them less than twice as many.
+    """
+
+    per_node: int | None = 2
+    per_namespace: int | None = None
+    ahead: int = 50
+
+
+DEFAULT = MoveLimits()
+
+
+class Ruling(NamedTuple):
+    """The ruling of arbitration on a move: these fields of `Observation`."""
+
+    turn: MoveTurn = GO
+    rival: str = ""
+    failed_member: str = ""
+    is_needless: bool = False
+
+
+def most_of_workload(replicas: int) -> int:
+    """Return how many pods of a workload may move at once: 1 under 4, 2 up to 10, then a tenth."""
+    if replicas < _FEW:
+        return 1
+    return 2 if replicas <= _SOME else replicas // 10
+
+
+def arbitrate(
+    contenders: Iterable[Contender],
+    budgets: Iterable[Budget],
+    declared: Declared,
+    now: float,
+    limits: MoveLimits = DEFAULT,
+) -> Generator[None, None, dict[PodName, Ruling]]:
+    """Return which moves may go on, and why the others may not; those that have ended are left out.
+
+    All is judged as it was at the first step; other work may come between.
+
+    Args:
+        contenders: all moves, but those that have ended and whose group has as well.
+        budgets: what PodDisruptionBudgets allow now.
+        declared: the groups that span namespaces.
+        now: unix seconds.
+        limits: how many may be under way at once.
+    """
+    ordered = sorted(contenders, key=_order)
+    open_ = [each for each in ordered if not each.move.is_over]
+    groups = Groups(ordered, declared)
+    ahead, under_way = _Ahead(budgets, limits, open_), _UnderWay(limits, open_, now)
+    first: dict[tuple[PodName, str], Move] = {}
+    for each in sorted(open_, key=lambda each: each.move.order):
+        first.setdefault(_which(each), each.move)
+    rulings = {}
+    for each in _by_turns(open_):
+        yield
+        move, older = each.move, first[_which(each)]
+        if older is not move:
+            rulings[move.name] = Ruling(_WAIT, rival=str(older.name))
+            continue
+        turn = _turn(each, groups, ahead, under_way)
+        rulings[move.name] = Ruling(turn, "", groups.failed(move), groups.is_needless(move))
+    return rulings
+
+
+_WAIT = MoveTurn(may_begin=False, may_evict=False)
+
+
+def _order(contender: Contender) -> tuple[int, float, str, str]:
+    """Return what puts the move of the most important pod first, and then the oldest."""
+    move, pod = contender.move, contender.pod
+    return -(pod.priority if pod else 0), *move.order
+
+
+def _by_turns(ordered: list[Contender]) -> list[Contender]:
+    """Return moves so that each namespace has its first turn before any has its second.
+
+    What has begun was a turn to begin, and what has evicted one to evict.
+    """
+    turns: Counter[tuple[str, MovePhase]] = Counter()
+    for each in ordered:
+        namespace, phase = each.move.name.namespace, each.move.status.phase
+        turns[namespace, MovePhase.EVICTING] += phase is MovePhase.LANDING
+        turns[namespace, MovePhase.PENDING] += phase in {MovePhase.RESERVING, MovePhase.EVICTING}
+    turn = dict[PodName, int]()
+    for each in ordered:
+        namespace, phase = each.move.name.namespace, each.move.status.phase
+        turn[each.move.name] = turns[namespace, phase]
+        turns[namespace, phase] += 1
+    return sorted(ordered, key=lambda each: turn[each.move.name])
+
+
+def _which(contender: Contender) -> tuple[PodName, str]:
+    """Return which pod is to leave."""
+    move, pod = contender.move, contender.pod
+    if move.awaits_first:
+        return move.name, move.uid  # Nobody knows yet.
+    return move.pod, move.status.uid or move.spec.uid or (pod.uid if pod else "")
+
+
+def _turn(each: Contender, groups: Groups, ahead: _Ahead, under_way: _UnderWay) -> MoveTurn:
+    move = each.move
+    if move.awaits_first:
+        return _WAIT
+    if move.spec.paused or move.status.phase is MovePhase.LANDING:
+        return GO  # What is paused stands still by itself, and takes nobody's turn.
+    missing = groups.incomplete(move)
+    if move.status.phase is MovePhase.PENDING and (why := missing or ahead.refusal(each)):
+        return _WAIT._replace(why=why, is_blocked=not missing, waits_for_group=bool(missing))
+    if move.status.phase is not MovePhase.EVICTING:
+        return MoveTurn(
+            may_evict=False
+        )  # It is asked once that counts: not with what was said before.
+    unseated = groups.unseated(move)
+    if why := unseated or under_way.refusal(each):
+        return MoveTurn(may_evict=False, why=why, waits_for_group=bool(unseated))
+    return GO
+
+
+class _Ahead:
+    """Which moves may take their seats before it is their turn to evict."""
+
+    def __init__(
+        self, budgets: Iterable[Budget], limits: MoveLimits, moves: list[Contender]
+    ) -> None:
+        self._budgets = Budgets(budgets)
+        self._ahead = FairCount.each(limits.ahead)
+        for each in moves:
+            if each.move.status.phase in {MovePhase.RESERVING, MovePhase.EVICTING}:
+                self._count(each)
+
+    def refusal(self, each: Contender) -> str:
+        """Return why a move may not begin; empty if it may, and counts from now on.
+
+        The members of a group take their seats together; it is their evictions that follow one
+        another as budgets allow.
+        """
+        refusal = self._budgets.refusal(each.pod) if each.pod and each.pod.node else ""
+        namespace, is_alone = each.move.name.namespace, each.move.spec.group == ALONE
+        if is_alone and not self._ahead.has_room(namespace):
+            own, total = self._ahead.of(namespace), self._ahead.total
+            said = f"{own} moves of {namespace} have begun and not evicted yet, {total} in all"
+            refusal = refusal or said
+        if not refusal:
+            self._count(each)
+        return refusal
+
+    def _count(self, each: Contender) -> None:
+        if each.move.spec.group == ALONE:
+            self._ahead.add(each.move.name.namespace)
+            if each.pod is not None and not each.move.is_entering:
+                self._budgets.spend(each.pod)
+
+
+class _UnderWay:
+    """Which moves may evict."""
+
+    def __init__(self, limits: MoveLimits, moves: list[Contender], now: float) -> None:
+        self._limits = limits
+        self._now = now
+        self._counts: Counter[tuple[str, ...]] = Counter()
+        self._leaving: dict[str, FairCount] = {}
+        self._stalled: Counter[tuple[str, str]] = Counter()
+        for each in moves:
+            if each.move.status.phase is MovePhase.LANDING:
+                self._count(each)
+
+    def refusal(self, each: Contender) -> str:
+        """Return why a move may not evict; empty if it may.
+
+        One that may counts from now on, unless a budget keeps it: then others go on meanwhile.
+        """
+        for key, most, where in self._bounds(each):
+            if most is not None and self._counts[key] >= most:
+                return f"{self._counts[key]} moves {where} are under way, which is the limit"
+        if why := self._crowded(each):
+            return why
+        if each.move.status.reason is not MoveReason.BUDGET_BLOCKS:
+            self._count(each)
+        return ""
+
+    def _crowded(self, each: Contender) -> str:
+        """Return why no more pods of its namespace may leave a node; empty if one may."""
+        namespace, source = each.move.name.namespace, _source(each)
+        leaving, stalled = self._leaving_from(source), self._stalled[source, namespace]
+        if leaving is None or leaving.has_room(namespace, stalled):
+            return ""
+        own, total = leaving.of(namespace) + stalled, leaving.total + stalled
+        return f"{total} moves from {source} are under way, {own} of them of {namespace}"
+
+    def _count(self, each: Contender) -> None:
+        self._counts.update(key for key, _, _ in self._bounds(each))
+        namespace, source = each.move.name.namespace, _source(each)
+        if is_stalled(each.move, self._now):
+            self._stalled[source, namespace] += 1
+        elif leaving := self._leaving_from(source):
+            leaving.add(namespace)
+
+    def _leaving_from(self, source: str) -> FairCount | None:
+        """Return the count of those that leave a node; None if there is no limit."""
+        most = self._limits.per_node
+        if most is None:
+            return None
+        return self._leaving.setdefault(source, FairCount.each(most))
+
+    def _bounds(self, each: Contender) -> Iterator[tuple[tuple[str, ...], int | None, str]]:
+        """Yield what a move counts against in its namespace, how many may, and its name."""
+        namespace = each.move.name.namespace
+        yield ("namespace", namespace), self._limits.per_namespace, f"in {namespace}"
+        if each.controller != NO_CONTROLLER:
+            kind, name = each.controller
+            most = most_of_workload(each.replicas)
+            yield ("workload", namespace, kind, name), most, f"of {kind} {name}"
+
+
+def is_stalled(move: Move, now: float) -> bool:
+    """Return whether a replacement should have landed long ago, at `now` (unix seconds)."""
+    left_at = move.status.evicted_at
+    return left_at is not None and now - left_at >= STALLED_S
+
+
+def _source(each: Contender) -> str:
+    return each.move.status.source or (each.pod.node if each.pod else "")

@@ -1,0 +1,123 @@
+"""Decides which PodMoves go on now, over all of them, whenever something changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from reserver.cluster.budgets import Budget
+from reserver.cluster.pod import NO_CONTROLLER, PodName
+from reserver.kube.loops.queue import WorkQueue
+from reserver.moves.arbitration import STALLED_S, Ruling, arbitrate
+from reserver.moves.groups import Contender, key_of
+from reserver.moves.index import MoveIndex
+from reserver.moves.model import Declared, Move
+from reserver.moves.workloads import Workload, Workloads
+from reserver.pacer import Pacer
+from reserver.scheduling.state import State
+
+_REST_S = 0.05
+"""How long a pass rests at least before the next one, in seconds: many moves change at once."""
+
+_ALL = "all"
+
+
+class ArbitrationLoop:
+    """The turns of PodMoves: which go on now.
+
+    Attributes:
+        budgets: the PodDisruptionBudgets.
+        declared: the groups that span namespaces.
+        queue: has a key once there is something to be asked anew.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        moves: MoveIndex,
+        state: State,
+        workloads: Workloads,
+        again: Callable[[PodName], None],
+    ) -> None:
+        """Ask about moves.
+
+        Args:
+            clock: unix seconds.
+            moves: all PodMoves.
+            state: what is decided on.
+            workloads: the pods of each controller.
+            again: called with each of which another thing is said.
+        """
+        self._clock = clock
+        self._moves = moves
+        self._state = state
+        self._workloads = workloads
+        self._again = again
+        self._rulings: dict[PodName, Ruling] = {}
+        self.budgets: dict[PodName, Budget] = {}
+        self.declared: Declared = {}
+        self.queue = WorkQueue[str]("turns")
+
+    def of(self, name: PodName) -> Ruling | None:
+        """Return what was said of a PodMove; None if nobody was asked yet, or it has ended."""
+        return self._rulings.get(name)
+
+    def changed(self) -> None:
+        """Note that another thing may be said now; returns at once."""
+        self.queue.add(_ALL)
+
+    def budget_seen(self, budget: Budget) -> None:
+        """Take a budget as it is now."""
+        if self.budgets.get(budget.name) != budget:
+            self.budgets[budget.name] = budget
+            self.changed()
+
+    def budget_gone(self, name: PodName) -> None:
+        """Forget a budget that is gone."""
+        if self.budgets.pop(name, None) is not None:
+            self.changed()
+
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        await self.queue.passes(self.look, _REST_S)
+
+    async def look(self, pacer: Pacer) -> None:
+        """Ask about all moves at this moment."""
+        self.queue.take_all()
+        before = self._rulings
+        contenders = []
+        for contender in self._contenders():
+            contenders.append(contender)
+            await pacer.give_way()
+        asked_at, budgets = self._clock(), tuple(self.budgets.values())
+        asked = arbitrate(contenders, budgets, dict(self.declared), asked_at)
+        self._rulings = await pacer.run(asked)
+        for name, ruling in self._rulings.items():
+            if before.get(name) != ruling:
+                self._again(name)
+                await pacer.give_way()
+        left_at = (each.move.status.evicted_at for each in contenders if not each.move.is_over)
+        stall = [at + STALLED_S - asked_at for at in left_at if at is not None]
+        if due := [after_s for after_s in stall if after_s > 0]:
+            self.queue.add(_ALL, min(due))
+
+    def _contenders(self) -> Iterator[Contender]:
+        """Yield the moves that have not ended, and those of their groups that have."""
+        moves = [known.move for known in self._moves if known.move is not None]
+        groups = {key_of(move, self.declared) for move in moves if not move.is_over} - {None}
+        for move in moves:
+            if not move.is_over:
+                yield self._contender(move)
+            elif key_of(move, self.declared) in groups:
+                yield Contender(move=move)
+
+    def _contender(self, move: Move) -> Contender:
+        pod = None if move.awaits_first else self._state.pods.get(move.pod)
+        wanted = move.status.uid or move.spec.uid
+        if pod is not None and wanted not in {"", pod.uid}:
+            pod = None
+        controller = move.status.controller
+        if controller == NO_CONTROLLER and pod is not None:
+            controller = pod.controller
+        made_by = Workload(move.name.namespace, controller)
+        replicas = 0 if controller == NO_CONTROLLER else self._workloads.count(made_by)
+        return Contender(move=move, pod=pod, controller=controller, replicas=replicas)

@@ -1,0 +1,295 @@
+"""The mover: takes each PodMove step by step: look, decide, write the status, act.
+
+Whatever is to be done is done only once the status that it follows from is written, by a step that
+changes nothing else: between looking and acting there is then no write, and who comes after a crash
+finds a status that says at least as much as was done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import structlog
+
+from reserver.cluster.pod import Pod, PodName
+from reserver.errors import ApiError, Fault
+from reserver.kube.api.client import ApiClient
+from reserver.kube.loops.queue import WorkQueue
+from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.watch.reflector import advice
+from reserver.moves.advance import MoveStep, advance
+from reserver.moves.arbitration import Ruling
+from reserver.moves.arbitration_loop import ArbitrationLoop
+from reserver.moves.declared_groups import DeclaredGroups
+from reserver.moves.execute import Executor
+from reserver.moves.index import KnownMove, MoveIndex
+from reserver.moves.model import Move, MoveStatus
+from reserver.moves.observe import EffectResult, Observer
+from reserver.moves.phases import MovePhase, MoveReason
+from reserver.moves.podmove import MoveObject, path, status_path
+from reserver.moves.podmove_status import StatusObject, refused, show_status
+from reserver.moves.workload_object import WantedPods
+from reserver.moves.workloads import Workloads, workload
+from reserver.quarantine import quarantined
+from reserver.reservations.reservation import Ref
+from reserver.reservations.terms import StoreKind
+from reserver.scheduling.state import State
+from reserver.wire.k8s.objects import decode
+
+log = structlog.get_logger(__name__)
+
+LOOK_AGAIN_S = 5.0
+"""So long a move that has begun goes without a look, in seconds: not all that it depends on is
+told, such as taints of its node or how many pods its controller wants."""
+
+_AT_ONCE = 8
+"""How many steps are made at once; bindings have the rest of the connections."""
+
+
+class MoveController:
+    """Carries out PodMoves.
+
+    Attributes:
+        queue: of the PodMoves that may have a next step.
+        moves: all PodMoves.
+        arbitration: which of them go on now.
+        groups: the PodMoveGroups.
+        writes: how many statuses were written.
+        subscribers: called with each PodMove whose phase has changed.
+        unsuited: called with each seat that is to be placed anew, and whether anywhere
+            (`Reseat`).
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        clock: Callable[[], float],
+        state: State,
+        seats: ObjectCache,
+        is_up_to_date: Callable[[], Awaitable[bool]],
+    ) -> None:
+        """Begin without moves.
+
+        Args:
+            client: of the API server.
+            clock: unix seconds.
+            state: what is decided on.
+            seats: the Reservation objects.
+            is_up_to_date: waits for what watches are known to have missed, and returns whether
+                anything may be decided.
+        """
+        self._client = client
+        self._clock = clock
+        self._is_up_to_date = is_up_to_date
+        self.queue = WorkQueue[PodName]("moves")
+        self.moves = MoveIndex(self._touched)
+        self._workloads = Workloads(client, state.pods)
+        self._observer = Observer(state, seats, self.moves, self._workloads)
+        self._executor = Executor(client, seats, self._unsuited)
+        self.arbitration = ArbitrationLoop(
+            clock, self.moves, state, self._workloads, self.queue.add
+        )
+        self.groups = DeclaredGroups(client, clock, self.moves, self.arbitration.changed)
+        self.arbitration.declared = self.groups.members
+        self._results: dict[PodName, EffectResult] = {}
+        self.subscribers: list[Callable[[KnownMove], None]] = []
+        self.unsuited: list[Callable[[Ref, bool], None]] = []
+        self.writes = 0
+        self._fault = ""
+
+    def _touched(self, name: PodName) -> None:
+        for each in (name, *self.moves.followers(name)):
+            self.queue.add(each)
+        self.arbitration.changed()
+        known = self.moves.get(name)
+        if known is not None and known.move is not None:
+            self.groups.touched(known.move)
+
+    def pod_changed(self, before: Pod | None, after: Pod | None) -> None:
+        """Take a pod that was added, changed or deleted; returns at once."""
+        self._workloads.changed(before, after)
+        for pod in (before, after):
+            if pod is None:
+                continue
+            for name in self.moves.of_pod(pod.name):
+                self.queue.add(name)
+            made_by = workload(pod)
+            for name in self.moves.of_workload(made_by) if made_by else ():
+                self.queue.add(name)
+
+    def node_changed(self, node: str) -> None:
+        """Note that a node has changed, or is gone; returns at once.
+
+        If it has closed, who was evicted for a seat there needs another one, and before others take
+        the room: nothing has to be written first.
+        """
+        for name in self.moves.landing_on(node):
+            known = self.moves.get(name)
+            if known is None or known.move is None:
+                continue
+            self.queue.add(name)
+            if known.move.status.seat and self._observer.is_closed(known.move):
+                self._unsuited(Ref.of_object(name.namespace, known.move.status.seat), anywhere=True)
+
+    def seat_changed(self, ref: Ref) -> None:
+        """Note that a reservation may have changed; returns at once."""
+        if ref.kind is StoreKind.OBJECT:
+            name = self.moves.of_seat(PodName(ref.namespace, ref.key))
+            if name is not None:
+                self.queue.add(name)
+
+    async def run(self) -> None:
+        """Make moves until cancelled; all has been listed once."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.arbitration.run())
+            tasks.create_task(self.groups.run())
+            tasks.create_task(self.queue.run(self._work, _AT_ONCE))
+
+    async def _work(self, names: list[PodName]) -> None:
+        for name in names:
+            await self.step(name)
+
+    async def step(self, name: PodName) -> None:
+        """Make the next step of a PodMove; what fails is tried later."""
+        known = self.moves.get(name)
+        if known is None:
+            self.queue.discard(name)
+            self._results.pop(name, None)
+            return
+        with quarantined("move", str(name), partial(self._spoiled, name)):
+            try:
+                await self._go_on(known)
+            except ApiError as exc:
+                self._later(name, exc)
+
+    async def _go_on(self, known: KnownMove) -> None:
+        move, name = known.move, known.name
+        if move is None:
+            await self._refuse(known)
+            return
+        wanted = await self._wanted(move)
+        # As in Bind: a watch that broke may be about to show that the seat is gone.
+        if not await self._is_up_to_date():
+            self.queue.add(name, LOOK_AGAIN_S)
+            return
+        if self.moves.get(name) is not known:
+            return  # It was written meanwhile, and is looked at again.
+        ruling = self.arbitration.of(name)
+        if ruling is None and not move.is_over:
+            return  # It was written a moment ago; it is looked at once its turn is known.
+        now = self._clock()
+        result = self._results.get(name, EffectResult())
+        step = advance(
+            move, self._observer.observe(move, ruling or Ruling(), result, wanted, now), now
+        )
+        self._take_replacement(step.move)
+        if show_status(step.move.status, known.generation) != known.said:
+            await self._write(known, step.move)
+            return
+        self.moves.judged(known, step.move.status)
+        self._results.pop(name, None)
+        for effect in step.effects:
+            result = await self._executor.execute(step.move, effect)
+            if result.answer is not None:
+                self._results[name] = result
+                self.queue.add(name)
+        self.queue.succeeded(name)
+        await self._rest(known, step)
+
+    async def _wanted(self, move: Move) -> WantedPods | None:
+        """Return how many pods the controller wants, if the landing depends on it."""
+        made_by = self._observer.workload(move)
+        if made_by is None or not self._observer.is_awaited(move):
+            return None
+        return await self._workloads.wants(made_by)
+
+    async def _write(self, known: KnownMove, move: Move) -> None:
+        """Write how far a move is; only the next step does what follows from it."""
+        before = known.move.status if known.move else None
+        status = show_status(move.status, known.generation)
+        known.writing = (status, move.status)
+        try:
+            answer = await self._patch(known, status)
+        finally:
+            known.writing = None
+        self._results.pop(move.name, None)
+        if self.moves.get(move.name) is known:  # Else the watch was faster.
+            known.writing = (status, move.status)
+            self.moves.put(decode(MoveObject, answer))
+        written = self.moves.get(move.name)
+        if written is not None and _is_news(before, move.status):
+            log.info(
+                "move", name=str(move.name), phase=move.status.phase, reason=move.status.reason
+            )
+            self.arbitration.changed()
+            self._tell(written)
+
+    async def _patch(self, known: KnownMove, status: StatusObject) -> bytes:
+        body = {"metadata": {"resourceVersion": known.metadata.resource_version}, "status": status}
+        answer = await self._client.patch(status_path(known.name), body)
+        self.writes += 1
+        self._fault = ""
+        return answer
+
+    async def _refuse(self, known: KnownMove) -> None:
+        """Say of a PodMove that cannot be read why it is not carried out."""
+        assert known.problem is not None  # noqa: S101 - else there is a move
+        status = refused(known.problem, known.generation)
+        if known.said != status:
+            self.moves.put(decode(MoveObject, await self._patch(known, status)))
+            self._tell(self.moves.get(known.name) or known)
+
+    async def _rest(self, known: KnownMove, step: MoveStep) -> None:
+        """Have a move looked at again when it is due, or deleted when its time is over."""
+        now = self._clock()
+        if step.again_at is not None:
+            after_s = max(0.0, step.again_at - now)
+            if step.move.status.phase is not MovePhase.PENDING:
+                after_s = min(after_s, LOOK_AGAIN_S)
+            self.queue.add(known.name, max(after_s, 0.01))
+        elif step.move.spec.keep_s is not None and step.move.status.finished_at is not None:
+            left_s = step.move.status.finished_at + step.move.spec.keep_s - now
+            if self.moves.followers(known.name):  # They note first which pod has come.
+                left_s = max(left_s, LOOK_AGAIN_S)
+            if left_s > 0:
+                self.queue.add(known.name, left_s)
+            else:
+                options = {"preconditions": {"uid": known.metadata.uid}}
+                await self._client.delete(path(known.name), options)
+
+    def _take_replacement(self, move: Move) -> None:
+        """Let no other move count the same pod as its replacement."""
+        if move.status.replacement.uid:
+            self.moves.take(move.status.replacement.uid, move.name)
+
+    def _unsuited(self, seat: Ref, anywhere: bool) -> None:  # noqa: FBT001 - as `Executor` calls it
+        for tell in self.unsuited:
+            tell(seat, anywhere)
+
+    def _tell(self, known: KnownMove) -> None:
+        for tell in self.subscribers:
+            tell(known)
+
+    def _later(self, name: PodName, error: ApiError) -> None:
+        if error.is_absent:
+            self.queue.discard(name)  # The watch will show that it is gone.
+            return
+        fault = advice(error)
+        self.queue.failed(name, error, None if error.is_conflict else fault)
+        if fault != self._fault and not error.is_conflict:
+            log.warning("move cannot go on, retrying", name=str(name), why=fault)
+            self._fault = fault
+
+    def _spoiled(self, name: PodName, fault: Fault) -> None:
+        """Have a move that could not be judged tried again, later each time."""
+        log.error("move cannot be judged", name=str(name), why=str(fault))
+        self.queue.failed(name, what=str(fault))
+
+
+def _is_news(before: MoveStatus | None, after: MoveStatus) -> bool:
+    """Return whether an Event says a status: each phase has one, and so has a lost seat."""
+    if before is None or before.phase is not after.phase:
+        return True
+    return before.reason is not after.reason and after.reason is MoveReason.SEAT_LOST

@@ -1,0 +1,118 @@
+"""The PodMoveGroups that are known; those that are of no more use are deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reserver.errors import ApiError
+from reserver.kube.api.client import ApiClient
+from reserver.kube.loops.queue import WorkQueue
+from reserver.kube.watch.object_view import Key, ObjectView
+from reserver.moves.groups import key_of
+from reserver.moves.index import MoveIndex
+from reserver.moves.model import GroupMember, Move
+from reserver.moves.podmove_group import PodMoveGroupObject, path
+
+KEPT_S = 3600.0
+"""So long a PodMoveGroup is kept of which not all members are seen, in seconds: whoever has written
+it writes them, or dies."""
+
+
+class DeclaredGroups:
+    """The PodMoveGroups.
+
+    Attributes:
+        members: by group, as its PodMoveGroup lists them.
+        queue: of those whose time may be over.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        clock: Callable[[], float],
+        moves: MoveIndex,
+        changed: Callable[[], None],
+    ) -> None:
+        """Begin with none.
+
+        Args:
+            client: of the API server.
+            clock: unix seconds.
+            moves: all PodMoves.
+            changed: called when a group is another one.
+        """
+        self._client = client
+        self._clock = clock
+        self._moves = moves
+        self._changed = changed
+        self._known: dict[str, PodMoveGroupObject] = {}
+        self.members: dict[str, frozenset[GroupMember]] = {}
+        self.queue = WorkQueue[str]("move groups")
+
+    def view(self) -> ObjectView[PodMoveGroupObject]:
+        """Return what a watch of them shows."""
+        return ObjectView(
+            PodMoveGroupObject,
+            seen=lambda item, _: self._seen(item),
+            gone=lambda key: self._gone(key[1]),
+            known=lambda: [("", name) for name in self._known],
+            broken=self._broken,
+        )
+
+    def _seen(self, item: PodMoveGroupObject) -> None:
+        name = item.metadata.name
+        self._known[name] = item
+        self.queue.add(name)
+        self.members[name] = item.members()
+        self._changed()
+
+    def _gone(self, name: str) -> None:
+        self._known.pop(name, None)
+        self.members.pop(name, None)
+        self._changed()
+
+    def _broken(self, key: Key, _: object) -> None:
+        """Take one that cannot be read for one that lists nobody: its members wait."""
+        self.members.pop(key[1], None)
+        self._changed()
+
+    async def run(self) -> None:
+        """Delete those that are of no more use, until cancelled."""
+        await self.queue.run(self.work)
+
+    async def work(self, names: list[str]) -> None:
+        """Delete PodMoveGroups that are of no more use."""
+        for name in names:
+            known = self._known.get(name)
+            if known is None:
+                self.queue.discard(name)
+            elif (left_s := self._left(known)) > 0:
+                self.queue.add(name, left_s)
+            else:
+                await self._delete(known)
+
+    def touched(self, move: Move) -> None:
+        """Note that a PodMove is another one; returns at once."""
+        if move.is_over and move.spec.group.across:
+            self.queue.add(move.spec.group.name)
+
+    def _left(self, known: PodMoveGroupObject) -> float:
+        """Return for how long a PodMoveGroup is not looked at again, in seconds; 0 if never."""
+        name = known.metadata.name
+        members = [self._moves.get(each.move) for each in self.members.get(name, ())]
+        moves = [each.move for each in members if each is not None and each.move is not None]
+        own = [move for move in moves if key_of(move, self.members) == ("", name)]
+        if any(not move.is_over for move in own):
+            return KEPT_S  # The last of them to end is told.
+        is_over = 0 < len(own) == len(members)
+        return 0.0 if is_over else max(0.0, known.created_at + KEPT_S - self._clock())
+
+    async def _delete(self, known: PodMoveGroupObject) -> None:
+        name = known.metadata.name
+        try:
+            await self._client.delete(path(name), {"preconditions": {"uid": known.metadata.uid}})
+        except ApiError as exc:
+            if not exc.is_absent:
+                self.queue.failed(name, exc)
+                return
+        self.queue.succeeded(name)

@@ -1,0 +1,112 @@
+"""Carries out the effects of a step of a move: writes, evictions, events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import structlog
+
+from reserver.cluster.quantity import shorten
+from reserver.errors import ApiError, InvalidInput
+from reserver.kube.api.client import ApiClient
+from reserver.kube.api.eviction import Reply, evict, eviction
+from reserver.kube.stores.object.cache import ObjectCache
+from reserver.moves.effects import Effect, EvictPod, HoldSeat, PlaceSeatAnew, ReleaseSeat
+from reserver.moves.model import Move
+from reserver.moves.observation import EffectAnswer
+from reserver.moves.observe import EffectResult
+from reserver.moves.seat import seat
+from reserver.reservations.reservation import Ref
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.watch import PartialObject
+from reserver.wire.spec import object as reservation
+
+log = structlog.get_logger(__name__)
+
+_REQUESTED_BY = "reserver.io/podmove"
+_MOST_SAID = 300
+"""How many characters of an answer a status repeats."""
+
+_ANSWERS = {
+    Reply.ACCEPTED: EffectAnswer.EVICTED,
+    Reply.IN_BACKGROUND: EffectAnswer.EVICTED,
+    Reply.GONE: EffectAnswer.UNSURE,  # The watch will show it.
+    Reply.BLOCKED: EffectAnswer.BLOCKED,
+    Reply.REFUSED: EffectAnswer.EVICTION_REFUSED,
+    Reply.OVERTAKEN: EffectAnswer.UNSURE,
+    Reply.UNSURE: EffectAnswer.UNSURE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """Carries out effects.
+
+    Attributes:
+        client: of the API server.
+        seats: the Reservation objects.
+        unsuited: has one placed anew, within its move's target or anywhere.
+    """
+
+    client: ApiClient
+    seats: ObjectCache
+    unsuited: Callable[[Ref, bool], None]
+
+    async def execute(self, move: Move, effect: Effect) -> EffectResult:
+        """Carry out an effect; it does no harm if it was carried out before.
+
+        Raises:
+            ApiError: it may not have been carried out; it is to be tried again.
+        """
+        match effect:
+            case HoldSeat():
+                return await self._hold(move, effect)
+            case PlaceSeatAnew():
+                self.unsuited(Ref.of_object(*effect.seat), effect.anywhere)
+                return EffectResult()
+            case EvictPod():
+                return await self._evict(move, effect)
+            case ReleaseSeat():
+                return await self._release(effect)
+
+    async def _hold(self, move: Move, hold: HoldSeat) -> EffectResult:
+        namespace, name = hold.like
+        pod = await self.client.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
+        if decode(PartialObject, pod).metadata.uid != hold.uid:
+            return EffectResult()  # The watch will show that it is gone.
+        try:
+            await self.client.create(reservation.collection(namespace), seat(move, hold, pod))
+        except InvalidInput as exc:
+            return EffectResult(EffectAnswer.SEAT_REFUSED, shorten(str(exc), _MOST_SAID))
+        except ApiError as exc:
+            if exc.is_conflict:
+                return EffectResult()  # It is there, and the watch will show whose it is.
+            if not exc.is_definite:
+                raise
+            return EffectResult(EffectAnswer.SEAT_REFUSED, shorten(str(exc), _MOST_SAID))
+        log.info("seat written", move=str(move.name), seat=hold.seat.name)
+        return EffectResult()
+
+    async def _evict(self, move: Move, what: EvictPod) -> EffectResult:
+        reason = f"moved by the PodMove {move.name.name}"
+        annotations = {"reason": reason, "requested-by": _REQUESTED_BY}
+        request = eviction(what.pod, what.uid, what.grace_period_s, annotations)
+        reply, said = await evict(self.client, request)
+        log.info(
+            "eviction sent", move=str(move.name), pod=str(what.pod), reply=reply.name, why=said
+        )
+        return EffectResult(_ANSWERS[reply], shorten(said, _MOST_SAID))
+
+    async def _release(self, release: ReleaseSeat) -> EffectResult:
+        ref = Ref.of_object(*release.seat)
+        known = self.seats.known(ref)
+        if known is not None:
+            options = {"preconditions": {"uid": known.metadata.uid}}
+            try:
+                await self.client.delete(reservation.path(ref), options)
+            except ApiError as exc:
+                if not exc.is_absent and exc.status != HTTPStatus.CONFLICT:
+                    raise
+        return EffectResult()

@@ -1,0 +1,96 @@
+"""Checks whether a move can still be made: its target, the volumes of its pod, and its plan.
+
+A plan is made of the cluster as it was. It names the pod and the node. Since then the pod may be
+gone, the node cordoned or its room taken: a seat would wait there in vain, and keep others out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from reserver.cluster.columns import Bools
+from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Snapshot
+from reserver.moves.index import MoveIndex
+from reserver.moves.model import Move
+from reserver.moves.phases import MoveMode, MovePhase
+from reserver.scheduling.fit import cells as table
+from reserver.scheduling.fit import wanted
+from reserver.scheduling.node_rules import allowed_by_affinity, is_closed
+from reserver.scheduling.state import State
+from reserver.scheduling.volumes import confinement
+
+
+def confined(move: Move, state: State) -> str:
+    """Return why no node that a move may take its pod to can use its volumes; empty if one can.
+
+    A volume does not come along. Without this the pod would be evicted for a seat that its
+    replacement cannot take, and could return to its volume only once that seat is given up.
+    """
+    pod, snapshot = state.pods.get(move.pod), state.snapshot
+    is_judged = move.spec.mode is MoveMode.RESERVE_FIRST and not (move.awaits_first or move.is_over)
+    if not is_judged or move.status.phase is MovePhase.LANDING:
+        return ""
+    if pod is None or not pod.volume_claims:
+        return ""
+    rows = _asked_for(move, snapshot)
+    if (source := snapshot.row(pod.node)) is not None:
+        rows[source] = False
+    return confinement(pod, snapshot, rows) if rows.any() else ""
+
+
+def is_as_asked(move: Move, node: str, snapshot: Snapshot) -> bool:
+    """Return whether a node is one that a move may take its pod to; also if it is not known."""
+    row = snapshot.row(node)
+    if row is None or move.spec.node:
+        return move.spec.node in {"", node}
+    return bool(_asked_for(move, snapshot)[row])
+
+
+def _asked_for(move: Move, snapshot: Snapshot) -> Bools:
+    """Return, for each row, whether a move says that its pod may go there."""
+    if not move.spec.node:
+        return snapshot.exists & allowed_by_affinity(move.spec.placement.constraints, snapshot)
+    rows: Bools = np.zeros(len(snapshot.exists), dtype=np.bool_)
+    if (row := snapshot.row(move.spec.node)) is not None:
+        rows[row] = snapshot.exists[row]
+    return rows
+
+
+def outdated(move: Move, state: State, moves: MoveIndex) -> str:
+    """Return what a plan did not suppose of a move that it has still to begin; empty if nothing.
+
+    Neighbours and zones are not judged: other moves of the plan may change them before its seat,
+    which is judged by all of it.
+    """
+    if move.status.phase is not MovePhase.PENDING or not move.is_planned:
+        return ""
+    pod, node = state.pods.get(move.pod), move.spec.node
+    if pod is None or pod.uid != (move.status.uid or move.spec.uid):
+        return ""  # There is none to be judged.
+    row = state.snapshot.row(node)
+    if row is None or not state.snapshot.exists[row]:
+        return f"there is no node {node}"
+    if is_closed(pod, state.snapshot, row):
+        return f"{node} takes no such pod any more: it is cordoned, or has a taint"
+    return "" if _has_room(pod, row, state, moves) else f"{node} has no room for it any more"
+
+
+def _has_room(pod: Pod, row: int, state: State, moves: MoveIndex) -> bool:
+    """Return whether a pod has room on a node once all have left that are to leave it."""
+    snapshot = state.snapshot
+    node, residents = snapshot.name_of(row), snapshot.residents
+    if np.any(residents.terminating & (residents.rows == row)):
+        return True  # They leave, and nobody knows yet what that frees.
+    coming = Counter[str]()
+    for name in {known.move.pod for known in moves if known.move and not known.move.is_over}:
+        leaving = state.pods.get(name)
+        if leaving is not None and leaving.node == node and not leaving.finished:
+            coming.update(leaving.requests)
+    columns, amounts = wanted(pod, snapshot)
+    at = np.array([row]), columns
+    cells = np.ix_(*at)
+    free = snapshot.allocatable[cells] - snapshot.requested[cells] - snapshot.held[cells]
+    return bool(np.all(free + table({node: coming}, snapshot, *at) >= amounts))

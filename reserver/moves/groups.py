@@ -1,0 +1,176 @@
+"""How far the moves of a group are: none evicts before all have their seats.
+
+A group belongs to a namespace, whatever groups of others are called. One that spans namespaces is
+what a PodMoveGroup lists (docs/adr/0061). No message to a member names one of another namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod
+from reserver.moves.model import ALONE, Declared, GroupMember, Move
+from reserver.moves.phases import MovePhase, MoveReason
+from reserver.moves.seat_order import SeatOrder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """A move that asks for its turn, or that others of its group ask about.
+
+    Attributes:
+        move: the move; one that has ended counts in its group.
+        pod: the pod that is to leave; None if it is gone.
+        controller: what will replace it.
+        replicas: how many pods that has; 0 if unknown.
+    """
+
+    move: Move
+    pod: Pod | None = None
+    controller: Controller = NO_CONTROLLER
+    replicas: int = 0
+
+
+@dataclass(slots=True)
+class _Group:
+    """How far the members of a group are.
+
+    Attributes:
+        waiting: those that have no seat yet.
+        rooms: how many have a pod that had no node: the others make room for them.
+        unheld: how many of these hold none yet.
+        over: how many of these have ended.
+        failed: the member with which the others fail; None for none.
+        seating: its members, and whose seat comes first.
+    """
+
+    waiting: list[Move] = field(default_factory=list)
+    rooms: int = 0
+    unheld: int = 0
+    over: int = 0
+    failed: Move | None = None
+    seating: SeatOrder = field(default_factory=SeatOrder)
+
+    def add(self, each: Contender) -> None:
+        """Count one more member."""
+        move = each.move
+        self.seating.add(move)
+        if _is_room(each):
+            self.rooms += 1
+            self.over += move.is_over
+            self.unheld += not (move.is_over or move.status.target)
+        if not (move.spec.after or _is_seated(move)):
+            self.waiting.append(move)
+        has_failed = move.status.phase is MovePhase.FAILED
+        has_failed |= move.status.reason is MoveReason.NOTHING_TO_FOLLOW
+        if has_failed and (self.failed is None or _fails_with_another(self.failed)):
+            self.failed = self.failed if self.failed and _fails_with_another(move) else move
+
+
+Key = tuple[str, str]
+"""The namespace of a group, empty for one that spans namespaces, and its name."""
+
+
+def key_of(move: Move, declared: Declared) -> Key | None:
+    """Return which group a move is a member of; None if of none, whatever it says."""
+    group, namespace = move.spec.group, move.name.namespace
+    if group == ALONE:
+        return None
+    if not group.across:
+        return namespace, group.name
+    uid = "" if move.spec.after else move.spec.uid
+    is_listed = GroupMember(move.name, uid) in declared.get(group.name, ())
+    return ("", group.name) if is_listed and (uid or move.spec.after) else None
+
+
+class Groups:
+    """How far the members of each group are."""
+
+    def __init__(self, moves: Iterable[Contender], declared: Declared) -> None:
+        """Look at moves, in the order in which they are named, and at PodMoveGroups."""
+        self._declared = declared
+        self._groups: dict[Key, _Group] = {}
+        for each in moves:
+            if key := key_of(each.move, declared):
+                self._groups.setdefault(key, _Group()).add(each)
+
+    def incomplete(self, move: Move) -> str:
+        """Return what a group still lacks before its members begin; empty if nothing."""
+        if lacks := self._unwritten(move):
+            return lacks
+        first = self._of(move).seating.before(move)
+        return f"{_named(first, move)} of its group is to have its seat before" if first else ""
+
+    def unseated(self, move: Move) -> str:
+        """Return what a move waits for before it evicts; empty if for nothing.
+
+        That is the seats of all members. Of those that make room, which may need each other's, none
+        waits for another one's seat. Nor does anybody wait for that of one that follows another,
+        but those whose room it is to have.
+        """
+        if lacks := self._unwritten(move):
+            return lacks
+        group, size = self._of(move), move.spec.group.size
+        if heir := group.seating.heir(move):
+            said = "has no seat yet in the room that this one leaves"
+            return f"{_named(heir, move)} of its group {said}"
+        if group.rooms:
+            return f"room is not held yet for {group.unheld} pods" if group.unheld else ""
+        missing = size - (len(group.seating.members) - len(group.waiting))
+        if missing <= 0:
+            return ""
+        here = (each for each in group.waiting if each.name.namespace == move.name.namespace)
+        first = next((f", {each.name} among them" for each in here), "")
+        return f"{missing} of the {size} moves of its group have no seat yet{first}"
+
+    def failed(self, move: Move) -> str:
+        """Return the member with which the others fail, for people; empty if there is none."""
+        failed = self._of(move).failed
+        return _named(failed, move) if failed else ""
+
+    def is_needless(self, move: Move) -> bool:
+        """Return whether a move made room, and all those that it was for have ended."""
+        group = self._of(move)
+        return 0 < group.rooms == group.over
+
+    def _unwritten(self, move: Move) -> str:
+        """Return which members are not written yet, or that the move is none; empty for neither."""
+        group = move.spec.group
+        if group.across and key_of(move, self._declared) is None:
+            return f"no PodMoveGroup {group.name} lists this PodMove and its pod"
+        lacks = group.size - len(self._of(move).seating.members)
+        if lacks <= 0:
+            return ""
+        said = f"{lacks} of the {group.size} moves of its group are not written yet"
+        if group.across:
+            return said
+        return f"{said} in {move.name.namespace}; those of other namespaces take a PodMoveGroup"
+
+    def _of(self, move: Move) -> _Group:
+        key = key_of(move, self._declared)
+        return self._groups.get(key, _NO_GROUP) if key else _NO_GROUP
+
+
+_NO_GROUP = _Group()
+
+
+def _is_room(each: Contender) -> bool:
+    """Return whether a move holds room for a pod that has no node, rather than making some."""
+    is_to_enter = each.pod is not None and not each.pod.node
+    return each.move.is_entering or (each.move.status.phase is MovePhase.PENDING and is_to_enter)
+
+
+def _is_seated(move: Move) -> bool:
+    """Return whether a move has its seat, or ended because there was nothing to move any more."""
+    return move.status.phase not in {MovePhase.PENDING, MovePhase.RESERVING, MovePhase.FAILED}
+
+
+def _fails_with_another(move: Move) -> bool:
+    return move.status.reason is MoveReason.GROUP_FAILED
+
+
+def _named(member: Move, to: Move) -> str:
+    """Return how a member is called in a message to a move: by no name of another namespace."""
+    is_here = member.name.namespace == to.name.namespace
+    return str(member.name) if is_here else "a move of another namespace"

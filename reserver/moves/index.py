@@ -1,0 +1,257 @@
+"""The PodMoves that are known, and the state of each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from reserver.cluster.pod import PodName
+from reserver.errors import InvalidInput
+from reserver.fairness import FairCount
+from reserver.moves.model import MOST_IN_A_ROW, Move, MoveStatus, Replacement
+from reserver.moves.observation import ObservedMove
+from reserver.moves.phases import MovePhase
+from reserver.moves.podmove import MoveMetadata, MoveObject, read_object
+from reserver.moves.podmove_status import StatusObject, said
+from reserver.moves.workloads import Workload
+
+K = TypeVar("K", bound=Hashable)
+
+MOST_MOVES = 1_000
+"""PodMoves of one namespace that are under way at once; others are refused."""
+
+MOST_MOVES_IN_ALL = 10_000
+"""PodMoves of all namespaces that are under way at once; none has more than is left."""
+
+
+@dataclass(slots=True)
+class KnownMove:
+    """A PodMove as it was last read.
+
+    Attributes:
+        metadata: of the object; its resourceVersion is the precondition of a write.
+        generation: of the spec.
+        spec: as written.
+        move: what it asks for and how far it is; None where it cannot be carried out.
+        problem: why it cannot; None where it can.
+        said: its status as the API server has it; None if it has none that Reserver wrote.
+        writing: what is being written of it, and what it follows from; None while nothing is.
+    """
+
+    metadata: MoveMetadata
+    generation: int
+    spec: bytes
+    move: Move | None
+    problem: InvalidInput | None
+    said: StatusObject | None
+    writing: tuple[StatusObject, MoveStatus] | None = None
+
+    @property
+    def name(self) -> PodName:
+        """Namespace and name."""
+        return PodName(self.metadata.namespace, self.metadata.name)
+
+    def known_status(self, said: StatusObject | None) -> MoveStatus | None:
+        """Return how far it is, if its status says so; None if somebody else wrote that."""
+        if self.writing is not None and said == self.writing[0]:
+            return self.writing[1]
+        return self.move.status if self.move is not None and said == self.said else None
+
+
+class MoveIndex:
+    """All PodMoves, by name, by pod and by seat."""
+
+    def __init__(self, touched: Callable[[PodName], None]) -> None:
+        """Begin with none; `touched` is called with each that is written or gone."""
+        self._touched = touched
+        self._known: dict[PodName, KnownMove] = {}
+        self._of_pod: defaultdict[PodName, set[PodName]] = defaultdict(set)
+        self._of_workload: defaultdict[Workload, set[PodName]] = defaultdict(set)
+        self._of_seat: dict[PodName, PodName] = {}
+        self._followers: defaultdict[PodName, set[PodName]] = defaultdict(set)
+        self._landing_on: defaultdict[str, set[PodName]] = defaultdict(set)
+        self._replacements: dict[str, PodName] = {}
+        self._under_way = FairCount(MOST_MOVES_IN_ALL)
+
+    def __iter__(self) -> Iterator[KnownMove]:
+        """Yield each of them."""
+        yield from self._known.values()
+
+    def get(self, name: PodName) -> KnownMove | None:
+        """Return a PodMove; None if there is none."""
+        return self._known.get(name)
+
+    def names(self) -> tuple[PodName, ...]:
+        """Return namespace and name of those that are known."""
+        return tuple(self._known)
+
+    def of_pod(self, pod: PodName) -> frozenset[PodName]:
+        """Return the PodMoves of a pod, by its name."""
+        return frozenset(self._of_pod.get(pod, ()))
+
+    def of_workload(self, workload: Workload) -> frozenset[PodName]:
+        """Return the PodMoves under way whose pods a controller makes."""
+        return frozenset(self._of_workload.get(workload, ()))
+
+    def of_seat(self, seat: PodName) -> PodName | None:
+        """Return whose seat a Reservation is; None if it is nobody's."""
+        return self._of_seat.get(seat)
+
+    def landing_on(self, node: str) -> frozenset[PodName]:
+        """Return the PodMoves whose replacements are awaited on a node."""
+        return frozenset(self._landing_on.get(node, ()))
+
+    def followers(self, name: PodName) -> frozenset[PodName]:
+        """Return those that await the pod of a PodMove."""
+        return frozenset(self._followers.get(name, ()))
+
+    def put(self, item: MoveObject) -> None:
+        """Take a PodMove as it is now."""
+        before = self._known.get(item.name)
+        if before is not None and before.metadata.uid != item.metadata.uid:
+            self.drop(item.name)
+            before = None
+        if before is not None and item.metadata.revision < before.metadata.revision:
+            return  # The answer to our own write was faster.
+        self._forget(before)
+        self._known[item.name] = known = self._read(item, before)
+        self._remember(known)
+        self._touched(item.name)
+
+    def drop(self, name: PodName) -> None:
+        """Forget a PodMove that is gone."""
+        known = self._known.pop(name, None)
+        if known is not None:
+            self._forget(known)
+            self._touched(name)
+
+    def judged(self, known: KnownMove, status: MoveStatus) -> None:
+        """Take how far a PodMove is from now on."""
+        if known.move is not None:
+            self._forget(known)
+            known.move = replace(known.move, status=status)
+            self._remember(known)
+
+    def may_take(self, uid: str, name: PodName) -> bool:
+        """Return whether a pod may be the replacement of a move: it is not that of another one."""
+        return self._replacements.get(uid, name) == name
+
+    def take(self, uid: str, name: PodName) -> None:
+        """Note whose replacement a pod is."""
+        self._replacements.setdefault(uid, name)
+
+    def _read(self, item: MoveObject, before: KnownMove | None) -> KnownMove:
+        metadata, spec = item.metadata, bytes(item.spec)
+        known = KnownMove(metadata, metadata.generation, spec, None, None, said(item.status))
+        try:
+            known.move = read_object(item)
+            self._check_number(known, before)
+        except InvalidInput as exc:
+            known.move, known.problem = None, exc
+            return known
+        status = before.known_status(known.said) if before else None
+        if status is not None:  # With what is not written.
+            known.move = replace(known.move, status=status)
+        return known
+
+    def _check_number(self, known: KnownMove, before: KnownMove | None) -> None:
+        """Refuse one of too many, unless it has begun.
+
+        Raises:
+            InvalidInput: there are too many.
+        """
+        namespace = known.metadata.namespace
+        has_begun = known.said is not None or (before is not None and before.move is not None)
+        here = self._under_way.of(namespace)
+        if not has_begun and (here >= MOST_MOVES or not self._under_way.has_room(namespace)):
+            in_all = self._under_way.total
+            problem = f"{here} PodMoves are under way in this namespace, {in_all} in all"
+            raise InvalidInput("", problem, "write it again once some of them have ended")
+
+    def _remember(self, known: KnownMove) -> None:
+        move = known.move
+        if move is None:
+            return
+        self._of_seat[PodName(move.name.namespace, move.seat_name)] = move.name
+        if move.status.replacement.uid:
+            self.take(move.status.replacement.uid, move.name)
+        if not move.is_over:
+            self._of_pod[move.pod].add(move.name)
+            self._of_workload[workload_of(move)].add(move.name)
+            if move.status.phase is MovePhase.LANDING:
+                self._landing_on[move.status.target].add(move.name)
+            if move.awaits_first:
+                self._followers[first_name(move)].add(move.name)
+            self._under_way.add(move.name.namespace)
+
+    def _forget(self, known: KnownMove | None) -> None:
+        move = known.move if known else None
+        if move is None:
+            return
+        self._of_seat.pop(PodName(move.name.namespace, move.seat_name), None)
+        self._replacements.pop(move.status.replacement.uid, None)
+        if not move.is_over:
+            _discard(self._of_pod, move.pod, move.name)
+            _discard(self._of_workload, workload_of(move), move.name)
+            if move.status.phase is MovePhase.LANDING:
+                _discard(self._landing_on, move.status.target, move.name)
+            if move.awaits_first:
+                _discard(self._followers, first_name(move), move.name)
+            self._under_way.add(move.name.namespace, -1)
+
+
+def first_name(move: Move) -> PodName:
+    """Return the name of the PodMove that a move follows."""
+    return PodName(move.name.namespace, move.spec.after)
+
+
+def workload_of(move: Move) -> Workload:
+    """Return what makes a move's pod again, as far as that is known."""
+    return Workload(move.name.namespace, move.status.controller)
+
+
+def _discard(index: dict[K, set[PodName]], key: K, name: PodName) -> None:
+    index[key].discard(name)
+    if not index[key]:
+        del index[key]
+
+
+def first_of(move: Move, moves: MoveIndex) -> ObservedMove | None:
+    """Return the move that one follows; None if there is none."""
+    known = moves.get(first_name(move))
+    if known is None:
+        return None
+    first = known.move
+    if first is None:
+        return ObservedMove(
+            MovePhase.FAILED, problem=f"the PodMove {move.spec.after}: {known.problem}"
+        )
+    status = first.status
+    problem = "" if first.is_over else _endless(first, moves)
+    if first.spec.pod != move.spec.pod:
+        said = f"the PodMove {move.spec.after} moves the pod {first.spec.pod.name}"
+        problem = f"{said}, and not {move.spec.pod.name}"
+    return ObservedMove(status.phase, status.reason or "", _came(first), problem)
+
+
+def _came(first: Move) -> Replacement:
+    """Return the pod that a move has brought to its node: it may be one that had none."""
+    status = first.status
+    if status.phase is not MovePhase.SUCCEEDED or not first.is_entering:
+        return status.replacement if status.phase is MovePhase.SUCCEEDED else Replacement()
+    return Replacement(first.pod.name, status.uid, status.target)
+
+
+def _endless(first: Move, moves: MoveIndex) -> str:
+    """Return that too many moves await each other's pods, be it in a circle; else empty."""
+    known: KnownMove | None
+    for _ in range(MOST_IN_A_ROW - 1):
+        if not first.awaits_first:
+            return ""
+        known = moves.get(first_name(first))
+        if known is None or known.move is None:
+            return ""
+        first = known.move
+    return f"more than {MOST_IN_A_ROW} PodMoves follow each other, or they do so in a circle"

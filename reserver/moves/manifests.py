@@ -1,0 +1,150 @@
+"""PodMoves as commands and rounds write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from reserver.cluster.pod import PodName
+from reserver.errors import InvalidInput
+from reserver.moves import podmove
+from reserver.moves.model import ALONE, MoveGroup
+from reserver.moves.phases import MoveMode, MovePhase, MoveReason
+from reserver.moves.podmove import (
+    DeleteOptionsObject,
+    MovedPodObject,
+    MoveGroupObject,
+    MoveList,
+    SpecObject,
+    TargetObject,
+    read_object,
+)
+from reserver.wire.k8s import names
+from reserver.wire.k8s.objects import decode
+
+PROFILE, STRATEGY = "reserver.io/rebalance-profile", "reserver.io/rebalance-strategy"
+"""Labels of a PodMove that a round of rebalancing has written: who asked for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedFields:
+    """The fields that several PodMoves share.
+
+    Attributes:
+        timeout: as a duration; empty for the default.
+        grace_period_s: what pods get to end, in seconds; None for their own.
+        group: the group of them all; `ALONE` for none.
+        keep_s: how long they stay after their end, in seconds; None for ever.
+    """
+
+    timeout: str = ""
+    grace_period_s: int | None = None
+    group: MoveGroup = ALONE
+    keep_s: int | None = None
+
+
+def manifest(  # noqa: PLR0913 - the fields of a PodMove
+    pod: PodName,
+    terms: SharedFields,
+    *,
+    uid: str = "",
+    after: str = "",
+    to: str = "",
+    mode: MoveMode = MoveMode.RESERVE_FIRST,
+    metadata: Mapping[str, object] | None = None,
+) -> dict[str, Any]:
+    """Return a PodMove as it is written; without metadata the API server names it like the pod.
+
+    It follows the PodMove `after`, if that is not empty.
+    """
+    grace_s, group = terms.grace_period_s, terms.group
+    spec = SpecObject(
+        pod=MovedPodObject(pod.name, uid, after),
+        to=TargetObject(to) if to else None,
+        mode=mode,
+        timeout=terms.timeout or None,
+        delete_options=None if grace_s is None else DeleteOptionsObject(grace_s),
+        group=MoveGroupObject(*group) if group.name and mode is MoveMode.RESERVE_FIRST else None,
+        ttl_seconds_after_finished=terms.keep_s,
+    )
+    about = {**(metadata or {"generateName": f"{pod.name[:57]}-"}), "namespace": pod.namespace}
+    return podmove.manifest(spec, about)
+
+
+def labels_of(profile: str, strategy: str) -> dict[str, str]:
+    """Return the labels that say who asked for a move.
+
+    A policy may name its profiles as it likes: what cannot be a label's value is left out.
+    """
+    said = {PROFILE: profile} if names.is_label_value(profile) else {}
+    return {**said, STRATEGY: strategy}
+
+
+class OpenMove(NamedTuple):
+    """A PodMove that has not ended.
+
+    Attributes:
+        pod: that is to leave.
+        uid: of the pod; empty if nobody has looked yet.
+        is_rebalance: a round of rebalancing has written it.
+    """
+
+    pod: PodName
+    uid: str
+    is_rebalance: bool
+
+
+_NOT_ITS_OWN = {MoveReason.GROUP_FAILED, MoveReason.PLAN_OUTDATED}
+"""Why a move fails though nothing is wrong with it: the next round plans it anew."""
+
+
+class FailedMove(NamedTuple):
+    """A PodMove that has failed for a reason of its own.
+
+    Attributes:
+        pod: that was to leave.
+        uid: of the pod.
+        at: when it failed, unix seconds.
+    """
+
+    pod: PodName
+    uid: str
+    at: float
+
+
+class MovePage(NamedTuple):
+    """Some of the PodMoves of a list.
+
+    Attributes:
+        open: those that have not ended.
+        failed: those that have failed, but with their group.
+        following: asks for the next page; empty if there is none.
+    """
+
+    open: tuple[OpenMove, ...]
+    failed: tuple[FailedMove, ...]
+    following: str
+
+
+def read_page(raw: bytes) -> MovePage:
+    """Return the PodMoves of a list that rounds of rebalancing look at.
+
+    Raises:
+        InvalidInput: it is no such list.
+    """
+    found = decode(MoveList, raw)
+    still, failed = list[OpenMove](), list[FailedMove]()
+    for item in found.items:
+        try:
+            move = read_object(item)
+        except InvalidInput:
+            continue  # Nobody carries it out.
+        status, pod = move.status, move.pod
+        uid = status.uid or move.spec.uid
+        if not move.is_over:
+            is_rebalance = STRATEGY in (item.metadata.labels or {})
+            still.append(OpenMove(pod, uid, is_rebalance=is_rebalance))
+        elif status.phase is MovePhase.FAILED and status.reason not in _NOT_ITS_OWN:
+            failed.append(FailedMove(pod, uid, status.finished_at or 0.0))
+    return MovePage(tuple(still), tuple(failed), found.metadata.continue_)

@@ -1,0 +1,283 @@
+"""Observes a move: its pod, its seat and its replacement, as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
+
+from cachetools import TTLCache
+
+from reserver.cluster.pod import NO_CONTROLLER, Pod, PodName
+from reserver.kube.stores.object.cache import ObjectCache
+from reserver.moves.arbitration import Ruling
+from reserver.moves.feasibility import confined, is_as_asked, outdated
+from reserver.moves.index import MoveIndex, first_of
+from reserver.moves.model import NOBODY, Move, Replacement
+from reserver.moves.observation import EffectAnswer, Observation, ObservedPod, ObservedSeat
+from reserver.moves.phases import MovePhase
+from reserver.moves.workload_object import WantedPods
+from reserver.moves.workloads import Workload, Workloads
+from reserver.reservations.placement import Part, nodes_of
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.status import ShortNodes
+from reserver.reservations.terms import Phase as Claims
+from reserver.scheduling.attaching import too_many
+from reserver.scheduling.closing import closed
+from reserver.scheduling.placement import slot_pod
+from reserver.scheduling.state import State
+from reserver.wire.times import show_moment
+
+CLAIM_PATIENCE_S = 5.0
+"""So long a seat that is gone may turn out to have been claimed, in seconds: views that are further
+behind decide nothing (`readiness`)."""
+
+
+_SEEN_LATE_S = 5.0
+"""So much earlier than a pod was seen to leave its replacement may have been made, in seconds."""
+
+
+class EffectResult(NamedTuple):
+    """The API server's answer to the effect of the step before; None where a watch will show it."""
+
+    answer: EffectAnswer | None = None
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """Observes the cluster for moves.
+
+    Attributes:
+        state: capacity, pods and the ledger.
+        seats: the Reservation objects.
+        moves: all PodMoves.
+        workloads: the pods of each controller.
+        went_at: when the seat of a move that lands was first missed, unix seconds; by its UID.
+    """
+
+    state: State
+    seats: ObjectCache
+    moves: MoveIndex
+    workloads: Workloads
+    went_at: TTLCache[str, float] = field(default_factory=lambda: TTLCache(16_384, 3600.0))
+
+    def observe(
+        self,
+        move: Move,
+        ruling: Ruling,
+        result: EffectResult,
+        wanted: WantedPods | None,
+        now: float,
+    ) -> Observation:
+        """Return the observation that a step of a move is decided on.
+
+        Args:
+            move: the move.
+            ruling: of arbitration.
+            result: of the effect of the step before.
+            wanted: how many pods the controller wants; None where nobody can tell.
+            now: unix seconds.
+        """
+        came, has_claimed = NOBODY, False
+        pod = self.state.pods.get(move.pod)
+        heir, is_landing = None, move.status.phase is MovePhase.LANDING
+        if is_landing:
+            came, has_claimed = self._replacement(move)
+            heir = min(
+                filter(partial(_came_after, move), self._waiting(move)), key=_age, default=None
+            )
+        elif move.is_entering and pod is not None:
+            has_claimed = _has_claimed(pod, move)
+        return Observation(
+            pod=self._pod(move),
+            first=first_of(move, self.moves) if move.awaits_first else None,
+            seat=self._seat(move) or self._seat_that_went(move, now),
+            replacement=came,
+            heir=_seen(heir) if heir is not None else None,
+            has_strayed=bool(came.uid) and not is_as_asked(move, came.node, self.state.snapshot),
+            has_claimed=has_claimed,
+            is_replaced=self._is_replaced(move, wanted),
+            failure=wanted.failure if wanted else "",
+            waiting=frozenset(pod.uid for pod in self._waiting(move) if not _came_after(move, pod)),
+            turn=ruling.turn,
+            rival=ruling.rival,
+            failed_member=ruling.failed_member,
+            is_needless=ruling.is_needless,
+            confined=confined(move, self.state),
+            outdated=outdated(move, self.state, self.moves) if ruling.turn.may_begin else "",
+            answer=result.answer,
+            said=result.said,
+        )
+
+    def is_awaited(self, move: Move) -> bool:
+        """Return whether it takes its controller to tell if a replacement will come."""
+        has_left = self._pod(move) is None
+        return move.status.phase is MovePhase.LANDING and has_left and not any(self._waiting(move))
+
+    def _pod(self, move: Move) -> ObservedPod | None:
+        pod = self.state.pods.get(move.pod)
+        return None if pod is None else _seen(pod)
+
+    def _seat_that_went(self, move: Move, now: float) -> ObservedSeat | None:
+        """Return a seat that went a moment ago: it may have been claimed.
+
+        Who has claimed it is shown by the pods' watch, which may be behind that of Reservations.
+        """
+        if move.status.phase is not MovePhase.LANDING or not move.status.seat:
+            self.went_at.pop(move.uid, None)
+            return None
+        if now - self.went_at.setdefault(move.uid, now) >= CLAIM_PATIENCE_S:
+            return None
+        return ObservedSeat(node=move.status.target, obstacle="it went; who claimed it is awaited")
+
+    def _seat(self, move: Move) -> ObservedSeat | None:
+        if not move.status.seat:
+            return None
+        known = self.seats.known(Ref.of_object(move.name.namespace, move.status.seat))
+        if known is None:
+            return None
+        if known.metadata.controller_uid != move.uid:
+            return ObservedSeat(is_foreign=True)
+        written = known.reservation
+        if written is None or known.entries.problems:
+            return ObservedSeat(impossible=str(known.entries.problems[0].error))
+        ledger = self.state.ledger
+        status = ShortNodes.of(self.state.snapshot).status(written, ledger)
+        placed = replace(written, placed=ledger.placed(written))
+        shut, impossible = self._closed(move, placed)
+        # A seat that is kept while no other place is found says why there is none.
+        kept = "" if status.is_backed and shut else status.message
+        return ObservedSeat(
+            node=nodes_of(placed.parts),
+            is_backed=status.is_backed,
+            is_claimed=status.phase is Claims.CLAIMED,
+            obstacle=kept or ledger.obstacle(written.ref),
+            closed=shut,
+            impossible=impossible,
+            refused=ledger.quotas.why_never(written),
+        )
+
+    def _closed(self, move: Move, seat: Reservation) -> tuple[str, str]:
+        """Return why the node of a seat does not take the pod now, and why it never will.
+
+        A move that names its node waits for what passes by itself, such as a cordon; one that does
+        not, and one whose pod has left, has its seat placed elsewhere. Nothing is judged by a
+        cordon that was lifted a moment ago.
+        """
+        is_landing = move.status.phase is MovePhase.LANDING
+        named = "" if is_landing else move.spec.node
+        there = replace(seat, placed=(Part(named, 1),)) if named else seat
+        there = there.anywhere if is_landing else there
+        if not there.parts:
+            return "", ""
+        why, passes = closed(slot_pod(there), there.parts[0].node, self.state.snapshot)
+        if not why and there.volume_claims and self._is_full_of_volumes(there):
+            why, passes = f"{there.parts[0].node} can attach no more volumes", True
+        return ("", why) if named and not passes else (why, "")
+
+    def is_closed(self, move: Move) -> bool:
+        """Return whether the node of a move's seat does not take the pod now."""
+        seat = self.state.ledger.get(Ref.of_object(move.name.namespace, move.status.seat))
+        return seat is not None and any(self._closed(move, seat))
+
+    def _is_full_of_volumes(self, seat: Reservation) -> bool:
+        node = seat.parts[0].node
+        row = self.state.snapshot.row(node)
+        return row is not None and bool(too_many(seat, self.state, [node])[row])
+
+    def workload(self, move: Move) -> Workload | None:
+        """Return what makes a move's pod again; None if nothing does."""
+        controller = move.status.controller
+        if controller == NO_CONTROLLER:
+            pod = self.state.pods.get(move.pod)
+            controller = pod.controller if pod else NO_CONTROLLER
+        return None if controller == NO_CONTROLLER else Workload(move.name.namespace, controller)
+
+    def _others(self, move: Move) -> Iterator[Pod]:
+        """Yield the other pods of the controller that may come in the pod's place."""
+        workload = self.workload(move)
+        if workload is None:
+            return
+        keeps_name = workload.controller.kind == "StatefulSet"
+        leaving = move.status.uid or move.spec.uid
+        for pod in self.workloads.pods(workload):
+            is_other = pod.uid != leaving if leaving else pod.name != move.pod
+            if is_other and (not keeps_name or pod.name == move.pod):
+                yield pod
+
+    def _waiting(self, move: Move) -> Iterator[Pod]:
+        """Yield those that have no node, as far as the watch shows."""
+        return (pod for pod in self._others(move) if not pod.node and not pod.terminating)
+
+    def _replacement(self, move: Move) -> tuple[Replacement, bool]:
+        """Return the pod that came, as far as it is bound, and whether it claimed the seat."""
+        came = [pod for pod in self._others(move) if pod.node]
+        for pod in came:
+            if _has_claimed(pod, move):
+                return _shown(pod), True
+        # Who takes a seat says so. Without that only a pod of a later second surely came after.
+        late_s = -1.0 if move.status.seat else _SEEN_LATE_S
+        left_at = show_moment((move.status.evicted_at or 0.0) - late_s)
+        free = [
+            pod
+            for pod in came
+            if pod.created >= left_at
+            and not pod.terminating
+            and not pod.claims
+            and self.moves.may_take(pod.uid, move.name)
+            and pod.uid not in self._were_there(move)
+        ]
+        return (_shown(min(free, key=_age)), False) if free else (NOBODY, False)
+
+    def _were_there(self, move: Move) -> frozenset[str]:
+        """Return the pods that waited already when the seat was written."""
+        ref = Ref.of_object(move.name.namespace, move.status.seat)
+        seat = self.state.ledger.get(ref) if move.status.seat else None
+        return seat.rules[0].replaces.existing if seat and seat.rules else frozenset()
+
+    def _is_replaced(self, move: Move, wanted: WantedPods | None) -> bool:
+        """Return whether a replacement is to be awaited."""
+        if self.workload(move) is None:
+            return False
+        if wanted is None or wanted.replicas is None or any(self._waiting(move)):
+            return True
+        workload = self.workload(move)
+        assert workload is not None  # noqa: S101 - asked above
+        there = [pod for pod in self.workloads.pods(workload) if not pod.terminating]
+        return wanted.replicas > sum(pod.uid != move.status.uid for pod in there)
+
+
+def _seen(pod: Pod) -> ObservedPod:
+    return ObservedPod(
+        uid=pod.uid,
+        name=pod.name.name,
+        node=pod.node,
+        controller=pod.controller,
+        requests=pod.requests,
+        volume_claims=tuple(use.name for use in pod.volume_claims if not use.is_ephemeral),
+        is_leaving=pod.terminating,
+        is_finished=pod.finished,
+        is_mirror=pod.is_mirror,
+    )
+
+
+def _came_after(move: Move, pod: Pod) -> bool:
+    """Return whether a pod may have been made after that of a move had left."""
+    left_at = move.status.evicted_at
+    return left_at is not None and pod.created >= show_moment(left_at - _SEEN_LATE_S)
+
+
+def _has_claimed(pod: Pod, move: Move) -> bool:
+    """Return whether a pod has claimed the seat of a move."""
+    seat = f"{PodName(move.name.namespace, move.status.seat)}#"
+    return bool(move.status.seat) and any(claim.startswith(seat) for claim in pod.claims)
+
+
+def _shown(pod: Pod) -> Replacement:
+    return Replacement(pod.name.name, pod.uid, pod.node)
+
+
+def _age(pod: Pod) -> tuple[str, str]:
+    return pod.created, pod.uid

@@ -1,0 +1,236 @@
+"""PodMove objects of reserver.io/v1alpha1: what one asks for, read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from reserver.cluster.pod import PodName
+from reserver.errors import InvalidInput, under
+from reserver.moves.model import (
+    ALONE,
+    DEFAULT_TIMEOUT_S,
+    MAX_TIMEOUT_S,
+    MOST_IN_GROUP,
+    Move,
+    MoveGroup,
+    MoveSpec,
+)
+from reserver.moves.phases import MoveMode
+from reserver.moves.podmove_status import read_status
+from reserver.reservations.placement import ANYWHERE, Placement
+from reserver.wire.k8s import names
+from reserver.wire.k8s.objects import LabelledMetadata, Metadata, WireStruct, decode
+from reserver.wire.limits import TENANT, Int64, check_count, check_length
+from reserver.wire.spec import placementform
+from reserver.wire.spec.object import API_VERSION
+from reserver.wire.times import parse_duration, parse_moment
+
+KIND = "PodMove"
+COLLECTION = f"/apis/{API_VERSION}/podmoves"
+"""The path of all PodMoves of a cluster."""
+
+MOST_BYTES = 8_192
+"""Bound on a spec; all that the schema allows takes less."""
+
+MOST_GRACE_S = 24 * 3600
+"""How long a pod that moves may take to end, in seconds."""
+
+MOST_KEPT_S = 30 * 24 * 3600
+"""How long a PodMove may be kept after its end, in seconds."""
+
+MOST_LABELS = 16
+"""How many labels ``to.nodeSelector`` may ask for."""
+
+_MOST_GROUP_NAME = 253
+_MOST_UID = 64
+
+
+class _Strict(
+    msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """Base of what people write; refuses unknown fields."""
+
+
+class MovedPodObject(_Strict, frozen=True):
+    """``pod`` as it is written."""
+
+    name: str
+    uid: str = ""
+    after: str = ""
+
+
+class TargetObject(_Strict, frozen=True):
+    """``to`` as it is written."""
+
+    node: str = ""
+    node_selector: dict[str, str] = {}
+
+
+class DeleteOptionsObject(_Strict, frozen=True):
+    """``deleteOptions`` as they are written."""
+
+    grace_period_seconds: Annotated[int, msgspec.Meta(ge=0, le=MOST_GRACE_S)] | None = None
+
+
+class MoveGroupObject(_Strict, frozen=True):
+    """``group`` as it is written."""
+
+    name: str
+    size: Annotated[int, msgspec.Meta(ge=1, le=MOST_IN_GROUP)]
+    across_namespaces: bool = False
+
+
+class SpecObject(_Strict, frozen=True):
+    """The spec as it is written."""
+
+    pod: MovedPodObject
+    to: TargetObject | None = None
+    mode: MoveMode = MoveMode.RESERVE_FIRST
+    timeout: str | None = None
+    delete_options: DeleteOptionsObject | None = None
+    group: MoveGroupObject | None = None
+    paused: bool = False
+    ttl_seconds_after_finished: Annotated[int, msgspec.Meta(ge=0, le=MOST_KEPT_S)] | None = None
+
+
+class MoveMetadata(LabelledMetadata, frozen=True):
+    """The metadata of a PodMove."""
+
+    creation_timestamp: str = ""
+    generation: Int64 = 0
+
+
+class MoveObject(msgspec.Struct, frozen=True):
+    """A PodMove on the wire; spec and status stay raw, so a broken one does not hide it."""
+
+    metadata: MoveMetadata = MoveMetadata()
+    spec: msgspec.Raw = msgspec.Raw(b"")
+    status: msgspec.Raw = msgspec.Raw(b"")
+
+    @property
+    def name(self) -> PodName:
+        """Namespace and name."""
+        return PodName(self.metadata.namespace, self.metadata.name)
+
+
+class MoveList(WireStruct, frozen=True):
+    """A page of a list of PodMoves."""
+
+    metadata: Metadata = Metadata()
+    items: tuple[MoveObject, ...] = ()
+
+
+def collection(namespace: str) -> str:
+    """Return the path of the PodMoves of a namespace."""
+    return f"/apis/{API_VERSION}/namespaces/{namespace}/podmoves"
+
+
+def path(name: PodName) -> str:
+    """Return the path of a PodMove."""
+    return f"{collection(name.namespace)}/{name.name}"
+
+
+def status_path(name: PodName) -> str:
+    """Return the path of the status of a PodMove."""
+    return f"{path(name)}/status"
+
+
+def owner(name: str, uid: str) -> dict[str, object]:
+    """Return a PodMove as an entry of ``ownerReferences``."""
+    return {"apiVersion": API_VERSION, "kind": KIND, "name": name, "uid": uid}
+
+
+def manifest(spec: SpecObject, metadata: Mapping[str, object]) -> dict[str, Any]:
+    """Return a PodMove as it is written."""
+    written = msgspec.to_builtins(spec)
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": written}
+
+
+def read_object(item: MoveObject) -> Move:
+    """Return the move that a PodMove asks for, and how far it is.
+
+    Raises:
+        InvalidInput: some field is not acceptable; the error carries its path.
+    """
+    with under("spec"):
+        if len(item.spec) > MOST_BYTES:
+            problem = f"{len(item.spec)} bytes are too many for a move"
+            raise InvalidInput("", problem, f"keep it under {MOST_BYTES}")
+        spec = read_spec(decode(SpecObject, item.spec), item.metadata.namespace)
+    return Move(
+        name=item.name,
+        uid=item.metadata.uid,
+        created_at=parse_moment(item.metadata.creation_timestamp),
+        spec=spec,
+        status=read_status(item.status),
+    )
+
+
+def read_spec(said: SpecObject, namespace: str) -> MoveSpec:
+    """Return what is wanted of a move.
+
+    Raises:
+        InvalidInput: some field is not acceptable; the error carries its path in the spec.
+    """
+    to = said.to or TargetObject()
+    options = said.delete_options or DeleteOptionsObject()
+    names.check_subdomain(said.pod.name, "pod.name", "a pod's name")
+    check_length(said.pod.uid, "pod.uid", _MOST_UID)
+    if said.pod.after:
+        names.check_subdomain(said.pod.after, "pod.after", "a PodMove's name, without namespace")
+        if said.pod.uid:
+            remedy = "leave it out: the pod that comes with that PodMove has another one"
+            raise InvalidInput("pod.uid", "cannot be set together with pod.after", remedy)
+    placement = _placement(to, namespace)
+    return MoveSpec(
+        pod=PodName(namespace, said.pod.name),
+        uid=said.pod.uid,
+        after=said.pod.after,
+        node=to.node,
+        placement=placement,
+        mode=said.mode,
+        timeout_s=_timeout(said.timeout),
+        grace_period_s=options.grace_period_seconds,
+        group=_group(said),
+        paused=said.paused,
+        keep_s=said.ttl_seconds_after_finished,
+    )
+
+
+def _placement(to: TargetObject, namespace: str) -> Placement:
+    """Return where the pod may go, unless a node is named."""
+    if to.node:
+        names.check_subdomain(to.node, "to.node", "a node's name")
+        if to.node_selector:
+            remedy = "keep one of them"
+            raise InvalidInput("to.nodeSelector", "cannot be set together with to.node", remedy)
+    check_count(to.node_selector, "to.nodeSelector", MOST_LABELS)
+    if not to.node_selector:
+        return ANYWHERE
+    with under("to"):
+        return placementform.read({"nodeSelector": to.node_selector}, namespace, TENANT)
+
+
+def _timeout(text: str | None) -> float:
+    if text is None:
+        return DEFAULT_TIMEOUT_S
+    with under("timeout"):
+        seconds = parse_duration(text)
+    if not 0 < seconds <= MAX_TIMEOUT_S:
+        raise InvalidInput("timeout", f"{text} is out of range", "write more than 0s, at most 24h")
+    return seconds
+
+
+def _group(said: SpecObject) -> MoveGroup:
+    if said.group is None:
+        return ALONE
+    if said.mode is not MoveMode.RESERVE_FIRST:
+        problem = f"its members wait for each other's seats, and {said.mode} takes none"
+        raise InvalidInput("group", problem, f"remove it, or write mode {MoveMode.RESERVE_FIRST}")
+    if not said.group.name:
+        raise InvalidInput("group.name", "is empty", "write what its members have in common")
+    check_length(said.group.name, "group.name", _MOST_GROUP_NAME)
+    return MoveGroup(said.group.name, said.group.size, said.group.across_namespaces)

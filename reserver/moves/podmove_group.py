@@ -1,0 +1,77 @@
+"""PodMoveGroup objects of reserver.io/v1alpha1: PodMoves of several namespaces that are a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from reserver.cluster.pod import PodName
+from reserver.errors import InvalidInput, under
+from reserver.moves.model import MOST_IN_GROUP, GroupMember
+from reserver.wire.k8s.objects import Metadata, decode
+from reserver.wire.spec.object import API_VERSION
+from reserver.wire.times import parse_moment
+
+KIND = "PodMoveGroup"
+COLLECTION = f"/apis/{API_VERSION}/podmovegroups"
+
+MOST_BYTES = 524_288
+"""Bound on a spec; all that the schema allows takes less."""
+
+
+class MemberObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A member as it is written."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+
+
+class _Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    members: tuple[MemberObject, ...]
+
+
+class _GroupMetadata(Metadata, frozen=True):
+    creation_timestamp: str = ""
+
+
+class PodMoveGroupObject(msgspec.Struct, frozen=True):
+    """A PodMoveGroup on the wire; its spec stays raw, so a broken one does not hide it."""
+
+    metadata: _GroupMetadata = _GroupMetadata()
+    spec: msgspec.Raw = msgspec.Raw(b"")
+
+    @property
+    def created_at(self) -> float:
+        """When it was created, unix seconds."""
+        return parse_moment(self.metadata.creation_timestamp)
+
+    def members(self) -> frozenset[GroupMember]:
+        """Return the members.
+
+        Raises:
+            InvalidInput: it cannot be read.
+        """
+        with under("spec"):
+            if len(self.spec) > MOST_BYTES:
+                problem = f"{len(self.spec)} bytes are too many for a group"
+                raise InvalidInput("", problem, f"keep it under {MOST_BYTES}")
+            said = decode(_Spec, self.spec).members
+            if len(said) > MOST_IN_GROUP:
+                remedy = f"list {MOST_IN_GROUP} at most"
+                raise InvalidInput("members", f"there are {len(said)}", remedy)
+        return frozenset(GroupMember(PodName(each.namespace, each.name), each.uid) for each in said)
+
+
+def manifest(name: str, members: Iterable[GroupMember]) -> dict[str, Any]:
+    """Return a PodMoveGroup as it is written, before its members are."""
+    said = [MemberObject(*each.move, each.uid) for each in members]
+    spec = {"members": msgspec.to_builtins(said)}
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "spec": spec}
+
+
+def path(name: str) -> str:
+    """Return the path of a PodMoveGroup."""
+    return f"{COLLECTION}/{name}"

@@ -1,0 +1,147 @@
+"""The status of a PodMove, read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from reserver.cluster.pod import NO_CONTROLLER, Controller
+from reserver.errors import InvalidInput
+from reserver.moves.model import NOBODY, MoveStatus, Replacement
+from reserver.moves.phases import MovePhase, MoveReason
+from reserver.wire.k8s.conditions import Condition
+from reserver.wire.k8s.objects import decode, decode_part
+from reserver.wire.limits import Int64
+from reserver.wire.times import parse_moment, show_micro
+
+INVALID = "InvalidSpec"
+"""The reason of a PodMove that cannot be read."""
+
+
+class ControllerObject(msgspec.Struct):
+    """``status.controller``."""
+
+    kind: str = ""
+    name: str = ""
+
+
+class ReplacementObject(msgspec.Struct):
+    """``status.replacement``."""
+
+    name: str = ""
+    uid: str = ""
+    node: str = ""
+
+
+class StatusObject(msgspec.Struct, rename="camel", kw_only=True):
+    """The whole status subresource, as Reserver writes it; what is None is taken away."""
+
+    phase: MovePhase
+    reason: str = ""
+    message: str = ""
+    observed_generation: Int64 = 0
+    pod_uid: str | None = msgspec.field(default=None, name="podUID")
+    pod: str | None = None
+    found_at: str | None = None
+    controller: ControllerObject | None = None
+    from_: str | None = msgspec.field(default=None, name="from")
+    to: str | None = None
+    reservation: str | None = None
+    replacement: ReplacementObject | None = None
+    started_at: str | None = None
+    evicted_at: str | None = None
+    finished_at: str | None = None
+    conditions: list[Condition] = []
+
+
+def read_status(raw: msgspec.Raw) -> MoveStatus:
+    """Return how far a PodMove is, by its status.
+
+    Raises:
+        InvalidInput: the status is not one that Reserver writes; the error carries the path.
+    """
+    said = decode_part(StatusObject, bytes(raw), "status")
+    if said is None:
+        return MoveStatus()
+    came, made_by = said.replacement, said.controller
+    try:
+        return MoveStatus(
+            phase=said.phase,
+            reason=MoveReason(said.reason) if said.reason else None,
+            message=said.message,
+            uid=said.pod_uid or "",
+            pod=said.pod or "",
+            found_at=_moment(said.found_at),
+            controller=Controller(made_by.kind, made_by.name) if made_by else NO_CONTROLLER,
+            source=said.from_ or "",
+            target=said.to or "",
+            seat=said.reservation or "",
+            replacement=Replacement(came.name, came.uid, came.node) if came else NOBODY,
+            started_at=_moment(said.started_at),
+            evicted_at=_moment(said.evicted_at),
+            finished_at=_moment(said.finished_at),
+        )
+    except ValueError as exc:
+        problem = f"{said.reason[:40]!r} is no reason of a move"
+        raise InvalidInput("status.reason", problem, "leave the status to Reserver") from exc
+
+
+def said(raw: msgspec.Raw) -> StatusObject | None:
+    """Return the status of a PodMove; None if it has none that Reserver wrote."""
+    try:
+        return decode(StatusObject, raw)
+    except InvalidInput:
+        return None
+
+
+def show_status(status: MoveStatus, generation: int) -> StatusObject:
+    """Return how far a move is, as it is written of a generation of the spec."""
+    came = status.replacement
+    return StatusObject(
+        phase=status.phase,
+        reason=status.reason or "",
+        message=status.message,
+        observed_generation=generation,
+        pod_uid=status.uid or None,
+        pod=status.pod or None,
+        found_at=_shown(status.found_at),
+        controller=ControllerObject(*status.controller) if status.controller.kind else None,
+        from_=status.source or None,
+        to=status.target or None,
+        reservation=status.seat or None,
+        replacement=ReplacementObject(*came) if came.uid else None,
+        started_at=_shown(status.started_at),
+        evicted_at=_shown(status.evicted_at),
+        finished_at=_shown(status.finished_at),
+        conditions=list(_conditions(status, generation)),
+    )
+
+
+def _conditions(status: MoveStatus, generation: int) -> Iterator[Condition]:
+    """Yield what `kubectl wait` may wait for."""
+    reason, message = status.reason or status.phase, status.message
+    if status.evicted_at is not None:
+        at, left = show_micro(status.evicted_at), f"the pod has left {status.source}"
+        yield Condition("Evicted", "True", "PodLeft", left, at, generation)
+    if status.finished_at is not None:
+        at = show_micro(status.finished_at)
+        yield Condition("Done", "True", reason, message, at, generation)
+
+
+def refused(problem: InvalidInput, generation: int) -> StatusObject:
+    """Return the status of a PodMove that is not carried out because it cannot be read."""
+    return StatusObject(
+        phase=MovePhase.FAILED,
+        reason=INVALID,
+        message=str(problem),
+        observed_generation=generation,
+    )
+
+
+def _moment(text: str | None) -> float | None:
+    return None if text is None else parse_moment(text)
+
+
+def _shown(seconds: float | None) -> str | None:
+    return None if seconds is None else show_micro(seconds)

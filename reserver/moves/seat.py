@@ -1,0 +1,67 @@
+"""Writes the Reservation that is the seat of a move."""
+
+from __future__ import annotations
+
+import json
+
+from reserver.cluster import quantity
+from reserver.moves import podmove
+from reserver.moves.effects import HoldSeat
+from reserver.moves.model import Move
+from reserver.reservations.owner import NOBODY, OwnerRule
+from reserver.reservations.reservation import Ref
+from reserver.reservations.terms import Policy
+from reserver.wire.k8s.objects import encode
+from reserver.wire.spec.demands import placement
+from reserver.wire.spec.object import (
+    MOST_CLAIMS,
+    PLACEMENT_ANNOTATION,
+    VOLUMES_ANNOTATION,
+)
+from reserver.wire.spec.object_edits import manifest
+from reserver.wire.times import show_moment
+
+
+def seat(move: Move, hold: HoldSeat, pod: bytes) -> dict[str, object]:
+    """Return the Reservation to be created for a move; whoever deletes the PodMove deletes it.
+
+    Args:
+        move: whose seat it is.
+        hold: what it holds.
+        pod: the pod that leaves, as the API server has it.
+
+    Raises:
+        InvalidInput: the pod demands what the move's target does not have.
+    """
+    wanted = json.loads(hold.placement.text or "{}")
+    own = placement(pod, leaves="", node="", selector={})
+    annotations = {PLACEMENT_ANNOTATION: encode(own).decode()}
+    if hold.volume_claims:
+        annotations[VOLUMES_ANNOTATION] = ",".join(hold.volume_claims[:MOST_CLAIMS])
+    spec = {
+        "owners": [_owner(hold.owner)],
+        "resources": {name: quantity.show(name, amount) for name, amount in hold.resources.items()},
+        "placement": placement(
+            pod, leaves=hold.avoid, node=hold.node, selector=wanted.get("nodeSelector", {})
+        ),
+        "policy": Policy.REQUIRE,
+        "expiresAt": show_moment(hold.expires_at),
+    }
+    owner = podmove.owner(move.name.name, move.uid)
+    owner |= {"controller": True, "blockOwnerDeletion": False}
+    ref, text = Ref.of_object(*hold.seat), encode(spec).decode()
+    made = manifest(ref, text, {}, owner=owner)
+    made["metadata"]["annotations"] = annotations
+    return made
+
+
+def _owner(rule: OwnerRule) -> dict[str, object]:
+    """Return who may claim, as an entry of ``owners``."""
+    entry: dict[str, object] = {"pod": {"name": rule.pod}} if rule.pod else {}
+    if rule.replaces == NOBODY:
+        return entry
+    return {
+        **entry,
+        "controller": {"kind": rule.controller.kind, "name": rule.controller.name},
+        "replaces": {"uid": rule.replaces.uid, "existing": sorted(rule.replaces.existing)},
+    }

@@ -1,0 +1,94 @@
+"""What carries out PodMoves, put together; only where it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+
+from reserver.cluster.pod import PodName
+from reserver.kube.api.client import ApiClient
+from reserver.kube.loops.events import Recorder
+from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.watch.cluster import attachable_view
+from reserver.kube.watch.object_view import ObjectView
+from reserver.kube.watch.reflector import Reflector
+from reserver.moves import podmove, podmove_group
+from reserver.moves.arbitration_loop import ArbitrationLoop
+from reserver.moves.controller import MoveController
+from reserver.moves.index import KnownMove, MoveIndex
+from reserver.moves.phases import MovePhase, MoveReason
+from reserver.moves.podmove import MoveObject
+from reserver.scheduling.state import State
+from reserver.wire.k8s.budgets import BudgetObject
+from reserver.wire.k8s.objects import POD, Metadata, ObjectKind
+from reserver.wire.spec.object import API_VERSION
+
+_POD_MOVE = ObjectKind(API_VERSION, podmove.KIND)
+_BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
+_CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
+
+
+def assembled(
+    client: ApiClient,
+    clock: Callable[[], float],
+    state: State,
+    objects: ObjectCache,
+    recorder: Recorder,
+    is_up_to_date: Callable[[], Awaitable[bool]],
+) -> MoveController:
+    """Return what carries out PodMoves with seats that are Reservation objects."""
+    mover = MoveController(client, clock, state, objects, is_up_to_date)
+    mover.subscribers.append(partial(_announce, recorder))
+    return mover
+
+
+def reflectors(client: ApiClient, mover: MoveController) -> Iterator[Reflector]:
+    """Yield the watches of PodMoves, whose CRD may be missing, and of what evictions may do."""
+    yield Reflector(client, podmove.COLLECTION, _move_view(mover.moves), is_optional=True)
+    yield Reflector(client, _BUDGETS, _budget_view(mover.arbitration))
+
+
+def group_reflector(client: ApiClient, mover: MoveController) -> Reflector:
+    """Return the watch of PodMoveGroups: while it shows none, groups that span namespaces wait."""
+    return Reflector(client, podmove_group.COLLECTION, mover.groups.view(), is_optional=True)
+
+
+def attachable(client: ApiClient, state: State) -> Reflector:
+    """Return the watch of how many volumes nodes can attach; without the right to it none count."""
+    view = attachable_view(state.snapshot.storage)
+    return Reflector(client, _CSI_NODES, view, is_optional=True)
+
+
+def _move_view(moves: MoveIndex) -> ObjectView[MoveObject]:
+    return ObjectView(
+        MoveObject,
+        seen=lambda item, _: moves.put(item),
+        gone=lambda key: moves.drop(PodName(*key)),
+        known=moves.names,
+    )
+
+
+def _budget_view(arbitration: ArbitrationLoop) -> ObjectView[BudgetObject]:
+    return ObjectView(
+        BudgetObject,
+        seen=lambda item, _: arbitration.budget_seen(item.value()),
+        gone=lambda key: arbitration.budget_gone(PodName(*key)),
+        known=lambda: arbitration.budgets,
+    )
+
+
+def _announce(recorder: Recorder, known: KnownMove) -> None:
+    """Report how far a PodMove is, and on its pod that it is evicted for it."""
+    said = known.said
+    if said is None:
+        return
+    is_bad = said.phase is MovePhase.FAILED or said.reason == MoveReason.SEAT_LOST
+    write = recorder.warn if is_bad else recorder.note
+    write(known.metadata, said.reason or said.phase, said.message, _POD_MOVE)
+    move = known.move
+    if move is not None and said.phase is MovePhase.LANDING and not is_bad:
+        namespace, name = move.pod
+        pod = Metadata(name=name, namespace=namespace, uid=move.status.uid)
+        seat = f"room for its replacement is held on {said.to}" if said.to else "no room is held"
+        text = f"leaves {said.from_} for the PodMove {known.name.name}: {seat}"
+        recorder.note(pod, "Moved", text, POD)

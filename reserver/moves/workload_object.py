@@ -1,0 +1,79 @@
+"""Controllers of pods: how many pods each wants, and why it cannot make them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from reserver.cluster.quantity import shorten
+from reserver.wire.k8s.objects import WireStruct, decode
+from reserver.wire.limits import Int32
+
+PATHS: Mapping[str, str] = {
+    "ReplicaSet": "/apis/apps/v1/namespaces/{namespace}/replicasets/{name}",
+    "StatefulSet": "/apis/apps/v1/namespaces/{namespace}/statefulsets/{name}",
+    "Job": "/apis/batch/v1/namespaces/{namespace}/jobs/{name}",
+}
+"""Where controllers of these kinds are; nobody can tell what another one wants."""
+
+_MOST_SAID = 300
+"""How many characters of a refusal are repeated."""
+
+
+class WantedPods(NamedTuple):
+    """The number of pods that a controller wants.
+
+    Attributes:
+        replicas: so many; None where it says so in another way.
+        failure: why it could not make one, in the API server's words; empty where it could, or
+            does not say. Only ReplicaSets do.
+    """
+
+    replicas: int | None
+    failure: str = ""
+
+
+class _Spec(WireStruct, frozen=True):
+    replicas: Int32 | None = None
+
+
+class _Condition(WireStruct, frozen=True):
+    type: str = ""
+    status: str = ""
+    message: str = ""
+
+
+class _Status(WireStruct, frozen=True):
+    conditions: list[_Condition] | None = None
+
+
+class _Metadata(WireStruct, frozen=True):
+    deletion_timestamp: str | None = None
+
+
+class _Controller(WireStruct, frozen=True):
+    metadata: _Metadata = _Metadata()
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+def read_wanted(raw: bytes) -> WantedPods:
+    """Return how many pods a controller wants: of a Job, none once it has ended.
+
+    Raises:
+        InvalidInput: it is malformed; the error carries the path.
+    """
+    found = decode(_Controller, raw)
+    has_ended = any(
+        each.type in {"Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"}
+        and each.status == "True"
+        for each in found.status.conditions or ()
+    )
+    if has_ended or found.metadata.deletion_timestamp is not None:
+        return WantedPods(0)
+    failures = [
+        each.message
+        for each in found.status.conditions or ()
+        if each.type == "ReplicaFailure" and each.status == "True"
+    ]
+    return WantedPods(found.spec.replicas, shorten(failures[0], _MOST_SAID) if failures else "")

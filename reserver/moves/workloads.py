@@ -1,0 +1,83 @@
+"""Which pods a controller has, and how many it wants."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import structlog
+
+from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
+from reserver.errors import ApiError, InvalidInput
+from reserver.kube.api.client import ApiClient
+from reserver.moves.workload_object import PATHS, WantedPods, read_wanted
+
+log = structlog.get_logger(__name__)
+
+
+class Workload(NamedTuple):
+    """A controller of pods, and the namespace that it is in."""
+
+    namespace: str
+    controller: Controller
+
+
+class Workloads:
+    """The pods of each controller, as the watch shows them."""
+
+    def __init__(self, client: ApiClient, pods: Mapping[PodName, Pod]) -> None:
+        """Put the pods in order that a watch keeps up to date; `client` asks of controllers."""
+        self._client = client
+        self._pods = pods
+        self._names: defaultdict[Workload, set[PodName]] = defaultdict(set)
+
+    def changed(self, before: Pod | None, after: Pod | None) -> None:
+        """Take a pod that has changed."""
+        old, new = workload(before), workload(after)
+        if before is not None and old is not None and old != new:
+            self._names[old].discard(before.name)
+            if not self._names[old]:
+                del self._names[old]
+        if after is not None and new is not None:
+            self._names[new].add(after.name)
+
+    def pods(self, workload: Workload) -> Iterator[Pod]:
+        """Yield the pods of a controller that have not finished."""
+        for name in self._names.get(workload, ()):
+            pod = self._pods.get(name)
+            if pod is not None and not pod.finished:
+                yield pod
+
+    def count(self, workload: Workload) -> int:
+        """Return how many pods a controller has, finished ones included."""
+        return len(self._names.get(workload, ()))
+
+    async def wants(self, workload: Workload) -> WantedPods | None:
+        """Return how many pods a controller wants; None where nobody can tell.
+
+        Raises:
+            ApiError: the API server does not answer.
+        """
+        path = PATHS.get(workload.controller.kind)
+        if path is None:
+            return None
+        where = path.format(namespace=workload.namespace, name=workload.controller.name)
+        try:
+            return read_wanted(await self._client.get(where))
+        except ApiError as exc:
+            if exc.is_absent:
+                return WantedPods(0)
+            if not exc.is_definite:
+                raise
+            log.warning("cannot tell how many pods are wanted", controller=where, why=str(exc))
+        except InvalidInput as exc:
+            log.warning("cannot tell how many pods are wanted", controller=where, why=str(exc))
+        return None
+
+
+def workload(pod: Pod | None) -> Workload | None:
+    """Return what makes a pod again; None if nothing does."""
+    if pod is None or pod.controller == NO_CONTROLLER:
+        return None
+    return Workload(pod.name.namespace, pod.controller)

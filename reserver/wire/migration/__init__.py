@@ -1,1 +1,0 @@
-"""PodMoves, and the Reservations that hold their seats: bytes to values and back."""

@@ -1,0 +1,336 @@
+"""PodMoves are carried out, whatever comes in between, and whoever is killed."""
+
+import json
+from typing import Any
+from unittest.mock import ANY
+
+import pytest
+
+from reserver.cluster.pod import PodName
+from reserver.errors import ApiError
+from reserver.pacer import Pacer
+from reserver.wire.spec import object as reservation
+from tests.unit.kube.crashes import crash_at_each_write, done_or_not
+from tests.unit.moves.world import MOVES, PODS, SEATS, World
+
+BLOCKED = ApiError(429, "TooManyRequests", "it would violate the pod's disruption budget")
+FORBIDDEN = ApiError(403, "Forbidden", "a webhook says no")
+
+
+@pytest.fixture
+async def world() -> World:
+    made = World()
+    await made.start()
+    return made
+
+
+async def test_a_pod_moves_to_its_seat_and_nothing_is_left(world: World) -> None:
+    world.move()
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Succeeded", "Landed")
+    assert (status["from"], status["to"]) == ("worker-1", "worker-2")
+    assert status["replacement"]["node"] == "worker-2"
+    assert [write for write in world.api.writes if write.endswith("/eviction")] == [
+        f"{PODS}/web-0/eviction"
+    ]
+
+
+async def test_a_sibling_that_was_made_a_moment_ago_is_no_replacement(world: World) -> None:
+    world.replicas = 2
+    world.make_pod("worker-1")
+    world.move()
+    world.schedules = False
+    while world.status.get("phase") != "Landing":
+        await world.round()
+    for _ in range(3):
+        await world.round()
+    world.schedules = True
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Succeeded", "Landed")
+    assert status["replacement"] == {"name": "web-2", "uid": ANY, "node": "worker-2"}
+
+
+async def test_what_a_write_follows_from_is_written_before_it(world: World) -> None:
+    world.move()
+    await world.settle()
+    mine = [write for write in world.api.writes if "/reservations/" not in write]
+    before_seat, before_eviction = mine.index(SEATS), mine.index(f"{PODS}/web-0/eviction")
+    assert 0 < before_seat < before_eviction
+    assert f"{MOVES}/move" in mine[before_seat + 1 : before_eviction]
+
+
+@done_or_not
+async def test_reserver_is_killed_at_every_write_in_turn(*, is_done: bool) -> None:
+    async def begin() -> World:
+        world = World()
+        await world.start()
+        world.move()
+        return world
+
+    def judge(world: World) -> None:
+        assert (world.status["phase"], world.status["reason"]) == ("Succeeded", "Landed")
+        assert world.nodes_of("web") == ["worker-2"]
+
+    assert await crash_at_each_write(begin, judge, is_done=is_done) >= 7
+
+
+async def test_a_seat_that_the_quota_would_never_admit_fails_its_move_at_once() -> None:
+    world = World()
+    world.quota = "reservations=0"
+    await world.start()
+    world.move()
+    status = await world.settle(rounds=10)
+    assert (status["phase"], status["reason"]) == ("Failed", "SeatRefused")
+    assert "exceeded quota: default, requested: reservations=1" in status["message"]
+    assert not any(write.endswith("/eviction") for write in world.api.writes)
+
+
+async def test_moves_wait_for_one_another_while_the_quota_has_room_for_one_seat() -> None:
+    world = World()
+    world.quota, world.replicas = "reservations=1", 2
+    world.make_pod("worker-1")
+    await world.start()
+    world.move()
+    world.move("web-1", "other")
+    while world.api.objects[f"{MOVES}/other"].get("status", {}).get("phase") != "Succeeded":
+        await world.round()
+    assert world.status["reason"] == "Landed"
+
+
+async def test_an_eviction_that_a_budget_blocks_is_sent_again_later_each_time(
+    world: World,
+) -> None:
+    world.move()
+    world.api.refusals = [BLOCKED] * 3
+    status = await world.settle()
+    assert status["reason"] == "Landed"
+    evictions = [write for write in world.api.writes if write.endswith("/eviction")]
+    assert len(evictions) == 4
+
+
+async def test_an_eviction_that_is_refused_for_good_releases_the_seat(world: World) -> None:
+    world.move()
+    world.api.refusals = [FORBIDDEN]
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "EvictionRefused")
+    assert "a webhook says no" in status["message"]
+    assert len(world.api.of(PODS)) == 1
+
+
+async def test_a_move_ends_at_its_deadline_and_says_what_it_waited_for(world: World) -> None:
+    world.move(timeout="5s")
+    world.api.refusals = [BLOCKED] * 9
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+    assert "Evicting" in status["message"]
+
+
+async def test_a_workload_that_is_scaled_to_zero_is_not_replaced(world: World) -> None:
+    world.move()
+    world.schedules = False
+    for _ in range(20):
+        await world.round()
+        world.api.now += 1
+        if world.status.get("phase") == "Landing":
+            world.replicas = 0
+    assert (world.status["phase"], world.status["reason"]) == ("Succeeded", "NotReplaced")
+    assert not world.api.of(SEATS)
+
+
+async def test_a_named_node_that_is_not_there_evicts_nobody(world: World) -> None:
+    world.move(to={"node": "worker-9"})
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "SeatImpossible")
+    assert "no node worker-9" in status["message"]
+
+
+@pytest.mark.parametrize("others", [[], [{"key": "gpu", "effect": "NoSchedule"}]])
+async def test_a_cordon_that_was_lifted_is_waited_for_until_its_taint_is_gone(
+    world: World, others: list[dict[str, str]]
+) -> None:
+    cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    node = world.api.objects["/api/v1/nodes/worker-2"]
+    world.api.put("/api/v1/nodes", node | {"spec": {"taints": [cordon, *others]}})
+    world.move(to={"node": "worker-2"})
+    for _ in range(10):
+        await world.round()
+        world.api.now += 1
+    assert (world.status["phase"], world.status["reason"]) == ("Reserving", "WaitsForSeat")
+    assert "untolerated taint" in world.status["message"]
+    world.api.put("/api/v1/nodes", node | {"spec": {"taints": others}})
+    status = await world.settle()
+    assert status["reason"] == ("SeatImpossible" if others else "Landed")
+
+
+async def test_labels_that_no_node_has_wait_until_the_deadline(world: World) -> None:
+    world.move(to={"nodeSelector": {"zone": "a"}}, timeout="10s")
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+    assert not [write for write in world.api.writes if write.endswith("/eviction")]
+
+
+async def test_a_move_that_cannot_be_read_says_so_and_costs_no_other(world: World) -> None:
+    world.move(to={"nodeSelector": {"not a label": "x"}})
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "InvalidSpec")
+    assert "spec.to.nodeSelector" in status["message"]
+
+
+async def test_a_reservation_that_has_the_name_of_the_seat_is_left_alone(world: World) -> None:
+    world.move()
+    uid = world.api.objects[f"{MOVES}/move"]["metadata"]["uid"]
+    spec = {"owners": [{"pod": {"name": "a"}}], "resources": {"cpu": "1"}, "node": "worker-2"}
+    seat = {"metadata": {"name": f"move-{uid[:8]}", "namespace": "shop"}, "spec": spec}
+    world.api.add(SEATS, seat)
+    for _ in range(10):
+        await world.round()
+        world.api.now += 1
+    assert (world.status["phase"], world.status["reason"]) == ("Failed", "SeatRefused")
+    assert len(world.api.of(SEATS)) == 1
+
+
+async def test_a_move_is_kept_for_as_long_as_it_says(world: World) -> None:
+    world.move(ttlSecondsAfterFinished=60)
+    await world.settle()
+    world.api.now += 50
+    await world.round()
+    assert world.api.of(MOVES)
+    world.api.now += 11
+    await world.round()
+    assert not world.api.of(MOVES)
+
+
+async def test_a_paused_move_takes_no_seat_until_it_goes_on(world: World) -> None:
+    world.move(paused=True)
+    for _ in range(5):
+        await world.round()
+    assert (world.status["phase"], world.status["reason"]) == ("Pending", "Paused")
+    document = world.api.objects[f"{MOVES}/move"]
+    document["spec"]["paused"] = False
+    document["metadata"]["generation"] = 2
+    world.api.put(MOVES, document)
+    assert (await world.settle())["reason"] == "Landed"
+
+
+async def test_a_seat_that_goes_before_its_claim_is_seen_is_no_failure(world: World) -> None:
+    """Two watches: that of Reservations may be ahead of that of pods."""
+    world.move()
+    world.schedules = False
+    for _ in range(20):
+        await world.round()
+        world.api.now += 0.1
+    assert world.status["phase"] == "Landing"
+    (seat,) = world.api.of(SEATS)
+    (identity,) = [each.identity for each, _ in world.reserver.state.ledger]
+    world.api.remove(f"{SEATS}/{seat['metadata']['name']}")
+    await world.round()
+    assert world.status["phase"] == "Landing"
+    (pod,) = world.api.of(PODS)
+    pod["spec"]["nodeName"] = "worker-2"
+    pod["metadata"]["annotations"] = {"reserver.io/claims": json.dumps([identity])}
+    world.api.put(PODS, pod)
+    assert (await world.settle())["reason"] == "Landed"
+
+
+async def test_nobody_is_evicted_for_a_seat_that_may_be_gone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The seat is removed while the watch of Reservations is broken."""
+    monkeypatch.setattr("reserver.readiness.STALE_AFTER_S", 0.0)  # Wait for no watch.
+    world.move()
+    while world.status.get("phase") != "Evicting":
+        await world.round()
+    (seat,) = world.api.of(SEATS)
+    world.api.remove(f"{SEATS}/{seat['metadata']['name']}")
+    world.break_watch(reservation.COLLECTION)
+    mover = world.reserver.features.mover
+    assert mover is not None
+    for _ in range(3):
+        await mover.arbitration.look(Pacer())
+        await mover.step(PodName("shop", "move"))
+    assert f"{PODS}/web-0/eviction" not in world.api.writes
+    world.mend_watch(reservation.COLLECTION)
+    assert (await world.settle())["reason"] == "Landed"
+
+
+async def test_a_pod_without_a_node_has_room_held_until_it_lands_there(world: World) -> None:
+    world.replicas, world.schedules = 2, False
+    world.make_pod()
+    world.move("web-1", to={"node": "worker-1"})
+    for _ in range(5):
+        await world.round()
+    assert (world.status["phase"], world.status["reason"]) == ("Reserving", "WaitsForPod")
+    assert len(world.api.of(SEATS)) == 1
+    world.schedules = True
+    status = await world.settle()
+    assert (status["phase"], status["reason"], status["to"]) == ("Succeeded", "Landed", "worker-1")
+    assert not [write for write in world.api.writes if write.endswith("/eviction")]
+
+
+async def test_room_on_a_node_that_is_named_is_held_there_before_there_is_any(world: World) -> None:
+    world.replicas, world.schedules = 3, False
+    world.make_pod("worker-1")
+    world.make_pod()
+    world.move("web-2", to={"node": "worker-1"})
+    for _ in range(5):
+        await world.round()
+    assert (world.status["phase"], world.status["reason"]) == ("Reserving", "WaitsForSeat")
+    (seat,) = world.api.of(SEATS)
+    assert seat["status"]["placements"] == [{"node": "worker-1", "slots": 1}]
+    world.replicas, world.schedules = 2, True
+    world.api.remove(f"{PODS}/web-1")
+    status = await world.settle()
+    assert (status["reason"], status["to"]) == ("Landed", "worker-1")
+
+
+PLAN: dict[str, Any] = {"group": {"name": "rebalance-1", "size": 1}, "to": {"node": "worker-2"}}
+
+
+def planned(world: World) -> None:
+    """Write the move of a plan, which supposed that web-0 fits on worker-2."""
+    uid = world.api.objects[f"{PODS}/web-0"]["metadata"]["uid"]
+    world.move(pod={"name": "web-0", "uid": uid}, **PLAN)
+
+
+@pytest.mark.parametrize(
+    ("pods", "node", "said"),
+    [
+        (2, {}, "worker-2 has no room for it any more"),
+        (0, {"unschedulable": True}, "cordoned"),
+        (0, {"taints": [{"key": "a", "effect": "NoSchedule"}]}, "taint"),
+        (0, None, "there is no node worker-2"),
+    ],
+    ids=["full", "cordoned", "tainted", "gone"],
+)
+async def test_a_move_of_a_plan_fails_before_it_begins_if_its_node_is_not_as_supposed(
+    world: World, pods: int, node: dict[str, Any] | None, said: str
+) -> None:
+    for _ in range(pods):
+        world.make_pod("worker-2")
+    world.replicas += pods
+    if node is None:
+        world.api.remove("/api/v1/nodes/worker-2")
+    else:
+        document = world.api.objects["/api/v1/nodes/worker-2"]
+        world.api.put("/api/v1/nodes", document | {"spec": node})
+    planned(world)
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "PlanOutdated")
+    assert said in status["message"]
+    assert SEATS not in world.api.writes
+
+
+async def test_room_that_another_move_is_to_leave_counts_as_there(world: World) -> None:
+    for _ in range(2):
+        world.make_pod("worker-2")
+    world.replicas = 3
+    world.move("web-1", name="leaves", paused=True)
+    planned(world)
+    for _ in range(3):
+        await world.round()
+    assert (world.status["phase"], world.status["reason"]) == ("Reserving", "WaitsForSeat")
+    for _ in range(2):
+        await world.round()
+    (seat,) = world.api.of(SEATS)
+    assert seat["status"]["placements"] == [{"node": "worker-2", "slots": 1}]
+    assert world.status["to"] == "worker-2"

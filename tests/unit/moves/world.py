@@ -1,0 +1,377 @@
+"""An API server in memory, a controller and a scheduler: a move goes its way without clocks."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from msgspec import Raw
+
+from reserver.assembly import Assembly
+from reserver.cluster.pod import Pod
+from reserver.config import Settings
+from reserver.errors import ApiError
+from reserver.kube.api.client import MERGE_PATCH, ApiClient
+from reserver.kube.watch.reflector import Reflector
+from reserver.moves import podmove
+from reserver.moves.phases import ENDED
+from reserver.pacer import Pacer, outcome
+from reserver.readiness import Pulse
+from reserver.scheduling.fit import allowed
+from reserver.wire.k8s.objects import encode
+from reserver.wire.k8s.pods import CLAIMS_ANNOTATION
+from reserver.wire.spec import object as reservation
+from reserver.wire.times import show_moment
+from tests.unit.kube.crashes import Crash, Writes
+
+NOW = 1_900_000_000.0
+PODS = "/api/v1/namespaces/shop/pods"
+CLAIMS = "/api/v1/namespaces/shop/persistentvolumeclaims"
+VOLUMES = "/api/v1/persistentvolumes"
+CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
+MOVES = podmove.collection("shop")
+SEATS = reservation.collection("shop")
+SETS = "/apis/apps/v1/namespaces/shop/replicasets"
+Document = dict[str, Any]
+
+
+class Api(ApiClient):
+    """An API server in memory.
+
+    Attributes:
+        objects: by path.
+        events: that no watch has shown yet: collection, type and object.
+        written: what was written, and when Reserver is killed.
+        refusals: what an eviction is answered, in turn; it is carried out once they are used up.
+    """
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Document] = {}
+        self.events: list[tuple[str, str, Document]] = []
+        self.written = Writes()
+        self.refusals: list[ApiError] = []
+        self._revisions = itertools.count(1)
+        self.now = NOW
+
+    @property
+    def writes(self) -> list[str]:
+        """The paths that were written, in order."""
+        return self.written.paths
+
+    def put(self, collection: str, document: Document, kind: str = "MODIFIED") -> Document:
+        """Store an object, and have watches show it."""
+        metadata = document["metadata"]
+        metadata["resourceVersion"] = str(next(self._revisions))
+        path = f"{collection}/{metadata['name']}"
+        self.objects[path] = document
+        self.events.append((collection, kind, deepcopy(document)))
+        return document
+
+    def add(self, collection: str, document: Document) -> Document:
+        metadata = document["metadata"]
+        metadata.setdefault("uid", f"uid-{next(self._revisions)}-{metadata['name']}")
+        metadata |= {"creationTimestamp": show_moment(self.now), "generation": 1}
+        return self.put(collection, document, "ADDED")
+
+    def remove(self, path: str) -> None:
+        document = self.objects.pop(path)
+        document["metadata"]["resourceVersion"] = str(next(self._revisions))
+        self.events.append((path.rpartition("/")[0], "DELETED", document))
+
+    def of(self, collection: str) -> list[Document]:
+        return [
+            each for path, each in self.objects.items() if path.rpartition("/")[0] == collection
+        ]
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+        assert params is None
+        return encode(self._there(path))
+
+    async def create(self, path: str, body: object) -> bytes:
+        if path.endswith("/events"):
+            return b"{}"
+        document: Document = json.loads(encode(body))
+        if path.endswith("/eviction"):
+            return self._write(path, lambda: self._evict(path.removesuffix("/eviction"), document))
+        if f"{path}/{document['metadata']['name']}" in self.objects:
+            raise ApiError(409, "AlreadyExists", "it is there")
+        return self._write(path, lambda: self.add(path, document | {"status": {}}))
+
+    async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
+        assert content_type == MERGE_PATCH
+        patch: Document = json.loads(encode(body))
+        path = path.removesuffix("/status")
+        there = deepcopy(self._there(path))
+        if patch["metadata"]["resourceVersion"] != there["metadata"]["resourceVersion"]:
+            raise ApiError(409, "Conflict", "it was written meanwhile")
+        merged = {**there.get("status", {}), **patch["status"]}
+        there["status"] = {name: value for name, value in merged.items() if value is not None}
+        return self._write(path, lambda: self.put(path.rpartition("/")[0], there))
+
+    async def delete(self, path: str, options: object) -> bytes:
+        assert options["preconditions"]["uid"] == self._there(path)["metadata"]["uid"]  # type: ignore[index]
+        return self._write(path, lambda: self.remove(path))
+
+    def _there(self, path: str) -> Document:
+        if path not in self.objects:
+            raise ApiError(404, "NotFound", f"{path} not found")
+        return self.objects[path]
+
+    def _write(self, path: str, carry_out: Any) -> bytes:
+        return encode(self.written.carry_out(path, carry_out) or {})
+
+    def _evict(self, path: str, eviction: Document) -> None:
+        pod = self._there(path)
+        assert eviction["deleteOptions"]["preconditions"]["uid"] == pod["metadata"]["uid"]
+        if self.refusals:
+            raise self.refusals.pop(0)
+        held = [
+            part["node"]
+            for seat in self.of(SEATS)
+            for part in seat["status"].get("placements", ())
+            if seat["spec"]["owners"][0]["replaces"]["uid"] == pod["metadata"]["uid"]
+            and seat["status"]["phase"] == "Active"
+        ]
+        assert held, "evicted without a seat"
+        assert pod["spec"]["nodeName"] not in held
+        self.remove(path)
+
+
+class World:
+    """Some nodes, ReplicaSets with a pod each, and Reserver.
+
+    Attributes:
+        api: what is written.
+        reserver: the process that runs now.
+        replicas: how many pods the ReplicaSet web wants.
+        others: the other ReplicaSets, which want one each.
+        cpu: what each pod requests.
+        claims: the PersistentVolumeClaims that each pod uses.
+        schedules: whether pods are bound.
+        is_strict: only to their seats, and as far as those are open.
+        tasks: own the writes of Reservations.
+    """
+
+    collections: ClassVar = {
+        "/apis/storage.k8s.io/v1/csinodes": CSI_NODES,
+        "/api/v1/pods": PODS,
+        podmove.COLLECTION: MOVES,
+        reservation.COLLECTION: SEATS,
+        "/api/v1/nodes": "/api/v1/nodes",
+        "/api/v1/persistentvolumeclaims": CLAIMS,
+        "/api/v1/persistentvolumes": VOLUMES,
+    }
+
+    def __init__(self, nodes: int = 2, cpu: str = "2") -> None:
+        self.api = Api()
+        self.replicas = 1
+        self.others: tuple[str, ...] = ()
+        self.cpu = cpu
+        self.claims: tuple[str, ...] = ()
+        self.schedules, self.is_strict = True, False
+        self.quota = "none"
+        self.tasks = asyncio.TaskGroup()
+        self._numbers = itertools.count()
+        for number in range(1, nodes + 1):
+            name = f"worker-{number}"
+            node: Document = {"metadata": {"name": name, "labels": {"host": name}}, "status": {}}
+            node["status"] = {"allocatable": {"cpu": "4", "pods": "110"}}
+            self.api.add("/api/v1/nodes", node)
+        self.make_pod("worker-1")
+
+    def cordon(self, node: str) -> None:
+        self.change_node(node, {"unschedulable": True})
+
+    def change_node(self, node: str, spec: Document) -> None:
+        """Have a node say something else; nothing for one that is as it was first."""
+        document = self.api.objects[f"/api/v1/nodes/{node}"]
+        self.api.put("/api/v1/nodes", document | {"spec": spec})
+
+    def add_volume(self, claim: str, *nodes: str) -> None:
+        """Bind a claim to a volume that only some nodes can use."""
+        name = f"pv-{claim}"
+        terms = [{"matchExpressions": [{"key": "host", "operator": "In", "values": list(nodes)}]}]
+        affinity = {"required": {"nodeSelectorTerms": terms}}
+        owner = {"namespace": "shop", "name": claim, "uid": f"uid-{claim}"}
+        csi = {"driver": "disks", "volumeHandle": claim}
+        self.api.add(
+            VOLUMES,
+            {
+                "metadata": {"name": name},
+                "spec": {"nodeAffinity": affinity, "claimRef": owner, "csi": csi},
+                "status": {"phase": "Bound"},
+            },
+        )
+        bound = {"pv.kubernetes.io/bind-completed": "yes"}
+        metadata = {"name": claim, "namespace": "shop", "annotations": bound}
+        spec = {"volumeName": name, "accessModes": ["ReadWriteOnce"]}
+        self.api.add(
+            CLAIMS,
+            {
+                "metadata": metadata | {"uid": f"uid-{claim}"},
+                "spec": spec,
+                "status": {"phase": "Bound"},
+            },
+        )
+
+    def limit_volumes(self, node: str, most: int) -> None:
+        """Have a node attach at most so many volumes."""
+        driver = {"name": "disks", "nodeID": node, "allocatable": {"count": most}}
+        document: Document = {"metadata": {"name": node}, "spec": {"drivers": [driver]}}
+        self.api.add(CSI_NODES, document)
+
+    def make_pod(self, node: str = "", of: str = "web") -> Document:
+        owner = {"kind": "ReplicaSet", "name": of, "uid": f"rs-{of}", "controller": True}
+        container = {"name": "main", "resources": {"requests": {"cpu": self.cpu}}}
+        name = f"{of}-{next(self._numbers)}"
+        volumes = [
+            {"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in self.claims
+        ]
+        return self.api.add(
+            PODS,
+            {
+                "metadata": {"name": name, "namespace": "shop", "ownerReferences": [owner]},
+                "spec": {"containers": [container], "volumes": volumes}
+                | ({"nodeName": node} if node else {}),
+            },
+        )
+
+    def move(self, pod: str | Document = "web-0", name: str = "move", **spec: Any) -> None:
+        metadata = {"name": name, "namespace": "shop"}
+        which = {"name": pod} if isinstance(pod, str) else pod
+        self.api.add(MOVES, {"metadata": metadata, "spec": {"pod": which, **spec}})
+
+    @property
+    def written(self) -> Writes:
+        return self.api.written
+
+    def status_of(self, name: str) -> Document:
+        found: Document = self.api.objects.get(f"{MOVES}/{name}", {}).get("status", {})
+        return found
+
+    @property
+    def status(self) -> Document:
+        return self.status_of("move")
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the move has, or all have where none is called so."""
+        moves = self.api.of(MOVES)
+        those = [each for each in moves if each["metadata"]["name"] == "move"] or moves
+        return all(each.get("status", {}).get("phase") in ENDED for each in those)
+
+    def pods(self, of: str = "web") -> list[Document]:
+        return [each for each in self.api.of(PODS) if each["metadata"]["name"].startswith(of)]
+
+    def nodes_of(self, workload: str) -> list[str]:
+        return [each["spec"].get("nodeName", "") for each in self.pods(workload)]
+
+    def settings(self) -> Settings:
+        """Return what Reserver is started with."""
+        return Settings(pod_moves=True, default_quota=self.quota)
+
+    async def start(self) -> None:
+        """Start Reserver, which lists what there is."""
+        settings, tasks = self.settings(), self.tasks
+        self.reserver = Assembly(settings, self.api, lambda: self.api.now, tasks)  # type: ignore[arg-type]
+        self.api.events.clear()
+        for reflector in self._reflectors():
+            reflector.view.list_began()
+            collection = self.collections.get(reflector.path, "")
+            for document in self.api.of(collection) if collection else ():
+                outcome(reflector.view.listed(Raw(encode(document))))
+            outcome(reflector.view.list_ended(1))
+            reflector.synced.set()
+            reflector.current.set()
+        # Tests may stand still.
+        readiness = self.reserver.readiness
+        self.reserver.readiness = replace(readiness, pulse=Pulse(lambda: 0.0))
+        self.reserver.state.is_complete = True
+        await Pacer().run(self.reserver.state.ledger.open())
+
+    def break_watch(self, path: str) -> None:
+        """Have Reserver know that it lacks what happened to a collection in the last seconds."""
+        self._reflector(path).doubt(10.0)
+
+    def mend_watch(self, path: str) -> None:
+        """Have Reserver see what it lacked."""
+        self.watch()
+        self._reflector(path)._lag.end()
+
+    def _reflector(self, path: str) -> Reflector:
+        return next(each for each in self._reflectors() if each.path == path)
+
+    def _reflectors(self) -> tuple[Reflector, ...]:
+        return (*self.reserver.reflectors, *self.reserver.features.unawaited)
+
+    def watch(self) -> None:
+        """Have Reserver see what has happened."""
+        views = {each.path: each.view for each in self._reflectors()}
+        paths = {collection: path for path, collection in self.collections.items()}
+        events, self.api.events = self.api.events, []
+        for collection, kind, document in events:
+            view = views[paths[collection]]
+            take = view.deleted if kind == "DELETED" else view.changed
+            outcome(take(Raw(encode(document))))
+
+    async def round(self) -> None:
+        """Let everybody have a turn: watches, Reserver, the controller, the scheduler."""
+        self.watch()
+        await self._reserver()
+        for name, replicas in {"web": self.replicas, **dict.fromkeys(self.others, 1)}.items():
+            made_by = {"metadata": {"name": name}, "spec": {"replicas": replicas}}
+            self.api.objects[f"{SETS}/{name}"] = made_by
+            pods = self.pods(name)
+            if len(pods) < replicas:
+                self.make_pod(of=name)
+            elif len(pods) > replicas:
+                self.api.remove(f"{PODS}/{pods[-1]['metadata']['name']}")
+        self.watch()
+        if self.schedules:
+            self._schedule()
+
+    async def _reserver(self) -> None:
+        assembly = self.reserver
+        assert assembly.features.mover is not None
+        try:
+            await assembly.placer.look(assembly.state, Pacer())
+            for store in assembly.stores:
+                await store.statuses.write(assembly.state)
+            self.watch()
+            await assembly.features.mover.arbitration.look(Pacer())
+            for name in assembly.features.mover.moves.names():
+                await assembly.features.mover.step(name)
+        except BaseExceptionGroup as group:
+            raise Crash from group
+
+    def _schedule(self) -> None:
+        """Bind pods as Reserver would have them bound."""
+        state = self.reserver.state
+        for pod in tuple(state.pods.values()):
+            if pod.node or f"{PODS}/{pod.name.name}" not in self.api.objects:
+                continue
+            seats = state.ledger.seats(pod)
+            if self.is_strict and not self._may_land(pod, seats[0].node if seats else ""):
+                continue
+            document = deepcopy(self.api.objects[f"{PODS}/{pod.name.name}"])
+            document["spec"]["nodeName"] = seats[0].node if seats else "worker-1"
+            claims = [seat.identity for seat in seats[:1]]
+            document["metadata"]["annotations"] = {CLAIMS_ANNOTATION: json.dumps(claims)}
+            self.api.put(PODS, document)
+
+    def _may_land(self, pod: Pod, node: str) -> bool:
+        snapshot = self.reserver.state.snapshot
+        row = snapshot.row(node)
+        return row is not None and bool(snapshot.exists[row] and allowed(pod, snapshot)[row])
+
+    async def settle(self, rounds: int = 30) -> Document:
+        """Go on until the moves have ended and no seat is left; return the status of `move`."""
+        for _ in range(rounds):
+            await self.round()
+            if self.has_ended and not self.api.of(SEATS):
+                return self.status
+            self.api.now += 1.0
+        raise AssertionError(f"still {self.api.of(MOVES)}, seats {self.api.of(SEATS)}")
