@@ -32,11 +32,11 @@ class Rounds(NamedTuple):
     """The memory of one profile's LowNodeLoad over rounds.
 
     Attributes:
-        spells: of nodes that were hot lately, by name.
+        anomalies: of nodes that were hot lately, by name.
         at: when the latest one was, in unix seconds.
     """
 
-    spells: Mapping[str, AnomalyCount]
+    anomalies: Mapping[str, AnomalyCount]
     at: float
 
 
@@ -46,7 +46,7 @@ NO_ROUNDS = Rounds({}, 0.0)
 def counted(
     before: AnomalyCount, condition: AnomalyCondition, now: float, *, is_hot: bool
 ) -> AnomalyCount:
-    """Return a node's spell after one more round."""
+    """Return a node's count after one more round."""
     if before.until is not None and now > before.until:
         before = AnomalyCount()
     if before.until is None:

@@ -20,7 +20,7 @@ from reserver.rebalance.plan import Bound, Kept, Plan, Why
 from reserver.rebalance.plan_summary import plan_of
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 from reserver.rebalance.solver import solve
-from reserver.rebalance.tabu_search import squeeze
+from reserver.rebalance.tabu_search import search
 
 DEFRAGMENT = "Defragment"
 
@@ -225,7 +225,7 @@ def _empty(packing: Packing, row: int, stays_behind: Bools) -> bool:
                 packing.put(number, NOWHERE)
                 outside.append(number)
         else:
-            if not outside or squeeze(packing, outside, _PATIENCE):
+            if not outside or search(packing, outside, _PATIENCE):
                 return True
     packing.back(mark)
     planned.closed[row] = False

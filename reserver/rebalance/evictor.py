@@ -110,14 +110,14 @@ class Protections:
 
 
 class Filter:
-    """Which pods of a view nothing protects, for one profile, wherever they fit."""
+    """Which pods of an index nothing protects, for one profile, wherever they fit."""
 
-    def __init__(self, args: DefaultEvictor, view: PodIndex, now: float) -> None:
-        """Judge the pods of a view at a moment in unix seconds."""
+    def __init__(self, args: DefaultEvictor, index: PodIndex, now: float) -> None:
+        """Judge the pods of an index at a moment in unix seconds."""
         self._args = args
-        self._view = view
-        self._protections = Protections(args, view.cluster, now)
-        self._known: list[str | None] = [None] * len(view.pods)
+        self._index = index
+        self._protections = Protections(args, index.cluster, now)
+        self._known: list[str | None] = [None] * len(index.pods)
         self._namespaces = self._open_namespaces()
 
     def allows(self, pod: int) -> bool:
@@ -139,37 +139,37 @@ class Filter:
     def _protection(self, pod: int) -> str:
         known = self._known[pod]
         if known is None:
-            known = self._known[pod] = self._protections.why(self._view.pods[pod])
+            known = self._known[pod] = self._protections.why(self._index.pods[pod])
         return known
 
     def _has_replicas(self, pod: int) -> bool:
-        listed, least = self._view.pods[pod], self._args.min_replicas
+        listed, least = self._index.pods[pod], self._args.min_replicas
         if least < _LEAST_REPLICAS or EVICT in listed.annotations or len(listed.owners) != 1:
             return True
-        return self._view.owned[listed.owners[0].uid] >= least
+        return self._index.owned[listed.owners[0].uid] >= least
 
     def _open_namespaces(self) -> Bools | None:
         """Return, for each pod, whether its namespace has the labels asked for; None if any do."""
-        selector, known = self._args.namespace_label_selector, self._view.cluster.namespaces
+        selector, known = self._args.namespace_label_selector, self._index.cluster.namespaces
         if selector == EVERYTHING:
             return None
-        return self._view.namespaces.where(
+        return self._index.namespaces.where(
             lambda name: name in known and selector.matches(known[name])
         )
 
 
 class Evictor(Filter):
-    """Which pods of a view may be evicted now, for one profile.
+    """Which pods of an index may be evicted now, for one profile.
 
     Attributes:
         fit: where pods would fit.
     """
 
-    def __init__(self, args: DefaultEvictor, view: PodIndex, fit: NodeFit, now: float) -> None:
-        """Judge the pods of a view at a moment in unix seconds."""
-        super().__init__(args, view, now)
+    def __init__(self, args: DefaultEvictor, index: PodIndex, fit: NodeFit, now: float) -> None:
+        """Judge the pods of an index at a moment in unix seconds."""
+        super().__init__(args, index, now)
         self.fit = fit
-        self._candidates: Bools = view.ready & view.topology.labels.matching(args.node_selector)
+        self._candidates: Bools = index.ready & index.topology.labels.matching(args.node_selector)
 
     def confirms(self, pod: int) -> bool:
         """Return whether a pod fits elsewhere, if that is asked for, and its namespace is open."""

@@ -22,18 +22,18 @@ class FreeResources:
         seen: how many of the pods that have gone are accounted for.
     """
 
-    def __init__(self, view: PodIndex, asked: Alike[Amounts]) -> None:
+    def __init__(self, index: PodIndex, asked: Alike[Amounts]) -> None:
         """Count all pods that are there.
 
         Args:
-            view: the nodes and pods.
+            index: the nodes and pods.
             asked: what each pod requests.
         """
-        self._view = view
+        self._index = index
         self._asked = asked
-        self._columns = {name: column for column, name in enumerate(_names(view))}
+        self._columns = {name: column for column, name in enumerate(_names(index))}
         self._free = self._all()
-        self.seen = len(view.departed)
+        self.seen = len(index.departed)
 
     def has_room(self, pod: int, rows: slice | Indexes) -> Bools:
         """Return which of some rows have room for a pod."""
@@ -45,26 +45,26 @@ class FreeResources:
 
     def catch_up(self) -> None:
         """Give back the room of what has gone."""
-        view = self._view
-        for pod in view.departed[self.seen :]:
-            row = int(view.rows[pod])
-            if row != NO_ROW and view.is_active[pod]:
-                offered = view.nodes[row].node.allocatable
-                for name, amount in view.pods[pod].requests.items():
+        index = self._index
+        for pod in index.departed[self.seen :]:
+            row = int(index.rows[pod])
+            if row != NO_ROW and index.is_active[pod]:
+                offered = index.nodes[row].node.allocatable
+                for name, amount in index.pods[pod].requests.items():
                     if name in offered or name in _BASIC:
                         self._free[row, self._columns[name]] += min(amount, MOST)
-        self.seen = len(view.departed)
+        self.seen = len(index.departed)
 
     def _all(self) -> NDArray[np.int64]:
         """Return what is free, rows × resources, of what nodes say that pods may have.
 
         There is none of a resource that a node does not offer, whatever its pods request.
         """
-        view, columns = self._view, self._columns
-        free = np.zeros((len(view.nodes), len(columns)), dtype=np.int64)
+        index, columns = self._index, self._columns
+        free = np.zeros((len(index.nodes), len(columns)), dtype=np.int64)
         is_offered = np.zeros(free.shape, dtype=np.bool_)
         is_offered[:, [columns[name] for name in _BASIC]] = True
-        for row, node in enumerate(view.nodes):
+        for row, node in enumerate(index.nodes):
             for name, amount in node.node.allocatable.items():
                 free[row, columns[name]] = min(amount, MOST)
                 is_offered[row, columns[name]] = True
@@ -72,18 +72,18 @@ class FreeResources:
         for number, amounts in enumerate(self._asked.values):
             for name, amount in amounts.items():
                 asked[number, columns[name]] = min(amount, MOST)
-        there = np.flatnonzero(view.is_active & ~view.is_gone & (view.rows != NO_ROW))
+        there = np.flatnonzero(index.is_active & ~index.is_gone & (index.rows != NO_ROW))
         taken = np.zeros(free.shape, dtype=np.int64)
-        np.add.at(taken, view.rows[there], asked[self._asked.ids[there]])
+        np.add.at(taken, index.rows[there], asked[self._asked.ids[there]])
         free -= np.where(is_offered, taken, 0)
         return free
 
 
-def _names(view: PodIndex) -> dict[str, None]:
+def _names(index: PodIndex) -> dict[str, None]:
     """Return the resources that nodes offer or pods request, in a fixed order."""
     names = dict.fromkeys(sorted(_BASIC))
-    for node in view.nodes:
+    for node in index.nodes:
         names |= dict.fromkeys(node.node.allocatable)
-    for asked in {id(pod.requests): pod.requests for pod in view.pods}.values():
+    for asked in {id(pod.requests): pod.requests for pod in index.pods}.values():
         names |= dict.fromkeys(asked)
     return names

@@ -25,7 +25,7 @@ _QOS = {"BestEffort": 1, "Burstable": 2, "Guaranteed": 3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class BalanceInput:
     """The inputs and limits of a round.
 
     Attributes:
@@ -48,91 +48,91 @@ class Surroundings:
 
 
 @dataclass(slots=True)
-class Findings:
+class BalanceResult:
     """The findings of a round, beside the moves.
 
     Attributes:
-        spells: what the next round is to remember, by node.
+        anomalies: what the next round is to remember, by node.
         spared: pods that it would have moved, and why they stay.
         notes: nodes that were skipped, and those that are not hot for long enough.
     """
 
-    spells: dict[str, AnomalyCount]
+    anomalies: dict[str, AnomalyCount]
     spared: list[tuple[ListedPod, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 def balance(
-    args: LowNodeLoad, around: Surroundings, rounds: Rounds = NO_ROUNDS
-) -> tuple[Findings, Rounds]:
+    args: LowNodeLoad, given: BalanceInput, rounds: Rounds = NO_ROUNDS
+) -> tuple[BalanceResult, Rounds]:
     """Move pods from hot nodes to cool ones.
 
     Args:
         args: the policy's.
-        around: what to look at, and what is called for each move.
+        given: what to look at, and what is called for each move.
         rounds: what the round before has returned.
     """
     # A node whose metrics were missing for so long begins anew, however far apart rounds are.
-    oldest = min(rounds.at, around.now - args.detector_cache_timeout_s)
-    found = Findings(
-        {node: spell for node, spell in rounds.spells.items() if spell.seen_at >= oldest}
+    oldest = min(rounds.at, given.now - args.detector_cache_timeout_s)
+    found = BalanceResult(
+        {node: count for node, count in rounds.anomalies.items() if count.seen_at >= oldest}
     )
     if args.paused:
         found.notes.append("LowNodeLoad is paused")
-        return found, Rounds({}, around.now)
+        return found, Rounds({}, given.now)
     claimed: set[str] = set()
     for pool in args.node_pools:
         nodes = [
             node
-            for node in around.nodes
+            for node in given.nodes
             if node.name not in claimed and pool.node_selector.matches(node.node.labels)
         ]
-        claimed |= _balance_pool(args, pool, nodes, around, found)
-    return found, Rounds(found.spells, around.now)
+        claimed |= _balance_pool(args, pool, nodes, given, found)
+    return found, Rounds(found.anomalies, given.now)
 
 
 def _balance_pool(
     args: LowNodeLoad,
     pool: NodePool,
     nodes: Sequence[ListedNode],
-    around: Surroundings,
-    found: Findings,
+    given: BalanceInput,
+    found: BalanceResult,
 ) -> set[str]:
     """Balance one pool; return its hot nodes."""
     resources = thresholded(pool)
-    weighed, skipped = weigh(nodes, pool, lambda node: _usage(node, args, around, resources))
+    measured, skipped = weigh(nodes, pool, lambda node: _usage(node, args, given, resources))
     found.notes += skipped
-    low = [node for node in weighed if node.is_low]
-    hot = [node for node in weighed if node.exceeded and not node.is_low]
-    lasting = _lasting(pool.anomaly_condition, weighed, hot, around.now, found)
+    low = [node for node in measured if node.is_low]
+    hot = [node for node in measured if node.exceeded and not node.is_low]
+    lasting = _lasting(pool.anomaly_condition, measured, hot, given.now, found)
     # `numberOfNodes` and the like come after the count of rounds: it is of nodes, not of decisions.
     if not low or len(low) <= args.number_of_nodes or not lasting:
         return {node.name for node in hot}
     room = {
         each: sum(node.high[each] - node.usage[each] for node in low)
-        - around.load.on_the_way.get(each, 0.0)
+        - given.load.on_the_way.get(each, 0.0)
         for each in resources
     }
     lasting.sort(key=lambda node: (-node.score(pool.resource_weights), node.name))
-    takers = Destinations(low, room, pool.resource_weights)
+    destinations = Destinations(low, room, pool.resource_weights)
     for node in lasting:
-        _relieve(node, takers, args, pool, around, found)
+        _relieve(node, destinations, args, pool, given, found)
         if not node.exceeded:
-            found.spells.pop(node.name, None)
+            found.anomalies.pop(node.name, None)
     return {node.name for node in hot}
 
 
 def _usage(
-    node: ListedNode, args: LowNodeLoad, around: Surroundings, resources: Iterable[str]
+    node: ListedNode, args: LowNodeLoad, given: BalanceInput, resources: Iterable[str]
 ) -> Usage | str:
     """Return what a node uses of some resources, or why that is not known."""
-    known = around.load.nodes.get(node.name)
+    known = given.load.nodes.get(node.name)
     if known is None:
         return "it has no metrics"
-    age_s = around.now - known.at
+    age_s = given.now - known.at
     if 0 < args.node_metric_expiration_seconds <= age_s:
         return f"its metrics are {age_s:.0f} seconds old"
-    running = sum(not pod.pod.finished for pod in around.pods.get(node.name, ()))
+    running = sum(not pod.pod.finished for pod in given.pods.get(node.name, ()))
     usage = {**known.usage, "pods": running}
     missing = [each for each in resources if each not in usage]
     if missing:
@@ -142,72 +142,72 @@ def _usage(
 
 def _lasting(
     condition: AnomalyCondition,
-    weighed: Iterable[NodeLoad],
+    measured: Iterable[NodeLoad],
     hot: Sequence[NodeLoad],
     now: float,
-    found: Findings,
+    found: BalanceResult,
 ) -> list[NodeLoad]:
     """Count this round, and return the nodes that are hot for long enough."""
     if condition.consecutive_abnormalities <= 1:
         return list(hot)
     names = {node.name for node in hot}
-    for node in weighed:
-        before = found.spells.pop(node.name, AnomalyCount())
+    for node in measured:
+        before = found.anomalies.pop(node.name, AnomalyCount())
         if not node.is_low:
-            spell = counted(before, condition, now, is_hot=node.name in names)
-            if spell.hot or spell.until is not None:
-                found.spells[node.name] = spell
-    lasting = [node for node in hot if found.spells[node.name].until is not None]
+            count = counted(before, condition, now, is_hot=node.name in names)
+            if count.hot or count.until is not None:
+                found.anomalies[node.name] = count
+    lasting = [node for node in hot if found.anomalies[node.name].until is not None]
     found.notes.extend(
-        f"LowNodeLoad waits: node {node.name} was hot for {found.spells[node.name].hot} rounds "
+        f"LowNodeLoad waits: node {node.name} was hot for {found.anomalies[node.name].hot} rounds "
         f"in a row, and moves begin after {condition.consecutive_abnormalities}"
         for node in hot
-        if found.spells[node.name].until is None
+        if found.anomalies[node.name].until is None
     )
     return lasting
 
 
 def _relieve(
     node: NodeLoad,
-    takers: Destinations,
+    destinations: Destinations,
     args: LowNodeLoad,
     pool: NodePool,
-    around: Surroundings,
-    found: Findings,
+    given: BalanceInput,
+    found: BalanceResult,
 ) -> None:
     """Move pods from one node until it is no longer hot, or no room is left."""
-    pods = [pod for pod in around.pods.get(node.name, ()) if _may_leave(pod, args, around)]
-    for pod in _in_order(pods, node, pool, around.load):
+    pods = [pod for pod in given.pods.get(node.name, ()) if _may_leave(pod, args, given)]
+    for pod in _in_order(pods, node, pool, given.load):
         short = node.exceeded
-        if not short or not takers.have_room:
+        if not short or not destinations.have_room:
             return
-        usage = {**around.load.pods[pod.name], "pods": 1.0}
+        usage = {**given.load.pods[pod.name], "pods": 1.0}
         if not any(usage.get(each) for each in short):
             continue
-        target = takers.target(usage, partial(around.fits, pod)) if args.node_fit else None
+        target = destinations.target(usage, partial(given.fits, pod)) if args.node_fit else None
         why = ""
         if args.node_fit and target is None:
             why = "no node that takes load has room for it"
         elif args.dry_run:
             why = "LowNodeLoad is set to dryRun"
-        elif around.evict(pod, target, _reason(node, short)):
-            takers.take(usage, target)
+        elif given.evict(pod, target, _reason(node, short)):
+            destinations.take(usage, target)
             node.take(usage, -1)
         if why:
             found.spared.append((pod, why))
 
 
-def _may_leave(pod: ListedPod, args: LowNodeLoad, around: Surroundings) -> bool:
+def _may_leave(pod: ListedPod, args: LowNodeLoad, given: BalanceInput) -> bool:
     is_selected = not args.pod_selectors or any(
         selector.matches(pod.pod.labels) for selector in args.pod_selectors
     )
     return (
-        pod.name in around.load.pods
-        and pod.pod.uid not in around.load.moved
+        pod.name in given.load.pods
+        and pod.pod.uid not in given.load.moved
         and not pod.pod.finished
         and is_selected
         and args.evictable_namespaces.has(pod.name.namespace)
-        and around.may_leave(pod)
+        and given.may_leave(pod)
     )
 
 

@@ -52,11 +52,11 @@ class NodeLoad:
 
     def score(self, weights: Mapping[str, int]) -> float:
         """Return how full it is: the weighted mean of its percentages."""
-        weighed = {each: weights.get(each, 1) for each in self.usage}
-        total = sum(weighed.values())
+        measured = {each: weights.get(each, 1) for each in self.usage}
+        total = sum(measured.values())
         if not total:
             return 0.0
-        return sum(min(_ALL, self.percent(each)) * weighed[each] for each in weighed) / total
+        return sum(min(_ALL, self.percent(each)) * measured[each] for each in measured) / total
 
     def has_room(self, usage: Usage) -> bool:
         """Return whether it stays below its thresholds with so much more."""
@@ -117,22 +117,22 @@ def weigh(
         pool: has the thresholds.
         usage_of: what a node uses of the resources with thresholds, or why that is not known.
     """
-    weighed, skipped = [], []
+    measured, skipped = [], []
     for node in nodes:
         usage = usage_of(node)
         if isinstance(usage, str):
             skipped.append(f"LowNodeLoad skips node {node.name}: {usage}")
         else:
-            weighed.append(NodeLoad(node, dict(usage)))
+            measured.append(NodeLoad(node, dict(usage)))
     resources = thresholded(pool)
     means = {
-        each: sum(node.percent(each) for node in weighed) / max(1, len(weighed))
+        each: sum(node.percent(each) for node in measured) / max(1, len(measured))
         for each in resources
     }
-    for known in weighed:
+    for known in measured:
         known.low = {each: _amount(known, pool, means, each, is_high=False) for each in resources}
         known.high = {each: _amount(known, pool, means, each, is_high=True) for each in resources}
-    return weighed, skipped
+    return measured, skipped
 
 
 def thresholded(pool: NodePool) -> list[str]:

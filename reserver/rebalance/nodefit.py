@@ -65,10 +65,10 @@ class _Known:
 class NodeFit:
     """Which nodes pods fit on, kept up with what is evicted."""
 
-    def __init__(self, view: PodIndex) -> None:
-        """Judge on a view."""
-        self._view = view
-        pods = view.pods
+    def __init__(self, index: PodIndex) -> None:
+        """Judge on an index."""
+        self._index = index
+        pods = index.pods
         self._where = Alike([pod.pod.constraints for pod in pods], _where)
         numbers = {_where(each): number for number, each in enumerate(self._where.values)}
         self._number: Once[Constraints, int] = Once(lambda each: numbers[_where(each)])
@@ -78,14 +78,14 @@ class NodeFit:
         self._admitted: Remembered[int, Bools] = Remembered(_KNOWN_BYTES)
         self._matching: Remembered[int, Bools] = Remembered(_KNOWN_BYTES)
         self._crowds: Remembered[AntiAffinityTerm, Indexes] = Remembered(_KNOWN_BYTES)
-        self._rooms = FreeResources(view, self._asked)
+        self._rooms = FreeResources(index, self._asked)
 
     def fits_elsewhere(self, pod: int, among: Bools) -> bool:
         """Return whether a pod fits on one of some rows other than its own.
 
         A pod that leaves only makes room, so a yes of before stays one.
         """
-        row, known = int(self._view.rows[pod]), self._fitting(pod)
+        row, known = int(self._index.rows[pod]), self._fitting(pod)
         if known.fits_beside(row, among):
             return True
         if self._is_updated(known, pod) and known.fits_beside(row, among):
@@ -94,7 +94,7 @@ class NodeFit:
 
     def fits_anywhere(self, pod: int, among: Bools) -> bool:
         """Return whether a pod fits on one of some rows; on its own it has room."""
-        row = int(self._view.rows[pod])
+        row = int(self._index.rows[pod])
         if row != NO_ROW and among[row] and self._may_be_on(pod, row):
             return True
         return self.fits_elsewhere(pod, among)
@@ -120,16 +120,16 @@ class NodeFit:
         return rows
 
     def _matching_labels(self, demand: Constraints) -> Bools:
-        topology = self._view.topology
+        topology = self._index.topology
         if demand.are_too_many:
-            return np.zeros(len(self._view.nodes), dtype=np.bool_)
+            return np.zeros(len(self._index.nodes), dtype=np.bool_)
         rows = topology.labels.matching(demand.node_selector)
         return rows if demand.node_terms is None else rows & topology.meeting(demand.node_terms)
 
     def tolerated(self, demands: Constraints) -> Bools:
         """Return the rows whose taints that keep pods away are all tolerated."""
         tolerations = demands.tolerations
-        return ~self._view.topology.taints.where(
+        return ~self._index.topology.taints.where(
             lambda taints: not all(tolerates(tolerations, taint) for taint in taints)
         )
 
@@ -148,15 +148,15 @@ class NodeFit:
     def _is_updated(self, known: _Known, pod: int) -> bool:
         """Judge the rows again that pods have left since; return whether there are any."""
         self._rooms.catch_up()
-        view = self._view
-        left = view.rows[view.departed[known.seen :]]
+        index = self._index
+        left = index.rows[index.departed[known.seen :]]
         left = np.unique(left[left != NO_ROW])
         known.rows[left] = self._judge(pod, left)
         known.seen, known.among = self._rooms.seen, None
         return len(left) > 0
 
     def _judge(self, pod: int, rows: slice | Indexes) -> Bools:
-        refused = ~self.admitting(self._where.of(pod)) | self._view.topology.cordoned
+        refused = ~self.admitting(self._where.of(pod)) | self._index.topology.cordoned
         for term in self._aparts.of(pod):
             refused |= self._is_taken(term)
         fitting: Bools = self._rooms.has_room(pod, rows) & ~refused[rows]
@@ -164,46 +164,46 @@ class NodeFit:
 
     def _is_taken(self, term: AntiAffinityTerm) -> Bools:
         """Return the rows where a pod stands that a term keeps away, and that have its label."""
-        view = self._view
+        index = self._index
         there = self._kept_away(term)
-        there = there[view.is_active[there] & ~view.is_gone[there]]
-        taken = np.zeros(len(view.nodes) + 1, dtype=np.bool_)  # The last one is that of NO_ROW.
-        taken[view.rows[there]] = True
-        return taken[:-1] & view.topology.labels.column(term.topology_key).present()
+        there = there[index.is_active[there] & ~index.is_gone[there]]
+        taken = np.zeros(len(index.nodes) + 1, dtype=np.bool_)  # The last one is that of NO_ROW.
+        taken[index.rows[there]] = True
+        return taken[:-1] & index.topology.labels.column(term.topology_key).present()
 
     def _kept_away(self, term: AntiAffinityTerm) -> Indexes:
         """Return the pods that a term of another one is about."""
         known = self._crowds.get(term)
         if known is None:
-            known = self._view.found(term.namespaces, term.selector)
+            known = self._index.found(term.namespaces, term.selector)
             self._crowds.put(term, known, known.nbytes + _ROW_BYTES)
         return known
 
     def _may_be_on(self, pod: int, row: int) -> bool:
         """Return whether all but the room of a row suits a pod; its namesakes do not count."""
-        view = self._view
-        if view.topology.cordoned[row] or not self.admitting(self._where.of(pod))[row]:
+        index = self._index
+        if index.topology.cordoned[row] or not self.admitting(self._where.of(pod))[row]:
             return False
-        own = view.pods[pod].name.name
-        labels = view.nodes[row].node.labels
+        own = index.pods[pod].name.name
+        labels = index.nodes[row].node.labels
         return not any(
-            view.pods[other].name.name != own and term.is_about(view.pods[other])
+            index.pods[other].name.name != own and term.is_about(index.pods[other])
             for term in self._aparts.of(pod)
             if term.topology_key in labels
-            for other in view.listed(row)
+            for other in index.listed(row)
         )
 
     def _fits_beside_namesakes(self, pod: int, among: Bools) -> bool:
         """Return whether only pods of its own name, in other namespaces, keep a pod from a row."""
-        view = self._view
+        index = self._index
         if not self._aparts.of(pod):
             return False
-        rows = {int(view.rows[other]) for other in view.namesakes(pod)} - {NO_ROW}
+        rows = {int(index.rows[other]) for other in index.namesakes(pod)} - {NO_ROW}
         return any(
             among[row]
             and self._may_be_on(pod, row)
             and bool(self._rooms.has_room(pod, np.array([row]))[0])
-            for row in rows - {int(view.rows[pod])}
+            for row in rows - {int(index.rows[pod])}
         )
 
 

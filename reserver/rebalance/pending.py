@@ -106,11 +106,11 @@ def decide(given: RoundInput, held: Held) -> Decision:
     """
     wanted = waiting(given.cluster)
     found = plan(given, held, wanted)
-    rooms = _rooms(found, {pod.name: pod for pod in wanted})
-    return Decision(plan=replace(found, moves=(*rooms, *found.moves)), rounds=given.rounds)
+    landings = _landings(found, {pod.name: pod for pod in wanted})
+    return Decision(plan=replace(found, moves=(*landings, *found.moves)), rounds=given.rounds)
 
 
-def _rooms(plan: Plan, pods: dict[PodName, Pod]) -> list[Move]:
+def _landings(plan: Plan, pods: dict[PodName, Pod]) -> list[Move]:
     """Return the landings on nodes that others leave, as moves of pods that leave no node."""
     left = {move.source for move in plan.moves}
     return [

@@ -1,6 +1,6 @@
 """A plan under way: what it has moved, and what it may still move.
 
-All strategies of all profiles share one stage: room that one has promised is gone for the next, and
+All strategies of all profiles share one plan: room that one has promised is gone for the next, and
 so are the budgets and limits that it has spent.
 """
 

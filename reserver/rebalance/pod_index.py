@@ -1,8 +1,8 @@
-"""The numbered view that strategies have of a cluster: rows of nodes, indexes of pods.
+"""The index of a cluster, as strategies see it: rows of nodes, indexes of pods.
 
 Pods that are alike share a small number (`Alike`), so that a question is asked once for all pods
 with equal labels, or equal constraints, and answered for each by a look-up in numpy. A pod that is
-evicted is gone from the view at once, as it is from upstream's once its watch has caught up.
+evicted is gone from the index at once, as it is from upstream's once its watch has caught up.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Alike(Generic[V]):
 
 
 class PodIndex:
-    """The view that strategies have of a cluster.
+    """The pods and nodes of a cluster, numbered.
 
     Attributes:
         nodes: all nodes, by row; sorted by name.

@@ -19,14 +19,14 @@ class Swaps:
     At most `MOST_SWAPS` are tried; a note says so if there were more.
     """
 
-    def __init__(self, stage: PlanBuilder) -> None:
-        """Look at the pods that wait on a stage."""
-        self._stage = stage
+    def __init__(self, builder: PlanBuilder) -> None:
+        """Look at the pods that wait in a plan."""
+        self._builder = builder
         self._tried = 0
 
     def swap(self) -> None:
         """Let pods change places."""
-        waiting = self._stage.waiting
+        waiting = self._builder.waiting
         for number in list(waiting):
             for other in self._partners(number):
                 if number not in waiting:
@@ -34,7 +34,7 @@ class Swaps:
                 if other not in waiting or self._is_refused(number) or self._is_refused(other):
                     continue
                 if self._tried == MOST_SWAPS:
-                    self._stage.notes.append(_TOO_MANY_SWAPS)
+                    self._builder.notes.append(_TOO_MANY_SWAPS)
                 self._tried += 1
                 if self._tried > MOST_SWAPS:
                     return
@@ -42,7 +42,7 @@ class Swaps:
 
     def _partners(self, number: int) -> list[int]:
         """Return those behind a pod in the queue that want its place, and have one for it."""
-        waiting, planned = self._stage.waiting, self._stage.planned
+        waiting, planned = self._builder.waiting, self._builder.planned
         if number not in waiting:
             return []
         accept, _ = waiting[number]
@@ -56,17 +56,17 @@ class Swaps:
         return [other for other in found.tolist() if waiting[other][0][home]]
 
     def _is_refused(self, number: int) -> bool:
-        return bool(self._stage.refusal(number))
+        return bool(self._builder.refusal(number))
 
     def _try(self, number: int, other: int) -> None:
         """Let two pods change places if there is a way."""
-        stage = self._stage
-        planned = stage.planned
-        whys = {each: stage.waiting[each][1] for each in (number, other)}
+        builder = self._builder
+        planned = builder.planned
+        whys = {each: builder.waiting[each][1] for each in (number, other)}
         goals = {number: int(planned.rows[other]), other: int(planned.rows[number])}
         found = order(planned, goals)
         take_back(planned, found)
-        if found.stuck or not stage.spent.has_room(len(found.steps)):
+        if found.stuck or not builder.spent.has_room(len(found.steps)):
             return
         for step in found.steps:
-            stage.go(step, whys[step.number])
+            builder.go(step, whys[step.number])

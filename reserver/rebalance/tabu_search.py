@@ -28,7 +28,7 @@ _NOTHING = 1e-9
 Floats = NDArray[np.float64]
 
 
-def squeeze(packing: Packing, outside: Sequence[int], patience: int) -> bool:
+def search(packing: Packing, outside: Sequence[int], patience: int) -> bool:
     """Find places for pods that have none; others may move, as many as it takes.
 
     Args:

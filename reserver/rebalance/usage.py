@@ -49,24 +49,24 @@ class Requested:
 
     can_tell_pods: bool = True
 
-    def __init__(self, view: PodIndex, names: Iterable[str]) -> None:
+    def __init__(self, index: PodIndex, names: Iterable[str]) -> None:
         """Look at some resources, and at those that every pod has."""
-        self._view = view
+        self._index = index
         self.names = tuple(dict.fromkeys((*names, *BASIC)))
 
     def of_node(self, row: int) -> dict[str, int]:
         """Return the sum of what the pods of a node request."""
-        pods = self._view.listed(row)
+        pods = self._index.listed(row)
         used = dict.fromkeys(self.names, 0)
         for pod in pods:
-            requests = self._view.pods[pod].requests
+            requests = self._index.pods[pod].requests
             for name in self.names:
                 used[name] += requests.get(name, 0)
         return used | {"pods": len(pods)}
 
     def of_pod(self, pod: int) -> Amounts | None:
         """Return what a pod requests."""
-        return self._view.pods[pod].requests
+        return self._index.pods[pod].requests
 
 
 class Measured:
@@ -74,18 +74,18 @@ class Measured:
 
     can_tell_pods: bool = True
 
-    def __init__(self, view: PodIndex, names: Iterable[str]) -> None:
+    def __init__(self, index: PodIndex, names: Iterable[str]) -> None:
         """Look at some resources, and at those that every pod has."""
-        self._view = view
+        self._index = index
         self.names = tuple(dict.fromkeys((*names, *BASIC)))
 
     def of_node(self, row: int) -> dict[str, int]:
         """Return what a node uses; its pods are counted."""
-        name = self._view.nodes[row].name
-        known = self._view.cluster.node_usage.get(name)
+        name = self._index.nodes[row].name
+        known = self._index.cluster.node_usage.get(name)
         if known is None:
             raise StrategyFailed(f"unable to find node {name!r} in the collected metrics")
-        used = {**known, "pods": len(self._view.listed(row))}
+        used = {**known, "pods": len(self._index.listed(row))}
         missing = [resource for resource in self.names if resource not in used]
         if missing:
             raise StrategyFailed(f"the metrics of node {name!r} do not have {missing[0]!r}")
@@ -93,7 +93,7 @@ class Measured:
 
     def of_pod(self, pod: int) -> Amounts | None:
         """Return what the containers of a pod use together."""
-        containers = self._view.cluster.pod_usage.get(self._view.pods[pod].name)
+        containers = self._index.cluster.pod_usage.get(self._index.pods[pod].name)
         wanted = [name for name in self.names if name != "pods"]
         if containers is None or any(name not in each for each in containers for name in wanted):
             return None
@@ -106,14 +106,14 @@ class Queried:
     can_tell_pods: bool = False
     names: tuple[str, ...] = (METRIC,)
 
-    def __init__(self, view: PodIndex) -> None:
+    def __init__(self, index: PodIndex) -> None:
         """Look at the one metric."""
-        self._view = view
+        self._index = index
 
     def of_node(self, row: int) -> dict[str, int]:
         """Return the percentage of a node."""
-        name = self._view.nodes[row].name
-        known = self._view.cluster.node_usage.get(name, {})
+        name = self._index.nodes[row].name
+        known = self._index.cluster.node_usage.get(name, {})
         if METRIC not in known:
             raise StrategyFailed(f"unable to find metric entry for {name}")
         return {METRIC: known[METRIC]}
@@ -123,14 +123,14 @@ class Queried:
         return None
 
 
-def usage_from(source: UsageSource, view: PodIndex, names: Iterable[str]) -> Usage:
+def usage_from(source: UsageSource, index: PodIndex, names: Iterable[str]) -> Usage:
     """Return where usage is read."""
     match source:
         case UsageSource.KUBERNETES:
-            return Measured(view, names)
+            return Measured(index, names)
         case UsageSource.PROMETHEUS:
-            return Queried(view)
-    return Requested(view, names)
+            return Queried(index)
+    return Requested(index, names)
 
 
 def offered(node: ListedNode) -> dict[str, int]:

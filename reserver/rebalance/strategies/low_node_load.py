@@ -10,7 +10,7 @@ import numpy as np
 from reserver.cluster.columns import Bools
 from reserver.rebalance.arguments.load import LowNodeLoad
 from reserver.rebalance.cluster_state import ListedPod
-from reserver.rebalance.load_balance import Surroundings, balance
+from reserver.rebalance.load_balance import BalanceInput, balance
 from reserver.rebalance.measured_load import source_of
 from reserver.rebalance.plan_state import PlanState
 from reserver.rebalance.planning_snapshot import NOWHERE
@@ -31,7 +31,7 @@ def find(args: LowNodeLoad, state: PlanState) -> Batches:
     ]
     found, after = balance(
         args,
-        Surroundings(
+        BalanceInput(
             nodes=nodes,
             pods=state.index.cluster.by_node,
             load=measured.loads[source],

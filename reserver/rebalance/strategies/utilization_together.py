@@ -54,8 +54,8 @@ class _Usage:
             amounts: Mapping[str, float] = _requested(planned, name, resources)
             if load is not None:
                 self.known[row] &= name in load.nodes
-                real = load.nodes[name].usage if name in load.nodes else {}
-                amounts = {"pods": amounts.get("pods", 0), **real}
+                measured = load.nodes[name].usage if name in load.nodes else {}
+                amounts = {"pods": amounts.get("pods", 0), **measured}
             whole = offered(node)
             for at, resource in enumerate(resources):
                 self._offered[row, at] = whole.get(resource, 0)

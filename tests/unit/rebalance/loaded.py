@@ -10,7 +10,7 @@ from reserver.rebalance.anomaly import NO_ROUNDS, Rounds
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad, NodePool
 from reserver.rebalance.cluster_state import ListedNode, ListedPod, Owner
 from reserver.rebalance.load import Load
-from reserver.rebalance.load_balance import Findings, Surroundings, balance
+from reserver.rebalance.load_balance import BalanceInput, BalanceResult, balance
 from reserver.rebalance.readings import Average
 
 NOW = 10_000.0
@@ -68,7 +68,7 @@ class World:
         fits: Callable[[ListedPod, str], bool] = lambda *_: True,
         may_leave: Callable[[ListedPod], bool] = lambda _: True,
         limit: int = 100,
-    ) -> Findings:
+    ) -> BalanceResult:
         def evict(leaving: ListedPod, target: str | None, reason: str) -> bool:
             if len(self.moves) < limit:
                 self.moves.append((leaving.name.name, target, reason))
@@ -86,7 +86,7 @@ class World:
             pods={each.name: cores(percent) for each, percent in self.pods},
             on_the_way=self.on_the_way,
         )
-        around = Surroundings(
+        given = BalanceInput(
             nodes=tuple(self.nodes.values()),
             pods=by_node,
             load=load,
@@ -95,7 +95,7 @@ class World:
             fits=fits,
             evict=evict,
         )
-        found, self.rounds = balance(args, around, rounds)
+        found, self.rounds = balance(args, given, rounds)
         return found
 
     @property

@@ -18,7 +18,7 @@ from reserver.rebalance.load import (
     seen,
     settled,
 )
-from reserver.rebalance.load_balance import Surroundings, balance
+from reserver.rebalance.load_balance import BalanceInput, balance
 from reserver.rebalance.readings import Reading, Readings
 from tests.unit.rebalance.loaded import NOW, World, cores, hot_and_cool, node, pod, pool
 
@@ -60,7 +60,7 @@ def test_a_node_that_counts_as_hot_does_so_until_it_was_calm_for_more_than_three
         for is_hot in (*[True] * 6, *[False] * calm, True):
             world.used["hot"] = 95 if is_hot else 60
             world.round(pool(anomaly_condition=slow), world.rounds)
-        counts[calm] = world.rounds.spells["hot"].until is not None
+        counts[calm] = world.rounds.anomalies["hot"].until is not None
     assert counts == {3: True, 4: False}
 
 
@@ -70,19 +70,19 @@ def test_a_node_that_counts_as_hot_for_longer_than_the_timeout_is_counted_anew()
     for number in range(8):
         world.read_at = NOW + 31 * number
         world.round(WAITS, world.rounds, now=world.read_at)
-        untils.append(world.rounds.spells["hot"].until)
+        untils.append(world.rounds.anomalies["hot"].until)
     assert untils == [None] * 5 + [NOW + 31 * 5 + 60] * 2 + [None]
 
 
 def test_rounds_of_a_node_that_is_not_seen_for_longer_than_the_cache_are_forgotten() -> None:
     world = World({"hot": 95, "cool": 10})
     world.round(WAITS)
-    spells = world.rounds.spells
+    anomalies = world.rounds.anomalies
     del world.used["hot"]
-    for later, kept in ((299, spells), (301, {})):
+    for later, kept in ((299, anomalies), (301, {})):
         world.read_at = NOW + later
         world.round(WAITS, world.rounds, now=world.read_at)
-        assert world.rounds.spells == kept
+        assert world.rounds.anomalies == kept
 
 
 def test_rounds_count_however_far_apart_they_are() -> None:
@@ -150,7 +150,7 @@ class Swinging:
             left.append(leaving)
             return True
 
-        around = Surroundings(
+        given = BalanceInput(
             nodes=(node("n1"), node("n2")),
             pods=by_node,
             load=load_of(self.memory),
@@ -159,7 +159,7 @@ class Swinging:
             fits=lambda *_: True,
             evict=evict,
         )
-        _, self.rounds = balance(args, around, self.rounds)
+        _, self.rounds = balance(args, given, self.rounds)
         departures = [Departure(each.pod.uid, "rs", each.node, cores(5), now, 0.0) for each in left]
         self.memory = departed(self.memory, departures)
         for each in left:
