@@ -8,9 +8,12 @@ from typing import Any
 
 from reserver.config import Settings
 from reserver.flags import Declared, declared
+from reserver.rebalance_config import RebalanceSettings
 
 CHART = Path(__file__).parents[1] / "charts/reserver"
 SCHEMA = CHART / "values.schema.json"
+_TYPES = {bool: "boolean", int: "integer", float: "number"}
+
 OWN = frozenset(
     {
         "--bind-address",
@@ -25,8 +28,6 @@ OWN = frozenset(
         "--namespace",
         "--pod-moves",
         "--provisioning-requests",
-        "--rebalance-interval",
-        "--rebalance-policy",
         "--tls-cert-file",
         "--tls-private-key-file",
         "--webhook-address",
@@ -36,26 +37,46 @@ OWN = frozenset(
 )
 """What the chart gives itself, or what needs a file that it does not mount."""
 
+OWN_OF_ROUNDS = frozenset(
+    {
+        "--descheduling-interval",
+        "--health-address",
+        "--leader-elect",
+        "--leader-elect-resource-name",
+        "--leader-elect-resource-namespace",
+        "--policy-config-file",
+    }
+)
+"""The same, of `reserver rebalance run`."""
+
 
 def schema() -> str:
     """Return the whole schema, its `settings` as the flags are now."""
     whole = json.loads(SCHEMA.read_text())
-    flags = [each for each in declared(Settings) if each.name not in OWN]
-    whole["properties"]["settings"] = {
-        "description": "Further flags of `reserver serve`, by their names.",
+    serve = _flags("reserver serve", Settings, OWN)
+    # templates/check.yaml names the replacement of what was here once.
+    whole["properties"]["settings"] = serve | {"patternProperties": {"^rebalance-": {}}}
+    rounds = _flags("reserver rebalance run", RebalanceSettings, OWN_OF_ROUNDS)
+    whole["properties"]["rebalance"]["properties"]["settings"] = rounds
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _flags(command: str, settings: type, own: frozenset[str]) -> dict[str, Any]:
+    flags = [each for each in declared(settings) if each.name not in own]
+    return {
+        "description": f"Further flags of `{command}`, by their names.",
         "type": "object",
         "additionalProperties": False,
         "properties": {each.name.removeprefix("--"): _value(each) for each in flags},
     }
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
 def _value(flag: Declared) -> dict[str, Any]:
     told: dict[str, Any] = {"description": flag.flag.help}
     if flag.is_repeated:
         return told | {"type": "array", "items": {"type": "string", "minLength": 1}}
-    if flag.kind in {bool, int}:
-        return told | {"type": {bool: "boolean", int: "integer"}[flag.kind]}
+    if flag.flag.read is None and flag.kind in _TYPES:
+        return told | {"type": _TYPES[flag.kind]}
     return told | {"type": "string", "minLength": 1}
 
 

@@ -16,6 +16,9 @@ _COLUMNS, _ROW, _STAT, _GRAPH = 24, 1, 4, 8
 """The width of the grid, and the heights of rows, numbers and graphs."""
 
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+_SERIES = "reserver_ready|reserver_rebalance_policy_broken"
+"""A series of each process whose job can be chosen."""
+
 _VARIABLES = [
     {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"},
     {
@@ -23,7 +26,10 @@ _VARIABLES = [
         "label": "Job",
         "type": "query",
         "datasource": _SOURCE,
-        "query": {"query": "label_values(reserver_ready, job)", "refId": "job"},
+        "query": {
+            "query": f'label_values({{__name__=~"{_SERIES}"}}, job)',
+            "refId": "job",
+        },
         "refresh": 2,
         "multi": True,
         "includeAll": True,

@@ -202,13 +202,11 @@ async def _served_metrics() -> str:
         kubeconfig = Path(folder) / "kubeconfig"
         async with EmbeddedCluster() as cluster:
             cluster.write_kubeconfig(kubeconfig)
-            policy, port = Path(folder) / "policy.yaml", ("127.0.0.1", 0)
             settings = Settings(
                 kubeconfig=kubeconfig,
                 http_port=0,
-                webhook_address=port,
+                webhook_address=("127.0.0.1", 0),
                 pod_moves=True,
-                rebalance_policy=policy,
             )
             async with (
                 app.running(settings) as running,

@@ -103,8 +103,6 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             expiries = Expiries((settings.tls, settings.grpc_tls, settings.webhook_tls))
             families = partial(_families, assembly, expiries)
             metrics = Metrics(assembly, assembly.stores.problem_counts, families)
-            if assembly.features.rebalancing is not None:
-                metrics.others.append(assembly.features.rebalancing.exposed)
             if assembly.features.mover is not None:
                 assembly.features.mover.subscribers.append(
                     partial(_tell_move, partial(_count_move, metrics))

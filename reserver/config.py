@@ -10,7 +10,6 @@ from typing import Annotated
 from reserver.errors import ConfigurationError, InvalidInput
 from reserver.flags import check_name, declared, parse_ip, parse_seconds, setting
 from reserver.listening_config import Listening
-from reserver.rebalance.modes import COMPATS, Compat, Mode, check_making_room, read_compat
 from reserver.reservations.terms import StoreKind
 
 DEFAULT_QUOTA = (
@@ -148,47 +147,6 @@ class Settings(Listening):
             read=parse_seconds,
         ),
     ] = 7 * 86_400.0
-    rebalance_policy: Annotated[
-        Path | None,
-        setting(
-            "Also rebalance by this policy of the descheduler, in a process beside this one. The "
-            "file is read again before each round."
-        ),
-    ] = None
-    rebalance_make_room: Annotated[
-        bool,
-        setting(
-            "Also rebalance to make room for pending pods that fit nowhere, instead of following "
-            "the policy, whose first profile still says which pods may be evicted. Needs "
-            "--rebalance-mode reserve-first."
-        ),
-    ] = False
-    rebalance_interval: Annotated[
-        float,
-        setting(
-            "Time from the start of a round to the next. Default: 5m.",
-            metavar="DURATION",
-            read=parse_seconds,
-        ),
-    ] = 300.0
-    rebalance_compat: Annotated[
-        Compat,
-        setting(
-            "Judge the policy as one plan, or pod by pod as the descheduler does. Default: plan.",
-            metavar=COMPATS,
-            read=read_compat,
-        ),
-    ] = Compat.PLAN
-    rebalance_mode: Annotated[
-        Mode,
-        setting(
-            "Evict pods, or write PodMoves, which evict no pod before its replacement has a seat. "
-            "reserve-first needs --pod-moves."
-        ),
-    ] = Mode.EVICT_ONLY
-    rebalance_dry_run: Annotated[bool, setting("Log what would be evicted, and evict nothing.")] = (
-        False
-    )
     warn_before_expiry: Annotated[
         float,
         setting(
@@ -221,13 +179,6 @@ class Settings(Listening):
                 f"--webhook-address: with --bind-address {self.bind_address} it needs "
                 "--leader-elect; else another replica could bind a pod into the room that this one "
                 "lets a pod grow into"
-            )
-        if self.rebalance_make_room:
-            check_making_room("--rebalance-", self.rebalance_compat, self.rebalance_mode)
-        if self.rebalance_mode is Mode.RESERVE_FIRST and not self.pod_moves:
-            raise ConfigurationError(
-                "--rebalance-mode: reserve-first writes PodMoves, which nobody carries out; add "
-                "--pod-moves, or write evict-only"
             )
 
     @property

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from reserver.kube.patching.patches import SchedPatches
     from reserver.kube.provisioning.provisioner import Provisioner
     from reserver.moves.controller import MoveController
-    from reserver.rebalance_process import RebalanceProcess
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,6 @@ class Features:
         mover: carries out PodMoves.
         provisioner: carries out ProvisioningRequests.
         patches: the SchedPatches, for the webhooks.
-        rebalancing: what rebalances beside this process.
         touched: called with each reservation that may have changed.
         eased: called with each node that may have more room.
         reflectors: what keeps them up to date, and is waited for before calls are decided.
@@ -92,8 +90,6 @@ class Features:
         self.mover = self._moving() if settings.pod_moves else None
         self.provisioner = self._provisioning() if settings.provisioning_requests else None
         self.patches = self._patching() if settings.webhook_address else None
-        is_rebalancing = settings.rebalance_policy or settings.rebalance_make_room
-        self.rebalancing = self._rebalancing(settings) if is_rebalancing else None
 
     @property
     def pod_changed(self) -> PodChanged:
@@ -170,23 +166,3 @@ class Features:
         self.unawaited.append(patches.reflector)
         self.queues.append(patches.queue)
         return patches
-
-    def _rebalancing(self, settings: Settings) -> RebalanceProcess:
-        from reserver.rebalance.capacity import held_on
-        from reserver.rebalance_process import RebalanceProcess
-        from reserver.wire.rebalance.channel import Orders
-
-        orders = Orders(
-            policy=str(settings.rebalance_policy or ""),
-            make_room=settings.rebalance_make_room,
-            interval_s=settings.rebalance_interval,
-            compat=settings.rebalance_compat,
-            mode=settings.rebalance_mode,
-            dry_run=settings.rebalance_dry_run,
-            namespace=settings.namespace,
-            kubeconfig=str(settings.kubeconfig or ""),
-            log_level=settings.log_level,
-        )
-        process = RebalanceProcess(orders, lambda: held_on(self._core.state.snapshot))
-        self.runs.append(process.run)
-        return process

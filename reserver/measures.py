@@ -120,9 +120,6 @@ def _features(asked: Features) -> Iterator[Metric]:
     yield from _provisioning(asked.provisioner)
     if asked.mover is not None:
         yield from _moves(asked.mover)
-    if asked.rebalancing is not None:
-        told = "How often the process that rebalances has ended by itself."
-        yield _counter("reserver_rebalance_process_ended", told, asked.rebalancing.ended)
     if asked.buffers is not None:
         writer = asked.buffers.writer
         told = "CapacityBuffers that have autoscalers make room for reservations and pods."

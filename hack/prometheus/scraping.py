@@ -13,16 +13,16 @@ from hack.go_tool import PROMETHEUS
 
 
 @contextmanager
-def scraping(folder: Path, target: str, rules: Path | None = None) -> Iterator[str]:
-    """Scrape a target each second; yield the URL of the Prometheus.
+def scraping(folder: Path, *targets: str, rules: Path | None = None) -> Iterator[str]:
+    """Scrape targets each second; yield the URL of the Prometheus.
 
     Args:
         folder: for its data and log.
-        target: ADDRESS:PORT.
+        targets: ADDRESS:PORT of each.
         rules: a file of rules that it evaluates each second.
     """
     scrape = {"job_name": "reserver", "honor_labels": True, "scrape_interval": "1s"}
-    scrape |= {"scrape_timeout": "1s", "static_configs": [{"targets": [target]}]}
+    scrape |= {"scrape_timeout": "1s", "static_configs": [{"targets": list(targets)}]}
     document = {"scrape_configs": [scrape], "global": {"evaluation_interval": "1s"}}
     document |= {"rule_files": [str(rules)]} if rules else {}
     (folder / "prometheus.yml").write_text(yaml.safe_dump(document))

@@ -12,17 +12,20 @@ from reserver.cli import interrupt
 
 _PLUGIN = "kubectl-reserver"
 _SERVE = "serve"
+_USAGE = 2
 
 
 def command(arguments: Sequence[str], program: str) -> Callable[[], object]:
     """Return what these arguments of a program ask for."""
     if arguments[:1] == [_SERVE]:
         from reserver.cli import plain
+        from reserver.cli.serve import removed_setting, serve
 
+        if problem := removed_setting(arguments[1:], os.environ):
+            sys.stderr.write(f"reserver: {problem}\n")
+            sys.exit(_USAGE)
         settings = plain.settings(arguments[1:], os.environ)
         if settings is not None:
-            from reserver.cli.serve import serve
-
             return partial(serve, settings)
     from reserver.cli.main import app
 

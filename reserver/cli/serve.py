@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from reserver.cli import interrupt, logs
@@ -15,6 +15,34 @@ from reserver.errors import ConfigurationError
 
 _CA_FILE = "SSL_CERT_FILE"
 """Names the file of CAs that OpenSSL trusts by default."""
+
+
+_REBALANCE_FLAGS = {
+    "policy": "--policy-config-file",
+    "interval": "--descheduling-interval",
+    "make-room": "--make-room",
+    "compat": "--compat",
+    "mode": "--mode",
+    "dry-run": "--dry-run",
+}
+"""The former flags of `serve` after --rebalance-, and the flag of `reserver rebalance run`."""
+
+
+def removed_setting(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return an error if a removed setting is given, which names the replacement; else ""."""
+    flags = {argument.partition("=")[0] for argument in arguments}
+    for name, flag in _REBALANCE_FLAGS.items():
+        variable = f"RESERVER_REBALANCE_{name.replace('-', '_').upper()}"
+        given = {f"--rebalance-{name}", f"--no-rebalance-{name}"} & flags
+        if environment.get(variable):
+            given.add(variable)
+        if given:
+            return (
+                f"{min(given)}: `reserver serve` does not rebalance any more; run `reserver "
+                f"rebalance run` with {flag} as a Deployment of its own "
+                "(scheduler-config/rebalance/deployment, docs/rebalance.md#running)"
+            )
+    return ""
 
 
 def serve(settings: Settings) -> None:

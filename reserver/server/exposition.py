@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 
@@ -28,12 +28,10 @@ class Exposition:
     def __init__(
         self,
         registry: CollectorRegistry,
-        others: Iterable[Callable[[], bytes]] = (),
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """Expose a registry, and what other processes say of theirs; `clock` tells seconds."""
+        """Expose a registry; `clock` returns seconds."""
         self._registry = registry
-        self._others = others
         self._clock = clock
         self._text = b""
         self._until = float("-inf")
@@ -42,7 +40,7 @@ class Exposition:
         """Return the metrics as they are, or were a moment ago."""
         began = self._clock()
         if began >= self._until:
-            self._text = generate_latest(self._registry) + b"".join(say() for say in self._others)
+            self._text = generate_latest(self._registry)
             took_s = self._clock() - began
             self._until = began + took_s / _SHARE
         return self._text

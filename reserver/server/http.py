@@ -59,7 +59,7 @@ class Routes:
         self._extender = extender
         self._metrics = metrics
         self._counted: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
-        self._exposition = Exposition(metrics.registry, metrics.others)
+        self._exposition = Exposition(metrics.registry)
         self._obstacles = obstacles
 
     def paths(self) -> Paths:

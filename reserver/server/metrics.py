@@ -65,7 +65,6 @@ class Metrics:
         count_refused: counts an HTTP call that was refused unread, by its reason.
         calls: extender calls, labelled by verb and outcome.
         seconds: their duration, labelled by verb.
-        others: return what other processes expose beside it, as Prometheus reads it.
     """
 
     def __init__(self, measured: Measured, problems: Problems, families: Families) -> None:
@@ -78,7 +77,6 @@ class Metrics:
         """
         disable_created_metrics()  # A time series more for each, which nobody reads.
         self.registry = CollectorRegistry()
-        self.others: list[Callable[[], bytes]] = []
         count = partial(Counter, registry=self.registry)
         observe = partial(Histogram, registry=self.registry, buckets=_SECONDS)
         self.calls = count(

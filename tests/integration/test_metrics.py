@@ -71,7 +71,6 @@ async def exposed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, 
             pod_moves=True,
             keep_held_nodes=True,
             capacity_buffers=True,
-            rebalance_policy=tmp_path / "policy.yaml",
         )
         async with app.running(settings) as running:
             while True:

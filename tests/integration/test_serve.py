@@ -39,12 +39,12 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["--grpc-loopback-tls"], "--grpc-loopback-tls: needs --tls-cert-file"),
         (["--grpc-audience", ""], "--grpc-audience: is empty"),
         (["--namespace", "../secrets"], "--namespace: '../secrets' is not a name"),
-        (["--rebalance-mode", "reserve-first"], "PodMoves, which nobody carries out; add --pod-"),
+        (["--rebalance-mode", "reserve-first"], "--rebalance-mode: `reserver serve` does not reba"),
+        (["--no-rebalance-dry-run"], "run `reserver rebalance run` with --dry-run as a Deployment"),
         (
             [*BEYOND_LOOPBACK, "--webhook-address", "0.0.0.0:9444"],
             "--webhook-address: with --bind-address 0.0.0.0 it needs --leader-elect; else",
         ),
-        (["--rebalance-make-room"], "while others leave it; give --rebalance-mode reserve-first"),
     ],
     ids=[
         "kubeconfig",
@@ -63,8 +63,8 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         "grpc-audience",
         "namespace",
         "rebalance-mode",
+        "rebalance-dry-run",
         "webhooks-without-lease",
-        "rebalance-make-room",
     ],
 )
 def test_a_setting_that_cannot_work_is_named(arguments: list[str], words: str) -> None:

@@ -12,6 +12,7 @@ import shutil
 import signal
 import ssl
 import subprocess
+import sys
 import time
 import urllib.parse
 import urllib.request
@@ -33,6 +34,7 @@ from hack.dashboard import FOLDER, queries
 from hack.go_tool import PROMTOOL
 from hack.prometheus.scraping import scraping
 from hack.reserver_process import ReserverProcess, wait_for
+from hack.rounds_process import rounds
 from reserver.client import Client
 from tests.e2e.conftest import CRDS, ROOT, SCHEDULER, SCHEDULER_CONFIG
 from tests.e2e.forms import OBJECTS
@@ -188,14 +190,20 @@ def plant(tmp_path_factory: pytest.TempPathFactory, rules: Path) -> Iterator[Pla
         core.create_namespace({"metadata": {"name": HOME}})
         (folder / "policy.yaml").write_text(yaml.safe_dump(POLICY))
         flags = ["--grpc-address=127.0.0.1:0", "--webhook-address=127.0.0.1:0", "--pod-moves"]
-        flags += [f"--rebalance-policy={folder / 'policy.yaml'}", "--rebalance-interval=2s"]
-        with ReserverProcess(plane.kubeconfig, folder / "log", *flags) as reserver:
+        command = [sys.executable, "-m", "reserver", "rebalance", "run", "--without-holds"]
+        command += ["--kubeconfig", str(plane.kubeconfig)]
+        command += ["--policy-config-file", str(folder / "policy.yaml")]
+        with (
+            ReserverProcess(plane.kubeconfig, folder / "log", *flags) as reserver,
+            rounds(*command, interval="2s") as health,
+        ):
             rendered = render_scheduler_config(
                 SCHEDULER_CONFIG, kubeconfig=plane.kubeconfig, port=reserver.port
             )
             (folder / "scheduler.yaml").write_text(rendered)
             plane.start_scheduler(folder / "scheduler.yaml", SCHEDULER)
-            with scraping(folder, f"127.0.0.1:{reserver.port}", rules) as url:
+            targets = (f"127.0.0.1:{reserver.port}", health.removeprefix("http://"))
+            with scraping(folder, *targets, rules=rules) as url:
                 plant = Plant(plane.kubeconfig, reserver, url)
                 plant.prepare()
                 yield plant

@@ -9,8 +9,8 @@ import yaml
 
 from reserver.cli.main import app
 from reserver.cli.options import taken
-from reserver.config import WEBHOOK_SERVICE, Settings
-from reserver.flags import declared, parse_address
+from reserver.config import WEBHOOK_SERVICE
+from reserver.flags import parse_address
 from reserver.kube.rebalance.listing import COLLECTIONS
 from reserver.rebalance_config import RebalanceSettings
 from reserver.server.rpc.access import _RIGHTS
@@ -234,46 +234,6 @@ def test_a_pod_that_rebalances_may_no_more_than_it_needs(name: str) -> None:
     assert pod["metadata"]["labels"]["app.kubernetes.io/name"] != "reserver"
 
 
-def test_within_serve_rebalancing_may_what_it_may_by_itself_but_for_the_way_to_reserver() -> None:
-    alone, within = documents(RBAC), documents("components/rebalance/rbac.yaml")
-
-    def rules(found: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-        (role,) = (each for each in found if each["kind"] == kind)
-        return list(role["rules"])
-
-    for kind, way in (("ClusterRole", "reserver.io"), ("Role", "")):
-        wanted = [
-            rule
-            for rule in rules(alone, kind)
-            if rule["apiGroups"] != [way] or "podmove" in rule["resources"][0]
-        ]
-        assert wanted
-        assert rules(within, kind) == wanted
-    assert {subject["name"] for each in within for subject in each.get("subjects", ())} == {
-        "reserver"
-    }
-
-
-def test_within_serve_the_settings_of_rebalancing_come_from_the_environment() -> None:
-    (component,) = documents("components/rebalance/kustomization.yaml")
-    known = {each.variable: each for each in declared(Settings)}
-    for patch in component["patches"]:
-        name = "base" if patch["target"]["name"] == "reserver-scheduler" else "standby"
-        spec = yaml.safe_load(patch["patch"])["spec"]["template"]["spec"]
-        ((container,),) = (spec[key] for key in ("containers", "initContainers") if key in spec)
-        given = {each["name"]: each["value"] for each in container["env"]}
-        (mount,) = container["volumeMounts"]
-        assert given["RESERVER_REBALANCE_POLICY"] == f"{mount['mountPath']}/policy.yaml"
-        assert known["RESERVER_REBALANCE_INTERVAL"].read(given["RESERVER_REBALANCE_INTERVAL"])
-        assert given.keys() <= known.keys()
-        assert container["name"] == reserver_of(name)["name"]
-    policies = [
-        MANIFESTS / "components/rebalance/policy.yaml",
-        MANIFESTS / "rebalance/core/policy.yaml",
-    ]
-    assert len({policy.read_bytes() for policy in policies}) == 1
-
-
 def test_who_rebalances_may_what_a_round_asks_for_and_no_more() -> None:
     """What tests/e2e/apart/test_rebalance.py runs with; without a right a round fails there."""
     (role,) = (each for each in documents(RBAC) if each["kind"] == "ClusterRole")
@@ -307,8 +267,15 @@ def test_the_policy_that_we_ship_is_one() -> None:
 
 def test_metrics_are_served_where_their_service_leads_and_to_who_may_scrape() -> None:
     (kustomization,) = documents("components/monitoring/kustomization.yaml")
-    service, monitor = documents("components/monitoring/monitor.yaml")
+    service, of_rounds, monitor = documents("components/monitoring/monitor.yaml")
     (port,) = service["spec"]["ports"]
+    (health,) = rebalancing_pod("deployment")["spec"]["containers"][0]["ports"]
+    (round_port,) = of_rounds["spec"]["ports"]
+    assert (round_port["port"], round_port["name"]) == (health["containerPort"], port["name"])
+    assert round_port["targetPort"] == health["name"]
+    labels = rebalancing_pod("deployment")["metadata"]["labels"]
+    assert of_rounds["spec"]["selector"].items() <= labels.items()
+    assert of_rounds["metadata"]["labels"] == service["metadata"]["labels"]
     (endpoint,) = monitor["spec"]["endpoints"]
     assert monitor["spec"]["selector"]["matchLabels"] == service["metadata"]["labels"]
     assert endpoint["port"] == port["name"]

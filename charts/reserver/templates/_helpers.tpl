@@ -29,7 +29,13 @@ right, port and probe; docs/adr/0048-one-source-for-kustomize-and-helm.md. */}}
 {{- if .Values.moves.enabled }}{{ $args = append $args "--pod-moves" }}{{ end }}
 {{- if .Values.provisioning.enabled }}{{ $args = append $args "--provisioning-requests" }}{{ end }}
 {{- if .Values.webhooks.enabled }}{{ $args = append $args "--webhook-address=0.0.0.0:9444" }}{{ end }}
-{{- range $name, $value := .Values.settings }}
+{{- toYaml (concat $args (include "reserver.flags" .Values.settings | fromYamlArray)) }}
+{{- end }}
+
+{{/* Settings as flags, as YAML. */}}
+{{- define "reserver.flags" -}}
+{{- $args := list }}
+{{- range $name, $value := . }}
 {{- if kindIs "bool" $value }}
 {{- $args = append $args (printf "--%s%s" (ternary "" "no-" $value) $name) }}
 {{- else }}

@@ -179,6 +179,16 @@ def test_what_rebalances_by_itself_is_rendered_as_kustomize_does(helm: Path, way
     assert_same(render(helm, "--set=rebalance.enabled=true", f"--set=rebalance.run={way}"), wanted)
 
 
+def test_rounds_beside_standby_are_rendered_as_kustomize_does_with_its_ca(helm: Path) -> None:
+    wanted = kustomize(MANIFESTS / "standby") | kustomize(MANIFESTS / "rebalance/standby")
+    settings = "rebalance.settings.make-room=true,rebalance.settings.mode=reserve-first"
+    flags = ("--set=mode=standby,rebalance.enabled=true,image.tag=dev",)
+    assert_same(render(helm, *flags), wanted)
+    found = render(helm, *flags, f"--set=moves.enabled=true,{settings}")
+    pod = found["Deployment", "reserver-system", "reserver-rebalance"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["args"][-2:] == ["--make-room", "--mode=reserve-first"]
+
+
 def test_the_static_pods_files_are_rendered_as_kustomize_does(helm: Path) -> None:
     assert_same(render(helm, "--set=mode=static-pod"), kustomize(MANIFESTS / "static-pod"))
 
@@ -198,7 +208,7 @@ settings:
   default-quota: none
   configmap: [unicore/reservation]
   crd: true
-  rebalance-dry-run: false
+  tracing: false
 networkPolicy: {apiServerPorts: [8443]}
 resources: {requests: {cpu: 2}}
 podLabels: {team: platform}
@@ -224,7 +234,7 @@ def test_values_reach_what_they_are_for(helm: Path, tmp_path: Path) -> None:
         "--configmap=unicore/reservation",
         "--crd",
         "--default-quota=none",
-        "--no-rebalance-dry-run",
+        "--no-tracing",
     ]
     assert reserver["resources"] == {"requests": {"cpu": 2}}
     assert template["metadata"]["labels"] == {
@@ -261,11 +271,11 @@ REFUSED = {
     "settings.crd=maybe": "'/settings/crd': got string, want boolean",
     "settings.configmap={x}": 'settings.configmap: "x" names no ConfigMap; write NAMESPACE/NAME',
     "capacityBuffers.enabled=true": "set autoscalers.enabled: true, too",
-    "settings.rebalance-mode=reserve-first": "set moves.enabled: true, too",
-    "settings.rebalance-make-room=true": "set settings.rebalance-mode: reserve-first, too",
-    "settings.rebalance-make-room=true,settings.rebalance-mode=reserve-first,moves.enabled=true": (
-        "set rebalance.enabled: true and rebalance.run: within, too"
-    ),
+    "settings.rebalance-mode=reserve-first": "write rebalance.settings.mode",
+    "rebalance.run=within": "rebalance any more; write deployment or cronjob",
+    "rebalance.settings.mode=reserve-first": "set moves.enabled: true, too",
+    "rebalance.settings.make-room=true": "set rebalance.settings.mode: reserve-first, too",
+    "rebalance.settings.leader-elect=true": "additional properties 'leader-elect' not allowed",
     "image.digest=abc": 'image.digest: "abc" is no digest; write sha256:',
     "rebalance.interval=5": 'rebalance.interval: "5" is no duration; write e.g. 5m',
     "rebalance.schedule=hourly": 'rebalance.schedule: "hourly" is no schedule of cron',
@@ -274,7 +284,6 @@ REFUSED = {
     "mode=static-pod,webhooks.enabled=true": "webhooks.enabled: no Service leads to a static pod",
     "webhooks.enabled=true": "networkPolicy.webhooksFrom: is empty, so no API server could call",
     "mode=standby,webhooks.enabled=true": "networkPolicy.webhooksFrom: is empty",
-    "mode=static-pod,rebalance.enabled=true": "rebalance.run: a static pod reads no ConfigMap",
     "mode=static-pod,monitoring.enabled=true": "monitoring.enabled: no Service leads",
     "mode=static-pod,replicas=2": "replicas: each node of the control plane has one static pod",
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import threading
 import urllib.request
 from collections import Counter
 from pathlib import Path
@@ -12,9 +11,10 @@ from typing import Any
 import pytest
 from kubernetes.client import CoordinationV1Api
 
-from hack.programs import started
-from hack.reserver_process import wait_for
+from hack.reserver_process import ReserverProcess, wait_for
+from hack.rounds_process import rounds
 from tests.e2e.apart.crowding import Shop, crowd
+from tests.e2e.forms import FORMS
 
 pytestmark = pytest.mark.controlplane
 
@@ -122,32 +122,46 @@ def test_with_an_interval_a_policy_that_changes_is_read_anew_and_a_broken_one_is
     crowd(shop)
     policy = tmp_path / "changing.yaml"
     policy.write_text("apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: []\n")
-    flags = ["--descheduling-interval", "1s", "--leader-elect", "--health-address", "127.0.0.1:0"]
-    with started(*shop.command(policy), *flags, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        url = next(line.split()[1] for line in process.stderr if line.startswith("health"))
-        draining = threading.Thread(target=process.stderr.read)
-        draining.start()
-
-        def metrics() -> dict[str, float]:
-            with urllib.request.urlopen(f"{url}/metrics") as answer:
-                lines = answer.read().decode().splitlines()
-            found = (line.rpartition(" ") for line in lines if not line.startswith("#"))
-            return {name: float(value) for name, _, value in found}
-
+    with rounds(*shop.command(policy), "--leader-elect") as url:
         done = 'reserver_rebalance_rounds_total{outcome="done"}'
-        wait_for(lambda: metrics().get(done, 0) > 0, "there was a round")
+        wait_for(lambda: metrics(url).get(done, 0) > 0, "there was a round")
         shop.write(policy, RemoveDuplicates={})
         wait_for(lambda: sorted(shop.count("web").values()) == [2, 2, 2], "the pods are spread")
-        counted = metrics()
+        counted = metrics(url)
         evicted = [name for name in counted if name.startswith("descheduler_pods_evicted_total")]
         assert sum(counted[name] for name in evicted) == 4
         assert all('result="success",strategy="RemoveDuplicates"' in name for name in evicted)
         policy.write_text("kind: Nonsense")
         broken = "reserver_rebalance_policy_broken"
-        wait_for(lambda: metrics()[broken] == 1, "the broken policy is told")
-        process.terminate()
-        draining.join(timeout=60)
-    assert process.returncode == 0
+        wait_for(lambda: metrics(url)[broken] == 1, "the broken policy is told")
     api: Any = CoordinationV1Api(shop.corner.api.api_client)
     assert not api.read_namespaced_lease(ACCOUNT, "reserver-system").spec.holder_identity
+
+
+def metrics(url: str) -> dict[str, float]:
+    """Return what rounds expose."""
+    with urllib.request.urlopen(f"{url}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    found = (line.rpartition(" ") for line in lines if not line.startswith("#"))
+    return {name: float(value) for name, _, value in found}
+
+
+def test_rounds_beside_serve_keep_from_what_is_held(
+    shop: Shop, reserver: ReserverProcess, tmp_path: Path
+) -> None:
+    crowd(shop)
+    shop.corner.reserve(FORMS[0], shop.nodes[2], "someone", cpu="4")
+    shop.corner.wait_held(shop.nodes[2])
+    policy = tmp_path / "policy.yaml"
+    shop.write(policy, RemoveDuplicates={})
+    command = [word for word in shop.command(policy) if word != "--without-holds"]
+    with rounds(*command, "--address", reserver.grpc_address) as url:
+        evicted = 'result="success",strategy="RemoveDuplicates"} 2.0'
+
+        def counted() -> bool:
+            with urllib.request.urlopen(f"{url}/metrics") as answer:
+                return evicted in answer.read().decode()
+
+        wait_for(lambda: sorted(shop.count("web").values()) == [2, 4], "pods went elsewhere")
+        wait_for(counted, "the metrics count both evictions")
+    assert shop.nodes[2] not in shop.count("web")

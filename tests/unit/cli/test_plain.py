@@ -34,7 +34,6 @@ VALUES = [
     ("--log-level", "debug"),
     ("--log-level", "DEBUG"),
     ("--reservation-store", "object"),
-    ("--rebalance-mode", "reserve-first"),
 ]
 SWITCHES = (
     "--crd",
