@@ -15,7 +15,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest check check-lint check-types check-unit check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving live differential descheduler fuzz mutants release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference dashboard docs lock clean
+.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving differential descheduler fuzz mutants release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference dashboard docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -47,8 +47,13 @@ test: venv ## Run the tests that need nothing but Python
 test-rest: venv
 	$(SPREAD) tests/integration tests/contract tests/property $(ARGS)
 
+quick: venv ## Format, lint, types, and the tests of the core's decisions, in half a minute
+	@$(MAKE) --no-print-directory check-lint
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-decisions check-types
+
 check: venv ## Format, lint, types, import contracts, shell scripts and unit tests
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-unit check-types check-property check-lint
+	@$(MAKE) --no-print-directory check-lint
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-unit check-types check-property
 
 check-lint:
 	$(BIN)/ruff format --check .
@@ -61,6 +66,10 @@ check-types:
 
 check-unit:
 	$(SPREAD) tests/unit $(ARGS)
+
+# The folders that do no I/O and that everything else rests on; what counts lines or bytes is left to `check`.
+check-decisions:
+	$(SPREAD) tests/unit/cluster tests/unit/reservations tests/unit/scheduling --ignore-glob='*/test_costs*' $(ARGS)
 
 check-property:
 	RESERVER_HYPOTHESIS=brief $(BIN)/pytest -q tests/property $(ARGS)
@@ -98,9 +107,6 @@ hostile: controlplane ## Measure there what a tenant costs who writes what costs
 
 moving: controlplane ## Storm it with moves while others take every hole; ARGS='--faults --seed 7'
 	$(BIN)/python -m hack.moving $(ARGS)
-
-live: controlplane ## Measure there how pods wake, land and preempt, and sets race; ARGS='seats --help'
-	$(BIN)/python -m hack.live $(ARGS)
 
 differential: controlplane ## Compare fit with kube-scheduler there; ARGS='--pairs 2000 --seed 7'
 	$(BIN)/python -m hack.differential $(ARGS)

@@ -14,8 +14,8 @@ from kubernetes import client as kubernetes
 from kubernetes.client.exceptions import ApiException
 
 from hack.controlplane.cluster import ControlPlane
-from hack.live.sets import race
 from hack.reserver_process import ReserverProcess, wait_for
+from hack.sets.race import race
 from reserver.client import CallFailed, Client, PodOwner, Spec
 from reserver.reservations.terms import StoreKind
 from tests.e2e.cluster import Corner

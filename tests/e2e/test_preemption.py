@@ -8,19 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from hack.controlplane.cluster import ControlPlane
-from hack.controlplane.scheduler_config import render_scheduler_config
-from hack.live.preempt import BLIND, PREEMPTIONS, blind
-from hack.live.storm import Storm
+from hack.preemption.storm import Storm
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import Corner
-from tests.e2e.conftest import SCHEDULER_CONFIG
+from tests.e2e.conftest import scheduling
 from tests.e2e.forms import SPEC
 from tests.e2e.test_status import wait_status
 
+BLIND = "blind-scheduler"
+PREEMPTIONS = 'reserver_extender_calls_total{outcome="refused",verb="preempt"}'
 TRIALS, FEW = 48, 8
 """A quarter of the trials is futile; in another quarter kube-scheduler's first choice is."""
 
@@ -41,23 +42,22 @@ def test_in_a_priority_storm_nobody_is_evicted_for_room_that_stays_held(
 
 @pytest.mark.controlplane
 def test_without_the_preempt_verb_the_same_storm_evicts_pods_for_nothing(
-    control_plane: ControlPlane, reserver: ReserverProcess, tmp_path: Path
+    control_plane: ControlPlane, reserver: ReserverProcess
 ) -> None:
-    config = tmp_path / "blind.yaml"
-    rendered = render_scheduler_config(
-        SCHEDULER_CONFIG,
-        kubeconfig=control_plane.kubeconfig,
-        port=reserver.port,
-        scheduler_name=BLIND,
-    )
-    config.write_text(blind(rendered))
-    control_plane.start_scheduler(config, BLIND)
-    try:
-        with Storm(control_plane.kubeconfig, BLIND, FEW, blind=True) as storm:
-            storm.rage()
-            assert len(storm.outcome().useless) >= FEW / 2
-    finally:
-        control_plane.stop_scheduler(BLIND)
+    with (
+        scheduling(control_plane, reserver, BLIND, changed=without_preemption),
+        Storm(control_plane.kubeconfig, BLIND, FEW, blind=True) as storm,
+    ):
+        storm.rage()
+        assert len(storm.outcome().useless) >= FEW / 2
+
+
+def without_preemption(config: str) -> str:
+    """Return a KubeSchedulerConfiguration without the Preempt verb of its extenders."""
+    parsed = yaml.safe_load(config)
+    for extender in parsed["extenders"]:
+        del extender["preemptVerb"]
+    return yaml.safe_dump(parsed)
 
 
 def test_a_pod_that_nobody_was_evicted_for_is_tried_again_when_the_hold_ends(

@@ -15,7 +15,7 @@ from reserver import app, debugging
 from reserver.client import Client
 from reserver.config import Settings
 from reserver.sim.cluster import EmbeddedCluster
-from tests.integration.test_map import SPEC
+from tests.integration.test_files_entered import SPEC
 from tests.integration.world import CONFIGMAPS, SYSTEM
 
 SECRET = "hunter2"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hack.live.auditor import Auditor
+from hack.sets.auditor import Auditor
 
 
 def text(node: str = "n", cpu: int = 1) -> str:

@@ -31,7 +31,7 @@ from reserver.wire.spec import object as objects
 from reserver.wire.spec import quotaform, specform
 from tests.builders import NOW
 from tests.cpu import MOST_S, least_cpu_s
-from tests.unit.wire.filled import Filler
+from tests.integration.filled import Filler
 
 OBJECT = 2**20
 """What a list or map of one object takes at most, in bytes. etcd takes 1.5 MiB with what the API

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from hack.chaos.api import Api, ApiFault
 from hack.controlplane.nodes import create_nodes
-from hack.live.trials import (
+from hack.preemption.trials import (
     HIGH,
     LARGE,
     LOW,

@@ -7,58 +7,26 @@ each write.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import multiprocessing
 import time
 from contextlib import closing
 from pathlib import Path
 
-import uvloop
-
 from hack.chaos.api import Api
 from hack.controlplane.nodes import create_nodes
-from hack.live import clients
-from hack.live.auditor import Auditor
-from hack.live.clients import Outcome
-from hack.live.scene import CPUS, Scene, scene
 from hack.reserver_process import ReserverProcess
+from hack.sets import clients
+from hack.sets.auditor import Auditor
+from hack.sets.clients import Outcome
 from reserver.client import CallFailed, Client, PodOwner, Spec
 from reserver.reservations.terms import StoreKind
 
-_NODES = 40
+_NODES, _CPUS = 40, 4
+"""How many nodes there are, and CPUs of each."""
+
 _PATIENCE_S = 60
 """How long the auditor may be behind at the end, in seconds."""
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    stores = list(StoreKind)
-    parser.add_argument("--calls", type=int, default=10_000)
-    parser.add_argument("--clients", type=int, default=50)
-    parser.add_argument("--store", type=StoreKind, choices=stores, default=stores[0])
-
-
-def measure(options: argparse.Namespace) -> bool:
-    """Print what came of it; return whether nothing was wrong."""
-    with scene(controllers=True) as stage:
-        outcome, auditor, took = uvloop.run(_measure(stage, options))
-    codes = ", ".join(f"{code} {count}" for code, count in outcome.codes.most_common())
-    print(f"{codes} in {took:.1f} s; {auditor.writes} writes audited")
-    for kind, values in outcome.seconds.items():
-        ranked = sorted(values)
-        if ranked:
-            p50, p99 = (1000 * ranked[int(len(ranked) * q)] for q in (0.5, 0.99))
-            print(f"{kind}: {len(ranked)}, p50 {p50:.1f} ms, p99 {p99:.1f} ms")
-    for wrong in auditor.wrong[:10]:
-        print(f"WRONG: {wrong}")
-    print(f"{len(auditor.wrong)} violations")
-    return bool(auditor.writes) and not auditor.wrong
-
-
-async def _measure(stage: Scene, options: argparse.Namespace) -> tuple[Outcome, Auditor, float]:
-    where = (stage.plane.kubeconfig, stage.account, options.store, stage.folder)
-    return await race(*where, calls=options.calls, count=options.clients)
 
 
 async def race(
@@ -81,7 +49,7 @@ async def race(
         count: of the clients that make them.
     """
     prefix = f"race-{store}"
-    nodes = await asyncio.to_thread(create_nodes, kubeconfig, _NODES, cpu=str(CPUS), prefix=prefix)
+    nodes = await asyncio.to_thread(create_nodes, kubeconfig, _NODES, cpu=str(_CPUS), prefix=prefix)
     flags = ("--grpc-address=127.0.0.1:0", f"--reservation-store={store}", "--log-level=info")
     try:
         with ReserverProcess(account, folder / "reserver.log", *flags) as reserver:
@@ -96,7 +64,7 @@ async def race(
 async def _audited(
     kubeconfig: Path, address: str, nodes: list[str], calls: int, count: int
 ) -> tuple[Outcome, Auditor, float]:
-    auditor = Auditor(clients.PARTS, CPUS)
+    auditor = Auditor(clients.PARTS, _CPUS)
     begun = asyncio.Event()
     following = asyncio.create_task(auditor.follow(kubeconfig, begun))
     try:

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import uvloop
 
-from hack.live.auditor import PREFIX
+from hack.sets.auditor import PREFIX
 from reserver.client import CallFailed, Client, PodOwner, Spec
 
 PARTS = 3

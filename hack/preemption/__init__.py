@@ -1,0 +1,1 @@
+"""A storm of priorities: pods that would evict others on nodes that are partly held."""
