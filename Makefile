@@ -106,7 +106,7 @@ hostile: controlplane ## Measure there what a tenant costs who writes what costs
 	$(BIN)/python -m hack.hostile $(ARGS)
 
 moving: controlplane ## Storm it with moves while others take every hole; ARGS='--faults --seed 7'
-	$(BIN)/python -m hack.moving $(ARGS)
+	$(BIN)/python -m hack.chaos.moving $(ARGS)
 
 differential: controlplane ## Compare fit with kube-scheduler there; ARGS='--pairs 2000 --seed 7'
 	$(BIN)/python -m hack.differential $(ARGS)
@@ -128,10 +128,10 @@ bench: venv ## Print the tables of docs/performance.md
 	$(BIN)/python -m hack.bench
 
 bench-live: controlplane ## Print what a scheduled pod costs, on that control plane; ARGS='--nodes 1000 --only stock,reserver'
-	$(BIN)/python -m hack.throughput $(ARGS)
+	$(BIN)/python -m hack.bench.throughput $(ARGS)
 
 bench-start: controlplane ## Print what a start takes beside the API server of 5,000 nodes and 150,000 pods; ARGS='--pods 20000'
-	$(BIN)/python -m hack.starting $(ARGS)
+	$(BIN)/python -m hack.bench.starting $(ARGS)
 
 sbom: venv ## List what the image installs, in CycloneDX's form, in dist/reserver.cdx.json
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-sbom.lock

@@ -17,6 +17,7 @@ from hack.bench.report import kilobytes, microseconds, progress, table, times
 from hack.bench.rounds import P50, P99, Timings, side_by_side
 from hack.bench.scale import Scale
 from hack.bench.server import BARE, BUSY, CHANGE, FLOOR, RESERVER, serving
+from hack.bench.throughput.variants import plain_extender
 from hack.bench.world import (
     REFUSED_REQUESTS,
     SAMPLED,
@@ -27,7 +28,6 @@ from hack.bench.world import (
 )
 from hack.controlplane.build import BuildError
 from hack.go_tool import PLAIN_EXTENDER
-from hack.throughput.variants import plain_extender
 from reserver.scheduling.filter import ANSWER_LIMIT
 
 _FLOOR, _BARE, _GO, _BUSY = "floor", "bare", "go", "busy"

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from hack.bed.install import install
 from hack.chaos.bugs import BUGS
 from hack.chaos.scale import FAULTS, RUNS, Scale
 from hack.chaos.storm import Storm
 from hack.chaos.view import Progress, details, table
-from hack.chaos.world import install
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.process import StartError
 

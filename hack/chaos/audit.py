@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-from hack.chaos.api import Api
+from hack.bed.api import Api
+from hack.bed.replicas import Replicas
 from hack.chaos.book import Book, Hold
 from hack.chaos.group_audit import GroupRemains
 from hack.chaos.groups import Groups
-from hack.chaos.replicas import Replicas
 from hack.chaos.standing import standing
 
 

@@ -7,7 +7,7 @@ import threading
 from http import HTTPStatus
 from typing import Any
 
-from hack.chaos.api import Api, ApiFault
+from hack.bed.api import Api, ApiFault
 from hack.chaos.book import Book, SeenPod
 from hack.chaos.pods import CLAIMS, FORGED
 

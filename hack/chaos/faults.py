@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from hack.bed.bed import Bed
 from hack.chaos.scale import Scale
 from hack.chaos.standstill import Standstill
-from hack.chaos.victims import Victims
 from hack.promises.history import Outage
 
 _CALM_END = 0.95  # the part of the storm, as a share of its time, in which faults strike
@@ -52,21 +52,19 @@ class Faults:
     Use it in one thread, which lives as long as the control plane: what it starts ends with that.
     """
 
-    def __init__(
-        self, seed: int, scale: Scale, names: Iterable[str], victims: Victims, log: Path
-    ) -> None:
+    def __init__(self, seed: int, scale: Scale, names: Iterable[str], bed: Bed, log: Path) -> None:
         self._rng = random.Random(seed)  # noqa: S311
         self._seconds = scale.seconds
-        self._victims = victims
+        self._bed = bed
         self._names = frozenset(names)
         self._kinds = {kind_of(name) for name in self._names}
         self._log = log
         self._struck: Counter[str] = Counter()
         self._pause = threading.Event()
         if "bind-faults" in self._kinds:
-            victims.mishaps.every = scale.bind_fault_every
-            victims.mishaps.only = ways_of("bind-faults", self._names)
-        self._still = Standstill(self._rng, victims)
+            bed.mishaps.every = scale.bind_fault_every
+            bed.mishaps.only = ways_of("bind-faults", self._names)
+        self._still = Standstill(self._rng, bed)
         self._coming = [name for name in self._names for _ in range(scale.strikes.get(name, 0))]
         self._rng.shuffle(self._coming)
         self._next_at = 0.0
@@ -76,12 +74,12 @@ class Faults:
     @property
     def count(self) -> int:
         """How many faults there were, bindings that went wrong included."""
-        return self._struck.total() + self._victims.mishaps.seen.total()
+        return self._struck.total() + self._bed.mishaps.seen.total()
 
     @property
     def ends(self) -> tuple[float, ...]:
         """When a reserver ended, unix seconds."""
-        return tuple(self._victims.reserver.ends)
+        return tuple(self._bed.reserver.ends)
 
     @property
     def outages(self) -> tuple[Outage, ...]:
@@ -100,7 +98,7 @@ class Faults:
 
     def __str__(self) -> str:
         """Return how many of each kind there were."""
-        kinds = self._struck + self._victims.mishaps.seen
+        kinds = self._struck + self._bed.mishaps.seen
         return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())) or "none"
 
     def next_due(self, elapsed: float) -> str | None:
@@ -133,11 +131,11 @@ class Faults:
         Raises:
             RuntimeError: reserver has ended by itself and had no reason to.
         """
-        victims = self._victims
+        bed = self._bed
         began = time.time()
-        if victims.reserver.revive():
+        if bed.reserver.revive():
             self._note(began, "leader stepped down")
-        if not victims.plane.is_alive(victims.scheduler):
+        if not bed.plane.is_alive(bed.scheduler):
             self._restart_scheduler()
             self._note(began, "scheduler ended by itself")
 
@@ -155,13 +153,13 @@ class Faults:
 
     def cease(self) -> None:
         """No binding goes wrong any more."""
-        self._victims.mishaps.every = 0
+        self._bed.mishaps.every = 0
 
     def _kill_reserver(self, way: str) -> str:
         """Kills it; mostly the next fault comes once it is ready, but not one `at-once`."""
-        self._victims.reserver.kill(self._rng.uniform(0, _DOWN))
+        self._bed.reserver.kill(self._rng.uniform(0, _DOWN))
         if way != "at-once" and self._rng.random() < _AWAITED:
-            self._victims.reserver.wait_ready()
+            self._bed.reserver.wait_ready()
         return "reserver killed"
 
     def _kill_replica(self, way: str) -> str:
@@ -172,17 +170,15 @@ class Faults:
         turn = 2 if way == "freeze" else len(self._striking_s) % 3
         if turn == 2:  # noqa: PLR2004 (the last of them)
             what = self._still.freeze_leader()
-            self._victims.reserver.wait_ready()
+            self._bed.reserver.wait_ready()
             return what
         is_leader = turn == 0
         down = self._rng.uniform(0, _DOWN)
-        self._victims.reserver.kill_in_turn(down, is_leader=is_leader)
+        self._bed.reserver.kill_in_turn(down, is_leader=is_leader)
         return "leader killed" if is_leader else "standby killed"
 
     def _restart_scheduler(self, _: str = "") -> str:
-        victims = self._victims
-        victims.plane.stop_scheduler(victims.scheduler)
-        victims.plane.start_scheduler(victims.scheduler_config, victims.scheduler)
+        self._bed.restart_scheduler()
         return "scheduler restarted"
 
     def _restart_apiserver(self, _: str) -> str:
@@ -191,18 +187,18 @@ class Faults:
         Not before reserver has read and written down what happened while it was away: claims that
         neither was told of are the one kind that is forgotten, as docs/operations.md says.
         """
-        plane = self._victims.plane
+        plane = self._bed.plane
         if "kill-reserver" in self._kinds:
-            self._victims.reserver.wait_ready()
+            self._bed.reserver.wait_ready()
             self._pause.wait(_RECORDED)
         plane.stop_apiserver()
         if "kill-reserver" in self._kinds:
-            self._victims.reserver.kill(self._rng.uniform(0, _DOWN))
+            self._bed.reserver.kill(self._rng.uniform(0, _DOWN))
         plane.start_apiserver()
         return "API server restarted"
 
     def _restart_controllers(self, _: str) -> str:
-        self._victims.plane.restart_controllers()
+        self._bed.plane.restart_controllers()
         return "controllers restarted"
 
     def _cut_watch(self, way: str) -> str:
@@ -216,13 +212,13 @@ class Faults:
         With the latest of all it would break off what the API server itself has yet to read, and
         with that the watches of those who judge.
         """
-        url = f"{self._victims.plane.etcd_url}/v3/kv"
+        url = f"{self._bed.plane.etcd_url}/v3/kv"
         now = _post(f"{url}/range", {"key": base64.b64encode(b"/").decode()})
         self._pause.wait(SEEN)
         _post(f"{url}/compaction", {"revision": now["header"]["revision"]})
 
     def _hold_up_watches(self, how: str) -> str:
-        proxy = self._victims.proxy
+        proxy = self._bed.proxy
         assert proxy is not None  # noqa: S101 (for mypy)
         if how == "twice":
             proxy.cut()

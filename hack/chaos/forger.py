@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 
-from hack.chaos.api import ApiFault
+from hack.bed.api import ApiFault
 from hack.chaos.book import Book
 from hack.chaos.groups import APP, Group, Groups
 from hack.chaos.pods import CLAIMS, Pods

@@ -10,14 +10,8 @@ from typing import Any
 
 import yaml
 
+from hack.bed.install import LIST_STORE, SPEC_STORE
 from hack.chaos.scale import MEMORY_PER_CPU
-
-SPEC_STORE = ("reserver-system", "e2e")
-"""Namespace and name of the ConfigMap that is a store by its label."""
-
-LIST_STORE = ("unicore", "reservation")
-"""That of the ConfigMap that reserver gets by name."""
-
 
 OBJECT_STORE = ("reserver-system", "")
 """Where Reservation objects are written: their namespace; each has a name of its own."""

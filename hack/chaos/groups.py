@@ -12,7 +12,8 @@ from typing import Any
 
 import yaml
 
-from hack.chaos.forms import OBJECT_STORE, SPEC_STORE, moment
+from hack.bed.install import SPEC_STORE
+from hack.chaos.forms import OBJECT_STORE, moment
 from hack.chaos.scale import MEMORY_PER_CPU
 from hack.chaos.store import Ref
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hack.chaos.api import Api, ApiFault
+from hack.bed.api import Api, ApiFault
 from hack.chaos.book import SeenPod
 from hack.chaos.scale import FILL, MEMORY_PER_CPU, NODE_CPU, POD_CPU
 

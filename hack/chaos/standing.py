@@ -13,8 +13,9 @@ from typing import Any
 
 import yaml
 
-from hack.chaos.api import Api, ApiFault
-from hack.chaos.forms import LIST_STORE, OBJECT_STORE, SPEC_STORE
+from hack.bed.api import Api, ApiFault
+from hack.bed.install import LIST_STORE, SPEC_STORE
+from hack.chaos.forms import OBJECT_STORE
 from hack.chaos.groups import Groups
 from hack.chaos.store import Ref, objects_path, owner_of, path_of
 

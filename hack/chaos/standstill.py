@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import cycle
 
-from hack.chaos.victims import Victims
+from hack.bed.bed import Bed
 from hack.promises.history import Outage
 
 SHORTEST, USUAL, LONGEST = 5.0, 8.0, 40.0
@@ -37,13 +37,13 @@ class Standstill:
         pauses: when nobody could call it.
     """
 
-    def __init__(self, rng: random.Random, victims: Victims) -> None:
+    def __init__(self, rng: random.Random, bed: Bed) -> None:
         self._rng = rng
-        self._victims = victims
+        self._bed = bed
         self._pause = threading.Event()
         self.outages: list[Outage] = []
         self.pauses: list[Outage] = []
-        frozen = ["reserver", "kube-apiserver", "etcd", victims.scheduler]
+        frozen = ["reserver", "kube-apiserver", "etcd", bed.scheduler]
         rng.shuffle(frozen)
         self._frozen = cycle(frozen)
         self._parted = cycle((("calls",), ("answers",), ("calls", "answers")))
@@ -55,7 +55,7 @@ class Standstill:
         network that has stood still as well.
         """
         name = name or next(self._frozen)
-        is_calling = name == self._victims.scheduler
+        is_calling = name == self._bed.scheduler
         with ExitStack() as stack:
             stack.enter_context(_noted(self.pauses if is_calling else self.outages))
             if name == "reserver":
@@ -67,7 +67,7 @@ class Standstill:
 
     @contextmanager
     def _silence(self) -> Iterator[None]:
-        proxy = self._victims.proxy
+        proxy = self._bed.proxy
         assert proxy is not None  # noqa: S101 (for mypy)
         proxy.hush(silent=True)
         try:
@@ -78,14 +78,14 @@ class Standstill:
 
     def freeze_leader(self) -> str:
         """Stops a leader until another one leads."""
-        with _noted(self.outages), self._victims.reserver.leader_stopped():
+        with _noted(self.outages), self._bed.reserver.leader_stopped():
             self._pause.wait(self._rng.uniform(*_LEASE))
         return "leader frozen"
 
     def part(self, way: str = "") -> str:
         """Parts kube-scheduler from Reserver, one way or both, and lets go or breaks off."""
         ways = (way,) if way else next(self._parted)
-        service = self._victims.reserver.service
+        service = self._bed.reserver.service
         assert service is not None  # noqa: S101 (for mypy)
         with _noted(self.pauses):
             service.part(calls="calls" in ways, answers="answers" in ways)
@@ -97,7 +97,7 @@ class Standstill:
 
     def set_clock_wrong(self, _: str = "") -> str:
         """Has Reserver's wall clock jump, and jump back before that is believed."""
-        clock = self._victims.clock
+        clock = self._bed.clock
         assert clock is not None  # noqa: S101 (for mypy)
         clock.set_wrong(self._rng.choice(_WRONG) * self._rng.choice((-1, 1)))
         try:
@@ -108,9 +108,9 @@ class Standstill:
 
     def _signal(self, name: str, number: signal.Signals) -> None:
         if name == "reserver":
-            self._victims.reserver.signal(number)
+            self._bed.reserver.signal(number)
         else:
-            self._victims.plane.signal(name, number)
+            self._bed.plane.signal(name, number)
 
 
 @contextmanager

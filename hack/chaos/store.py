@@ -11,7 +11,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from hack.chaos.api import Api, ApiFault
+from hack.bed.api import Api, ApiFault
 from hack.chaos.forms import Form, Terms
 
 Write = Callable[[str | None], None]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from hack.chaos.api import Api
+from hack.bed.api import Api
+from hack.bed.bed import Bed, Setup, serving
+from hack.bed.install import LIST_STORE
+from hack.bed.mishaps import LATEST_REQUEST, Mishaps
+from hack.bed.wall_clock import WallClock
 from hack.chaos.audit import Landings, Remains
 from hack.chaos.book import Book
 from hack.chaos.churn import Churn
@@ -20,23 +23,16 @@ from hack.chaos.crew import Crew
 from hack.chaos.eye import Eye
 from hack.chaos.faults import LONGEST_SILENCE, SEEN, Faults, kind_of, ways_of
 from hack.chaos.forger import Forger
-from hack.chaos.forms import LIST_STORE
 from hack.chaos.groups import Groups
 from hack.chaos.manager import Writer
-from hack.chaos.mishaps import LATEST_REQUEST, Mishaps
-from hack.chaos.proxy import Proxy
-from hack.chaos.replicas import Replicas
 from hack.chaos.scale import Scale
 from hack.chaos.standing import follow
 from hack.chaos.steward import Steward
 from hack.chaos.store import Journal, StoreHand
 from hack.chaos.tenant import TENANT, Tenant
-from hack.chaos.victims import Victims
 from hack.chaos.view import Outcome
-from hack.chaos.wall_clock import WallClock
-from hack.chaos.world import SCHEDULER, SCHEDULER_CONFIG, World
+from hack.chaos.world import SCHEDULER, World
 from hack.controlplane.cluster import ControlPlane
-from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.promises.check import Rules, judge, read_history
 from hack.promises.history import with_outages
 from hack.promises.record import Recorder
@@ -47,7 +43,6 @@ _TIDY_S = 15.0
 _LEADERLESS_S = 20.0
 """How long nobody may lead after a leader was killed: the lease, and what listing takes."""
 _PROXIED = frozenset({"cut-watch", "bind-faults", "freeze"})
-_LOGS = (SCHEDULER, "kube-apiserver", "kwok")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,10 +135,8 @@ class Storm:
         with ExitStack() as stack:
             journal = Journal(self.folder / "manager.jsonl")
             stack.callback(journal.close)
-            victims = stack.enter_context(self._victims())
-            faults = Faults(
-                self.seed, self.scale, self.faults, victims, self.folder / "faults.jsonl"
-            )
+            bed = stack.enter_context(self._bed())
+            faults = Faults(self.seed, self.scale, self.faults, bed, self.folder / "faults.jsonl")
             eye = Eye(api, world.name, book)
             store = StoreHand(api, journal, stop)
             churn = Churn(self.seed, self.scale, book, world.pods)
@@ -160,16 +153,16 @@ class Storm:
             book.bound = 0  # the storm's pods only
             tasks = (churn.blow, steward.write, forger.forge, *(each.write for each in writers))
             works = [crew.add(task, crew.calm) for task in tasks]
-            with self._tenant(api, victims):
+            with self._tenant(api, bed):
                 self._strike(crew, faults, churn)
-            look = partial(Remains.of, api, book, groups, world.name, victims.reserver)
+            look = partial(Remains.of, api, book, groups, world.name, bed.reserver)
             remains = self._settle(crew, works, book, look)
         return faults, remains, churn.created, forger.created
 
-    def _tenant(self, api: Api, victims: Victims) -> AbstractContextManager[None]:
+    def _tenant(self, api: Api, bed: Bed) -> AbstractContextManager[None]:
         if "hostile" not in self._kinds:
             return nullcontext()
-        tenant = Tenant(victims.reserver.grpc_address, self.seed, ways_of("hostile", self.faults))
+        tenant = Tenant(bed.reserver.grpc_address, self.seed, ways_of("hostile", self.faults))
         return tenant.at_work(self.plane.kubeconfig, api, self.folder)
 
     def _strike(self, crew: Crew, faults: Faults, churn: Churn) -> None:
@@ -205,51 +198,18 @@ class Storm:
         crew.until(is_tidy, "reserver tidies up", seconds=_TIDY_S)
         return remains
 
-    @contextmanager
-    def _victims(self) -> Iterator[Victims]:
+    def _bed(self) -> AbstractContextManager[Bed]:
         """Reserver and kube-scheduler, and a proxy where a fault needs one."""
-        with ExitStack() as stack:
-            mishaps, proxy, kubeconfig = Mishaps(self.seed), None, self.reserver_kubeconfig
-            if self._kinds & _PROXIED:
-                proxy = stack.enter_context(Proxy(kubeconfig, mishaps))
-                kubeconfig = self.plane.folder / "proxied-kubeconfig"
-                proxy.write_kubeconfig(kubeconfig)
-            clock = WallClock(self.folder / "clock") if "wrong-clock" in self._kinds else None
-            reserver = stack.enter_context(
-                Replicas(
-                    kubeconfig,
-                    self.folder,
-                    count=2 if "standby" in self._kinds else 1,
-                    flags=("--grpc-address", "127.0.0.1:0") if "hostile" in self._kinds else (),
-                    is_parted="partition" in self._kinds,
-                    prepare=clock.code if clock else "",
-                )
-            )
-            config = self.plane.folder / f"{SCHEDULER}.yaml"
-            config.write_text(
-                render_scheduler_config(
-                    SCHEDULER_CONFIG,
-                    kubeconfig=self.plane.kubeconfig,
-                    port=reserver.port,
-                    scheduler_name=SCHEDULER,
-                )
-            )
-            self.plane.start_scheduler(config, SCHEDULER)
-            stack.callback(self._keep_logs)
-            stack.callback(self.plane.stop_scheduler, SCHEDULER)
-            yield Victims(
-                plane=self.plane,
-                reserver=reserver,
-                proxy=proxy,
-                mishaps=mishaps,
-                clock=clock,
-                scheduler=SCHEDULER,
-                scheduler_config=config,
-            )
-
-    def _keep_logs(self) -> None:
-        for name in _LOGS:
-            shutil.copy(self.plane.logs_dir / f"{name}.log", self.folder)
+        setup = Setup(
+            scheduler=SCHEDULER,
+            mishaps=Mishaps(self.seed),
+            is_proxied=bool(self._kinds & _PROXIED),
+            clock=WallClock(self.folder / "clock") if "wrong-clock" in self._kinds else None,
+            count=2 if "standby" in self._kinds else 1,
+            flags=("--grpc-address", "127.0.0.1:0") if "hostile" in self._kinds else (),
+            is_parted="partition" in self._kinds,
+        )
+        return serving(self.plane, self.reserver_kubeconfig, self.folder, setup)
 
     def _attend(self, book: Book, faults: Faults) -> Callable[[str], None]:
         def attend(phase: str) -> None:

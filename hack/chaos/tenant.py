@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hack.chaos.api import Api
+from hack.bed.api import Api
 from hack.chaos.world import LABEL, SCHEDULER
 from hack.controlplane.nodes import create_nodes
 from hack.hostile.catalogue import CATALOGUE

@@ -1,33 +1,22 @@
-"""Where a storm takes place: full nodes, a namespace, the stores, and reserver's rights."""
+"""Where a storm takes place: full nodes, and a namespace."""
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-import yaml
-
-from hack.chaos.api import Api, ApiFault
-from hack.chaos.forms import LIST_STORE, OBJECT_STORE, SPEC_STORE
+from hack.bed.api import Api, ApiFault
+from hack.bed.install import LIST_STORE, SPEC_STORE
+from hack.chaos.forms import OBJECT_STORE
 from hack.chaos.pods import Pods, filling
 from hack.chaos.scale import Scale
 from hack.chaos.store import objects_path, path_of
-from hack.controlplane.kubeconfig import kubectl, service_account_kubeconfig
 from hack.controlplane.nodes import create_nodes
 
-ROOT = Path(__file__).parents[2]
-CRD = ROOT / "scheduler-config/core/crd.yaml"
-QUOTA_CRD = ROOT / "scheduler-config/core/crd-quota.yaml"
-RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
-REQUEST_CRD = ROOT / "tests/e2e/crd-provisioning.yaml"
-REQUEST_RBAC = ROOT / "scheduler-config/components/provisioning/rbac.yaml"
-SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
 SCHEDULER = "chaos-scheduler"
 """Who binds the storm's pods: no other test's scheduler does."""
 
@@ -35,48 +24,6 @@ LABEL = "reserver.io/chaos"
 
 _CONNECTIONS = 8
 _WELCOME_SECONDS = 30.0
-
-
-def install(kubeconfig: Path, folder: Path, *namespaces: str) -> Path:
-    """Creates the stores and reserver's service account; returns a kubeconfig of the latter.
-
-    Its rights are those that we ship, and for stores elsewhere those that the docs say: in the
-    namespace of the storms' lists, and in those that are given.
-    """
-    files = (RBAC, REQUEST_RBAC)
-    shipped = [document for file in files for document in yaml.safe_load_all(file.read_text())]
-    elsewhere = [
-        {**document, "metadata": {**document["metadata"], "namespace": namespace}}
-        for document in shipped
-        for namespace in (LIST_STORE[0], *namespaces)
-        if document["kind"] in {"Role", "RoleBinding"}
-    ]
-    theirs = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": n}} for n in namespaces
-    ]
-    items = [*_stores(), *theirs, *shipped, *elsewhere]
-    manifest = folder / "install.json"
-    manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    kubectl(kubeconfig, "apply", "-f", str(manifest))
-    for crd in (CRD, QUOTA_CRD, REQUEST_CRD):
-        kubectl(kubeconfig, "apply", "-f", str(crd))
-    kinds = (
-        "crd/reservations.reserver.io",
-        "crd/reservationquotas.reserver.io",
-        "crd/provisioningrequests.autoscaling.x-k8s.io",
-    )
-    kubectl(kubeconfig, "wait", "--for=condition=Established", *kinds)
-    path = folder / "reserver-kubeconfig"
-    service_account_kubeconfig(kubeconfig, "reserver-system", "reserver", path)
-    return path
-
-
-def _stores() -> Iterator[dict[str, Any]]:
-    for namespace, name in (SPEC_STORE, LIST_STORE):
-        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-        labels = {"reserver.io/store": "true"} if (namespace, name) == SPEC_STORE else {}
-        metadata = {"namespace": namespace, "name": name, "labels": labels}
-        yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
 class World:

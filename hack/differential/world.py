@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from hack.chaos.api import Api
+from hack.bed.api import Api
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.differential import nodes, pods

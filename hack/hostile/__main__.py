@@ -21,10 +21,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from hack.chaos.api import Api
-from hack.chaos.world import install
+from hack.bed.api import Api
+from hack.bed.install import MOVES, WEBHOOKS, install
 from hack.controlplane.cluster import ControlPlane
-from hack.controlplane.kubeconfig import kubectl
 from hack.controlplane.process import HeldPort, StartError
 from hack.hostile.bounds import Found, Row, judge, quantile
 from hack.hostile.catalogue import CATALOGUE
@@ -46,16 +45,6 @@ _FLAGS = (
     "--provisioning-requests",
     "--pod-moves",
 )
-_CONFIG = Path(__file__).parents[2] / "scheduler-config/components"
-COMPONENTS = (
-    _CONFIG / "moves/crd.yaml",
-    _CONFIG / "moves/crd-group.yaml",
-    _CONFIG / "moves/rbac.yaml",
-    _CONFIG / "webhooks/crd-patch.yaml",
-    _CONFIG / "webhooks/rbac.yaml",
-)
-"""What Reserver carries out for tenants beside holds."""
-
 _SHOWN_S = 10.0
 _MOST_ENDS = 20
 _MOST = 5
@@ -111,9 +100,8 @@ def _measure(
     def show(text: str) -> None:
         console.print(f"{time.monotonic() - began:4.0f} s  {text}", highlight=False)
 
-    kubeconfig = install(plane.kubeconfig, plane.folder, TENANT)
-    for each in COMPONENTS:
-        kubectl(plane.kubeconfig, "apply", "-f", str(each))
+    carried_out = (*MOVES, *WEBHOOKS)
+    kubeconfig = install(plane.kubeconfig, plane.folder, TENANT, components=carried_out)
     webhooks = HeldPort()
     world = World.create(
         api, nodes=options.nodes, pods=options.pods, holds=options.holds, show=show

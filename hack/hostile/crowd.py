@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hack.chaos.api import Api
+from hack.bed.api import Api
 from hack.hostile.catalogue import CATALOGUE
 from hack.hostile.costly.entry import Target
 from hack.hostile.tenant import PATHS, body

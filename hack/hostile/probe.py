@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from hack.bed.api import Api
 from hack.bench.client import BadAnswerError, Client, filter_request
 from hack.bench.documents import new_pod
-from hack.chaos.api import Api
 from hack.hostile.crowd import GANG
 from hack.hostile.world import TENANT, World
 from hack.reserver_process import ReserverProcess

@@ -26,7 +26,7 @@ import grpc
 import urllib3
 from google.protobuf import json_format
 
-from hack.chaos.api import Api, ApiFault
+from hack.bed.api import Api, ApiFault
 from hack.hostile.catalogue import CATALOGUE
 from hack.hostile.costly.entry import (
     CONFIGMAP,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hack.bed.api import Api
 from hack.bench.documents import NAMESPACE, node_document, pod_document
-from hack.chaos.api import Api
 from hack.controlplane.kubeconfig import service_account_kubeconfig
 
 SCHEDULER = "reserver-scheduler"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from hack.chaos.api import Api, ApiFault
+from hack.bed.api import Api, ApiFault
 from hack.controlplane.nodes import create_nodes
 from hack.preemption.trials import (
     HIGH,

@@ -72,9 +72,14 @@ STEPS = (
     Step("hostile", "make hostile", 5),
     Step("presses", "python -m hack.presses --presses 400", 12),
     Step("moving", "make moving", 8),
-    Step("moving-faults", "python -m hack.moving --modes ReserveFirst --faults --timeout 300", 6),
-    Step("moving-writes", "python -m hack.moving.writes", 20),
+    Step(
+        "moving-faults",
+        "python -m hack.chaos.moving --modes ReserveFirst --faults --timeout 300",
+        6,
+    ),
+    Step("moving-writes", "python -m hack.chaos.moving.writes", 20),
     Step("bench-live", "make bench-live", 15),
+    Step("bench-start", "make bench-start ARGS=--pods=30000", 8),
     *(
         Step(name.format(version), command, minutes, {"KUBERNETES": version})
         for version in versions()

@@ -13,7 +13,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from hack.chaos.api import Api
+from hack.bed.api import Api
 from hack.controlplane.nodes import create_nodes
 from hack.reserver_process import ReserverProcess
 from hack.sets import clients

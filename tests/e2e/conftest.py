@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +13,11 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.utils import FailToCreateError, create_from_dict
 
-from hack.chaos.mishaps import Mishaps
-from hack.chaos.proxy import Proxy
+from hack.bed.bed import scheduling
+from hack.bed.mishaps import Mishaps
+from hack.bed.proxy import Proxy
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import service_account_kubeconfig
-from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.reservations.terms import StoreKind
 from tests.e2e.cluster import Corner
@@ -36,7 +36,6 @@ CRDS = {
 }
 RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
 REBALANCE = ROOT / "scheduler-config/rebalance/core/rbac.yaml"
-SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
 SCHEDULER = "reserver-scheduler"  # as in the file that we ship
 GRPC_SCHEDULER = "over-grpc"
 PROXIED_SCHEDULER = "over-proxy"
@@ -133,25 +132,6 @@ def rebalance_kubeconfig(
     return path
 
 
-@contextmanager
-def scheduling(control_plane: ControlPlane, reserver: ReserverProcess, name: str) -> Iterator[None]:
-    """Run a kube-scheduler that asks a reserver, configured by the file that we ship."""
-    rendered = control_plane.folder / f"{name}.yaml"
-    rendered.write_text(
-        render_scheduler_config(
-            SCHEDULER_CONFIG,
-            kubeconfig=control_plane.kubeconfig,
-            port=reserver.port,
-            scheduler_name=name,
-        )
-    )
-    control_plane.start_scheduler(rendered, name)
-    try:
-        yield
-    finally:
-        control_plane.stop_scheduler(name)
-
-
 @pytest.fixture(scope="session")
 def reserver(
     control_plane: ControlPlane,
@@ -163,7 +143,7 @@ def reserver(
     flags = ("--configmap", "/".join(NAMED_STORE), "--grpc-address", "127.0.0.1:0")
     with (
         ReserverProcess(reserver_kubeconfig, log, *flags) as process,
-        scheduling(control_plane, process, SCHEDULER),
+        scheduling(control_plane, process.port, SCHEDULER),
     ):
         yield process
 
@@ -180,7 +160,7 @@ def served(
     flags = ("--grpc-address=127.0.0.1:0", f"--reservation-store={request.param}")
     with (
         ReserverProcess(reserver_kubeconfig, folder / "log", *flags) as process,
-        scheduling(control_plane, process, GRPC_SCHEDULER),
+        scheduling(control_plane, process.port, GRPC_SCHEDULER),
     ):
         yield process
 
@@ -222,7 +202,7 @@ def proxied(
         proxy.write_kubeconfig(kubeconfig)
         with (
             ReserverProcess(kubeconfig, tmp_path / "log") as reserver,
-            scheduling(control_plane, reserver, PROXIED_SCHEDULER),
+            scheduling(control_plane, reserver.port, PROXIED_SCHEDULER),
         ):
             try:
                 yield Proxied(corner, reserver, proxy)

@@ -12,11 +12,11 @@ import yaml
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
+from hack.bed.bed import scheduling
 from hack.controlplane.cluster import ControlPlane
 from hack.preemption.storm import Storm
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import Corner
-from tests.e2e.conftest import scheduling
 from tests.e2e.forms import SPEC
 from tests.e2e.test_status import wait_status
 
@@ -45,7 +45,7 @@ def test_without_the_preempt_verb_the_same_storm_evicts_pods_for_nothing(
     control_plane: ControlPlane, reserver: ReserverProcess
 ) -> None:
     with (
-        scheduling(control_plane, reserver, BLIND, changed=without_preemption),
+        scheduling(control_plane, reserver.port, BLIND, without_preemption),
         Storm(control_plane.kubeconfig, BLIND, FEW, blind=True) as storm,
     ):
         storm.rage()

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
+from hack.bed.bed import SCHEDULER_CONFIG
 from hack.controlplane.build import chosen
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import kubectl
 from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
 from hack.reserver_process import ReserverProcess
 from tests.e2e.cluster import Corner
-from tests.e2e.conftest import SCHEDULER_CONFIG
 
 pytestmark = pytest.mark.controlplane
 

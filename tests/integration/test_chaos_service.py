@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from hack.chaos.service import Service
+from hack.bed.service import Service
 
 
 class _Replica(ThreadingHTTPServer):

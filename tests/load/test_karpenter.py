@@ -18,8 +18,8 @@ from kubernetes.client import CoreV1Api, CustomObjectsApi
 from kubernetes.config import new_client_from_config
 from kubernetes.utils import create_from_dict
 
+from hack.bed.bed import scheduling
 from hack.controlplane.cluster import ControlPlane
-from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.karpenter.running import crds, provisioning
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.wire.k8s.scaledown import KEPT
@@ -112,16 +112,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         flags = ("--keep-held-nodes", "--capacity-buffers")
         reserver = ReserverProcess(plane.kubeconfig, folder / "reserver.log", *flags)
         stack.enter_context(reserver)
-        rendered = plane.folder / "scheduler.yaml"
-        rendered.write_text(
-            render_scheduler_config(
-                ROOT / "scheduler-config/base/kube-scheduler.yaml",
-                kubeconfig=plane.kubeconfig,
-                port=reserver.port,
-                scheduler_name=SCHEDULER,
-            )
-        )
-        plane.start_scheduler(rendered, SCHEDULER)
+        stack.enter_context(scheduling(plane, reserver.port, SCHEDULER))
         stack.enter_context(provisioning(plane.kubeconfig, folder / "karpenter.log"))
         yield made
 

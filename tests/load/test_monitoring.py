@@ -27,16 +27,16 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.utils import create_from_dict
 
+from hack.bed.bed import scheduling
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.nodes import create_nodes
-from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.dashboard import FOLDER, queries
 from hack.go_tool import PROMTOOL
 from hack.prometheus.scraping import scraping
 from hack.reserver_process import ReserverProcess, wait_for
 from hack.rounds_process import rounds
 from reserver.client import Client
-from tests.e2e.conftest import CRDS, ROOT, SCHEDULER, SCHEDULER_CONFIG
+from tests.e2e.conftest import CRDS, ROOT, SCHEDULER
 from tests.e2e.forms import OBJECTS
 
 PATCH_CRD = ROOT / "scheduler-config/components/webhooks/crd-patch.yaml"
@@ -196,12 +196,8 @@ def plant(tmp_path_factory: pytest.TempPathFactory, rules: Path) -> Iterator[Pla
         with (
             ReserverProcess(plane.kubeconfig, folder / "log", *flags) as reserver,
             rounds(*command, interval="2s") as health,
+            scheduling(plane, reserver.port, SCHEDULER),
         ):
-            rendered = render_scheduler_config(
-                SCHEDULER_CONFIG, kubeconfig=plane.kubeconfig, port=reserver.port
-            )
-            (folder / "scheduler.yaml").write_text(rendered)
-            plane.start_scheduler(folder / "scheduler.yaml", SCHEDULER)
             targets = (f"127.0.0.1:{reserver.port}", health.removeprefix("http://"))
             with scraping(folder, *targets, rules=rules) as url:
                 plant = Plant(plane.kubeconfig, reserver, url)

@@ -12,18 +12,19 @@ import pytest
 import yaml
 from kubernetes.client import AppsV1Api
 
-from hack.chaos.proxy import Proxy
+from hack.bed.bed import scheduling
+from hack.bed.proxy import Proxy
+from hack.chaos.moving.deadly import Deadly
 from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import service_account_kubeconfig
 from hack.go_tool import GRPCURL
 from hack.karpenter.running import source
-from hack.moving.deadly import Deadly
 from hack.reserver_process import ReserverProcess
 from tests.e2e.apart.crowding import Shop
 from tests.e2e.apart.yard import Yard, opened
 from tests.e2e.cluster import Corner
-from tests.e2e.conftest import MOVES, RBAC, ROOT, grant, install_crd, scheduling
+from tests.e2e.conftest import MOVES, RBAC, ROOT, grant, install_crd
 from tests.e2e.rights import AUTOSCALERS, BUFFERS, PROVISIONING
 
 SCHEDULER = "with-moves"
@@ -105,7 +106,7 @@ def mover(
                 "--capacity-buffers",
                 "--grpc-address=127.0.0.1:0",
             ) as process,
-            scheduling(control_plane, process, SCHEDULER),
+            scheduling(control_plane, process.port, SCHEDULER),
         ):
             yield process
 

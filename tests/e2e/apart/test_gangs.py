@@ -10,10 +10,10 @@ import yaml
 from kubernetes.client import CoreV1Api, CustomObjectsApi
 from kubernetes.config import new_client_from_config
 
+from hack.bed.bed import scheduling
 from hack.controlplane.cluster import ControlPlane
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import Corner
-from tests.e2e.conftest import scheduling
 from tests.e2e.forms import STORE
 
 pytestmark = pytest.mark.controlplane
@@ -60,7 +60,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Con
         log = tmp_path_factory.mktemp("gangs") / "log"
         with (
             ReserverProcess(plane.kubeconfig, log) as reserver,
-            scheduling(plane, reserver, SCHEDULER),
+            scheduling(plane, reserver.port, SCHEDULER),
         ):
             yield api, plane
 

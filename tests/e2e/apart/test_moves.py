@@ -14,7 +14,7 @@ import pytest
 import yaml
 from kubernetes.client.exceptions import ApiException
 
-from hack.moving.deadly import Deadly
+from hack.chaos.moving.deadly import Deadly
 from hack.promises.check import Kind, Rules, judge, read_history
 from hack.promises.record import Recorder
 from hack.reserver_process import wait_for

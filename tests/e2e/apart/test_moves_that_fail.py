@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hack.moving.deadly import Deadly
+from hack.chaos.moving.deadly import Deadly
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.apart.yard import Yard
 
@@ -139,7 +139,7 @@ def test_a_move_that_is_deleted_leaves_no_seat(yard: Yard) -> None:
 def test_reserver_is_killed_at_a_write_of_a_move_and_goes_on(
     yard: Yard, mover: ReserverProcess, mishaps: Deadly, at: str, *, is_done: bool
 ) -> None:
-    """Every write is in `python -m hack.moving.writes`; here those where most could go wrong."""
+    """`hack.chaos.moving.writes` has every write; here those where most could go wrong."""
     first, second = yard.nodes
     pod = yard.deploy("web", first)
     mishaps.arm(mover.process.kill, at=at, is_done=is_done)

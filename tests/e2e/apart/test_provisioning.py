@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from kubernetes.client import CustomObjectsApi
 
-from hack.moving.deadly import Deadly
+from hack.chaos.moving.deadly import Deadly
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.wire.spec.object import SET_LABEL, UNFINISHED_ANNOTATION
 from tests.e2e.apart.yard import Yard

@@ -20,11 +20,10 @@ import yaml
 from kubernetes.client import AppsV1Api
 from kubernetes.client.exceptions import ApiException
 
+from hack.bed.bed import scheduling
 from hack.controlplane.cluster import ControlPlane
-from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import Corner
-from tests.e2e.conftest import SCHEDULER_CONFIG
 from tests.e2e.forms import SPEC
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
@@ -150,20 +149,9 @@ def rolled(
 
     pods = Pods(corner, start)
     try:
-        with pods.service as service:
-            config = tmp_path / "scheduler.yaml"
-            config.write_text(
-                render_scheduler_config(
-                    SCHEDULER_CONFIG,
-                    kubeconfig=control_plane.kubeconfig,
-                    port=service.port,
-                    scheduler_name=SCHEDULER,
-                )
-            )
-            control_plane.start_scheduler(config, SCHEDULER)
+        with pods.service as service, scheduling(control_plane, service.port, SCHEDULER):
             yield corner, pods
     finally:
-        control_plane.stop_scheduler(SCHEDULER)
         for each in pods.running.values():
             each.stop()
         corner.close()

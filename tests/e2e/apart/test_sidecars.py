@@ -13,13 +13,13 @@ import yaml
 from aiohttp import web
 from kubernetes import client
 
-from hack.chaos.mishaps import Forward, Mishaps
-from hack.chaos.proxy import Proxy
+from hack.bed.bed import SCHEDULER_CONFIG
+from hack.bed.mishaps import Forward, Mishaps
+from hack.bed.proxy import Proxy
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import Corner
-from tests.e2e.conftest import SCHEDULER_CONFIG
 from tests.e2e.forms import SPEC, STORE
 from tests.e2e.test_status import wait_status
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from hack.bed.mishaps import Mishaps
+from hack.bed.wall_clock import WallClock
 from hack.chaos.bugs import BUGS
 from hack.chaos.faults import WATCH_FAULTS, kind_of, ways_of
-from hack.chaos.mishaps import Mishaps
 from hack.chaos.scale import FAULTS
-from hack.chaos.wall_clock import WallClock
 from hack.hostile.catalogue import CATALOGUE
 
 WAYS = {

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from hack.bed.install import SPEC_STORE
 from hack.chaos.book import Book, SeenPod
-from hack.chaos.forms import SPEC_STORE
 from hack.chaos.group_audit import GroupRemains
 from hack.chaos.groups import Group, Groups, yaml_text
 from hack.chaos.standing import Standing

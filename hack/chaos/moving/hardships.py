@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from hack.moving.field import Field
-from hack.moving.people import ENDED, People
+from hack.bed.bed import Bed
+from hack.chaos.moving.people import ENDED, People
 
 ROOTED = [f"rooted-{number}" for number in range(4)]
 """Deployments of a pod each whose volume is on the node where it is."""
@@ -39,10 +39,10 @@ class Hardships:
         wrongs: what came of them that should not have.
     """
 
-    def __init__(self, field: Field, people: People, timeout_s: int, seed: int) -> None:
-        self._field = field
+    def __init__(self, bed: Bed, people: People, timeout_s: int, seed: int) -> None:
+        self._bed = bed
         self._people = people
-        self.others = People(field, OTHER)
+        self.others = People(bed, OTHER)
         self._timeout_s = timeout_s
         self._seed = seed
         self.wrongs: list[str] = []
@@ -55,7 +55,7 @@ class Hardships:
     def fill(self) -> None:
         """Create those pods."""
         self.others.settle()
-        for name, node in zip(ROOTED, self._field.nodes, strict=False):
+        for name, node in zip(ROOTED, self._bed.nodes, strict=False):
             self._people.add_volume(name, node)
             self._people.deploy(name, 1, claim=name)
         for name in (*SHUT, *TWINS):
@@ -81,7 +81,7 @@ class Hardships:
         rng = random.Random(self._seed + 3)  # noqa: S311 - repeatable
         for name in SHUT:
             (pod,) = self._people.insist(partial(self._people.pods, name))
-            others = [node for node in self._field.nodes if node != pod.spec.node_name]
+            others = [node for node in self._bed.nodes if node != pod.spec.node_name]
             node, how, late_s = rng.choice(others), rng.choice(_CLOSED), rng.uniform(0.0, 0.3)
             move = self._write(pod.metadata.name, to={"node": node})
             while self._people.status(move).get("phase") not in (_UNDER_WAY | ENDED):

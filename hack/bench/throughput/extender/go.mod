@@ -1,5 +1,5 @@
 // A plain extender to measure beside Reserver, pinned to the control plane of the tests.
-module reserver.io/hack/throughput/extender
+module reserver.io/hack/bench/throughput/extender
 
 go 1.26.0
 

@@ -11,7 +11,8 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
-from hack.moving.field import SCHEDULER, Field
+from hack.bed.bed import Bed
+from hack.chaos.moving.bed import SCHEDULER
 from hack.reserver_process import wait_for
 
 NAMESPACE = "default"
@@ -30,9 +31,9 @@ class People:
     FAULTS: ClassVar = (ApiException, HTTPError, OSError)
     """What a call may end with while the API server is away."""
 
-    def __init__(self, field: Field, namespace: str = NAMESPACE) -> None:
+    def __init__(self, bed: Bed, namespace: str = NAMESPACE) -> None:
         self._namespace = namespace
-        api = config.new_client_from_config(str(field.kubeconfig))
+        api = config.new_client_from_config(str(bed.kubeconfig))
         self.core: Any = client.CoreV1Api(api)
         self._apps: Any = client.AppsV1Api(api)
         self._objects: Any = client.CustomObjectsApi(api)

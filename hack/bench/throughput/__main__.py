@@ -1,4 +1,4 @@
-"""`python -m hack.throughput` says what a scheduled pod costs, on the real control plane.
+"""`python -m hack.bench.throughput` says what a scheduled pod costs, on the real control plane.
 
 kube-scheduler alone, with Reserver, and with a plain extender in Go take turns in one run.
 """
@@ -17,17 +17,17 @@ from contextlib import closing
 from pathlib import Path
 from statistics import median
 
+from hack.bed.api import Api
+from hack.bed.install import install
 from hack.bench.documents import NAMESPACE
 from hack.bench.report import progress, table
-from hack.chaos.api import Api
-from hack.chaos.world import install
+from hack.bench.throughput.turn import EXTENDER, SERVERS, Cluster, Turn
+from hack.bench.throughput.variants import VARIANTS
 from hack.controlplane.build import BuildError, chosen
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.nodes import create_nodes
 from hack.controlplane.process import StartError
 from hack.go_tool import PLAIN_EXTENDER
-from hack.throughput.turn import EXTENDER, SERVERS, Cluster, Turn
-from hack.throughput.variants import VARIANTS
 
 _HEADER = ("", "pods/s", "of stock", *SERVERS, "extender", "algorithm")
 
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m hack.throughput", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m hack.bench.throughput", description=__doc__)
     parser.add_argument("--nodes", type=_numbers, default=(1_000, 5_000), help="1000,5000")
     parser.add_argument("--pods", type=int, default=2_000, help="timed in a turn")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each")

@@ -1,4 +1,4 @@
-"""`python -m hack.starting` says what a start takes beside the API server of a large cluster.
+"""`python -m hack.bench.starting` says what a start takes beside the API server of a large cluster.
 
 Then how long many reservations take to be acknowledged, and what a start takes with them.
 """
@@ -18,17 +18,17 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from hack.bed.api import Api
+from hack.bed.install import install
 from hack.bench.documents import NAMESPACE
 from hack.bench.report import progress, table, times
-from hack.chaos.api import Api
-from hack.chaos.world import install
+from hack.bench.starting.fill import create_pods, fill
+from hack.bench.starting.stores import create_reservations, wait_acknowledged
+from hack.bench.throughput.turn import cpu_s
 from hack.controlplane.build import BuildError, chosen
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.process import StartError
 from hack.reserver_process import ReserverProcess, wait_for
-from hack.starting.fill import create_pods, fill
-from hack.starting.stores import create_reservations, wait_acknowledged
-from hack.throughput.turn import cpu_s
 
 _MEMORY = "10GiB"
 """What kube-apiserver is told to stay below, with 150,000 pods and all that watch them."""
@@ -112,7 +112,7 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m hack.starting", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m hack.bench.starting", description=__doc__)
     parser.add_argument("--nodes", type=int, default=5_000)
     parser.add_argument("--pods", type=int, default=150_000)
     parser.add_argument("--recent", type=int, default=3_000, help="bound within the last minute")

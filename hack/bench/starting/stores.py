@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from hack.chaos.api import Api, ApiFault
-from hack.starting.fill import node_name
+from hack.bed.api import Api, ApiFault
+from hack.bench.starting.fill import node_name
 
 _HOME = "/api/v1/namespaces/reserver-system/configmaps"
 _ENTRIES = 5_000

@@ -17,9 +17,9 @@ from contextlib import closing
 from itertools import islice
 from typing import Any, NamedTuple
 
+from hack.bed.api import Api
 from hack.bench.documents import NAMESPACE, node_document, pod_document
 from hack.bench.report import progress
-from hack.chaos.api import Api
 from hack.controlplane.cluster import ControlPlane
 
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hack.moving.landings import Landings, landings
+from hack.chaos.moving.landings import Landings, landings
 from hack.promises.history import history_of
 
 EVICTED = {"type": "DisruptionTarget", "status": "True"}

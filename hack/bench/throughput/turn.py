@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hack.bed.api import Api
 from hack.bench.documents import NAMESPACE, new_pod
-from hack.chaos.api import Api
+from hack.bench.throughput.variants import Variant
 from hack.controlplane.cluster import ControlPlane
-from hack.throughput.variants import Variant
 
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _CONNECTIONS = 8

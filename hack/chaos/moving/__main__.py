@@ -1,4 +1,4 @@
-"""`python -m hack.moving` moves pods on full nodes while others take every hole.
+"""`python -m hack.chaos.moving` moves pods on full nodes while others take every hole.
 
 Pods are moved one by one, nodes are drained, and rounds of rebalancing go on beside that. First
 each pod has its seat before it is evicted (ReserveFirst), then none has (EvictOnly: PodMoves
@@ -17,14 +17,15 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from hack.bed.bed import Bed
+from hack.bed.mishaps import Mishaps
 from hack.chaos.faults import SEEN, Faults
-from hack.chaos.mishaps import Mishaps
+from hack.chaos.moving.bed import SCHEDULER, opened
+from hack.chaos.moving.hardships import SHUT
+from hack.chaos.moving.landings import Landings, landings
+from hack.chaos.moving.people import People
+from hack.chaos.moving.storm import GREEDY, Plan, Storm
 from hack.chaos.scale import Scale
-from hack.moving.field import SCHEDULER, Field, opened
-from hack.moving.hardships import SHUT
-from hack.moving.landings import Landings, landings
-from hack.moving.people import People
-from hack.moving.storm import GREEDY, Plan, Storm
 from hack.promises.check import Report, Rules, judge, read_history
 from hack.promises.history import with_outages
 from hack.promises.record import Recorder
@@ -99,7 +100,7 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m hack.moving", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m hack.chaos.moving", description=__doc__)
     parser.add_argument("--nodes", type=int, default=100)
     parser.add_argument("--moves", type=int, default=40, help="how many pods are moved one by one")
     parser.add_argument("--drains", type=int, default=4, help="how many nodes are drained")
@@ -119,15 +120,15 @@ def _options() -> argparse.Namespace:
 def _outcome(options: argparse.Namespace, plan: Plan, mode: MoveMode) -> Outcome:
     """Let it storm in one mode."""
     mishaps = Mishaps(plan.seed)
-    with opened(options.nodes, mishaps, options.keep and options.keep / mode) as field:
-        people = People(field)
-        storm = Storm(field, people, plan, mode)
+    with opened(options.nodes, mishaps, options.keep and options.keep / mode) as bed:
+        people = People(bed)
+        storm = Storm(bed, people, plan, mode)
         storm.fill()
-        faults = _faults(options, plan, field)
-        with Recorder(field.kubeconfig, field.folder, objects=True, moves=True):
+        faults = _faults(options, plan, bed)
+        with Recorder(bed.kubeconfig, bed.folder, objects=True, moves=True):
             storm.rage(faults)
             ends = Counter(item["status"]["reason"] for item in people.moves())
-        history = with_outages(read_history(field.folder), faults.outages)
+        history = with_outages(read_history(bed.folder), faults.outages)
         rules = Rules(
             schedulers=frozenset({SCHEDULER}),
             grace_s=SEEN,
@@ -144,10 +145,10 @@ def _outcome(options: argparse.Namespace, plan: Plan, mode: MoveMode) -> Outcome
         return Outcome(mode, ends, found, report, str(faults) if options.faults else "", wrongs)
 
 
-def _faults(options: argparse.Namespace, plan: Plan, field: Field) -> Faults:
+def _faults(options: argparse.Namespace, plan: Plan, bed: Bed) -> Faults:
     strikes = STRIKES if options.faults else {}
     scale = Scale(seconds=plan.seconds, strikes=strikes)
-    return Faults(plan.seed, scale, strikes, field.victims, field.folder / "faults.jsonl")
+    return Faults(plan.seed, scale, strikes, bed, bed.folder / "faults.jsonl")
 
 
 if __name__ == "__main__":

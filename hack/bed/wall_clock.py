@@ -35,7 +35,7 @@ class WallClock:
     @property
     def code(self) -> str:
         """Python code that has a process run on this clock."""
-        return f"from hack.chaos.wall_clock import run_on\nrun_on({str(self._path)!r})"
+        return f"from hack.bed.wall_clock import run_on\nrun_on({str(self._path)!r})"
 
 
 def run_on(path: str) -> None:

@@ -10,7 +10,7 @@ from threading import Event
 
 from aiohttp import web
 
-from hack.chaos.mishaps import Forward, Mishaps
+from hack.bed.mishaps import Forward, Mishaps
 
 _NAMED = re.compile(r"/(namespaces|podmoves|reservations|pods)/[^/]+")
 

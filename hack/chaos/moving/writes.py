@@ -1,4 +1,4 @@
-"""`python -m hack.moving.writes` strikes at each write of a move in turn.
+"""`python -m hack.chaos.moving.writes` strikes at each write of a move in turn.
 
 Reserver is killed before a write is carried out, and after it; kube-apiserver, kube-scheduler and
 kube-controller-manager are restarted at it; the node that the pod goes to is cordoned for a moment.
@@ -18,9 +18,10 @@ from pathlib import Path
 from threading import Event, Timer
 from typing import NamedTuple
 
-from hack.moving.deadly import Deadly
-from hack.moving.field import SCHEDULER, Field, opened
-from hack.moving.people import ENDED, People
+from hack.bed.bed import Bed
+from hack.chaos.moving.bed import SCHEDULER, opened
+from hack.chaos.moving.deadly import Deadly
+from hack.chaos.moving.people import ENDED, People
 from hack.promises.check import Rules, judge, read_history
 from hack.promises.record import Recorder
 from hack.reserver_process import wait_for
@@ -55,8 +56,8 @@ class Striking:
         there: the node that it goes to first.
     """
 
-    def __init__(self, field: Field, mishaps: Deadly, people: People) -> None:
-        self._field = field
+    def __init__(self, bed: Bed, mishaps: Deadly, people: People) -> None:
+        self._bed = bed
         self._mishaps = mishaps
         self._people = people
         self._before = self.there = ""
@@ -75,7 +76,7 @@ class Striking:
         """Strike at one write of a move; return which, empty if it had no others than before."""
         strike.prepare()
         (pod,) = self._people.pods("web")
-        here, there = sorted(self._field.nodes, key=lambda node: node != pod.spec.node_name)
+        here, there = sorted(self._bed.nodes, key=lambda node: node != pod.spec.node_name)
         self.there = there
         self._struck.clear()
         self._over.clear()
@@ -128,13 +129,9 @@ class Closing:
             self._opening.join()
 
 
-def _strikes(field: Field, people: People, striking: Striking) -> dict[str, Strike]:
+def _strikes(bed: Bed, people: People, striking: Striking) -> dict[str, Strike]:
     closing = Closing(people, striking)
-    victims, plane = field.victims, field.victims.plane
-
-    def restart_scheduler() -> None:
-        plane.stop_scheduler(SCHEDULER)
-        plane.start_scheduler(victims.scheduler_config, SCHEDULER)
+    plane = bed.plane
 
     def begin_anew() -> None:
         """Have those who watch forget how often the API server has been away.
@@ -142,7 +139,7 @@ def _strikes(field: Field, people: People, striking: Striking) -> dict[str, Stri
         Their reflectors wait for up to a minute after the fifth time, and begin with a second again
         only when it has been there for two minutes (client-go's tools/cache/reflector.go).
         """
-        restart_scheduler()
+        bed.restart_scheduler()
         plane.restart_controllers()
 
     def restart_apiserver() -> None:
@@ -151,9 +148,9 @@ def _strikes(field: Field, people: People, striking: Striking) -> dict[str, Stri
             plane.restart_controllers()
 
     return {
-        "reserver": Strike(partial(victims.reserver.kill, 0.0)),
+        "reserver": Strike(partial(bed.reserver.kill, 0.0)),
         "kube-apiserver": Strike(restart_apiserver, begin_anew),
-        "kube-scheduler": Strike(restart_scheduler),
+        "kube-scheduler": Strike(bed.restart_scheduler),
         "kube-controller-manager": Strike(plane.restart_controllers),
         # The one that follows has no pod to take back, if the first one ends elsewhere.
         "the target": Strike(
@@ -166,22 +163,22 @@ def _strikes(field: Field, people: People, striking: Striking) -> dict[str, Stri
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m hack.moving.writes", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m hack.chaos.moving.writes", description=__doc__)
     parser.add_argument("--only", help="what is struck (default: all of them)")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep history and logs there")
     options = parser.parse_args()
     mishaps = Deadly()
-    with opened(2, mishaps, options.keep) as field:
-        people = People(field)
-        people.add_volume("data", *field.nodes)
+    with opened(2, mishaps, options.keep) as bed:
+        people = People(bed)
+        people.add_volume("data", *bed.nodes)
         people.deploy("web", 1, claim="data")
         people.wait_bound("web", 1)
-        with Recorder(field.kubeconfig, field.folder, objects=True, moves=True):
-            striking = Striking(field, mishaps, people)
-            for what, strike in _strikes(field, people, striking).items():
+        with Recorder(bed.kubeconfig, bed.folder, objects=True, moves=True):
+            striking = Striking(bed, mishaps, people)
+            for what, strike in _strikes(bed, people, striking).items():
                 if options.only in {None, what}:
                     _tell(what, striking, strike)
-        report = judge(read_history(field.folder), _rules(field))
+        report = judge(read_history(bed.folder), _rules(bed))
     print(report)
     sys.exit(bool(report.violations))
 
@@ -194,8 +191,8 @@ def _tell(what: str, striking: Striking, strike: Strike) -> None:
             print(f"{what} {when} write {number}, {write}", flush=True)
 
 
-def _rules(field: Field) -> Rules:
-    return Rules(schedulers=frozenset({SCHEDULER}), ends=tuple(field.victims.reserver.ends))
+def _rules(bed: Bed) -> Rules:
+    return Rules(schedulers=frozenset({SCHEDULER}), ends=tuple(bed.reserver.ends))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import yaml
 from aiohttp import web
 from yarl import URL
 
-from hack.chaos.mishaps import Mishaps
+from hack.bed.mishaps import Mishaps
 from hack.controlplane.kubeconfig import write_kubeconfig
 
 _PASSED_ON = ("Authorization", "Content-Type", "Accept", "Accept-Encoding", "User-Agent")

@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
-from hack.chaos.forms import LIST_STORE
-from hack.chaos.service import Service
+from hack.bed.install import LIST_STORE
+from hack.bed.service import Service
 from hack.reserver_process import ReserverProcess, wait_for
 
 _FLAGS = ("--configmap", "/".join(LIST_STORE))

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import yaml
 
+from hack.bed.bed import Bed
 from hack.chaos.faults import Faults
+from hack.chaos.moving.bed import CORES
+from hack.chaos.moving.hardships import Hardships
+from hack.chaos.moving.people import NAMESPACE, People
 from hack.controlplane.build import bin_dir
-from hack.moving.field import CORES, Field
-from hack.moving.hardships import Hardships
-from hack.moving.people import NAMESPACE, People
 from hack.reserver_process import wait_for
 from reserver.moves.phases import MoveMode
 
@@ -65,18 +66,18 @@ class Plan:
 class Storm:
     """Moves pods of a full cluster, with seats or without."""
 
-    def __init__(self, field: Field, people: People, plan: Plan, mode: MoveMode) -> None:
-        self._field = field
+    def __init__(self, bed: Bed, people: People, plan: Plan, mode: MoveMode) -> None:
+        self._bed = bed
         self._people = people
         self._plan = plan
         self._mode = mode
-        self.hardships = Hardships(field, people, plan.timeout_s, plan.seed)
+        self.hardships = Hardships(bed, people, plan.timeout_s, plan.seed)
         self._everybody = (people, self.hardships.others)
         self._over = threading.Event()
 
     def fill(self) -> None:
         """Fill the nodes with pods that may all be moved, and with those that want all else."""
-        slots = len(self._field.nodes) * CORES
+        slots = len(self._bed.nodes) * CORES
         taken = int(slots * FULL)
         self.hardships.fill()
         sets = (taken - self._plan.moves - self.hardships.size) // REPLICAS
@@ -149,7 +150,7 @@ class Storm:
     def _drain(self) -> None:
         """Drain nodes, and give each back."""
         rng = random.Random(self._plan.seed + 1)  # noqa: S311 - repeatable
-        for node in rng.sample(self._field.nodes, self._plan.drains):
+        for node in rng.sample(self._bed.nodes, self._plan.drains):
             timeout = f"--timeout={self._plan.timeout_s}s"
             if self._mode is MoveMode.RESERVE_FIRST:
                 self._reserver("drain", node, timeout)
@@ -160,10 +161,10 @@ class Storm:
     def _rebalance(self) -> None:
         """Have rounds move pods off nodes that are to be avoided; they are no more afterwards."""
         rng = random.Random(self._plan.seed + 2)  # noqa: S311 - repeatable
-        policy = self._field.victims.plane.folder / "policy.yaml"
+        policy = self._bed.plane.folder / "policy.yaml"
         policy.write_text(yaml.safe_dump(_avoiding()))
         for _ in range(self._plan.rounds):
-            nodes = rng.sample(self._field.nodes, 2 * _ROUND // CORES)
+            nodes = rng.sample(self._bed.nodes, 2 * _ROUND // CORES)
             taint = {"key": _TAINT, "effect": "PreferNoSchedule"}
             for node in nodes:
                 self._people.insist(partial(self._change, node, {"taints": [taint]}))
@@ -182,8 +183,8 @@ class Storm:
 
     def _run(self, *words: str | Path) -> None:
         """Run a command as the administrator; whether it succeeds is judged by what it leaves."""
-        command = [*words, f"--kubeconfig={self._field.kubeconfig}"]
-        with (self._field.folder / "commands.log").open("ab") as log:
+        command = [*words, f"--kubeconfig={self._bed.kubeconfig}"]
+        with (self._bed.folder / "commands.log").open("ab") as log:
             log.write(f"{' '.join(map(str, words))}\n".encode())
             log.flush()
             subprocess.run(command, stdout=log, stderr=log, check=False)

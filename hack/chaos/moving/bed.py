@@ -1,0 +1,29 @@
+"""Where pods move: nodes of four cores, and Reserver that carries out PodMoves."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from hack.bed import bed
+from hack.bed.bed import Bed, Setup
+from hack.bed.install import MOVES
+from hack.bed.mishaps import Mishaps
+
+CORES = 4
+"""Of a node."""
+
+SCHEDULER = "moving"
+_FLAGS = ("--pod-moves", "--default-quota", "none", "--log-level", "info")
+
+
+@contextmanager
+def opened(nodes: int, mishaps: Mishaps, keep: Path | None) -> Iterator[Bed]:
+    """Run it; logs and histories stay only in a folder that is given."""
+    with ExitStack() as stack:
+        folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.mkdir(parents=True, exist_ok=True)
+        setup = Setup(scheduler=SCHEDULER, mishaps=mishaps, flags=_FLAGS)
+        yield stack.enter_context(bed.opened(nodes, str(CORES), folder, setup, MOVES))
