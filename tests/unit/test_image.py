@@ -30,19 +30,6 @@ def shipped() -> list[dict[str, Any]]:
     return [each for each in found if isinstance(each, dict) and each.get("kind") in POD_KINDS]
 
 
-def test_what_is_copied_is_what_the_builder_is_given() -> None:
-    ignore = (ROOT / ".dockerignore").read_text().splitlines()
-    given = {line[1:] for line in ignore if line.startswith("!")}
-    copied = {
-        source
-        for line in re.findall(r"^COPY (?!--from)(.*)$", DOCKERFILE, re.MULTILINE)
-        for source in line.split()[:-1]
-    }
-    assert "*" in ignore  # Nothing else is given.
-    assert copied == given
-    assert all((ROOT / each).exists() for each in given)
-
-
 def test_all_that_the_wheel_is_made_of_is_copied() -> None:
     wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
     needed = {*wheel["packages"], *wheel["force-include"], PROJECT["project"]["readme"]}
@@ -73,12 +60,3 @@ def commands(value: Any) -> Iterator[list[str]]:
                 yield each
             else:
                 yield from commands(each)
-
-
-def test_nothing_of_the_builder_is_in_it_but_the_environment() -> None:
-    last = DOCKERFILE.rpartition("\nFROM ")[2]
-    (copied,) = re.findall(r"^COPY (.*)$", last, re.MULTILINE)
-    assert copied == "--from=build /opt/reserver /opt/reserver"
-    assert not re.findall(r"^(RUN|ADD) ", last, re.MULTILINE)
-    # Nothing is written when it starts, so the root file system can be read-only.
-    assert "PYTHONDONTWRITEBYTECODE=1" in last

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import random
-
 import pytest
 
-from hack.descheduler import clusters, policies
 from hack.descheduler.evictions import range_of
-from reserver.wire.rebalance.policyform import read
 
 
 @pytest.mark.parametrize(
@@ -35,14 +30,3 @@ def test_a_run_that_evicts_nothing_counts() -> None:
     found = range_of([["a"], []])
     assert (found.must, found.may) == (frozenset(), frozenset("a"))
     assert found.has(frozenset())
-
-
-def test_pairs_are_drawn_from_the_seed_alone_and_their_policies_are_valid() -> None:
-    def drawn() -> list[str]:
-        draw = random.Random(7)
-        pairs = [(policies.policy(draw), clusters.cluster(draw, 1e9)) for _ in range(50)]
-        for policy, _ in pairs:
-            assert not read(json.dumps(policy).encode(), clusters.CLASSES.get).problems
-        return [json.dumps(pair) for pair in pairs]
-
-    assert drawn() == drawn()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from itertools import islice
 
 import pytest
 
 from hack.hostile.catalogue import CATALOGUE
 from hack.hostile.costly.entry import POD, REVIEW, TEMPLATE, WHAT_IF, Target
-from hack.hostile.tenant import body, turns
+from hack.hostile.tenant import body
 from reserver.server.webhook.handlers import MOST_BODY_BYTES
 
 LARGEST = 1_500_000
@@ -47,10 +46,3 @@ def test_in_a_storm_it_stays_on_nodes_of_its_own(name: str) -> None:
     if is_pod or "owners" in spec:
         chosen = any(node in {"hostile-w-1", "no-such-node"} for node in where)
         assert chosen or any(s and s.get("chaos") == "hostile" for s in selectors)
-
-
-def test_all_of_it_is_written_again_and_again_in_any_order() -> None:
-    names = ["a", "b", "c"]
-    first = list(islice(turns(names, seed=1), 6))
-    assert {name for name, turn in first if turn == 0} == set(names)
-    assert {name for name, turn in first if turn == 1} == set(names)
