@@ -178,6 +178,16 @@ class LedgerView:
                 on_node[reservation.node] = reservation
         return tuple(on_node.values())
 
+    def required(self, pod: Pod, spent: Mapping[Slot, int] = NONE_SPENT) -> Reservation | None:
+        """Return a seat of a pod that may land on its seats only; None if it may elsewhere.
+
+        One that `seats` leaves out, beside another on its node, keeps the pod as well: else a pod
+        could leave as long as the other one is not claimed, and not afterwards.
+        """
+        naming = [each for each in self._register.naming(pod.name) if each.is_holding]
+        seats = _seats(naming or self._register.matching(pod), None, spent)
+        return next((seat for seat in seats if seat.policy is Policy.REQUIRE), None)
+
     def asked_on(self, node: str) -> int:
         """Return how many owner rules it takes to ask for a pod's seats on a node."""
         return sum(max(1, len(each.rules)) for each in self._holdings.reservations_on(node))

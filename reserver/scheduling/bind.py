@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Reservation
-from reserver.reservations.terms import Policy
 from reserver.scheduling.fit import fits_beside_holds, in_the_way, seats_by_node, with_yields
 from reserver.scheduling.gangs import NOBODY, Attempt
 from reserver.scheduling.naming import words_for
@@ -44,9 +43,8 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
         return BindVerdict(_refusal(pod, node, state, (), gang))
     seats = state.ledger.seats(pod, spent=gang.spent)
     here = [seat for seat in seats if seat.node == node]
-    required = [seat for seat in seats if seat.policy is Policy.REQUIRE]
-    if required and not here:
-        return BindVerdict(f"must land on its seat in reservation {required[0].ref}")
+    if seats and not here and (required := state.ledger.required(pod, gang.spent)):
+        return BindVerdict(f"must land on its seat in reservation {required.ref}")
     if not seats and (awaited := state.ledger.awaited_by(pod)):
         return BindVerdict(f"must wait for a place of reservation {awaited.ref}")
     if refusal := _refusal(pod, node, state, here, gang):

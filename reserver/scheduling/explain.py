@@ -13,7 +13,7 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Rows, Snapshot
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ShortNodes
-from reserver.reservations.terms import Phase, Policy
+from reserver.reservations.terms import Phase
 from reserver.scheduling.fit import (
     fits_beside_holds,
     has_room,
@@ -169,7 +169,7 @@ def reasons_against(pod: Pod, state: State, seats: Sequence[Reservation]) -> dic
         beside = beside & ~fits_beside_holds(pod, snapshot, shares, promised)
         room = has_room(pod, snapshot, held)
         found[PROMISED] = _spread(held[room & beside[held]], snapshot)
-    if any(seat.policy is Policy.REQUIRE for seat in seats):
+    if seats and state.ledger.required(pod) is not None:
         nodes = [seat.node for seat in seats]
         found[NOT_ITS_SEAT] = ~_spread(snapshot.rows(nodes), snapshot)
     return {reason: rows & snapshot.exists for reason, rows in found.items()}

@@ -21,7 +21,6 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.reservations.terms import Policy
 from reserver.scheduling.effects import Effect, Retry, Steer
 from reserver.scheduling.fit import (
     NO_SEATS,
@@ -181,7 +180,7 @@ def _for_owner(
         later = Retry(pod, attempts=1, after_s=FORGETTING_S)
         return FilterVerdict(refused=refused, effects=(later,), waits_for=WaitsFor.SEAT), None
     steer = steered(pod, usable(nodes[tried:]), gang, state)
-    if not steer and all(seat.policy is not Policy.REQUIRE for seat in seats):
+    if not steer and state.ledger.required(pod, gang.spent) is None:
         return None, lost
     waits_for = None if steer else WaitsFor.SEAT
     return FilterVerdict(refused=refused, effects=steer, waits_for=waits_for), lost

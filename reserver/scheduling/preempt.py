@@ -16,7 +16,6 @@ import numpy as np
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Reservation
-from reserver.reservations.terms import Policy
 from reserver.scheduling.fit import (
     ByNode,
     fits,
@@ -79,7 +78,7 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
 
 
 def _keeps_to_its_seats(pod: Pod, seats: Sequence[Reservation], state: State) -> bool:
-    if any(seat.policy is Policy.REQUIRE for seat in seats):
+    if state.ledger.required(pod) is not None:
         return True
     if not seats:
         return state.ledger.awaited_by(pod) is not None

@@ -5,9 +5,11 @@ import dataclasses
 import pytest
 
 from reserver.reservations.reservation import Reservation
+from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.effects import Steer
 from reserver.scheduling.filter import FilterVerdict, WaitsFor, filter_nodes
-from tests.builders import NOW, pod, reservation, state_of
+from reserver.scheduling.preempt import judge_preemption
+from tests.builders import NOW, pod, reservation, rule, state_of
 from tests.unit.scheduling.asking import NAMES, OWNER, SEAT, W1, W2, W3, answer, ask
 
 
@@ -114,6 +116,19 @@ def test_one_reservation_that_requires_its_seat_keeps_the_owner_from_falling_bac
     requires = reservation("q", node="worker-3", require=True, cpu="2")
     asking = pod("owner", nominated="worker-3", cpu="2")
     assert answer(ask(asking, prefers, requires, names=["worker-1"])) == []
+
+
+def test_one_that_requires_its_seat_does_so_beside_an_older_one_on_the_same_node() -> None:
+    matched = rule(app="web")
+    prefers, requires = (
+        reservation(key, node="worker-3", owners=(), rules=(matched,), require=require, cpu="4")
+        for key, require in (("p", False), ("q", True))
+    )
+    asking = pod("web-1", labels={"app": "web"}, cpu="2")
+    state = state_of(W1, W2, W3, prefers, requires, pod("b", node="worker-3", cpu="4"))
+    assert answer(filter_nodes(asking, NAMES, state, NOW)) == []
+    assert judge_bind(asking, "worker-1", state, NOW).refusal is not None
+    assert judge_preemption(asking, {"worker-1": ["uid-c"]}, state, NOW).nodes == ()
 
 
 def test_an_owner_that_falls_back_may_not_take_what_is_held_for_others() -> None:
