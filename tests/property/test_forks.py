@@ -1,22 +1,26 @@
-"""What is tried on a fork, while nodes join, leave and change."""
+"""What is tried on a fork, while nodes join, leave and change, and pods of two namespaces land."""
 
 from dataclasses import replace
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from reserver.cluster.constraints import Constraints, NodeTerm
+from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm
 from reserver.cluster.labels import equals
-from reserver.cluster.node import Node
+from reserver.cluster.node import HOSTNAME, Node
 from reserver.scheduling.fit import allowed
 from reserver.scheduling.placement import room_for
 from reserver.scheduling.state import State
-from tests.builders import node, pod, reservation, state_of
+from tests.builders import NAMESPACE, node, pod, reservation, state_of
 
-names = st.sampled_from([f"worker-{number}" for number in range(90)])
+names = st.sampled_from([f"worker-{number}" for number in (*range(9), *range(9), *range(90))])
 zones = st.sampled_from("ab")
-IN_ZONE_A = Constraints(node_terms=(NodeTerm(equals({"zone": "a"})),))
-WANTED = replace(pod("w", cpu="1"), constraints=IN_ZONE_A)
+spaces = st.sampled_from([NAMESPACE, "blog"])
+ALONE_IN_ZONE_A = Constraints(
+    node_terms=(NodeTerm(equals({"zone": "a"})),),
+    anti_affinity=(PodTerm(equals({"app": "web"}), HOSTNAME, frozenset({NAMESPACE})),),
+)
+WANTED = replace(pod("w", cpu="1"), constraints=ALONE_IN_ZONE_A)
 
 
 class ForkBesideTheLiveOne(RuleBasedStateMachine):
@@ -26,12 +30,14 @@ class ForkBesideTheLiveOne(RuleBasedStateMachine):
         super().__init__()
         self.state: State = state_of()
         self.nodes: dict[str, Node] = {}
+        self.landed: set[str] = set()
         self.forks: list[tuple[State, set[str]]] = []
 
     @rule(name=names, zone=zones, count=st.sampled_from([1, 1, 1, 20]))
     def join(self, name: str, zone: str, count: int) -> None:
         for number in range(count):
-            self._seen(node(f"{name}{'-' * number}", cpu="4", labels={"zone": zone}))
+            full = f"{name}{'-' * number}"
+            self._seen(node(full, cpu="4", labels={"zone": zone, HOSTNAME: full}))
 
     def _seen(self, node: Node) -> None:
         self.nodes[node.name] = node
@@ -44,14 +50,29 @@ class ForkBesideTheLiveOne(RuleBasedStateMachine):
         for _, seen in self.forks:
             seen.discard(name)
 
-    @rule(name=names)
-    def hold(self, name: str) -> None:
+    @rule(name=names, space=spaces)
+    def hold(self, name: str, space: str) -> None:
         """A hold keeps the row of a node that leaves."""
-        self.state.ledger.put(reservation(f"on-{name}", node=name, cpu="1"))
+        held = reservation(f"on-{name}", node=name, cpu="1")
+        self.state.ledger.put(replace(held, ref=held.ref._replace(namespace=space)))
 
-    @rule(name=names)
-    def land(self, name: str) -> None:
-        self.state.pod_seen(pod(f"on-{name}", node=name, cpu="1", labels={"app": "web"}))
+    @rule(name=names, space=spaces, comes=st.sampled_from([True, True, False]))
+    def land(self, name: str, space: str, *, comes: bool) -> None:
+        """Let a pod land, or go; those of the other namespace are no neighbours."""
+        web = pod(
+            f"on-{name}",
+            namespace=space,
+            uid=f"{space}-on-{name}",
+            node=name,
+            labels={"app": "web"},
+            cpu="1",
+        )
+        if comes:
+            self.state.pod_seen(web)
+        else:
+            self.state.pod_gone(web.name)
+        if space == NAMESPACE:
+            (self.landed.add if comes else self.landed.discard)(name)
 
     @rule()
     def fork(self) -> None:
@@ -67,7 +88,8 @@ class ForkBesideTheLiveOne(RuleBasedStateMachine):
             snapshot = forked.snapshot
             rows = allowed(WANTED, snapshot).nonzero()[0]
             found = {snapshot.name_of(int(row)) for row in rows}
-            assert found == {name for name in seen if self.nodes[name].labels["zone"] == "a"}
+            in_zone = {name for name in seen if self.nodes[name].labels["zone"] == "a"}
+            assert found == in_zone - self.landed
             assert len(room_for(WANTED, forked, rows)) == len(rows)
 
 

@@ -1,165 +1,147 @@
 """What decisions are made on, against an API server whose watches lag and whose writes may fail."""
 
-import dataclasses
-from collections import deque
-from collections.abc import Callable
+from dataclasses import replace
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from reserver.cluster.node import Node
-from reserver.cluster.pod import Pod, PodName
-from reserver.reservations.reservation import Ref, Reservation, Written
-from reserver.reservations.status import ShortNodes
+from reserver.cluster.labels import equals
+from reserver.cluster.pod import Controller, Pod, PodName
+from reserver.reservations.owner import OwnerRule
+from reserver.reservations.quota import Quota
+from reserver.reservations.reservation import Reservation
 from reserver.reservations.terms import Phase
 from reserver.scheduling.bind import judge_bind
+from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
 from reserver.wire.spec.identity import identified
-from tests.builders import name, node, pod, reservation
+from tests.builders import node, pod, reservation
+from tests.property.lagging import CPUS, SPACES, WORKERS, LaggingApiServer
 
-CPUS = 8
-WORKERS = ("worker-1", "worker-2")
-NAMES = ("a", "b", "c")
-KEYS = ("r1", "r2", "r3")
-names, workers, keys = (st.sampled_from(each) for each in (NAMES, WORKERS, KEYS))
+NAMES = ("a", "b")
+spaces, workers, names = (st.sampled_from(each) for each in (SPACES, WORKERS, NAMES))
+MATCHED = {
+    "label": OwnerRule(namespace="", selector=equals({"app": "web"})),
+    "group": OwnerRule(namespace="", controller=Controller("PodGroup", "g")),
+}
 
 
-class StateBesideApiServer(RuleBasedStateMachine):
+@st.composite
+def reservations(draw: st.DrawFn, now: float) -> Reservation:
+    """Draw a reservation of either namespace, for pods of its own."""
+    space = draw(spaces)
+    starts = now + draw(st.sampled_from([0, 0, 20]))
+    made = reservation(
+        draw(st.sampled_from(["r1", "r2"])),
+        node=draw(st.sampled_from([*WORKERS, *WORKERS, ""])),
+        owners=(),
+        slots=draw(st.sampled_from([1, 1, 2, 3])),
+        starts=starts if starts > now else None,
+        expires=starts + draw(st.integers(1, 60)),
+        require=draw(st.booleans()),
+        yields_above=draw(st.sampled_from([None, None, 5])),
+        reusable=draw(st.booleans()),
+        cpu=str(draw(st.integers(1, 6))),
+    )
+    who = draw(st.sampled_from(["named", "named", *MATCHED]))
+    owners = draw(st.sets(names, min_size=1, max_size=2)) if who == "named" else ()
+    rules = () if who == "named" else (replace(MATCHED[who], namespace=space),)
+    return identified(
+        replace(
+            made,
+            ref=made.ref._replace(namespace=space),
+            owners=tuple(PodName(space, each) for each in owners),
+            rules=rules,
+        )
+    )
+
+
+@st.composite
+def pods(draw: st.DrawFn) -> Pod:
+    """Draw a pod of either namespace."""
+    made = pod(
+        draw(names),
+        namespace=draw(spaces),
+        priority=draw(st.sampled_from([0, 10])),
+        labels={"app": draw(st.sampled_from(["web", "db"]))},
+        cpu=str(draw(st.integers(1, 6))),
+    )
+    return replace(made, group=draw(st.sampled_from(["", "g"])))
+
+
+class StateBesideApiServer(LaggingApiServer):
     """Managers write, pods come and go, kube-scheduler binds; each watch shows it when it likes."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.revision = 1
-        self.now = 100.0
-        self.uids = 0
-        self.nodes: dict[str, Node] = {worker: node(worker, cpu=str(CPUS)) for worker in WORKERS}
-        self.pods: dict[PodName, Pod] = {}
-        self.store: dict[Ref, tuple[Reservation, int]] = {}
-        self.first_at: dict[str, int] = {}
-        self.bound_at: dict[PodName, int] = {}
-        self.excused: set[Ref] = set()
-        self.acknowledged: dict[Ref, Reservation] = {}
-        self.under_way: dict[str, tuple[Pod, str, tuple[str, ...]]] = {}
-        self.watches: dict[str, deque[Callable[[], None]]] = {"pods": deque(), "store": deque()}
-        self.state = self._listed()
-
-    def _write(self, watch: str, seen: Callable[[State, int], None]) -> None:
-        self.revision += 1
-        at, state = self.revision, self.state
-        self.watches[watch].append(lambda: seen(state, at))
-
-    def _listed(self) -> State:
-        state = State()
-        state.ledger.advance(self.now)
-        for worker in self.nodes.values():
-            state.node_seen(worker)
-        for each in self.pods.values():
-            state.pod_seen(each, listed=True)
-        for written, _ in self.store.values():
-            state.ledger.put(written, Written(0, self.revision))
-        state.is_complete = True
-        return state
+    @initialize(data=st.data(), created=st.lists(pods(), min_size=2, max_size=4))
+    def begin(self, data: st.DataObject, created: list[Pod]) -> None:
+        for made in created:
+            self.create(made)
+        for each in data.draw(st.lists(reservations(self.now), min_size=1, max_size=4)):
+            self.reserved(each)
+        self.settle()
 
     # The manager.
 
-    @rule(
-        key=keys,
-        worker=workers,
-        owner=names,
-        cpu=st.integers(1, 6),
-        wait=st.sampled_from([0, 0, 20]),
-        ttl=st.integers(1, 60),
-        reusable=st.booleans(),
-    )
-    def reserve(  # noqa: PLR0913 - the fields of a reservation
-        self, key: str, worker: str, owner: str, cpu: int, wait: int, ttl: int, *, reusable: bool
-    ) -> None:
-        starts = self.now + wait
-        self._reserve(
-            reservation(
-                key,
-                node=worker,
-                owners=[owner],
-                starts=starts if wait else None,
-                expires=starts + ttl,
-                reusable=reusable,
-                cpu=str(cpu),
-            )
-        )
+    @rule(data=st.data())
+    def reserve(self, data: st.DataObject) -> None:
+        self.reserved(data.draw(reservations(self.now)))
 
     @precondition(lambda self: self.store)
     @rule(data=st.data(), more=st.integers(1, 60))
     def extend(self, data: st.DataObject, more: int) -> None:
         before, _ = self.store[data.draw(st.sampled_from(sorted(self.store)))]
         assert before.expires_at is not None
-        self._reserve(
-            identified(
-                Reservation(
-                    ref=before.ref,
-                    digest="",
-                    node=before.node,
-                    owners=before.owners,
-                    resources=before.resources,
-                    starts_at=before.starts_at,
-                    expires_at=before.expires_at + more,
-                    reusable=before.reusable,
-                )
-            )
-        )
-
-    def _reserve(self, written: Reservation) -> None:
-        if written.ref in self.store and self.store[written.ref][0] == written:
-            return  # To the API server this is no write.
-        self._write("store", lambda state, at: state.ledger.put(written, Written(at, at)))
-        self.store[written.ref] = written, self.revision
-        self.first_at.setdefault(written.identity, self.revision)
-        self.excused.discard(written.ref)
+        later = replace(before, expires_at=before.expires_at + more, placed=())
+        self.reserved(identified(later))
 
     @precondition(lambda self: self.store)
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
-        self._remove(data.draw(st.sampled_from(sorted(self.store))))
+        self.remove(data.draw(st.sampled_from(sorted(self.store))))
 
-    def _remove(self, ref: Ref) -> None:
-        del self.store[ref]
-        self._write("store", lambda state, _: state.ledger.drop(ref))
+    @precondition(lambda self: self.store)
+    @rule(space=spaces, cpu=st.sampled_from([None, 4, 9]))
+    def limit(self, space: str, cpu: int | None) -> None:
+        quotas = () if cpu is None else (Quota(name="limit", hard={"held.cpu": 1000 * cpu}),)
+        self.limits[space] = quotas
+        self.state.ledger.quotas.limit(space, quotas)
+        for _ in self.state.ledger.admit(space):
+            pass
 
     # Pods and nodes.
 
-    @rule(pod_name=names, cpu=st.integers(1, 6))
-    def create(self, pod_name: str, cpu: int) -> None:
-        if name(pod_name) not in self.pods:
+    @precondition(lambda self: len(self.pods) < len(SPACES) * len(NAMES))
+    @rule(made=pods())
+    def create(self, made: Pod) -> None:
+        if made.name not in self.pods:
             self.uids += 1
-            made = pod(pod_name, uid=f"uid-{self.uids}", cpu=str(cpu))
-            self._put_pod(made)
-
-    def _put_pod(self, changed: Pod) -> None:
-        self._write(
-            "pods",
-            lambda state, at: state.pod_seen(dataclasses.replace(changed, revision=at)),
-        )
-        self.pods[changed.name] = dataclasses.replace(changed, revision=self.revision)
+            self.put_pod(replace(made, uid=f"uid-{self.uids}"))
 
     @precondition(lambda self: self.pods)
-    @rule(data=st.data())
-    def finish(self, data: st.DataObject) -> None:
-        ends = self.pods[data.draw(st.sampled_from(sorted(self.pods)))]
-        if ends.node and not ends.finished:
-            self._put_pod(dataclasses.replace(ends, finished=True))
-
-    @precondition(lambda self: self.pods)
-    @rule(data=st.data())
-    def delete(self, data: st.DataObject) -> None:
-        gone = data.draw(st.sampled_from(sorted(self.pods)))
-        uid = self.pods.pop(gone).uid
+    @rule(data=st.data(), finishes=st.booleans())
+    def end(self, data: st.DataObject, *, finishes: bool) -> None:
+        """Finish a pod, or delete it."""
+        gone = self.pods[data.draw(st.sampled_from(sorted(self.pods)))]
+        if finishes and gone.node and not gone.finished:
+            self.put_pod(replace(gone, finished=True))
+            return
+        del self.pods[gone.name]
 
         def seen(state: State, _: int) -> None:
-            known = state.pods.get(gone)
-            if known is None or known.uid == uid:  # Else its successor was read (`kube.views`).
-                state.pod_gone(gone)
+            known = state.pods.get(gone.name)
+            if known is None or known.uid == gone.uid:  # Else its successor was read.
+                state.pod_gone(gone.name)
 
-        self._write("pods", seen)
+        self.write("pods", seen)
 
+    @precondition(lambda self: self.waiting())
+    @rule(data=st.data(), worker=workers)
+    def nominate(self, data: st.DataObject, worker: str) -> None:
+        """kube-scheduler has preempted for a pod, or Reserver has steered it."""
+        waits = data.draw(st.sampled_from(self.waiting()))
+        self.put_pod(replace(waits, nominated_node=worker))
+
+    @precondition(lambda self: self.store or not self.nodes)
     @rule(worker=workers)
     def node_comes_or_goes(self, worker: str) -> None:
         if worker in self.nodes:
@@ -177,203 +159,138 @@ class StateBesideApiServer(RuleBasedStateMachine):
 
     # Bindings.
 
-    @precondition(lambda self: self.pods and self.nodes)
-    @rule(data=st.data())
-    def decide(self, data: st.DataObject) -> None:
-        asked = self.pods[data.draw(st.sampled_from(sorted(self.pods)))]
-        worker = data.draw(st.sampled_from(sorted(self.nodes)))
-        if asked.node or self.state.assumption(asked.uid) or not self._has_room(asked, worker):
+    @precondition(lambda self: self.waiting() and self.nodes)
+    @rule(data=st.data(), asks_filter=st.booleans(), accepted=st.sampled_from([True, None, False]))
+    def decide(self, data: st.DataObject, *, asks_filter: bool, accepted: bool | None) -> None:
+        """Bind is asked at once after Filter, or long after it."""
+        asked = data.draw(st.sampled_from(self.waiting()))
+        nodes = [worker for worker in sorted(self.nodes) if self.has_room(asked, worker)]
+        if self.state.assumption(asked.uid) or not nodes:
             return  # kube-scheduler does not ask.
         known = self.state.pods.get(asked.name)
         if known is None or known.uid != asked.uid:
-            self.state.pod_seen(asked)  # It is read.
-        verdict = judge_bind(asked, worker, self.state, self.now)
-        if verdict.refusal is None:
-            self.state.assume(asked, worker, verdict.claims)
-            self.under_way[asked.uid] = asked, worker, verdict.claims
-
-    def _has_room(self, asked: Pod, worker: str) -> bool:
-        snapshot = self.state.snapshot
-        row = snapshot.row(worker)
-        column = snapshot.columns["cpu"]
-        free = int(snapshot.allocatable[row, column] - snapshot.requested[row, column])
-        return free >= asked.requests["cpu"]
-
-    def _backed(self) -> set[Ref]:
-        short_nodes = ShortNodes.of(self.state.snapshot)
-        ledger = self.state.ledger
-        return {r.ref for r, _ in ledger if short_nodes.status(r, ledger).is_backed}
+            assert self.state.pod_read(asked)
+        if asks_filter:
+            verdict = filter_nodes(asked, nodes, self.state, self.now)
+            nodes = list(verdict.nodes)
+            self.state.judged(asked, nodes, waits=verdict.waits_for is not None)
+            if not nodes:
+                return
+        worker = data.draw(st.sampled_from(nodes))
+        bound = judge_bind(asked, worker, self.state, self.now)
+        assert not (asks_filter and bound.refusal)
+        if bound.refusal is None:
+            self.state.assume(asked, worker, bound.claims)
+            self.under_way[asked.uid] = asked, worker, bound.claims
+            if accepted is not None:
+                self.answer(asked.uid, accepted=accepted)
 
     @precondition(lambda self: self.under_way)
     @rule(data=st.data(), accepted=st.booleans())
     def api_server_answers(self, data: st.DataObject, *, accepted: bool) -> None:
-        self._answer(data.draw(st.sampled_from(sorted(self.under_way))), accepted=accepted)
+        self.answer(data.draw(st.sampled_from(sorted(self.under_way))), accepted=accepted)
 
-    def _answer(self, uid: str, *, accepted: bool) -> None:
-        if self._carry_out(uid, accepted=accepted):
-            self.state.confirm(uid)
-        else:
-            self.state.forget(uid)
-            # Where more is held than there is room for, what comes back may stand before others.
-            if ShortNodes.of(self.state.snapshot).by_node:
-                self.acknowledged.clear()
-
-    def _carry_out(self, uid: str, *, accepted: bool) -> bool:
-        asked, worker, claims = self.under_way.pop(uid)
-        now = self.pods.get(asked.name)
-        if not accepted or now is None or now.uid != uid or now.node:
-            return False
-        self._put_pod(dataclasses.replace(now, node=worker, claims=frozenset(claims)))
-        self.bound_at[asked.name] = self.revision
-        return True
-
-    @precondition(lambda self: self.pods and self.nodes)
+    @precondition(lambda self: self.waiting() and self.nodes)
     @rule(data=st.data())
     def another_scheduler_binds(self, data: st.DataObject) -> None:
-        each = self.pods[data.draw(st.sampled_from(sorted(self.pods)))]
-        worker = data.draw(st.sampled_from(sorted(self.nodes)))
-        if not each.node:
-            self._put_pod(dataclasses.replace(each, node=worker))
-            self.bound_at[each.name] = self.revision
-            self.watches["pods"].append(self.acknowledged.clear)
+        each = data.draw(st.sampled_from(self.waiting()))
+        self.bind_elsewhere(each, data.draw(st.sampled_from(sorted(self.nodes))))
 
     # Reserver.
 
+    @precondition(lambda self: any(self.watches.values()))
+    @rule(watch=st.sampled_from(["pods", "store"]), number=st.integers(1, 5))
+    def watch_shows(self, watch: str, number: int) -> None:
+        for _ in range(number):
+            if self.watches[watch]:
+                self.show(watch)
+            self.what_was_acknowledged_as_backed_stays_so()
+        self.tidy()
+        self.place_all()
+
+    @precondition(lambda self: any(self.watches.values()))
     @rule(watch=st.sampled_from(["pods", "store"]))
-    def watch_shows(self, watch: str) -> None:
-        if self.watches[watch]:
-            self._show(watch)
-        self._tidy()
-
-    def _show(self, watch: str) -> None:
-        events = self.watches[watch]
-        events.popleft()()
-        while events and events[0] == self.acknowledged.clear:
-            events.popleft()()
-
-    def _tidy(self) -> None:
-        """Remove what is over, as the cleaner does, if it stands in the store as it is known."""
-        for ref, (written, _) in tuple(self.store.items()):
-            if self.state.ledger.get(ref) == written and self.state.ledger.is_over(ref):
-                expired = self.state.ledger.phase(ref) is Phase.EXPIRED
-                assert expired or self._is_claimed(written)
-                self._remove(ref)
-
-    def _is_claimed(self, written: Reservation) -> bool:
-        """Return whether an owner was bound after it was written, or claims the same.
-
-        Written again, after something else or nothing stood there, it keeps its claims (ADR 1).
-        """
-        first = self.first_at[written.identity]
-        pods = self.state.pods.values()
-        return any(self.bound_at.get(owner, 0) > first for owner in written.owners) or any(
-            written.identity in each.claims and written.is_owned_by(each) for each in pods
-        )
-
-    @rule()
-    def pods_are_listed_anew(self) -> None:
+    def is_listed_anew(self, watch: str) -> None:
         """The API server has forgotten what the watch was to show next: 410, perhaps in a Bind."""
-        self.watches["pods"].clear()
-        self.excused |= self._leaks()
-        self.acknowledged.clear()  # What another scheduler has bound may be among it.
-        for gone in self.state.pods.keys() - self.pods.keys():
-            self.state.pod_gone(gone)
-        for each in self.pods.values():
-            self.state.pod_seen(each, listed=True)
-        self.state.pods_listed(self.revision)
-        self._tidy()
+        self.watches[watch].clear()
+        # What another scheduler has bound may be among it, or the order of writes is lost.
+        self.acknowledged.clear()
+        self.list_pods() if watch == "pods" else self.list_store()
+        self.shown[watch] = self.revision
+        self.excused |= self.leaks()  # It may have been written after the binding (ADR 6).
+        self.tidy()
 
-    @rule()
-    def the_store_is_listed_anew(self) -> None:
-        self.watches["store"].clear()
-        self.acknowledged.clear()  # In which order they were written cannot be told any more.
-        ledger = self.state.ledger
-        news = {ref for ref, (written, _) in self.store.items() if ledger.get(ref) != written}
-        for ref in news:
-            ledger.put(self.store[ref][0], Written(0, self.revision))
-        self.excused |= self._leaks() & news  # It may have been written after the binding (ADR 6).
-        for ref in {r.ref for r, _ in ledger} - self.store.keys():
-            ledger.drop(ref)
-        self._tidy()
-
+    @precondition(lambda self: self.under_way or any(self.watches.values()))
     @rule(data=st.data())
     def crash(self, data: st.DataObject) -> None:
         """A binding under way may have been carried out, and nobody is left to hear of it."""
         for uid in tuple(self.under_way):
-            self._carry_out(uid, accepted=data.draw(st.booleans()))
+            self.carry_out(uid, accepted=data.draw(st.booleans()))
         for events in self.watches.values():
             events.clear()
-        claims = {identity for each in self.pods.values() for identity in each.claims}
-        self.excused |= {r for r in self._leaks() if self.store[r][0].identity not in claims}
         self.acknowledged.clear()  # In which order they were written cannot be told any more.
-        self.state = self._listed()
-        self._tidy()
+        self.state = self.listed()
+        self.shown = dict.fromkeys(self.shown, self.revision)
+        self.excused |= self.leaks()
+        self.tidy()
 
+    @precondition(lambda self: self.under_way or any(self.watches.values()))
     @rule()
     def settle(self) -> None:
         """Once all is told, the ledger is what a new one would be: nothing lost, nothing leaked."""
         for uid in tuple(self.under_way):
-            self._answer(uid, accepted=True)
+            self.answer(uid, accepted=True)
         while any(self.watches.values()):
             for watch in self.watches:
                 while self.watches[watch]:
-                    self._show(watch)
+                    self.show(watch)
                     self.what_was_acknowledged_as_backed_stays_so()
-            self._tidy()
-        fresh = self._listed()
-        for worker in set(WORKERS) - self._nodes_of_unrecorded_claims():
+            self.tidy()
+            self.place_all()
+        ledger = self.state.ledger
+        assert set(ledger.refs()) == self.store.keys()
+        assert self.leaks() <= self.excused
+        for written, _ in self.store.values():
+            assert self.known_claims(written) <= self.may_have_claimed(written)
+        if not any(ledger.excess(ref) for ref in self.store):  # Else the turns are other ones.
+            self._is_what_a_start_makes_of_it()
+
+    def _is_what_a_start_makes_of_it(self) -> None:
+        fresh, unsure = self.listed(), set[str]()
+        for each in self.unrecorded():
+            unsure |= {part.node for part in each.parts}
+        for worker in set(WORKERS) - unsure:
             assert fresh.ledger.held_on(worker) == self.state.ledger.held_on(worker)
-        assert {r.ref for r, _ in self.state.ledger} == self.store.keys()
-        assert self._leaks() <= self.excused
-
-    def _nodes_of_unrecorded_claims(self) -> set[str]:
-        """Return where slots that come back are claimed by pods whose claims say nothing of it.
-
-        A status records these, which a new ledger has from there.
-        """
-        return {
-            written.node
-            for written, at in self.store.values()
-            if written.reusable
-            for owner in self.pods.keys() & written.owners
-            if self.bound_at.get(owner, 0) > at and written.identity not in self.pods[owner].claims
-        }
-
-    def _leaks(self) -> set[Ref]:
-        """Return what still stands though an owner was bound after it was written."""
-        return {
-            ref
-            for ref, (written, at) in self.store.items()
-            if not written.reusable
-            and any(self.bound_at.get(owner, 0) > at for owner in written.owners)
-        }
 
     @invariant()
     def what_was_acknowledged_as_backed_stays_so(self) -> None:
         """Whatever is bound and whatever managers write after it; until somebody takes the room."""
-        ledger, backed = self.state.ledger, self._backed()
+        ledger, backed = self.state.ledger, self.backed()
         for ref, before in tuple(self.acknowledged.items()):
-            now = ledger.get(ref)
+            now, held = ledger.get(ref), ledger.holding(ref)
             if (
                 now is None
                 or ledger.phase(ref) is not Phase.ACTIVE
-                or not now.holds_no_more_than(before)
+                or now.yields_above is not None
+                or ledger.is_edited(ref)
+                or any(
+                    n.get("cpu", 0) > before.get(node, {}).get("cpu", 0) for node, n in held.items()
+                )
             ):
                 del self.acknowledged[ref]
         assert self.acknowledged.keys() <= backed
-        for ref in backed:
-            written = ledger.get(ref)
-            assert written is not None
-            self.acknowledged[ref] = written
+        self.acknowledged |= {ref: ledger.holding(ref) for ref in backed}
 
     @invariant()
     def holds_what_is_written_and_known(self) -> None:
-        for reservation_, phase in self.state.ledger:
-            is_held = any(
-                each.ref == reservation_.ref
-                for each in self.state.ledger.holding_on(reservation_.node)
-            )
-            assert is_held is (phase in {Phase.ACTIVE, Phase.FAILED})
+        ledger = self.state.ledger
+        for each, phase in ledger:
+            is_held = any(ledger.holding(each.ref).values())
+            if each.node:
+                assert is_held is (phase in {Phase.ACTIVE, Phase.FAILED})
+            else:
+                assert is_held or phase is not Phase.ACTIVE
+                assert not is_held or phase in {Phase.ACTIVE, Phase.PENDING}
 
 
 TestStateBesideApiServer = StateBesideApiServer.TestCase
