@@ -96,7 +96,7 @@ def test_the_reasons_of_conditions_that_troubleshooting_lists_are_those_of_the_c
     page = (ROOT / "docs/troubleshooting.md").read_text().partition("## Conditions")[2]
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     listed = {reason for row in rows for reason in re.findall(r"`(\w+)`", row)}
-    code = "\n".join(path.read_text() for path in sorted(ROOT.glob("reserver/wire/**/*.py")))
+    code = "\n".join(path.read_text() for path in sorted(ROOT.glob("reserver/**/*.py")))
     said = {reason for _, reason in re.findall(r'\bsay\(("?\w+"?), "(\w+)"', code)}
     done = set(re.findall(r'Condition\("\w+", "True", "(\w+)"', code))
     phases = set(Phase) - {Phase.INVALID}
