@@ -54,7 +54,7 @@ DESCHEDULE: tuple[Arguments, ...] = (
     RemovePodsHavingTooManyRestarts(pod_restart_threshold=100),
     PodLifeTime(max_pod_life_time_seconds=30 * 86_400, states=frozenset({"CrashLoopBackOff"})),
     RemovePodsViolatingNodeTaints(),
-    RemovePodsViolatingNodeAffinity(types=(NodeAffinityType.REQUIRED, NodeAffinityType.PREFERRED)),
+    RemovePodsViolatingNodeAffinity(node_affinity_type=tuple(NodeAffinityType)),
     RemovePodsViolatingInterPodAntiAffinity(),
 )
 BALANCE: tuple[Arguments, ...] = (

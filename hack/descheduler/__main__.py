@@ -47,7 +47,7 @@ def _report(read: Files, pairs: Pairs, seconds: float) -> None:
     print(
         f"{agreed} of {pairs.compared} pairs agree: upstream evicts in {pairs.evicting}, with ties"
         f" in {pairs.tied}; {read.asked - len(read.differences)} of {read.asked} policy files, both"
-        f" refuse {read.refused}; {seconds:.0f} s."
+        f" refuse {read.refused}, Reserver alone {read.quirks} for a quirk; {seconds:.0f} s."
     )
 
 

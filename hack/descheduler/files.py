@@ -18,11 +18,13 @@ class Files:
     Attributes:
         asked: files.
         refused: of them those that both refuse.
-        differences: what only one of the two refuses.
+        quirks: files that upstream takes and Reserver refuses for a quirk of YAML or JSON.
+        differences: what only one of the two refuses for any other reason.
     """
 
     asked: int = 0
     refused: int = 0
+    quirks: int = 0
     differences: list[str] = field(default_factory=list)
 
 
@@ -32,11 +34,15 @@ def compare(oracle: Oracle, draw: random.Random, number: int) -> Files:
     found = Files()
     for _ in range(number):
         text = policies.file(draw)
+        found.asked += 1
         theirs = oracle.ask(text, classes).error
         ours = read(text.encode(), CLASSES.get).problems
-        found.asked += 1
         found.refused += bool(theirs and ours)
-        if bool(theirs) != bool(ours):
+        if policies.has_quirk(text):
+            found.quirks += not theirs and bool(ours)
+            if not ours:
+                found.differences.append(f"ours: a quirk is accepted\n{text}")
+        elif bool(theirs) != bool(ours):
             said = "; ".join(map(str, ours)) or "accepted"
             found.differences.append(f"upstream: {theirs or 'accepted'}\nours: {said}\n{text}")
     return found

@@ -111,7 +111,22 @@ def file(draw: Random) -> str:
         found["metricsProviders"] = [_provider(draw)]
     for _ in range(draw.choice((0, 1, 1, 1, 2, 3))):
         _change(draw, found)
-    return json.dumps(found) if draw.random() < 0.3 else yaml.safe_dump(found, sort_keys=False)
+    if draw.random() < 0.3:
+        return json.dumps(found)
+    text = yaml.safe_dump(found, sort_keys=False)
+    return f"{text}{draw.choice(QUIRKS)}" if draw.random() < 0.05 else text
+
+
+QUIRKS = (
+    *("quirk: yes\n", "quirk: 010\n", "quirk: 0x10\n", "quirk: 1_000\n", "quirk: 12:30\n"),
+    *("quirk: 1\nquirk: 2\n", "quirk: !!str 5\n", "<<: {quirk: 1}\n", "on: 1\n"),
+)
+"""Lines that upstream passes over as unknown fields, and Reserver refuses (docs/rebalance.md)."""
+
+
+def has_quirk(text: str) -> bool:
+    """Return whether a file has a quirk of YAML at its end."""
+    return text.endswith(QUIRKS)
 
 
 def _provider(draw: Random) -> Json:

@@ -43,8 +43,9 @@ def validate(
 ) -> None:
     """Read policy files as the descheduler would, and name each field that is wrong or ignored.
 
-    Accepts and refuses what descheduler v0.36 accepts and refuses; no cluster is asked. Warns of
-    what it ignores in silence, such as an unknown or mis-cased field outside of `args`.
+    Accepts and refuses what descheduler v0.36 does, and refuses YAML that readers understand
+    differently, such as `yes` and 010; no cluster is asked. Warns of what the descheduler ignores
+    in silence, such as an unknown or mis-cased field outside of `args`.
 
     Exit status: 0 all are valid; 1 some is not, and why is said; 2 wrong usage.
 

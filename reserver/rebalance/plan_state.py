@@ -11,7 +11,7 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import Constraints, Taint, Toleration
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.snapshot import Rows
-from reserver.rebalance.arguments.selecting import Choice
+from reserver.rebalance.arguments.base import Choice
 from reserver.rebalance.cluster_state import Preference
 from reserver.rebalance.measured_load import MeasuredLoad
 from reserver.rebalance.plan import Why

@@ -19,7 +19,7 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import Constraints
 from reserver.cluster.labels import EVERYTHING, UNREAD, Labels, LabelTable, Selector
 from reserver.cluster.topology import Topology
-from reserver.rebalance.arguments.selecting import ALL, Choice
+from reserver.rebalance.arguments.base import ALL, Choice
 from reserver.rebalance.cluster_state import (
     PREFER_NO_EVICTION,
     ClusterState,

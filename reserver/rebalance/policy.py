@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reserver.cluster.labels import EVERYTHING, Selector
+from reserver.rebalance.arguments.base import Args
 from reserver.rebalance.arguments.evictor import UNCONFIGURED, DefaultEvictor
 from reserver.rebalance.arguments.load import LowNodeLoad
 from reserver.rebalance.arguments.placement import (
@@ -42,6 +44,37 @@ Arguments = (
     | LowNodeLoad
 )
 """Of a strategy; the type says which one."""
+
+EVICTOR = DefaultEvictor.NAME
+
+_DESCHEDULE: tuple[type[Args], ...] = (
+    PodLifeTime,
+    RemoveFailedPods,
+    RemovePodsHavingTooManyRestarts,
+    RemovePodsViolatingInterPodAntiAffinity,
+    RemovePodsViolatingNodeAffinity,
+    RemovePodsViolatingNodeTaints,
+)
+_BALANCE: tuple[type[Args], ...] = (
+    RemoveDuplicates,
+    RemovePodsViolatingTopologySpreadConstraint,
+    LowNodeUtilization,
+    HighNodeUtilization,
+    LowNodeLoad,
+)
+
+_PLUGINS: tuple[type[Args], ...] = (DefaultEvictor, *_DESCHEDULE, *_BALANCE)
+
+PLUGINS: Mapping[str, type[Args]] = {kind.NAME: kind for kind in _PLUGINS}
+"""The arguments of each plugin that a policy can name (setupplugins.go)."""
+
+POINTS: Mapping[str, frozenset[str]] = {
+    "deschedule": frozenset(kind.NAME for kind in _DESCHEDULE),
+    "balance": frozenset(kind.NAME for kind in _BALANCE),
+    "filter": frozenset({EVICTOR}),
+    "preevictionfilter": frozenset({EVICTOR}),
+}
+"""The plugins of each extension point."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import Constraints, Taint, Toleration
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.rebalance.anti_affinity import Crowd
-from reserver.rebalance.arguments.selecting import Choice
+from reserver.rebalance.arguments.base import Choice
 from reserver.rebalance.cluster_state import Preference
 from reserver.rebalance.evictor import Evictor
 from reserver.rebalance.nodefit import tolerates

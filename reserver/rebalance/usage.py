@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from reserver.rebalance.arguments.utilization import Thresholds, UsageSource
+from reserver.rebalance.arguments.base import Thresholds
+from reserver.rebalance.arguments.utilization import UsageSource
 from reserver.rebalance.cluster_state import Amounts, ListedNode
 from reserver.rebalance.pod_index import PodIndex
 from reserver.rebalance.strategies.candidate import StrategyFailed

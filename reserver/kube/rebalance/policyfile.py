@@ -9,8 +9,8 @@ import structlog
 from reserver.errors import ConfigurationError
 from reserver.rebalance.policy import Policy
 from reserver.wire.rebalance.document import MOST_BYTES
-from reserver.wire.rebalance.evictorform import PriorityClasses
 from reserver.wire.rebalance.policyform import read
+from reserver.wire.rebalance.readers import PriorityClasses
 
 log = structlog.get_logger(__name__)
 

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import ClassVar
 
-from reserver.cluster.labels import EVERYTHING, Selector
+import msgspec
+
+from reserver.cluster.labels import EVERYTHING, NOTHING
+from reserver.errors import InvalidInput
+from reserver.rebalance.arguments.base import (
+    Args,
+    LabelSelector,
+    Part,
+    Priority,
+    Problems,
+    Seconds,
+    TextSelector,
+    UInt,
+    among,
+)
 
 SYSTEM_CRITICAL = 2_000_000_000
 """The priority from which pods are critical: ``SystemCriticalPriority`` in pkg/apis/scheduling."""
@@ -45,8 +59,51 @@ class NoEviction(StrEnum):
     """Pods that have it are not evicted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DefaultEvictor:
+class StorageClass(Part, frozen=True):
+    """The name of a StorageClass."""
+
+    name: str = ""
+
+
+class PodsWithPVC(Part, frozen=True):
+    """The classes whose claims protect a pod; empty for all."""
+
+    protected_storage_classes: tuple[StorageClass, ...] = ()
+
+
+class ProtectionsConfig(Part, frozen=True):
+    """The settings of protections."""
+
+    pods_with_pvc: PodsWithPVC = msgspec.field(default=PodsWithPVC(), name="PodsWithPVC")
+
+
+class PodProtections(Part, frozen=True):
+    """The protections beside the default ones, and those of the default ones that are off."""
+
+    extra_enabled: tuple[str, ...] = ()
+    default_disabled: tuple[str, ...] = ()
+    config: ProtectionsConfig = ProtectionsConfig()
+
+    def problems(self) -> Problems:
+        """Yield what upstream refuses."""
+        for path, written, known in (
+            ("extraEnabled", self.extra_enabled, set(Protection) - DEFAULT_PROTECTIONS),
+            ("defaultDisabled", self.default_disabled, DEFAULT_PROTECTIONS),
+        ):
+            yield from among(path, written, sorted(known))
+            if len(set(written)) < len(written):
+                yield InvalidInput(path, "has an entry twice", "remove one of them")
+        if Protection.PVC in self.extra_enabled and "" in self.storage_classes:
+            path = "config.PodsWithPVC.protectedStorageClasses"
+            yield InvalidInput(path, "has an entry without a name", "name a StorageClass")
+
+    @property
+    def storage_classes(self) -> frozenset[str]:
+        """The names of the classes whose claims protect a pod."""
+        return frozenset(each.name for each in self.config.pods_with_pvc.protected_storage_classes)
+
+
+class DefaultEvictor(Args, frozen=True):
     """The arguments of DefaultEvictor: which pods may be evicted.
 
     Attributes:
@@ -58,24 +115,84 @@ class DefaultEvictor:
         min_replicas: pods of an owner with fewer pods stay; 0 and 1 mean no such bound.
         min_pod_age_s: pods that have run for less stay, in seconds; None for no such bound.
         no_eviction_policy: what the annotation ``prefer-no-eviction`` means.
-        protections: kinds of pods that stay.
-        protected_storage_classes: with `Protection.PVC`, only pods with a claim of one of these
-            classes stay; empty for all pods with claims.
+        pod_protections: kinds of pods that stay; the fields below are its deprecated form.
     """
 
-    NAME: ClassVar = "DefaultEvictor"
+    NAME: ClassVar[str] = "DefaultEvictor"
 
-    node_selector: Selector = EVERYTHING
-    label_selector: Selector = EVERYTHING
-    namespace_label_selector: Selector = EVERYTHING
-    priority_threshold: int = SYSTEM_CRITICAL
+    node_selector: TextSelector = EVERYTHING
+    label_selector: LabelSelector = EVERYTHING
+    namespace_label_selector: LabelSelector = EVERYTHING
+    priority_threshold: Priority = SYSTEM_CRITICAL
     node_fit: bool = False
-    min_replicas: int = 0
-    min_pod_age_s: float | None = None
+    min_replicas: UInt = 0
+    min_pod_age_s: Seconds | None = msgspec.field(default=None, name="minPodAge")
     no_eviction_policy: NoEviction | None = None
-    protections: frozenset[Protection] = DEFAULT_PROTECTIONS
-    protected_storage_classes: frozenset[str] = frozenset()
+    pod_protections: PodProtections = PodProtections()
+    evict_local_storage_pods: bool = False
+    evict_daemon_set_pods: bool = False
+    evict_system_critical_pods: bool = False
+    ignore_pvc_pods: bool = False
+    ignore_pods_without_pdb: bool = msgspec.field(default=False, name="ignorePodsWithoutPDB")
+    evict_failed_bare_pods: bool = False
+
+    @property
+    def protections(self) -> frozenset[Protection]:
+        """The kinds of pods that stay: `getEffectivePodProtections`."""
+        written = self.pod_protections
+        if written.extra_enabled or written.default_disabled:
+            kept = DEFAULT_PROTECTIONS - set(map(Protection, written.default_disabled))
+            return kept | set(map(Protection, written.extra_enabled))
+        off = {
+            Protection.LOCAL_STORAGE: self.evict_local_storage_pods,
+            Protection.DAEMON_SET: self.evict_daemon_set_pods,
+            Protection.SYSTEM_CRITICAL: self.evict_system_critical_pods,
+            Protection.FAILED_BARE: self.evict_failed_bare_pods,
+        }
+        on = {
+            Protection.PVC: self.ignore_pvc_pods,
+            Protection.WITHOUT_PDB: self.ignore_pods_without_pdb,
+        }
+        kept = DEFAULT_PROTECTIONS - {each for each, is_off in off.items() if is_off}
+        return kept | {each for each, is_on in on.items() if is_on}
+
+    @property
+    def protected_storage_classes(self) -> frozenset[str]:
+        """With `Protection.PVC`, only pods with a claim of one of these classes stay.
+
+        Empty for all pods with claims.
+        """
+        return self.pod_protections.storage_classes
+
+    def problems(self) -> Problems:
+        """Yield what upstream refuses, each with its path below ``args``."""
+        written = self.pod_protections
+        if not written.extra_enabled and not written.default_disabled:
+            return
+        if deprecated := next(self._deprecated(), None):
+            remedy = "write podProtections alone"
+            yield InvalidInput(deprecated, "is given beside podProtections", remedy)
+        for each in written.problems():
+            yield each.under("podProtections")
+
+    def warnings(self) -> Problems:
+        """Yield what is accepted and has no effect."""
+        if self.min_replicas == 1:
+            yield InvalidInput("minReplicas", "1 has no effect", "write 2 or more")
+        if self.node_fit and self.node_selector is NOTHING:
+            problem = "is no selector, so no pod fits on any node, and none is evicted"
+            yield InvalidInput("nodeSelector", problem, "write e.g. zone in (a,b)")
+        is_off = Protection.SYSTEM_CRITICAL not in self.protections
+        if is_off and self.priority_threshold != SYSTEM_CRITICAL:
+            problem = "has no effect while SystemCriticalPods is off"
+            yield InvalidInput("priorityThreshold", problem, "protect SystemCriticalPods")
+
+    def _deprecated(self) -> Iterator[str]:
+        """Yield the names of the deprecated fields that are true."""
+        for field in msgspec.structs.fields(self):
+            if field.name.startswith(("evict_", "ignore_")) and getattr(self, field.name):
+                yield field.encode_name
 
 
 UNCONFIGURED = DefaultEvictor()
-"""What a profile has that says nothing of it."""
+"""The evictor of a profile that does not configure one."""

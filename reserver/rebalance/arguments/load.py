@@ -1,18 +1,39 @@
-"""How even the real load of nodes is to be, as LowNodeLoad has it."""
+"""LowNodeLoad: how even the measured load of nodes is to be, as Koordinator has it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import ClassVar
 
-from reserver.cluster.labels import EVERYTHING, Selector
-from reserver.rebalance.arguments.selecting import ALL, Choice
-from reserver.rebalance.arguments.utilization import Thresholds, UsageSource
+import msgspec
+
+from reserver.cluster.labels import EVERYTHING
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput
+from reserver.rebalance.arguments.base import (
+    ALL,
+    Args,
+    Choice,
+    Int32,
+    Int64,
+    LabelSelector,
+    NamedSelector,
+    Part,
+    Problems,
+    Seconds,
+    Thresholds,
+    UInt32,
+    above,
+    among,
+    one_choice,
+    threshold_problems,
+)
+from reserver.rebalance.arguments.utilization import MEASURED, UsageSource
+
+_ABNORMALITIES = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnomalyCondition:
+class AnomalyCondition(Part, frozen=True):
     """When a node counts as hot for `LowNodeLoad`: not at its first hot round.
 
     Attributes:
@@ -22,13 +43,17 @@ class AnomalyCondition:
         consecutive_normalities: rounds in a row that are not hot until it counts as normal again.
     """
 
-    timeout_s: float = 60.0
-    consecutive_abnormalities: int = 5
-    consecutive_normalities: int = 3
+    timeout_s: Seconds = msgspec.field(default=60.0, name="timeout")
+    consecutive_abnormalities: UInt32 = _ABNORMALITIES
+    consecutive_normalities: UInt32 = 3
+
+    def __post_init__(self) -> None:
+        """Take 0 for the default, as Koordinator does."""
+        if not self.consecutive_abnormalities:
+            msgspec.structs.force_setattr(self, "consecutive_abnormalities", _ABNORMALITIES)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodePool:
+class NodePool(Part, frozen=True):
     """Nodes that `LowNodeLoad` balances among themselves.
 
     Attributes:
@@ -42,21 +67,42 @@ class NodePool:
     """
 
     name: str = ""
-    node_selector: Selector = EVERYTHING
-    low_thresholds: Thresholds
-    high_thresholds: Thresholds
+    node_selector: LabelSelector = EVERYTHING
+    low_thresholds: Thresholds = msgspec.field(default_factory=dict)
+    high_thresholds: Thresholds = msgspec.field(default_factory=dict)
     use_deviation_thresholds: bool = False
-    resource_weights: Mapping[str, int] = field(default_factory=dict)
+    resource_weights: Mapping[str, Int64] = msgspec.field(default_factory=dict)
     anomaly_condition: AnomalyCondition = AnomalyCondition()
 
+    def problems(self) -> Problems:
+        """Yield what Koordinator refuses."""
+        yield from threshold_problems("lowThresholds", self.low_thresholds)
+        yield from threshold_problems("highThresholds", self.high_thresholds)
+        if not self.use_deviation_thresholds:
+            yield from above("lowThresholds", self.low_thresholds, self.high_thresholds)
+        for name, weight in self.resource_weights.items():
+            if weight < 0:
+                path = f"resourceWeights.{shorten(name)}"
+                yield InvalidInput(path, f"{weight} is negative", "write a weight of 0 or more")
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LowNodeLoad:
+
+class Queries(Part, frozen=True):
+    """Queries of Prometheus, by resource, for the amount that each node uses."""
+
+    queries: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+class LoadSource(Part, frozen=True):
+    """Where load is read: Koordinator reads its own agent, so these fields are ours."""
+
+    source: str = UsageSource.KUBERNETES.value
+    prometheus: Queries = Queries()
+
+
+class LowNodeLoad(Args, frozen=True):
     """Pods leave nodes whose real load is high for nodes where it is low, as Koordinator has it.
 
-    Fields and defaults are those of ``LowNodeLoadArgs`` of koord-descheduler (v1alpha2); the
-    thresholds at its top level are the last pool. `usage` and `query` are ours: Koordinator reads
-    its own agent.
+    Fields and defaults are those of ``LowNodeLoadArgs`` of koord-descheduler (v1alpha2).
 
     Attributes:
         paused: it does nothing.
@@ -67,21 +113,71 @@ class LowNodeLoad:
         pod_selectors: pods that leave match one of them; empty for any pod.
         node_fit: only pods that fit on a node that takes load leave.
         detector_cache_timeout_s: how long a node's rounds are remembered after it was last seen.
-        node_pools: in order; at least one.
-        usage: where it reads what is used; never requests.
-        query: of Prometheus, by resource, for the amount that each node uses; empty for ours.
+        pools: as written; the thresholds beside them are one more pool.
+        metrics_utilization: where it reads what is used.
     """
 
-    NAME: ClassVar = "LowNodeLoad"
+    NAME: ClassVar[str] = "LowNodeLoad"
 
     paused: bool = False
     dry_run: bool = False
-    number_of_nodes: int = 0
-    node_metric_expiration_seconds: int = 180
+    number_of_nodes: Int32 = 0
+    node_metric_expiration_seconds: Int64 = 180
     evictable_namespaces: Choice = ALL
-    pod_selectors: tuple[Selector, ...] = ()
+    pod_selectors: tuple[NamedSelector, ...] = ()
     node_fit: bool = True
-    detector_cache_timeout_s: float = 300.0
-    node_pools: tuple[NodePool, ...]
-    usage: UsageSource = UsageSource.KUBERNETES
-    query: Mapping[str, str] = field(default_factory=dict)
+    detector_cache_timeout_s: Seconds = msgspec.field(default=300.0, name="detectorCacheTimeout")
+    node_selector: LabelSelector = EVERYTHING
+    low_thresholds: Thresholds = msgspec.field(default_factory=dict)
+    high_thresholds: Thresholds = msgspec.field(default_factory=dict)
+    use_deviation_thresholds: bool = False
+    resource_weights: Mapping[str, Int64] = msgspec.field(default_factory=dict)
+    anomaly_condition: AnomalyCondition = AnomalyCondition()
+    pools: tuple[NodePool, ...] = msgspec.field(default=(), name="nodePools")
+    metrics_utilization: LoadSource = LoadSource()
+
+    @property
+    def usage(self) -> UsageSource:
+        """Where it reads what is used; never requests."""
+        return UsageSource(self.metrics_utilization.source)
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The queries of Prometheus, by resource; empty for ours."""
+        return self.metrics_utilization.prometheus.queries
+
+    @property
+    def node_pools(self) -> tuple[NodePool, ...]:
+        """The pools in order; the last one is that of the thresholds at the top."""
+        return (*self.pools, self._own) if self._has_own else self.pools
+
+    @property
+    def _own(self) -> NodePool:
+        return NodePool(
+            node_selector=self.node_selector,
+            low_thresholds=self.low_thresholds,
+            high_thresholds=self.high_thresholds,
+            use_deviation_thresholds=self.use_deviation_thresholds,
+            resource_weights=self.resource_weights,
+            anomaly_condition=self.anomaly_condition,
+        )
+
+    @property
+    def _has_own(self) -> bool:
+        return bool(self.low_thresholds or self.high_thresholds)
+
+    def problems(self) -> Problems:
+        """Yield what upstream refuses, each with its path below ``args``."""
+        yield from one_choice("evictableNamespaces", self.evictable_namespaces)
+        for path, number in (
+            ("numberOfNodes", self.number_of_nodes),
+            ("nodeMetricExpirationSeconds", self.node_metric_expiration_seconds),
+        ):
+            if number < 0:
+                yield InvalidInput(path, f"{number} is negative", "write 0 or more")
+        for index, pool in enumerate(self.pools):
+            for problem in pool.problems():
+                yield problem.under(f"nodePools[{index}]")
+        if self._has_own or not self.pools:
+            yield from self._own.problems()
+        yield from among("metricsUtilization.source", [self.metrics_utilization.source], MEASURED)

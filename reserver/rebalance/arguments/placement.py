@@ -1,16 +1,25 @@
-"""Strategies for pods that are on the wrong node by what they or their nodes say."""
+"""Strategies for pods whose node violates their constraints or its own."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from reserver.rebalance.arguments.selecting import ALL, Choice, Selecting
+import msgspec
+
+from reserver.errors import InvalidInput
+from reserver.rebalance.arguments.base import (
+    ALL,
+    Args,
+    Choice,
+    Problems,
+    Selecting,
+    among,
+    one_choice,
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveDuplicates:
+class RemoveDuplicates(Args, frozen=True):
     """No two pods of one owner on a node while others have none.
 
     Attributes:
@@ -18,20 +27,23 @@ class RemoveDuplicates:
         exclude_owner_kinds: pods that have an owner of such a kind stay.
     """
 
-    NAME: ClassVar = "RemoveDuplicates"
+    NAME: ClassVar[str] = "RemoveDuplicates"
 
     namespaces: Choice = ALL
     exclude_owner_kinds: frozenset[str] = frozenset()
 
+    def problems(self) -> Problems:
+        """Yield what upstream refuses, each with its path below ``args``."""
+        yield from one_choice("namespaces", self.namespaces)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemovePodsViolatingInterPodAntiAffinity(Selecting):
+
+class RemovePodsViolatingInterPodAntiAffinity(Selecting, frozen=True):
     """Pods leave a node or zone that their own required anti-affinity forbids by now.
 
     A conflict with pods that `label_selector` leaves out is not seen.
     """
 
-    NAME: ClassVar = "RemovePodsViolatingInterPodAntiAffinity"
+    NAME: ClassVar[str] = "RemovePodsViolatingInterPodAntiAffinity"
 
 
 class NodeAffinityType(StrEnum):
@@ -41,21 +53,36 @@ class NodeAffinityType(StrEnum):
     PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemovePodsViolatingNodeAffinity(Selecting):
+class RemovePodsViolatingNodeAffinity(Selecting, frozen=True):
     """Pods leave a node that no longer meets their node affinity, or meets it less than another.
 
     Attributes:
-        types: of affinity, in the order in which they are looked at.
+        node_affinity_type: as written; upstream passes over what it does not know.
     """
 
-    NAME: ClassVar = "RemovePodsViolatingNodeAffinity"
+    NAME: ClassVar[str] = "RemovePodsViolatingNodeAffinity"
 
-    types: tuple[NodeAffinityType, ...] = ()
+    node_affinity_type: tuple[str, ...] = ()
+
+    @property
+    def types(self) -> tuple[NodeAffinityType, ...]:
+        """The known kinds of affinity, in the order in which they are looked at."""
+        known = set(NodeAffinityType)
+        return tuple(NodeAffinityType(each) for each in self.node_affinity_type if each in known)
+
+    def problems(self) -> Problems:
+        """Yield what upstream refuses, each with its path below ``args``."""
+        if not self.node_affinity_type:
+            remedy = f"write {NodeAffinityType.REQUIRED}"
+            yield InvalidInput("nodeAffinityType", "is missing", remedy)
+        yield from super().problems()
+
+    def warnings(self) -> Problems:
+        """Yield what is accepted and has no effect."""
+        yield from among("nodeAffinityType", self.node_affinity_type, NodeAffinityType)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemovePodsViolatingNodeTaints(Selecting):
+class RemovePodsViolatingNodeTaints(Selecting, frozen=True):
     """Pods leave a node with a taint NoSchedule that they do not tolerate.
 
     Attributes:
@@ -64,15 +91,24 @@ class RemovePodsViolatingNodeTaints(Selecting):
         included_taints: the only ones that count; None for all, empty for none.
     """
 
-    NAME: ClassVar = "RemovePodsViolatingNodeTaints"
+    NAME: ClassVar[str] = "RemovePodsViolatingNodeTaints"
 
     include_prefer_no_schedule: bool = False
     excluded_taints: frozenset[str] = frozenset()
     included_taints: frozenset[str] | None = None
 
+    def problems(self) -> Problems:
+        """Yield what upstream refuses, each with its path below ``args``."""
+        yield from super().problems()
+        if self.excluded_taints and self.included_taints:
+            problem = "is given beside excludedTaints"
+            yield InvalidInput("includedTaints", problem, "write one of them")
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemovePodsViolatingTopologySpreadConstraint(Selecting):
+
+_HARD = frozenset({"DoNotSchedule"})
+
+
+class RemovePodsViolatingTopologySpreadConstraint(Selecting, frozen=True):
     """Pods leave zones that have more of them than their spread constraints allow.
 
     Pods that `label_selector` leaves out are not counted.
@@ -82,7 +118,17 @@ class RemovePodsViolatingTopologySpreadConstraint(Selecting):
         topology_balance_node_fit: only pods leave that fit in a zone with fewer.
     """
 
-    NAME: ClassVar = "RemovePodsViolatingTopologySpreadConstraint"
+    NAME: ClassVar[str] = "RemovePodsViolatingTopologySpreadConstraint"
 
-    constraints: frozenset[str] = frozenset({"DoNotSchedule"})
+    constraints: frozenset[str] = _HARD
     topology_balance_node_fit: bool = True
+
+    def __post_init__(self) -> None:
+        """Take an empty list for an absent one, as upstream does."""
+        if not self.constraints:
+            msgspec.structs.force_setattr(self, "constraints", _HARD)
+
+    def problems(self) -> Problems:
+        """Yield what upstream refuses, each with its path below ``args``."""
+        yield from super().problems()
+        yield from among("constraints", self.constraints, ["DoNotSchedule", "ScheduleAnyway"])

@@ -1,15 +1,26 @@
-"""Strategies for pods that are to begin anew."""
+"""Strategies that restart pods by evicting them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from reserver.rebalance.arguments.selecting import ALL, Choice, Selecting
+import msgspec
+
+from reserver.errors import InvalidInput
+from reserver.rebalance.arguments.base import (
+    ALL,
+    Choice,
+    Int32,
+    Part,
+    Problems,
+    Selecting,
+    UInt,
+    among,
+    one_choice,
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemovePodsHavingTooManyRestarts(Selecting):
+class RemovePodsHavingTooManyRestarts(Selecting, frozen=True):
     """Pods leave whose containers have restarted too often.
 
     Attributes:
@@ -18,15 +29,22 @@ class RemovePodsHavingTooManyRestarts(Selecting):
         states: only pods in one of these states leave; empty for any.
     """
 
-    NAME: ClassVar = "RemovePodsHavingTooManyRestarts"
+    NAME: ClassVar[str] = "RemovePodsHavingTooManyRestarts"
 
-    pod_restart_threshold: int
+    pod_restart_threshold: Int32 = 0
     including_init_containers: bool = False
     states: frozenset[str] = frozenset()
 
+    def problems(self) -> Problems:
+        """Yield what upstream refuses, each with its path below ``args``."""
+        yield from super().problems()
+        if self.pod_restart_threshold < 1:
+            problem = f"{self.pod_restart_threshold} is less than 1"
+            yield InvalidInput("podRestartThreshold", problem, "write the restarts to tolerate")
+        yield from among("states", self.states, ["CrashLoopBackOff", "Running"])
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConditionFilter:
+
+class ConditionFilter(Part, frozen=True):
     """What a condition of a pod's status must be; an empty field allows anything.
 
     Attributes:
@@ -39,11 +57,20 @@ class ConditionFilter:
     type: str = ""
     status: str = ""
     reason: str = ""
-    min_s: int | None = None
+    min_s: UInt | None = msgspec.field(default=None, name="minTimeSinceLastTransitionSeconds")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodLifeTime(Selecting):
+_LIFE_STATES = (
+    *("Running", "Pending", "Succeeded", "Failed", "Unknown"),
+    *("NodeAffinity", "NodeLost", "Shutdown", "UnexpectedAdmissionError"),
+    *("PodInitializing", "ContainerCreating", "ImagePullBackOff", "CrashLoopBackOff"),
+    *("CreateContainerConfigError", "ErrImagePull", "CreateContainerError", "InvalidImageName"),
+    *("OOMKilled", "Error", "Completed", "DeadlineExceeded", "Evicted", "ContainerCannotRun"),
+    "StartError",
+)
+
+
+class PodLifeTime(Selecting, frozen=True):
     """Pods leave that are too old, or in some state for too long.
 
     A pod meets each of the criteria that are given, and any item of a criterion.
@@ -59,19 +86,32 @@ class PodLifeTime(Selecting):
         including_ephemeral_containers: states of ephemeral containers count as well.
     """
 
-    NAME: ClassVar = "PodLifeTime"
+    NAME: ClassVar[str] = "PodLifeTime"
 
     owner_kinds: Choice = ALL
-    max_pod_life_time_seconds: int | None = None
+    max_pod_life_time_seconds: UInt | None = None
     states: frozenset[str] = frozenset()
     conditions: tuple[ConditionFilter, ...] = ()
-    exit_codes: frozenset[int] = frozenset()
+    exit_codes: frozenset[Int32] = frozenset()
     including_init_containers: bool = False
     including_ephemeral_containers: bool = False
 
+    def problems(self) -> Problems:
+        """Yield what upstream refuses, each with its path below ``args``."""
+        yield from super().problems()
+        yield from one_choice("ownerKinds", self.owner_kinds)
+        yield from among("states", self.states, _LIFE_STATES)
+        for index, each in enumerate(self.conditions):
+            if each == ConditionFilter():
+                remedy = "write type, status, reason or minTimeSinceLastTransitionSeconds"
+                yield InvalidInput(f"conditions[{index}]", "asks for nothing", remedy)
+        criteria = (self.states, self.conditions, self.exit_codes)
+        if self.max_pod_life_time_seconds is None and not any(criteria):
+            remedy = "write maxPodLifeTimeSeconds, states, conditions or exitCodes"
+            yield InvalidInput("", "no criterion is given", remedy)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveFailedPods(Selecting):
+
+class RemoveFailedPods(Selecting, frozen=True):
     """Pods in phase Failed leave.
 
     Attributes:
@@ -82,10 +122,10 @@ class RemoveFailedPods(Selecting):
         including_init_containers: reasons and exit codes of init containers count as well.
     """
 
-    NAME: ClassVar = "RemoveFailedPods"
+    NAME: ClassVar[str] = "RemoveFailedPods"
 
     exclude_owner_kinds: frozenset[str] = frozenset()
-    min_pod_lifetime_seconds: int = 3600
+    min_pod_lifetime_seconds: UInt = 3600
     reasons: frozenset[str] = frozenset()
-    exit_codes: frozenset[int] = frozenset()
+    exit_codes: frozenset[Int32] = frozenset()
     including_init_containers: bool = False

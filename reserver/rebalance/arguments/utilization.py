@@ -1,14 +1,31 @@
-"""How much of nodes is to be used, as LowNodeUtilization and HighNodeUtilization have it."""
+"""LowNodeUtilization and HighNodeUtilization: how much of nodes is used."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-Thresholds = Mapping[str, float]
-"""Percentages of what a node has to offer, by resource; 0 to 100."""
+import msgspec
+
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput
+from reserver.rebalance.arguments.base import (
+    ALL,
+    Args,
+    Choice,
+    Int64,
+    Part,
+    Problems,
+    Thresholds,
+    UInt,
+    above,
+    among,
+    only_exclude,
+    threshold_problems,
+)
+
+METRIC_RESOURCE = "MetricResource"
+"""What upstream calls the only resource that a query of Prometheus can be about."""
 
 
 class UsageSource(StrEnum):
@@ -23,47 +40,150 @@ class UsageSource(StrEnum):
     PROMETHEUS = "Prometheus"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LowNodeUtilization:
+MEASURED = (UsageSource.KUBERNETES, UsageSource.PROMETHEUS)
+"""The sources of measured load."""
+
+
+class Query(Part, frozen=True):
+    """A query of Prometheus."""
+
+    query: str = ""
+
+
+class MetricsUtilization(Part, frozen=True):
+    """The source of a node's usage; an unknown one means requests, as upstream has it."""
+
+    metrics_server: bool = False
+    source: str = ""
+    prometheus: Query | None = None
+
+    def problems(self) -> Problems:
+        """Yield what upstream refuses."""
+        if self.source == UsageSource.KUBERNETES:
+            remedy = "remove one of the two"
+            if self.metrics_server:
+                yield InvalidInput("metricsServer", f"is given beside source {self.source}", remedy)
+            if self.prometheus is not None:
+                yield InvalidInput("prometheus", f"is given beside source {self.source}", remedy)
+        elif self.source == UsageSource.PROMETHEUS and not (
+            self.prometheus and self.prometheus.query
+        ):
+            remedy = "write a query that returns the used share of each node, from 0 to 1"
+            yield InvalidInput("prometheus.query", "is missing", remedy)
+
+    @property
+    def usage(self) -> UsageSource:
+        """The source that is read."""
+        if self.source in MEASURED:
+            return UsageSource(self.source)
+        return UsageSource.KUBERNETES if self.metrics_server else UsageSource.REQUESTS
+
+
+class NodeLimit(Part, frozen=True):
+    """A bound on the evictions from one node in a cycle; None for no such bound."""
+
+    node: UInt | None = None
+
+
+class LowNodeUtilization(Args, frozen=True):
     """Pods move from nodes above a threshold to those below another.
 
     Attributes:
+        use_deviation_thresholds: thresholds are distances from the mean of all nodes.
         thresholds: a node that is at or below all of them is underutilized.
         target_thresholds: one that is above any of them is overutilized; the same resources.
-        use_deviation_thresholds: thresholds are distances from the mean of all nodes.
         number_of_nodes: it acts if more nodes than so many are underutilized.
-        usage: where it reads what is used.
-        query: of Prometheus, for a share of 1 for each node; only with that source.
-        exclude_namespaces: pods there are counted and stay.
-        most_per_node: evictions from one node in a cycle; None for no such bound.
+        metrics_utilization: where it reads what is used.
+        evictable_namespaces: pods in those that are excluded are counted and stay.
+        eviction_limits: of one node.
     """
 
-    NAME: ClassVar = "LowNodeUtilization"
+    NAME: ClassVar[str] = "LowNodeUtilization"
 
-    thresholds: Thresholds
-    target_thresholds: Thresholds
     use_deviation_thresholds: bool = False
-    number_of_nodes: int = 0
-    usage: UsageSource = UsageSource.REQUESTS
-    query: str = ""
-    exclude_namespaces: frozenset[str] = frozenset()
-    most_per_node: int | None = None
+    thresholds: Thresholds = msgspec.field(default_factory=dict)
+    target_thresholds: Thresholds = msgspec.field(default_factory=dict)
+    number_of_nodes: Int64 = 0
+    metrics_utilization: MetricsUtilization = MetricsUtilization()
+    evictable_namespaces: Choice = ALL
+    eviction_limits: NodeLimit = NodeLimit()
+
+    @property
+    def usage(self) -> UsageSource:
+        """The source of a node's usage."""
+        return self.metrics_utilization.usage
+
+    @property
+    def query(self) -> str:
+        """The query of Prometheus for a share of 1 for each node; only with that source."""
+        prometheus = self.metrics_utilization.prometheus
+        return prometheus.query if prometheus and self.usage is UsageSource.PROMETHEUS else ""
+
+    @property
+    def exclude_namespaces(self) -> frozenset[str]:
+        """The namespaces whose pods are counted and stay."""
+        return self.evictable_namespaces.exclude
+
+    @property
+    def most_per_node(self) -> int | None:
+        """The evictions from one node in a cycle; None for no such bound."""
+        return self.eviction_limits.node
+
+    def problems(self) -> Problems:
+        """Yield what upstream refuses, each with its path below ``args``."""
+        yield from only_exclude(self.evictable_namespaces)
+        yield from threshold_problems("thresholds", self.thresholds)
+        yield from threshold_problems("targetThresholds", self.target_thresholds)
+        if self.thresholds.keys() != self.target_thresholds.keys():
+            differing = sorted(self.thresholds.keys() ^ self.target_thresholds.keys())
+            problem = f"thresholds and targetThresholds differ in {shorten(', '.join(differing))}"
+            yield InvalidInput("targetThresholds", problem, "write the same resources in both")
+        elif not self.use_deviation_thresholds:
+            yield from above("thresholds", self.thresholds, self.target_thresholds)
+        for each in self.metrics_utilization.problems():
+            yield each.under("metricsUtilization")
+        if self.usage is UsageSource.PROMETHEUS and set(self.thresholds) != {METRIC_RESOURCE}:
+            problem = f"must have {METRIC_RESOURCE} alone if load is read from Prometheus"
+            yield InvalidInput("thresholds", problem, f"write {METRIC_RESOURCE}: PERCENT")
+
+    def warnings(self) -> Problems:
+        """Yield what is accepted and has no effect."""
+        source = self.metrics_utilization.source
+        if source and source not in MEASURED:
+            problem = f"{shorten(repr(source))} is not known, and ignored"
+            remedy = f"write {' or '.join(MEASURED)}"
+            yield InvalidInput("metricsUtilization.source", problem, remedy)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HighNodeUtilization:
+class HighNodeUtilization(Args, frozen=True):
     """Pods leave the nodes that are below a threshold, so that fewer nodes carry them.
 
     Attributes:
         thresholds: a node that is at or below all of them is underutilized.
         number_of_nodes: it acts if more nodes than so many are underutilized.
-        only_thresholding_resources: only pods leave that request a resource with a threshold.
-        exclude_namespaces: pods there are counted and stay.
+        eviction_modes: ``OnlyThresholdingResources``, or none.
+        evictable_namespaces: pods in those that are excluded are counted and stay.
     """
 
-    NAME: ClassVar = "HighNodeUtilization"
+    NAME: ClassVar[str] = "HighNodeUtilization"
 
-    thresholds: Thresholds
-    number_of_nodes: int = 0
-    only_thresholding_resources: bool = False
-    exclude_namespaces: frozenset[str] = frozenset()
+    thresholds: Thresholds = msgspec.field(default_factory=dict)
+    number_of_nodes: Int64 = 0
+    eviction_modes: tuple[str, ...] = ()
+    evictable_namespaces: Choice = ALL
+
+    @property
+    def only_thresholding_resources(self) -> bool:
+        """Whether only pods leave that request a resource with a threshold."""
+        return bool(self.eviction_modes)
+
+    @property
+    def exclude_namespaces(self) -> frozenset[str]:
+        """The namespaces whose pods are counted and stay."""
+        return self.evictable_namespaces.exclude
+
+    def problems(self) -> Problems:
+        """Yield what upstream refuses, each with its path below ``args``."""
+        yield from only_exclude(self.evictable_namespaces)
+        yield from threshold_problems("thresholds", self.thresholds)
+        yield from among("evictionModes", self.eviction_modes, ["OnlyThresholdingResources"])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import Constraints, Taint, Toleration
 from reserver.cluster.labels import EVERYTHING, Selector
-from reserver.rebalance.arguments.selecting import Choice
+from reserver.rebalance.arguments.base import Choice
 from reserver.rebalance.cluster_state import Preference
 from reserver.rebalance.pod_index import Indexes, PodIndex
 

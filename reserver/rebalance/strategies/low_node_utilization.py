@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from reserver.rebalance.arguments.utilization import LowNodeUtilization, Thresholds
+from reserver.rebalance.arguments.base import Thresholds
+from reserver.rebalance.arguments.utilization import LowNodeUtilization
 from reserver.rebalance.pod_index import PodIndex
 from reserver.rebalance.strategies.candidate import Batches
 from reserver.rebalance.strategies.evict_until import Leaving, Load, leave

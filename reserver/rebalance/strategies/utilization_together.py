@@ -8,11 +8,10 @@ import numpy as np
 
 from reserver.cluster.columns import Bools
 from reserver.cluster.snapshot import Rows
-from reserver.rebalance.arguments.selecting import Choice
+from reserver.rebalance.arguments.base import Choice, Thresholds
 from reserver.rebalance.arguments.utilization import (
     HighNodeUtilization,
     LowNodeUtilization,
-    Thresholds,
 )
 from reserver.rebalance.load import Load
 from reserver.rebalance.measured_load import source_of

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
+from reserver.rebalance.arguments.base import Args
+from reserver.rebalance.policy import PLUGINS
 from reserver.wire.rebalance import document, written
-from reserver.wire.rebalance.evictorform import DefaultEvictor
-from reserver.wire.rebalance.parts import Args
-from reserver.wire.rebalance.plugins import EVICTOR, PLUGINS
-from reserver.wire.rebalance.shape import ignored, refused, shaped
+from reserver.wire.rebalance.readers import PriorityClasses, readers
+from reserver.wire.rebalance.shape import Readers, Walk, ignored, refused
 
 API_VERSION = "descheduler/v1alpha2"
 KIND = "DeschedulerPolicy"
@@ -20,7 +20,7 @@ _INTERNAL = ("", "descheduler/__internal")
 
 
 class Config(NamedTuple):
-    """One entry of ``pluginConfig``; `args` is None for a plugin that nobody knows."""
+    """One entry of ``pluginConfig``; `args` is None for an unknown plugin."""
 
     path: str
     name: str
@@ -38,12 +38,6 @@ class DecodedProfile(NamedTuple):
         """Return the arguments of a plugin: the first of that name."""
         return next((each for each in self.configs if each.name == name), None)
 
-    @property
-    def evictor(self) -> DefaultEvictor | None:
-        """The arguments of its evictor; None if it has none."""
-        config = self.config(EVICTOR)
-        return config.args if config and isinstance(config.args, DefaultEvictor) else None
-
 
 class Decoded(NamedTuple):
     """A policy file that is decoded.
@@ -59,11 +53,12 @@ class Decoded(NamedTuple):
     problems: Sequence[InvalidInput] = ()
 
 
-def decode(raw: bytes, warnings: list[InvalidInput]) -> Decoded:
+def decode(raw: bytes, classes: PriorityClasses, warnings: list[InvalidInput]) -> Decoded:
     """Return what a policy file says, without judging it.
 
     Args:
         raw: the file, YAML or JSON.
+        classes: the value of a PriorityClass.
         warnings: what is ignored in it is added here.
 
     Raises:
@@ -79,14 +74,21 @@ def decode(raw: bytes, warnings: list[InvalidInput]) -> Decoded:
         problem = "is missing, so upstream reads nothing of the file: the policy is empty"
         warnings.append(InvalidInput("apiVersion", problem, f"write {API_VERSION}"))
         return Decoded()
-    policy, problems, strays = shaped(value, written.Policy)
-    warnings += ignored(strays)
+    known = readers(classes)
+    walk = Walk(known)
+    policy = walk.read(value, written.Policy)
+    warnings += ignored(walk.strays)
     if policy is None:
-        return Decoded(problems=problems)
+        return Decoded(problems=walk.problems)
+    problems: list[InvalidInput] = []
     profiles = []
     for index, profile in enumerate(policy.profiles):
         path = f"profiles[{index}]"
-        profiles.append(DecodedProfile(path, profile, _configs(profile, path, problems, warnings)))
+        configs = [
+            _config(entry, f"{path}.pluginConfig[{at}]", known, problems)
+            for at, entry in enumerate(profile.plugin_config)
+        ]
+        profiles.append(DecodedProfile(path, profile, configs))
     return Decoded(policy, profiles, problems)
 
 
@@ -104,35 +106,13 @@ def _is_internal(value: dict[str, Any]) -> bool:
     return (value.get("apiVersion") or "") in _INTERNAL
 
 
-def _configs(
-    profile: written.Profile,
-    above: str,
-    problems: list[InvalidInput],
-    warnings: list[InvalidInput],
-) -> list[Config]:
-    configs = []
-    for index, entry in enumerate(profile.plugin_config):
-        path = f"{above}.pluginConfig[{index}]"
-        args: Args | None = None
-        if entry.name in PLUGINS:
-            args, refusals, remarks = _args(entry.args, PLUGINS[entry.name])
-            problems += (each.under(f"{path}.args") for each in refusals)
-            warnings += (each.under(f"{path}.args") for each in remarks)
-        configs.append(Config(path, entry.name, args))
-    return configs
-
-
-def _args(
-    value: Any,  # noqa: ANN401 - whatever YAML can hold
-    kind: type[Args],
-) -> tuple[Args | None, list[InvalidInput], list[InvalidInput]]:
-    """Return the arguments of a plugin, why they are refused, and what is ignored in them.
-
-    What is given twice in YAML is gone before upstream decodes it, so that only JSON is refused.
-    """
-    args, problems, strays = shaped(value, kind)
-    is_yaml = not isinstance(value, document.JsonFields)
-    accepted = [each for each in strays if each.is_twice and is_yaml]
-    others = [each for each in strays if each not in accepted]
-    malformed = args.malformed() if args else ()
-    return args, [*problems, *refused(others), *malformed], ignored(accepted)
+def _config(
+    entry: written.PluginConfig, path: str, known: Readers, problems: list[InvalidInput]
+) -> Config:
+    """Return an entry with its arguments; what is wrong with them is added to the problems."""
+    if entry.name not in PLUGINS:
+        return Config(path, entry.name, None)
+    walk = Walk(known)
+    args = walk.read(entry.args, PLUGINS[entry.name])
+    problems += (each.under(f"{path}.args") for each in [*walk.problems, *refused(walk.strays)])
+    return Config(path, entry.name, args)

@@ -1,8 +1,7 @@
-"""YAML and JSON as upstream reads them, where a stricter reader would refuse what upstream takes.
+"""YAML and JSON of policies, read strictly: what readers of YAML understand differently is refused.
 
-`sigs.k8s.io/yaml` makes JSON of YAML, with the scalars of go-yaml 2 (``resolve.go``): ``yes`` and
-``on`` are booleans, ``010`` is eight, ``1_000`` a thousand, and a number with a point that is whole
-is an integer. Aliases and merge keys are followed. A text that begins with ``{`` is JSON.
+In YAML 1.1, which upstream reads, ``yes`` is a boolean, ``010`` is eight and ``12:30`` may be 750;
+in YAML 1.2 they are a text, ten and a text. Quotes, or a plain value, say which one is meant.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -26,36 +24,55 @@ _MOST_DEPTH = 32
 _MOST_VALUES = 65_536
 """Bound on values, with those that aliases repeat."""
 
-_REMEDY = "write a DeschedulerPolicy in YAML or JSON"
-_TRUE = frozenset({"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"})
-_FALSE = frozenset({"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"})
-_NULL = frozenset({"", "~", "null", "Null", "NULL"})
-_NOT_JSON = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
-_INTEGER = re.compile(
-    r"(?P<sign>[-+]?)(?:(?P<x>0[xX][0-9a-fA-F]+)|(?P<b>0[bB][01]+)|0[oO]?(?P<o>[0-7]+)"
-    r"|(?P<d>0|[1-9][0-9]*))"
-)
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _MOST_DIGITS = 400
 _LARGEST_WHOLE = 1e21
-"""From here on Go writes a float with an exponent, which its integers do not read."""
+"""From here on upstream writes a number with an exponent, which its integers do not read."""
 
-
-class Fields(dict[str, Any]):
-    """A mapping that remembers which of its names were given twice; the last one counts."""
-
-    twice: tuple[str, ...] = ()
-
-
-class JsonFields(Fields):
-    """One that is written in JSON, where upstream refuses that in ``args``."""
+_REMEDY = "write a DeschedulerPolicy in YAML or JSON"
+_NULL = frozenset({"", "~", "null", "Null", "NULL"})
+_BOOLEANS = {"true": True, "True": True, "TRUE": True} | dict.fromkeys(
+    ("false", "False", "FALSE"), False
+)
+_NUMBER = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NOT_JSON = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_QUIRKS = (
+    (
+        re.compile(r"y|Y|yes|Yes|YES|on|On|ON|n|N|no|No|NO|off|Off|OFF"),
+        "is a boolean in YAML 1.1 and a text in YAML 1.2",
+        "write true or false, or put it in quotes",
+    ),
+    (
+        re.compile(
+            r"[-+]?0([0-9_]+|[oO][0-7_]+|[xX][0-9a-fA-F_]+|[bB][01_]+)(\.[0-9_]*)?([eE].*)?"
+        ),
+        "is a number that readers of YAML understand differently",
+        "write it in decimal digits, or put it in quotes",
+    ),
+    (
+        re.compile(r"[-+]?[0-9][0-9_.]*_[0-9_.]*([eE][-+]?[0-9]+)?"),
+        "is a number with underscores, which are for YAML 1.1 alone",
+        "write it without them, or put it in quotes",
+    ),
+    (
+        re.compile(r"[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?"),
+        "is a number of base 60 in YAML 1.1 and a text in YAML 1.2",
+        "put it in quotes",
+    ),
+    (
+        re.compile(r"<<|="),
+        "is a key of YAML 1.1 with a meaning of its own",
+        "write the fields out, or put it in quotes",
+    ),
+)
+"""Plain scalars that are refused: what they look like, why, and what to do."""
 
 
 def parse(raw: bytes) -> tuple[Any, bool]:
     """Return the value of the first document, and whether there are more.
 
     Raises:
-        InvalidInput: it is neither YAML nor JSON, too long, too deep, or has too many values.
+        InvalidInput: it is neither YAML nor JSON, too long, too deep, has too many values, gives a
+            field twice, or has what readers of YAML understand differently.
     """
     if len(raw) > MOST_BYTES:
         raise InvalidInput("", f"{len(raw)} bytes are too many", f"keep it under {MOST_BYTES}")
@@ -72,34 +89,43 @@ def parse(raw: bytes) -> tuple[Any, bool]:
         raise InvalidInput("", problem, _REMEDY) from exc
 
 
+class _Pairs(list[tuple[str, Any]]):
+    """The fields of a JSON object, whose path is known later."""
+
+
 def _json(text: str) -> Any:  # noqa: ANN401 - whatever JSON can hold
     try:
         value = json.loads(
-            text, object_pairs_hook=_fields, parse_constant=_not_json, parse_int=_whole
+            text, object_pairs_hook=_Pairs, parse_constant=_not_json, parse_int=_whole
         )
-        _check_depth(value)
+        return _unpaired(value, "", 0)
     except json.JSONDecodeError as exc:
         problem = f"invalid JSON: {exc.msg} at line {exc.lineno}, column {exc.colno}"
         raise InvalidInput("", problem, _REMEDY) from exc
     except RecursionError as exc:
         raise _too_deep() from exc
+
+
+def _unpaired(value: Any, path: str, depth: int) -> Any:  # noqa: ANN401 - as above
+    if depth > _MOST_DEPTH:
+        raise _too_deep()
+    if isinstance(value, _Pairs):
+        fields: dict[str, Any] = {}
+        for name, each in value:
+            inner = _below(path, name, fields)
+            fields[name] = _unpaired(each, inner, depth + 1)
+        return fields
+    if isinstance(value, list):
+        return [_unpaired(each, f"{path}[{at}]", depth + 1) for at, each in enumerate(value)]
     return value
 
 
-def _check_depth(value: Any, depth: int = 0) -> None:  # noqa: ANN401 - as above
-    if depth > _MOST_DEPTH:
-        raise _too_deep()
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for each in inner:
-        _check_depth(each, depth + 1)
-
-
-def _fields(pairs: list[tuple[str, Any]]) -> JsonFields:
-    fields = JsonFields(pairs)
-    if len(fields) < len(pairs):
-        times = Counter(name for name, _ in pairs)
-        fields.twice = tuple(name for name, count in times.items() if count > 1)
-    return fields
+def _below(path: str, name: str, fields: dict[str, Any]) -> str:
+    """Return the path of a field; raise if it is there already."""
+    inner = f"{path}.{shorten(name)}" if path else shorten(name)
+    if name in fields:
+        raise InvalidInput(inner, "is given twice", "remove one of them")
+    return inner
 
 
 def _whole(digits: str) -> int:
@@ -117,22 +143,20 @@ def _too_deep() -> InvalidInput:
 
 
 class _Loader(yaml.CSafeLoader):
-    """Composes nodes; what a plain scalar means is decided here, by go-yaml's rules."""
+    """Composes nodes; the meaning of a plain scalar is decided here."""
 
     yaml_implicit_resolvers = {}  # noqa: RUF012 - PyYAML's way to configure a loader
     DEFAULT_SCALAR_TAG = ""  # type: ignore[misc]  # the stubs have it final
 
 
-_RESOLVED = frozenset(
-    {"", *(f"tag:yaml.org,2002:{kind}" for kind in ("bool", "int", "float", "null"))}
-)
-"""Tags of scalars that mean what they look like; one with any other tag is a text."""
-
-
-def _check_yaml_depth(text: str) -> None:
-    """Refuse what is nested too deeply before libyaml's composer recurses into it."""
+def _check_yaml(text: str) -> None:
+    """Refuse tags, and what is nested too deeply, before libyaml's composer recurses into it."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            problem = f"the tag {shorten(tag)} is not read"
+            raise InvalidInput("", problem, "write the value without its tag, or in quotes")
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > _MOST_DEPTH:
@@ -142,13 +166,13 @@ def _check_yaml_depth(text: str) -> None:
 
 
 def _yaml(text: str) -> tuple[Any, bool]:
-    _check_yaml_depth(text)
+    _check_yaml(text)
     loader = _Loader(text)
     try:
         node = loader.get_node() if loader.check_node() else None
         if node is None:
             return None, False
-        value = _value(node, iter(range(_MOST_VALUES)), 0)
+        value = _value(node, "", iter(range(_MOST_VALUES)), 0)
         try:
             return value, loader.check_node()
         except yaml.YAMLError:  # Upstream does not look at what follows the first document.
@@ -157,70 +181,56 @@ def _yaml(text: str) -> tuple[Any, bool]:
         loader.dispose()
 
 
-def _value(node: yaml.Node, left: Iterator[int], depth: int) -> Any:  # noqa: ANN401 - as above
+def _value(node: yaml.Node, path: str, left: Iterator[int], depth: int) -> Any:  # noqa: ANN401 - as above
     if next(left, None) is None:
         problem = f"it has more than {_MOST_VALUES} values, with those that aliases repeat"
         raise InvalidInput("", problem, "write fewer")
     if depth > _MOST_DEPTH:
         raise _too_deep()
     if isinstance(node, yaml.ScalarNode):
-        is_plain = node.tag in _RESOLVED and not (node.style and not node.tag)
-        return _scalar(node.value) if is_plain else node.value
+        return node.value if node.style else _scalar(node.value, path)
     if isinstance(node, yaml.SequenceNode):
-        return [_value(each, left, depth + 1) for each in node.value]
-    return _mapping(node, left, depth)
-
-
-def _mapping(node: yaml.Node, left: Iterator[int], depth: int) -> Fields:
-    fields, own = Fields(), Counter[str]()
+        items = enumerate(node.value)
+        return [_value(each, f"{path}[{at}]", left, depth + 1) for at, each in items]
+    fields: dict[str, Any] = {}
     for key, each in node.value:
-        value = _value(each, left, depth + 1)
-        if isinstance(key, yaml.ScalarNode) and key.value == "<<" and not key.style:
-            for merged in value if isinstance(value, list) else [value]:
-                if not isinstance(merged, dict):
-                    raise InvalidInput("", "<< merges what is no mapping", "merge a mapping")
-                fields.update(merged)
-            continue
-        name = _key(_value(key, left, depth + 1))
-        own[name] += 1
-        fields[name] = value
-    fields.twice = tuple(name for name, count in own.items() if count > 1)
+        name = _key(key, path)
+        inner = _below(path, name, fields)
+        fields[name] = _value(each, inner, left, depth + 1)
     return fields
 
 
-def _key(value: Any) -> str:  # noqa: ANN401 - as above
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return f"{value:g}" if isinstance(value, float) else str(value)
-    raise InvalidInput("", f"{shorten(str(value))} is not the name of a field", "write a text")
+def _key(node: yaml.Node, path: str) -> str:
+    if isinstance(node, yaml.ScalarNode):
+        value = node.value if node.style else _scalar(node.value, path)
+        if isinstance(value, str):
+            return value
+        problem = f"{shorten(node.value)} is not the name of a field"
+    else:
+        problem = "a mapping or list is not the name of a field"
+    raise InvalidInput(path, problem, "write a text, in quotes if need be")
 
 
-def _scalar(text: str) -> Any:  # noqa: ANN401 - what a plain scalar can be
+def _scalar(text: str, path: str) -> Any:  # noqa: ANN401 - what a plain scalar can be
     if text in _NULL:
         return None
-    if text in _TRUE or text in _FALSE:
-        return text in _TRUE
-    if _NOT_JSON.fullmatch(text):
-        _not_json(text)
-    plain = text if text[:1] == "." else text.replace("_", "")
-    if len(plain) > _MOST_DIGITS or text[:1] == "_":
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    if len(text) > _MOST_DIGITS:
         return text
-    if match := _INTEGER.fullmatch(plain):
-        number = _integer(match)
-        if -(2**63) <= number < 2**64:
-            return number
-    if _FLOAT.fullmatch(plain) and math.isfinite(float(plain)):
-        number_f = float(plain)
-        is_whole = number_f.is_integer() and abs(number_f) < _LARGEST_WHOLE
-        return int(number_f) if is_whole else number_f
-    return text
+    if _NOT_JSON.fullmatch(text):
+        raise InvalidInput(path, f"{text} is not a number that JSON knows", "write a number")
+    for pattern, problem, remedy in _QUIRKS:
+        if pattern.fullmatch(text):
+            raise InvalidInput(path, f"{shorten(text)} {problem}", remedy)
+    return _number(text) if _NUMBER.fullmatch(text) else text
 
 
-def _integer(match: re.Match[str]) -> int:
-    for name, base in (("x", 16), ("b", 2), ("o", 8), ("d", 10)):
-        if match[name] is not None:
-            return int(f"{match['sign']}{match[name]}", base)
-    raise AssertionError(match)
+def _number(text: str) -> int | float | str:
+    """Return a number; a whole one is an integer, however it is written, as upstream has it."""
+    if text.lstrip("+-").isdigit():
+        return int(text)
+    number = float(text)
+    if not math.isfinite(number):
+        return text
+    return int(number) if number.is_integer() and abs(number) < _LARGEST_WHOLE else number

@@ -6,12 +6,11 @@ import re
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
-from reserver.rebalance.arguments.utilization import UsageSource
+from reserver.rebalance.arguments.base import Problems
+from reserver.rebalance.arguments.utilization import MEASURED, UsageSource
 from reserver.rebalance.policy import MetricsProvider, SecretRef
 from reserver.wire.rebalance import written
-from reserver.wire.rebalance.parts import Problems
 
-_READ = (UsageSource.KUBERNETES, UsageSource.PROMETHEUS)
 _BROKEN_URL = re.compile(
     r"[\x00-\x1f\x7f]|^:|^[^?#]*%(?![0-9a-fA-F]{2})|^[^:/?#]+://[^/?#]*(\s|:[^0-9/?#\]]+)"
 )
@@ -52,15 +51,15 @@ def _prometheus_problems(path: str, prometheus: written.Prometheus | None) -> Pr
 def warnings(policy: written.Policy) -> Problems:
     """Yield what is accepted and has no effect."""
     for index, each in enumerate(policy.metrics_providers):
-        if each.source not in _READ:
+        if each.source not in MEASURED:
             problem = f"{shorten(repr(each.source))} is not known, and ignored"
-            remedy = f"write {' or '.join(_READ)}"
+            remedy = f"write {' or '.join(MEASURED)}"
             yield InvalidInput(f"metricsProviders[{index}].source", problem, remedy)
 
 
 def providers(policy: written.Policy) -> tuple[MetricsProvider, ...]:
     """Return where load can be read."""
-    found = [_provider(each) for each in policy.metrics_providers if each.source in _READ]
+    found = [_provider(each) for each in policy.metrics_providers if each.source in MEASURED]
     if policy.metrics_collector and policy.metrics_collector.enabled:
         found.append(MetricsProvider(source=UsageSource.KUBERNETES))
     return tuple(found)

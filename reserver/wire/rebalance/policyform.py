@@ -1,27 +1,33 @@
 """A policy file: bytes to a `Policy`, or to all that is wrong with it.
 
-Upstream decodes the whole file first, then validates it, then sets defaults and builds the plugins
-(`LoadPolicyConfig` and `newDescheduler` in pkg/descheduler). What fails at a stage ends there, with
-all its problems. The outer document is lenient, ``args`` are strict; what upstream ignores in
-silence is a warning here.
+As upstream does (`LoadPolicyConfig` and `newDescheduler` in pkg/descheduler), it decodes the whole
+file first, then validates it. What fails at a stage ends there, with all its problems. The outer
+document is lenient, ``args`` are strict; what upstream ignores in silence is a warning here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
-from reserver.rebalance.arguments.evictor import UNCONFIGURED
-from reserver.rebalance.policy import Arguments, EvictionLimits, Policy, Profile
+from reserver.rebalance.arguments.base import Problems
+from reserver.rebalance.arguments.evictor import UNCONFIGURED, DefaultEvictor
+from reserver.rebalance.policy import (
+    EVICTOR,
+    PLUGINS,
+    POINTS,
+    Arguments,
+    EvictionLimits,
+    Policy,
+    Profile,
+)
 from reserver.wire.k8s import labelselector
 from reserver.wire.rebalance import metricsform, written
 from reserver.wire.rebalance.decoding import DecodedProfile, decode
-from reserver.wire.rebalance.evictorform import PriorityClasses
-from reserver.wire.rebalance.parts import Problems
-from reserver.wire.rebalance.plugins import EVICTOR, PLUGINS, POINTS
+from reserver.wire.rebalance.readers import PriorityClasses
 
 _UNREAD = ("presort", "sort")
 
@@ -59,24 +65,22 @@ def _read(
     raw: bytes, classes: PriorityClasses, warnings: list[InvalidInput]
 ) -> tuple[Policy | None, Sequence[InvalidInput]]:
     """Go from stage to stage, up to the first that finds problems."""
-    policy, profiles, problems = decode(raw, warnings)
+    policy, profiles, problems = decode(raw, classes, warnings)
     problems = problems or list(_problems(policy, profiles))
     if not problems:
         warnings += _warnings(policy, profiles)
-        problems = list(_load_problems(policy, profiles, classes))
-    return None if problems else _value(policy, profiles, classes), problems
+        problems = list(_load_problems(policy, profiles))
+    return None if problems else _value(policy, profiles), problems
 
 
-def _value(
-    policy: written.Policy, profiles: Sequence[DecodedProfile], classes: PriorityClasses
-) -> Policy:
+def _value(policy: written.Policy, profiles: Sequence[DecodedProfile]) -> Policy:
     limits = EvictionLimits(
         per_node=policy.max_no_of_pods_to_evict_per_node,
         per_namespace=policy.max_no_of_pods_to_evict_per_namespace,
         total=policy.max_no_of_pods_to_evict_total,
     )
     return Policy(
-        profiles=tuple(_profile(each, classes) for each in profiles),
+        profiles=tuple(map(_profile, profiles)),
         node_selector=_node_selector(policy),
         limits=limits,
         grace_period_seconds=policy.grace_period_seconds,
@@ -99,12 +103,9 @@ def _problems(policy: written.Policy, profiles: Sequence[DecodedProfile]) -> Pro
     yield from metricsform.problems(policy)
 
 
-def _load_problems(
-    policy: written.Policy, profiles: Sequence[DecodedProfile], classes: PriorityClasses
-) -> Problems:
+def _load_problems(policy: written.Policy, profiles: Sequence[DecodedProfile]) -> Problems:
     """Yield what upstream refuses when it sets defaults and builds plugins."""
     for profile in profiles:
-        yield from _threshold_problems(profile, classes)
         for point, enabled in _enabled(profile.written.plugins):
             for index, name in enumerate(enabled):
                 path = f"{profile.path}.plugins.{point}.enabled[{index}]"
@@ -113,16 +114,6 @@ def _load_problems(
         _node_selector(policy)
     except InvalidInput as exc:
         yield exc
-
-
-def _threshold_problems(profile: DecodedProfile, classes: PriorityClasses) -> Problems:
-    config, evictor = profile.config(EVICTOR), profile.evictor
-    if config is None or evictor is None:
-        return
-    try:
-        evictor.threshold(classes)
-    except InvalidInput as exc:
-        yield exc.under(f"{config.path}.args")
 
 
 def _plugin_problems(profile: DecodedProfile, path: str, point: str, name: str) -> Problems:
@@ -175,12 +166,13 @@ def _point_warnings(profile: DecodedProfile) -> Problems:
             yield InvalidInput(f"{path}.disabled", problem, "remove it")
 
 
-def _profile(profile: DecodedProfile, classes: PriorityClasses) -> Profile:
-    evictor = profile.evictor
+def _profile(profile: DecodedProfile) -> Profile:
+    config = profile.config(EVICTOR)
+    args = config.args if config else None
     plugins = profile.written.plugins
     return Profile(
         name=profile.written.name,
-        evictor=evictor.resolved(classes) if evictor else UNCONFIGURED,
+        evictor=args if isinstance(args, DefaultEvictor) else UNCONFIGURED,
         deschedule=_strategies(profile, plugins.deschedule.enabled),
         balance=_strategies(profile, plugins.balance.enabled),
     )
@@ -188,7 +180,7 @@ def _profile(profile: DecodedProfile, classes: PriorityClasses) -> Profile:
 
 def _strategies(profile: DecodedProfile, enabled: tuple[str, ...]) -> tuple[Arguments, ...]:
     configs = (profile.config(name) for name in enabled)
-    return tuple(each.args.value() for each in configs if each and each.args)
+    return tuple(cast("Arguments", each.args) for each in configs if each and each.args)
 
 
 def _node_selector(policy: written.Policy) -> Selector:

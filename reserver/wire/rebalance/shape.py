@@ -1,36 +1,40 @@
-"""A parsed document as a typed value, by the rules of Go's JSON decoder.
+"""A parsed document as a struct: one walk, which names the path of all that is wrong.
 
-Names are compared case by case, null means absent, and what is unknown is passed over and told.
+Null means absent, and an unknown field is a stray: the caller refuses or ignores it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
-import msgspec
 from msgspec import inspect
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 
-_ZEROS = (
-    (inspect.StrType, ""),
-    (inspect.BoolType, False),
-    (inspect.IntType | inspect.FloatType, 0),
-)
-_EXPECTED: dict[type[inspect.Type], tuple[tuple[type, ...], str, str]] = {
+_EXPECTED: Mapping[type[inspect.Type], tuple[tuple[type, ...], str, str]] = {
     inspect.StructType: ((dict,), "a mapping", "write its fields below it"),
     inspect.DictType: ((dict,), "a mapping", "write NAME: VALUE below it"),
     inspect.VarTupleType: ((list,), "a list", "write each item after a dash"),
+    inspect.FrozenSetType: ((list,), "a list", "write each item after a dash"),
     inspect.StrType: ((str,), "a text", "write it in quotes"),
+    inspect.EnumType: ((str,), "a text", "write it in quotes"),
     inspect.BoolType: ((bool,), "a boolean", "write true or false"),
     inspect.IntType: ((int,), "a whole number", "write one, without quotes"),
     inspect.FloatType: ((int, float), "a number", "write one, without quotes"),
 }
 """What each type takes, what that is called, and what to do about anything else."""
+
+_ZEROS: Mapping[type[inspect.Type], Any] = {
+    inspect.StrType: "",
+    inspect.BoolType: False,
+    inspect.IntType: 0,
+    inspect.FloatType: 0.0,
+}
+"""What null is as an item of a list or mapping, as upstream has it; of others an empty mapping."""
 
 _MOST_NAMES = 8
 _MOST_GUESSES = 100
@@ -42,40 +46,113 @@ T = TypeVar("T")
 
 
 class Stray(NamedTuple):
-    """A field that is not read as it stands.
+    """A field that is unknown.
 
     Attributes:
         path: of the field.
-        is_twice: it is known and given twice; else it is unknown.
         remedy: what to write instead.
     """
 
     path: str
-    is_twice: bool
     remedy: str
 
 
-class Shaped(NamedTuple, Generic[T]):
-    """A document as a value of a type.
+class Walk:
+    """Makes values of their types, and collects what is wrong with them.
 
     Attributes:
-        value: None if there are problems.
-        problems: fields of another type.
-        strays: fields that it has besides.
+        problems: values that do not fit their fields.
+        strays: fields that are unknown.
     """
 
-    value: T | None
-    problems: list[InvalidInput]
-    strays: list[Stray]
+    def __init__(self, readers: Readers) -> None:
+        """Read marked types by these readers."""
+        self.problems: list[InvalidInput] = []
+        self.strays: list[Stray] = []
+        self._readers = readers
+
+    def read(self, value: Any, kind: type[T]) -> T | None:  # noqa: ANN401 - whatever JSON can hold
+        """Return a document as a struct, an absent one as an empty one; None if it has problems."""
+        try:
+            found = self.struct({} if value is None else value, kind, "")
+        except InvalidInput as exc:
+            self.problems.append(exc)
+        return None if self.problems else found
+
+    def struct(self, value: Any, kind: type[T], path: str) -> T:  # noqa: ANN401 - as above
+        """Return a mapping as a struct; what is wrong with a field leaves it at its default.
+
+        Raises:
+            InvalidInput: it is no mapping.
+        """
+        return cast("T", self._value(value, _type_of(cast("Hashable", kind)), path))
+
+    def text(self, value: Any, path: str) -> str:  # noqa: ANN401 - as above
+        """Return a text.
+
+        Raises:
+            InvalidInput: it is something else.
+        """
+        return str(self._value(value, inspect.StrType(), path))
+
+    def _value(self, value: Any, kind: inspect.Type, path: str) -> Any:  # noqa: ANN401 - as above
+        if isinstance(kind, inspect.UnionType):
+            kind = next(each for each in kind.types if not isinstance(each, inspect.NoneType))
+        if isinstance(kind, inspect.Metadata):
+            return self._readers[(kind.extra or {})["reader"]](self, value, path)
+        if isinstance(kind, inspect.AnyType):
+            return value
+        _check(value, kind, path)
+        if isinstance(kind, inspect.StructType):
+            return kind.cls(**dict(self._fields(value, kind, path)))
+        if isinstance(kind, inspect.EnumType):
+            return kind.cls(value)
+        return self._collection(value, kind, path)
+
+    def _collection(self, value: Any, kind: inspect.Type, path: str) -> Any:  # noqa: ANN401 - as above
+        """Return a list or mapping with its items as values; anything else as it is."""
+        if isinstance(kind, inspect.DictType):
+            named = ((name, each, f"{path}.{shorten(name)}") for name, each in value.items())
+            return dict(self._items(named, kind.value_type))
+        if isinstance(kind, inspect.VarTupleType | inspect.FrozenSetType):
+            numbered = ((at, each, f"{path}[{at}]") for at, each in enumerate(value))
+            items = (item for _, item in self._items(numbered, kind.item_type))
+            return tuple(items) if isinstance(kind, inspect.VarTupleType) else frozenset(items)
+        return value
+
+    def _items(
+        self, items: Iterator[tuple[Any, Any, str]], kind: inspect.Type
+    ) -> Iterator[tuple[Any, Any]]:
+        for key, value, path in items:
+            given = _ZEROS.get(type(kind), {}) if value is None else value
+            try:
+                yield key, self._value(given, kind, path)
+            except InvalidInput as exc:
+                self.problems.append(exc)
+
+    def _fields(
+        self, value: dict[str, Any], kind: inspect.StructType, path: str
+    ) -> Iterator[tuple[str, Any]]:
+        fields = {field.encode_name: field for field in kind.fields}
+        above = f"{path}." if path else ""
+        for name, each in value.items():
+            if name not in fields:
+                known = [known for known in fields if known not in _TYPE_META]
+                is_many = len(self.strays) >= _MOST_GUESSES
+                remedy = "remove it" if is_many else _nearest(name, known)
+                self.strays.append(Stray(f"{above}{shorten(name)}", remedy))
+            elif each is not None and not _is_unset(each, fields[name].type):
+                try:
+                    yield fields[name].name, self._value(each, fields[name].type, f"{above}{name}")
+                except InvalidInput as exc:
+                    self.problems.append(exc)
 
 
-def shaped(value: Any, kind: type[T]) -> Shaped[T]:  # noqa: ANN401 - whatever JSON can hold
-    """Return a document as a value of a type; an absent one is empty."""
-    walk = _Walk()
-    type_ = _type_of(cast("Hashable", kind))
-    tidied = walk.tidied({} if value is None else value, type_, "")
-    found = None if walk.problems else msgspec.convert(tidied, kind, strict=True)
-    return Shaped(found, walk.problems, walk.strays)
+Reader = Callable[[Walk, Any, str], Any]
+"""Returns the value of what is written at a path; raises InvalidInput."""
+
+Readers = Mapping[str, Reader]
+"""By the names that types are marked with."""
 
 
 @cache
@@ -83,68 +160,26 @@ def _type_of(kind: Hashable) -> inspect.Type:
     return inspect.type_info(kind)
 
 
-class _Walk:
-    """Tidies a value by its type, and collects what is wrong with it."""
-
-    def __init__(self) -> None:
-        self.problems: list[InvalidInput] = []
-        self.strays: list[Stray] = []
-
-    def tidied(self, value: Any, kind: inspect.Type, path: str) -> Any:  # noqa: ANN401 - as above
-        """Return a value without nulls and unknown fields."""
-        if isinstance(kind, inspect.UnionType):
-            kind = next(each for each in kind.types if not isinstance(each, inspect.NoneType))
-        misfit = _misfit(value, kind)
-        if misfit:
-            problem = f"{shorten(_shown(value))} is not {misfit[0]}"
-            self.problems.append(InvalidInput(path, problem, misfit[1]))
-        elif isinstance(kind, inspect.StructType):
-            return dict(self._known(value, kind, path))
-        elif isinstance(kind, inspect.DictType):
-            return {
-                name: self._item(each, kind.value_type, f"{path}.{shorten(name)}")
-                for name, each in value.items()
-            }
-        elif isinstance(kind, inspect.VarTupleType):
-            return [
-                self._item(each, kind.item_type, f"{path}[{index}]")
-                for index, each in enumerate(value)
-            ]
-        return value
-
-    def _item(self, value: Any, kind: inspect.Type, path: str) -> Any:  # noqa: ANN401 - as above
-        """Return an item of a list or mapping; Go reads null as the zero of its type."""
-        if value is None:
-            return next((zero for type_, zero in _ZEROS if isinstance(kind, type_)), {})
-        return self.tidied(value, kind, path)
-
-    def _known(
-        self, value: dict[str, Any], kind: inspect.StructType, path: str
-    ) -> Iterator[tuple[str, Any]]:
-        types = {field.encode_name: field.type for field in kind.fields}
-        above = f"{path}." if path else ""
-        self.strays += (
-            Stray(f"{above}{shorten(name)}", is_twice=True, remedy="remove one of them")
-            for name in getattr(value, "twice", ())
-        )
-        for name, each in value.items():
-            if name not in types:
-                names = [known for known in types if known not in _TYPE_META]
-                is_many = len(self.strays) >= _MOST_GUESSES
-                remedy = "remove it" if is_many else _nearest(name, names)
-                self.strays.append(Stray(f"{above}{shorten(name)}", is_twice=False, remedy=remedy))
-            elif each is not None:
-                yield name, self.tidied(each, types[name], f"{above}{name}")
+def _is_unset(value: Any, kind: inspect.Type) -> bool:  # noqa: ANN401 - as above
+    """Return whether an empty text leaves an optional enumeration unset, as upstream has it."""
+    return (
+        value == ""
+        and isinstance(kind, inspect.UnionType)
+        and any(isinstance(each, inspect.EnumType) for each in kind.types)
+    )
 
 
-def _misfit(value: Any, kind: inspect.Type) -> tuple[str, str] | None:  # noqa: ANN401 - as above
-    """Return what a type takes, and a remedy, if a value is something else."""
-    types, expected, remedy = _EXPECTED.get(type(kind), ((object,), "", ""))
+def _check(value: Any, kind: inspect.Type, path: str) -> None:  # noqa: ANN401 - as above
+    """Refuse a value that a type does not take."""
+    types, expected, remedy = _EXPECTED[type(kind)]
     if not isinstance(value, types) or (isinstance(value, bool) and int in types):
-        return expected, remedy
-    if not isinstance(kind, inspect.IntType) or _is_within(value, kind):
-        return None
-    return "in range", f"write one from {kind.ge} to {kind.le}"
+        raise InvalidInput(path, f"{shorten(_shown(value))} is not {expected}", remedy)
+    if isinstance(kind, inspect.IntType) and not _is_within(value, kind):
+        remedy = f"write one from {kind.ge} to {kind.le}"
+        raise InvalidInput(path, f"{shorten(_shown(value))} is not in range", remedy)
+    if isinstance(kind, inspect.EnumType) and value not in set(kind.cls):
+        known = ", ".join(each.value for each in kind.cls)
+        raise InvalidInput(path, f"{shorten(repr(value))} is not known", f"write {known}")
 
 
 def _is_within(value: Any, kind: inspect.IntType) -> bool:  # noqa: ANN401 - an int
@@ -169,20 +204,9 @@ def _nearest(name: str, names: list[str]) -> str:
 
 def refused(strays: list[Stray]) -> list[InvalidInput]:
     """Return errors for fields that must not be there."""
-    return [InvalidInput(each.path, _problem(each), each.remedy) for each in strays]
+    return [InvalidInput(each.path, "is not a field", each.remedy) for each in strays]
 
 
 def ignored(strays: list[Stray]) -> list[InvalidInput]:
     """Return warnings for fields that nobody reads."""
-    return [
-        InvalidInput(each.path, f"{_problem(each)}, and {_effect(each)}", each.remedy)
-        for each in strays
-    ]
-
-
-def _problem(stray: Stray) -> str:
-    return "is given twice" if stray.is_twice else "is not a field"
-
-
-def _effect(stray: Stray) -> str:
-    return "only the last one counts" if stray.is_twice else "ignored"
+    return [InvalidInput(each.path, "is not a field, and ignored", each.remedy) for each in strays]

@@ -6,25 +6,24 @@ from typing import Any
 
 import msgspec
 
-from reserver.wire.limits import Int64
-from reserver.wire.rebalance.parts import Part, UInt
+from reserver.rebalance.arguments.base import Int64, Part, UInt
 
 
-class PluginConfig(Part):
+class PluginConfig(Part, frozen=True):
     """One entry of ``pluginConfig``; its ``args`` are read by the plugin that it names."""
 
     name: str = ""
     args: Any = None
 
 
-class PluginSet(Part):
+class PluginSet(Part, frozen=True):
     """The plugins of an extension point; nobody reads ``disabled``."""
 
     enabled: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
 
 
-class Plugins(Part):
+class Plugins(Part, frozen=True):
     """The extension points of a profile; nobody reads ``presort`` and ``sort``."""
 
     presort: PluginSet = msgspec.field(default_factory=PluginSet)
@@ -35,7 +34,7 @@ class Plugins(Part):
     preevictionfilter: PluginSet = msgspec.field(default_factory=PluginSet)
 
 
-class Profile(Part):
+class Profile(Part, frozen=True):
     """One entry of ``profiles``."""
 
     name: str = ""
@@ -43,40 +42,40 @@ class Profile(Part):
     plugins: Plugins = msgspec.field(default_factory=Plugins)
 
 
-class MetricsCollector(Part):
+class MetricsCollector(Part, frozen=True):
     """Deprecated: as a provider KubernetesMetrics."""
 
     enabled: bool = False
 
 
-class SecretReference(Part):
+class SecretReference(Part, frozen=True):
     """A Secret."""
 
     namespace: str = ""
     name: str = ""
 
 
-class AuthToken(Part):
+class AuthToken(Part, frozen=True):
     """A token for Prometheus."""
 
     secret_reference: SecretReference | None = None
 
 
-class Prometheus(Part):
+class Prometheus(Part, frozen=True):
     """The address of Prometheus."""
 
     url: str = ""
     auth_token: AuthToken | None = None
 
 
-class MetricsProvider(Part):
+class MetricsProvider(Part, frozen=True):
     """One entry of ``metricsProviders``."""
 
     source: str = ""
     prometheus: Prometheus | None = None
 
 
-class Policy(Part):
+class Policy(Part, frozen=True):
     """The outer document."""
 
     api_version: str = ""

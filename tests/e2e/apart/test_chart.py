@@ -182,6 +182,7 @@ def test_what_rebalances_by_itself_is_rendered_as_kustomize_does(helm: Path, way
 def test_rounds_beside_standby_are_rendered_as_kustomize_does_with_its_ca(helm: Path) -> None:
     wanted = kustomize(MANIFESTS / "standby") | kustomize(MANIFESTS / "rebalance/standby")
     settings = "rebalance.settings.make-room=true,rebalance.settings.mode=reserve-first"
+    settings += ",rebalance.settings.dry-run=false"  # Its flag has no form with --no-.
     flags = ("--set=mode=standby,rebalance.enabled=true,image.tag=dev",)
     assert_same(render(helm, *flags), wanted)
     found = render(helm, *flags, f"--set=moves.enabled=true,{settings}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 from unittest import mock
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from reserver.cli import plain
 from reserver.cli.options import taking
+from reserver.cli.serve import removed_setting
 from reserver.config import Settings
 from reserver.flags import declared
 
@@ -113,3 +115,18 @@ def test_what_a_pod_or_a_unit_says_takes_no_typer(
 )
 def test_help_and_mistakes_are_left_to_typer(argument: str) -> None:
     assert plain.settings([argument], {}) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "named"),
+    [
+        (["--rebalance-policy=p.yaml"], {}, "--rebalance-policy: .* --policy-config-file as"),
+        (["--crd", "--no-rebalance-dry-run"], {}, "--no-rebalance-dry-run: .* with --dry-run as"),
+        ([], {"RESERVER_REBALANCE_MAKE_ROOM": "1"}, "RESERVER_REBALANCE_MAKE_ROOM: .* --make-room"),
+    ],
+)
+def test_a_removed_setting_is_an_error_that_names_the_replacement(
+    arguments: list[str], environment: dict[str, str], named: str
+) -> None:
+    assert re.match(named, removed_setting(arguments, environment))
+    assert not removed_setting(["--crd"], {"RESERVER_REBALANCE_MODE": ""})

@@ -29,8 +29,9 @@ def test_the_examples_are_valid_and_without_a_warning(path: Path) -> None:
 def test_problems_and_warnings_are_told_apart_and_end_in_status_1() -> None:
     result = CliRunner().invoke(app, ["rebalance", "validate", "-"], input=BROKEN)
     assert result.exit_code == 1
-    assert result.stdout == "0 valid, 1 problem, 1 warning\n"
-    warning, problem = result.stderr.splitlines()
+    assert result.stdout == "0 valid, 1 problem, 2 warnings\n"
+    warning, unknown, problem = result.stderr.splitlines()
+    assert "whether there is a PriorityClass 'mine'" in unknown
     assert warning.startswith("reserver: -: warning: evictor: is not a field, and ignored;")
     assert problem.endswith(
         "args.maxPodLifetimeSeconds: is not a field; write maxPodLifeTimeSeconds"

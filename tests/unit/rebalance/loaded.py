@@ -1,8 +1,9 @@
 """Clusters with loads, as LowNodeLoad is asked about them."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
@@ -17,7 +18,7 @@ NOW = 10_000.0
 CORES = 10_000
 AT_ONCE = AnomalyCondition(consecutive_abnormalities=1)
 POOL = NodePool(low_thresholds={"cpu": 40}, high_thresholds={"cpu": 80}, anomaly_condition=AT_ONCE)
-ARGS = LowNodeLoad(node_pools=(POOL,))
+ARGS = LowNodeLoad(pools=(POOL,))
 
 
 def node(name: str, *, unschedulable: bool = False, **labels: str) -> ListedNode:
@@ -111,4 +112,4 @@ def hot_and_cool() -> World:
 
 def pool(**changes: Any) -> LowNodeLoad:
     """Return the arguments with one pool, some of it changed."""
-    return replace(ARGS, node_pools=(replace(POOL, **changes),))
+    return replace(ARGS, pools=(replace(POOL, **changes),))

@@ -81,9 +81,9 @@ def _prefers(*wishes: tuple[int, str]) -> dict[str, Any]:
 
 ZONES = [node("z1", labels={"zone": "1"}), node("z2", labels={"zone": "2"})]
 
-REQUIRED = RemovePodsViolatingNodeAffinity(types=(NodeAffinityType.REQUIRED,))
+REQUIRED = RemovePodsViolatingNodeAffinity(node_affinity_type=(NodeAffinityType.REQUIRED,))
 
-PREFERRED = RemovePodsViolatingNodeAffinity(types=(NodeAffinityType.PREFERRED,))
+PREFERRED = RemovePodsViolatingNodeAffinity(node_affinity_type=(NodeAffinityType.PREFERRED,))
 
 AFFINITY = {
     "the node no longer matches": Case([*ZONES, pod("p", "z1", **needs("2"))], REQUIRED, ["p"]),
@@ -117,12 +117,12 @@ AFFINITY = {
     ),
     "both kinds": Case(
         [*ZONES, pod("p", "z1", **_prefers((1, "2"))), pod("q", "z1", **needs("2"))],
-        RemovePodsViolatingNodeAffinity(types=tuple(NodeAffinityType)),
+        RemovePodsViolatingNodeAffinity(node_affinity_type=tuple(NodeAffinityType)),
         ["q", "p"],
     ),
     "both kinds, in the order of the file": Case(
         [*ZONES, pod("p", "z1", **_prefers((1, "2"))), pod("q", "z1", **needs("2"))],
-        RemovePodsViolatingNodeAffinity(types=tuple(reversed(NodeAffinityType))),
+        RemovePodsViolatingNodeAffinity(node_affinity_type=tuple(reversed(NodeAffinityType))),
         ["p", "q"],
     ),
 }

@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from reserver.rebalance.arguments.base import Choice
 from reserver.rebalance.arguments.recycling import (
     ConditionFilter,
     PodLifeTime,
     RemoveFailedPods,
     RemovePodsHavingTooManyRestarts,
 )
-from reserver.rebalance.arguments.selecting import Choice
 from tests.unit.rebalance.build import pod
 from tests.unit.rebalance.cases import FAILED, Case, created, restarted, status
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from reserver.cluster.labels import equals
+from reserver.rebalance.arguments.base import ALL, Choice
 from reserver.rebalance.arguments.evictor import DefaultEvictor
 from reserver.rebalance.arguments.placement import (
     NodeAffinityType,
@@ -17,7 +18,6 @@ from reserver.rebalance.arguments.recycling import (
     RemoveFailedPods,
     RemovePodsHavingTooManyRestarts,
 )
-from reserver.rebalance.arguments.selecting import ALL, Choice
 from reserver.rebalance.policy import Arguments
 from tests.unit.rebalance.build import evicted, node, outcome, pod, taint
 from tests.unit.rebalance.cases import (
@@ -62,7 +62,10 @@ WRONG: dict[type[Any], tuple[dict[str, Any], dict[str, Any]]] = {
     RemoveFailedPods: (FAILED, {}),
     RemovePodsHavingTooManyRestarts: (restarted(5), {"pod_restart_threshold": 5}),
     RemovePodsViolatingNodeTaints: ({}, {}),
-    RemovePodsViolatingNodeAffinity: (needs("2"), {"types": (NodeAffinityType.REQUIRED,)}),
+    RemovePodsViolatingNodeAffinity: (
+        needs("2"),
+        {"node_affinity_type": (NodeAffinityType.REQUIRED,)},
+    ),
     RemovePodsViolatingInterPodAntiAffinity: (keeps_from("x"), {}),
 }
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from reserver.rebalance.arguments.base import Choice
 from reserver.rebalance.arguments.placement import RemoveDuplicates
-from reserver.rebalance.arguments.selecting import Choice
 from tests.unit.rebalance.build import Objects, evicted, node, pod, pods, taint
 
 NODES = [node("a"), node("b"), node("c")]

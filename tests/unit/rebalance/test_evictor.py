@@ -7,11 +7,14 @@ import pytest
 
 from reserver.cluster.labels import equals
 from reserver.rebalance.arguments.evictor import (
-    DEFAULT_PROTECTIONS,
     UNCONFIGURED,
     DefaultEvictor,
     NoEviction,
+    PodProtections,
+    PodsWithPVC,
     Protection,
+    ProtectionsConfig,
+    StorageClass,
 )
 from reserver.rebalance.arguments.recycling import PodLifeTime
 from reserver.rebalance.cluster_state import EVICT, PREFER_NO_EVICTION, SOURCE
@@ -48,12 +51,14 @@ def _spec(**spec: Any) -> dict[str, Any]:
     return {"spec": spec}
 
 
-def _with(*protections: Protection, **args: Any) -> DefaultEvictor:
-    return DefaultEvictor(protections=DEFAULT_PROTECTIONS | set(protections), **args)
+def _with(*protections: Protection, classes: tuple[str, ...] = ()) -> DefaultEvictor:
+    claims = PodsWithPVC(protected_storage_classes=tuple(StorageClass(name=n) for n in classes))
+    config = ProtectionsConfig(pods_with_pvc=claims)
+    return DefaultEvictor(pod_protections=PodProtections(extra_enabled=protections, config=config))
 
 
 def _without(*protections: Protection, **args: Any) -> DefaultEvictor:
-    return DefaultEvictor(protections=DEFAULT_PROTECTIONS - set(protections), **args)
+    return DefaultEvictor(pod_protections=PodProtections(default_disabled=protections), **args)
 
 
 BARE: dict[str, Any] = {"metadata": {"ownerReferences": []}}
@@ -88,7 +93,7 @@ def _namespace(**labels: str) -> dict[str, Any]:
 
 
 PREFER_NOT = _annotated(PREFER_NO_EVICTION)
-FAST = {"protected_storage_classes": frozenset({"fast"})}
+FAST = {"classes": ("fast",)}
 LABELLED: dict[str, Any] = {"metadata": {"labels": {"app": "web"}}}
 TEAM_A = DefaultEvictor(namespace_label_selector=equals({"team": "a"}))
 OLD = {"status": {"startTime": "2030-01-31T09:00:00Z"}}

@@ -1,12 +1,11 @@
 """LowNodeLoad in one round: which pods leave, and for where."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from reserver.cluster.labels import equals
+from reserver.rebalance.arguments.base import Choice
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad
-from reserver.rebalance.arguments.selecting import Choice
 from tests.unit.rebalance.loaded import ARGS, NOW, POOL, World, cores, hot_and_cool, node, pod, pool
 
 
@@ -203,7 +202,7 @@ def test_pools_balance_among_themselves_and_the_first_one_has_a_node() -> None:
         *((pod(f"p{n}", "gpu-hot"), 4.0) for n in range(20)),
     )
     world.nodes |= {name: node(name, gpu="yes") for name in ("gpu-hot", "gpu-cool")}
-    world.round(replace(ARGS, node_pools=(gpu, POOL)))
+    world.round(replace(ARGS, pools=(gpu, POOL)))
     assert {target for _, target, _ in world.moves} == {"gpu-cool"}
     assert len(world.moves) == 4
 
@@ -211,7 +210,7 @@ def test_pools_balance_among_themselves_and_the_first_one_has_a_node() -> None:
 def test_a_hot_node_of_an_earlier_pool_is_left_to_it_even_if_it_waits() -> None:
     waits = replace(POOL, anomaly_condition=AnomalyCondition())
     world = hot_and_cool()
-    world.round(replace(ARGS, node_pools=(waits, POOL)))
+    world.round(replace(ARGS, pools=(waits, POOL)))
     assert world.moves == []
 
 

@@ -22,7 +22,7 @@ POOL = NodePool(
     high_thresholds={"cpu": 80},
     anomaly_condition=AnomalyCondition(consecutive_abnormalities=1),
 )
-POLICY = Policy(profiles=(Profile(name="p", balance=(LowNodeLoad(node_pools=(POOL,)),)),))
+POLICY = Policy(profiles=(Profile(name="p", balance=(LowNodeLoad(pools=(POOL,)),)),))
 
 
 def cluster(*things: Node | Pod, used: dict[str, int]) -> ClusterState:
@@ -94,8 +94,10 @@ def test_what_is_spared_is_kept_with_its_reason() -> None:
 
 
 def test_rounds_are_handed_on() -> None:
-    slow = replace(POOL, anomaly_condition=AnomalyCondition(consecutive_abnormalities=2))
-    policy = Policy(profiles=(Profile(name="p", balance=(LowNodeLoad(node_pools=(slow,)),)),))
+    slow = msgspec.structs.replace(
+        POOL, anomaly_condition=AnomalyCondition(consecutive_abnormalities=2)
+    )
+    policy = Policy(profiles=(Profile(name="p", balance=(LowNodeLoad(pools=(slow,)),)),))
     things: tuple[Node | Pod, ...] = (*hosts("hot", "idle"), pod("p1", node="hot"))
     found = cluster(*things, used={"hot": 9900, "idle": 0, "p1": 2000})
     rounds, counts = dict[str, Rounds](), list[int]()

@@ -25,7 +25,8 @@ from reserver.rebalance.arguments.placement import (
 from reserver.rebalance.arguments.utilization import (
     HighNodeUtilization,
     LowNodeUtilization,
-    UsageSource,
+    MetricsUtilization,
+    Query,
 )
 from reserver.rebalance.capacity import NOTHING_HELD, Held
 from reserver.rebalance.cluster_state import (
@@ -52,7 +53,7 @@ from tests.unit.rebalance.scenes import assert_feasible, budget, moves
 HOST = "kubernetes.io/hostname"
 HARD = "DoNotSchedule"
 NO_LIMITS = EvictionLimits()
-PREFERRED = RemovePodsViolatingNodeAffinity(types=(NodeAffinityType.PREFERRED,))
+PREFERRED = RemovePodsViolatingNodeAffinity(node_affinity_type=(NodeAffinityType.PREFERRED,))
 TAINTS = RemovePodsViolatingNodeTaints()
 SPREAD = RemovePodsViolatingTopologySpreadConstraint()
 LOW = LowNodeUtilization(thresholds={"memory": 25.0}, target_thresholds={"memory": 70.0})
@@ -142,7 +143,7 @@ def test_descheduler_1535_sixteen_moves_for_a_rack_that_came_back(*, hard: bool)
         for index in range(count)
     ]
     cluster = cluster_of(*nodes, *pods)
-    args = replace(SPREAD, constraints=frozenset({HARD, "ScheduleAnyway"}))
+    args = msgspec.structs.replace(SPREAD, constraints=frozenset({HARD, "ScheduleAnyway"}))
     plan = planned(cluster, args)
     assert len(plan.moves) == 16
     assert set(on(after(plan, cluster)).values()) == {4}
@@ -282,7 +283,8 @@ def test_a_node_without_metrics_is_skipped_and_named() -> None:
     pods = [pod(f"p{n}", node="a", memory="1Gi") for n in range(6)]
     usage = {"a": {"memory": 90 * 2**30}, "b": {"memory": 2**30}}
     cluster = replace(cluster_of(*nodes, *pods), node_usage=usage)
-    plan = planned(cluster, replace(LOW, usage=UsageSource.KUBERNETES))
+    measured = MetricsUtilization(source="KubernetesMetrics")
+    plan = planned(cluster, msgspec.structs.replace(LOW, metrics_utilization=measured))
     assert plan.notes == ("LowNodeUtilization skips c: it has no metrics",)
     assert {move.target for move in plan.moves} == {"b"}
 
@@ -292,8 +294,7 @@ def by_shares(**percent: float) -> RoundInput:
     args = LowNodeUtilization(
         thresholds={METRIC: 20.0},
         target_thresholds={METRIC: 50.0},
-        usage=UsageSource.PROMETHEUS,
-        query="q",
+        metrics_utilization=MetricsUtilization(source="Prometheus", prometheus=Query(query="q")),
     )
     source = source_of(args)
     assert source is not None

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from reserver.cluster.labels import equals
+from reserver.rebalance.arguments.base import Choice
 from reserver.rebalance.arguments.placement import RemovePodsViolatingTopologySpreadConstraint
-from reserver.rebalance.arguments.selecting import Choice
 from tests.unit.rebalance.build import Objects, counted, evicted, node, pod, pods, taint
 
 ZONES = [node(f"n{zone}", labels={"zone": str(zone), "pool": "x"}) for zone in range(3)]

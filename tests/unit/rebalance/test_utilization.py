@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from reserver.rebalance.arguments.base import Choice
 from reserver.rebalance.arguments.evictor import DefaultEvictor
 from reserver.rebalance.arguments.utilization import (
     HighNodeUtilization,
     LowNodeUtilization,
-    UsageSource,
+    MetricsUtilization,
+    NodeLimit,
 )
 from reserver.rebalance.cluster_state import PREFER_NO_EVICTION
 from reserver.rebalance.policy import EvictionLimits
@@ -63,10 +65,10 @@ UTILIZATION: dict[str, tuple[Objects, LowNodeUtilization, dict[str, int]]] = {
     "all are below": ([*NODES, *BUSY[:1]], _low(), {}),
     "namespaces are excluded, and counted": (
         [*NODES, *BUSY],
-        _low(exclude_namespaces=frozenset({"shop"})),
+        _low(evictable_namespaces=Choice(exclude=frozenset({"shop"}))),
         {},
     ),
-    "a bound for each node": ([*NODES, *BUSY], _low(most_per_node=1), {"p": 1}),
+    "a bound for each node": ([*NODES, *BUSY], _low(eviction_limits=NodeLimit(node=1)), {"p": 1}),
     "no toleration for any that takes": (
         [node("a"), node("b", taints=[taint("k", effect="PreferNoSchedule")]), *BUSY],
         _low(),
@@ -162,7 +164,7 @@ def _pod_metrics(names: list[str], cpu: str) -> Objects:
     ]
 
 
-REAL = _low(usage=UsageSource.KUBERNETES)
+REAL = _low(metrics_utilization=MetricsUtilization(source="KubernetesMetrics"))
 
 
 def test_what_is_measured_counts_instead_of_requests() -> None:
@@ -186,7 +188,7 @@ def test_a_resource_that_is_not_measured_fails_the_plugin() -> None:
     args = _low(
         thresholds={"example.com/gpu": 20},
         target_thresholds={"example.com/gpu": 50},
-        usage=UsageSource.KUBERNETES,
+        metrics_utilization=MetricsUtilization(source="KubernetesMetrics"),
     )
 
     done = outcome([*NODES, *BUSY, *_measured(a="3", b="0", c="0")], args)
@@ -214,12 +216,12 @@ EMPTYING: dict[str, tuple[Objects, HighNodeUtilization, list[str]]] = {
     "as few as numberOfNodes": ([*NODES[:2], *FEW, *CARRIES], _high(number_of_nodes=1), []),
     "only pods that request what has a threshold": (
         [*NODES[:2], *FEW, *CARRIES],
-        _high(only_thresholding_resources=True),
+        _high(eviction_modes=("OnlyThresholdingResources",)),
         ["p0"],
     ),
     "namespaces are excluded": (
         [*NODES[:2], *FEW, *CARRIES],
-        _high(exclude_namespaces=frozenset({"shop"})),
+        _high(evictable_namespaces=Choice(exclude=frozenset({"shop"}))),
         [],
     ),
     "not more than there is room for": (

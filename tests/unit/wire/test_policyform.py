@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from reserver.cluster.labels import EVERYTHING
+from reserver.rebalance.arguments.base import Choice
 from reserver.rebalance.arguments.evictor import (
     DEFAULT_PROTECTIONS,
     SYSTEM_CRITICAL,
@@ -18,7 +19,6 @@ from reserver.rebalance.arguments.evictor import (
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad
 from reserver.rebalance.arguments.placement import RemoveDuplicates, RemovePodsViolatingNodeTaints
 from reserver.rebalance.arguments.recycling import PodLifeTime, RemoveFailedPods
-from reserver.rebalance.arguments.selecting import Choice
 from reserver.rebalance.arguments.utilization import UsageSource
 from reserver.rebalance.policy import EvictionLimits, MetricsProvider, Policy, SecretRef
 from tests.unit.wire.policies import HEAD, JSON, configured, reading
@@ -47,21 +47,17 @@ def evictor(args: str) -> DefaultEvictor:
         f"%YAML 1.1\n---\n{HEAD}",
         f"\ufeff{HEAD}",
         f"{HEAD}nodeSelector: ''",
-        f"{HEAD}nodeSelector: !!str 5",
         f"{HEAD}nodeSelector: 2001-01-01",
         f"{HEAD}maxNoOfPodsToEvictPerNode: 1.0",
         f"{HEAD}maxNoOfPodsToEvictPerNode: null",
-        f"{HEAD}maxNoOfPodsToEvictPerNode: 0x10",
         f"{HEAD}gracePeriodSeconds: -5",
-        f"{HEAD}a: b\na: c",
         f"{HEAD}profiles: [null]",
         f"{HEAD}profiles: [{{name: x, plugins: null, pluginConfig: null}}]",
         f"{HEAD}profiles: [{{plugins: {{presort: {{disabled: [x]}}, sort: {{enabled: [x]}}}}}}]",
         f"{HEAD}profiles: [{{plugins: {{filter: {{enabled: [DefaultEvictor]}}}}}}]",
         f"{HEAD}metricsProviders: [{{source: Other}}]",
         configured("DefaultEvictor", "null"),
-        configured("DefaultEvictor", "{nodeFit: yes, apiVersion: v1, kind: Pod}"),
-        configured("DefaultEvictor", "{nodeFit: true, nodeFit: false}"),
+        configured("DefaultEvictor", "{nodeFit: true, apiVersion: v1, kind: Pod}"),
         configured("DefaultEvictor", "{nodeSelector: 'a=('}"),
         configured("DefaultEvictor", "{minPodAge: -5m}"),
         configured("DefaultEvictor", "{priorityThreshold: {value: -1, name: ''}}"),
