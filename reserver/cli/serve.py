@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 
 from reserver.cli import interrupt, logs
 from reserver.config import Settings
 from reserver.errors import ConfigurationError
-
-_CA_FILE = "SSL_CERT_FILE"
-"""Names the file of CAs that OpenSSL trusts by default."""
 
 
 _REBALANCE_FLAGS = {
@@ -71,26 +65,9 @@ def _leaves(group: BaseExceptionGroup) -> Iterator[BaseException]:
             yield error
 
 
-@contextmanager
-def _without_system_cas() -> Iterator[None]:
-    """Let imports read no CAs of the system: aiohttp does so twice, which is a tenth of a start.
-
-    Nothing uses aiohttp's contexts: who is trusted is told by credentials, or read by `ApiClient`.
-    """
-    before = {name: os.environ[name] for name in (_CA_FILE,) if name in os.environ}
-    os.environ[_CA_FILE] = os.devnull
-    try:
-        yield
-    finally:
-        del os.environ[_CA_FILE]
-        os.environ.update(before)
-
-
 async def _serve(settings: Settings) -> None:
-    gc.disable()  # What imports make is no garbage, and looking for some takes an eighth of them.
-    with _without_system_cas():
-        from reserver import app
-    gc.enable()
+    from reserver import app
+
     stop = asyncio.Event()
     async with app.running(settings) as running:
         print(f"API server  {running.server} ({running.source})")

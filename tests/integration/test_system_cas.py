@@ -1,4 +1,4 @@
-"""`serve` saves the time in which aiohttp reads the system's CAs; who is trusted is the same."""
+"""A proxy with TLS is trusted by the CAs of the system."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ from hack.programs import done
 
 ASKS = """
 import asyncio, sys
-from reserver.cli.serve import _without_system_cas
-with _without_system_cas():
-    from reserver import app
 from reserver.errors import ApiError
 from reserver.kube.api.client import ApiClient
 from reserver.kube.api.credentials import Credentials
