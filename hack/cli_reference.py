@@ -6,15 +6,14 @@ A unit test compares what is committed with what the commands say.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from typer.main import get_command
 
-from reserver.cli.help import Help, default, names
+from reserver.cli.help import Help, default, names, runs, tree
 from reserver.cli.main import app
-from reserver.cli.target import Target
+from reserver.cli.options import Target
 from reserver.flags import declared
 
 PAGE = Path(__file__).parents[1] / "docs/cli-reference.md"
@@ -32,7 +31,7 @@ _GENERAL = {"help"}
 def page() -> str:
     """Return the whole page."""
     root: Any = get_command(app)
-    commands = dict(_commands("reserver", root))
+    commands = {" ".join(("reserver", *words)): each for words, each in tree(root) if runs(each)}
     first = next(each for each in commands.values() if _asks(each))
     shared = [each for each in first.params if each.name in _CONNECTION]
     parts = [_HEAD, "## Options for the connection\n", _table(shared)]
@@ -50,14 +49,6 @@ def page() -> str:
 
 def _asks(command: Any) -> bool:  # noqa: ANN401 - Typer's own
     return {each.name for each in command.params} >= _CONNECTION
-
-
-def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - Typer's own
-    subcommands: Mapping[str, Any] = getattr(command, "commands", {})
-    if not subcommands:
-        yield name, command
-    for word, each in subcommands.items():
-        yield from _commands(f"{name} {word}", each)
 
 
 def _table(parameters: list[Any]) -> str:

@@ -64,18 +64,11 @@ class Invocation:
         return f"reserver {' '.join(self.words)} ({', '.join(self.variables)})"
 
 
-def commands(
-    group: Any = None,  # noqa: ANN401 - Typer's own
-    path: tuple[str, ...] = (),
-) -> Iterator[tuple[tuple[str, ...], Any]]:
+def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield each command there is, with its words."""
-    group = typer.main.get_command(app) if group is None else group
-    below = getattr(group, "commands", None)
-    if below is None:
-        yield path, group
-        return
-    for name, each in below.items():
-        yield from commands(each, (*path, name))
+    for path, command in help_.tree(typer.main.get_command(app)):
+        if help_.runs(command):
+            yield path, command
 
 
 def words_of(path: tuple[str, ...], command: Any) -> tuple[str, ...]:  # noqa: ANN401 - as above
@@ -119,7 +112,7 @@ def live(stage: Stage) -> list[Invocation]:
             Invocation(("get",), way, statuses=_OWN),
             Invocation(("explain", "pod", "shop/web-0"), way, statuses=_OWN),
             Invocation(("top", "nodes"), way, statuses=_OWN),
-            Invocation(("debug", "dump"), way, statuses=_OWN),
+            Invocation(("dump",), way, statuses=_OWN),
             Invocation(("history",), way, statuses=_OWN),
         )
     ]

@@ -1,25 +1,32 @@
-"""`reserver apply`, `update` and `edit`: the commands that change reservations."""
+"""`reserver apply`: creates and changes reservations so that they match files."""
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Annotated
+import time
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
-from reserver.cli import completion, failure
-from reserver.cli.connect import run
-from reserver.cli.failure import Failed, Status
-from reserver.cli.options import NamespaceOption, Output, OutputOption, taking
-from reserver.cli.selecting import FILES, Chosen
+from reserver.cli import (
+    create_requests,
+    failure,
+    listing,
+    output,
+    serialization,
+)
+from reserver.cli.connection import Session, run
+from reserver.cli.create_requests import CreateRequests
+from reserver.cli.failure import Failed
+from reserver.cli.manifests import Manifest
+from reserver.cli.options import NamespaceOption, Output, OutputOption, Target
+from reserver.cli.progress import patience
+from reserver.cli.selection import FILES
 from reserver.cli.spec_flags import SpecFlags
-from reserver.cli.target import Target
-
-if TYPE_CHECKING:
-    from reserver.cli.connect import Session
+from reserver.client import CallFailed, Client, Reservation
+from reserver.errors import InvalidInput
 
 
-@taking
 def apply(
     target: Target,
     filename: Annotated[list[str], FILES],
@@ -30,7 +37,7 @@ def apply(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would change, and change nothing.")
     ] = False,
-    output: OutputOption = Output.TABLE,
+    form: OutputOption = Output.TABLE,
 ) -> None:
     """Create or change reservations so that they match files.
 
@@ -46,96 +53,128 @@ def apply(
         reserver apply -f reservations/
         reserver get web-1 -o yaml | sed 's/slots: 1/slots: 2/' | reserver apply -f -
     """
-    from reserver.cli.asking import Asked
-
-    asked = Asked.of("", filename, SpecFlags(), namespace)
+    asked = CreateRequests.of("", filename, SpecFlags(), namespace)
 
     async def work(session: Session) -> None:
-        from reserver.cli import applying
-
         asked.specs(session.namespace)  # A file that is broken changes nothing.
         own = namespace or session.namespace
-        doing = applying.Applying(session.client, own, force=force, dry_run=dry_run)
+        doing = Applier(session.client, own, force=force, dry_run=dry_run)
         note = "(dry run)" if dry_run else ""
-        await applying.apply_each(doing, asked.wanted, output, note)
+        await apply_each(doing, asked.wanted, form, note)
 
     run(target, work)
 
 
-@taking
-def update(
-    spec: SpecFlags,
-    target: Target,
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="Name or id of the reservation.",
-            autocompletion=completion.reservations,
-        ),
-    ],
-    namespace: NamespaceOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Change fields of a reservation; all other fields stay.
+_NOT_THERE = "NO_SUCH_RESERVATION"
+_LIFETIME = ("ttl", "expiresAt")
 
-    The defaults below are those of `create`: a flag that is not given changes nothing. A larger
-    hold, or one on another node, has to fit. If what is held changes, it is a new reservation and
-    loses its claims. To change it from a file, use `reserver apply`.
 
-    Exit status: 0 changed; 1 refused, or not there; 2 wrong usage; 3 Reserver cannot be reached;
-    4 no room, on nodes or in the quota.
+class Applier:
+    """Makes reservations what documents say; failures are independent.
 
-    Examples:
-        reserver update web-1 --cpu 2 --slots 3
-        reserver update web-1 --node worker-2
-        reserver update web-1 --owner app=web --owner job/batch -n shop
+    Args:
+        client: asks reserver.
+        namespace: of owners that do not say theirs.
+        force: create what can never fit, too.
+        dry_run: change nothing.
     """
-    if not spec.are_given:
-        failure.end(Failed(Status.USAGE, "no change is given; give a flag such as --cpu or --node"))
 
-    async def work(session: Session) -> None:
-        from reserver.cli import applying
+    def __init__(self, client: Client, namespace: str, *, force: bool, dry_run: bool) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._force = force
+        self._dry_run = dry_run
 
-        own = namespace or session.namespace
-        among = Chosen(namespace=namespace).selection(own)
-        changed = await applying.update_by_flags(session.client, name, among, spec, own)
-        applying.show(name, "updated", changed, output)
+    async def apply(self, one: Manifest) -> tuple[str, Reservation | None]:
+        """Create a reservation, or change it if it says something else.
 
-    run(target, work)
+        Returns:
+            What was done in the words of kubectl, and the reservation; None if there is none yet.
+
+        Raises:
+            CallFailed: it was refused.
+        """
+        namespace = one.namespace or self._namespace
+        old = await self._existing(one)
+        if old is None:
+            return "created", await self._create(one, namespace)
+        document = kept(one.spec, old)
+        is_labelled = one.labels.items() <= old.labels.items()
+        if is_labelled and serialization.says_the_same(document, one.name, namespace, old):
+            return "unchanged", old
+        if self._dry_run:
+            return "configured", old
+        spec = serialization.read(document, one.name, namespace, time.time())
+        etag = one.etag or old.etag
+        new = await self._client.update(old.id, spec, etag=etag, labels=one.labels)
+        is_same = (new.spec, new.labels) == (old.spec, old.labels)
+        return "unchanged" if is_same else "configured", new
+
+    async def _existing(self, one: Manifest) -> Reservation | None:
+        """Return the reservation that a document is about: by its id, else by its name."""
+        names = [one.id, f"{one.namespace}/{one.name}" if one.namespace else "", one.name]
+        for name in filter(None, names):
+            try:
+                return await self._client.get(name)
+            except CallFailed as exc:
+                if exc.reason != _NOT_THERE:
+                    raise
+        return None
+
+    async def _create(self, one: Manifest, namespace: str) -> Reservation | None:
+        spec = serialization.read(one.spec, one.name, namespace, time.time())
+        if not self._force:
+            await create_requests.require_possible(self._client, one.name, spec)
+        if self._dry_run:
+            return None
+        return await self._client.create(one.name, spec, labels=one.labels)
 
 
-@taking
-def edit(
-    target: Target,
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="Name or id of the reservation.",
-            autocompletion=completion.reservations,
-        ),
-    ],
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Edit a reservation in your editor (KUBE_EDITOR, EDITOR, or vi).
+def kept(document: Any, old: Reservation) -> Any:  # noqa: ANN401 - whatever YAML can hold
+    """Return a spec with the end that its reservation has, unless it names a moment, or none.
 
-    If the reservation is invalid, the editor opens again and shows the errors at the top. Save it
-    unchanged to cancel. If somebody else changed the reservation meanwhile, your file is kept.
-
-    Exit status: 0 changed, or nothing to change; 1 refused, or not there; 2 wrong usage; 3 Reserver
-    cannot be reached; 4 no room, on nodes or in the quota.
-
-    Examples:
-        reserver edit web-1
-        EDITOR="code --wait" reserver edit web-1
+    A duration counts from the creation; otherwise each `apply` would prolong what it applies.
     """
-    # gRPC would warn of the editor, which is another process.
-    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+    if not isinstance(document, Mapping) or document.get("expiresAt") is not None:
+        return document
+    if str(document.get("ttl")) == "0":
+        return document
+    said = {name: value for name, value in document.items() if name not in _LIFETIME}
+    before = serialization.show_spec(old.spec)
+    return said | {name: before[name] for name in _LIFETIME if name in before}
 
-    async def work(session: Session) -> None:
-        from reserver.cli import editing
 
-        await editing.edit(session.client, name, session.namespace, output)
+async def apply_each(
+    applying: Applier, wanted: Sequence[Manifest], form: Output, note: str
+) -> None:
+    """Apply documents one after the other.
 
-    run(target, work)
+    Args:
+        applying: how.
+        wanted: what they ask for.
+        form: how to print what comes of it.
+        note: stands behind each line; may be empty.
+
+    Raises:
+        Failed: some were refused.
+    """
+    shown: list[Reservation] = []
+    refused: list[Failed] = []
+    for one in wanted:
+        try:
+            async with patience(f"Applying {one.name}"):
+                word, reservation = await applying.apply(one)
+        except (CallFailed, Failed, InvalidInput) as exc:
+            if isinstance(exc, CallFailed) and failure.is_without_answer(exc):
+                raise
+            refused.append(failure.of(exc, one.name))
+            continue
+        if reservation is not None:
+            shown.append(reservation)
+        if not output.is_for_programs(form):
+            listing.tell(
+                one.name, word if not note else f"{word} {note}", None if note else reservation
+            )
+    if output.is_for_programs(form):
+        output.reservations(shown, form, alone=len(wanted) == 1)
+    failure.raise_all(refused)

@@ -1,7 +1,7 @@
-"""Shell completion: names of reservations, nodes, namespaces and resources, asked of Reserver.
+"""`reserver completion`: the script for a shell, and the names that Tab offers.
 
-Pods and PodMoves are asked of the API server. A shell waits for it, so it is quick or silent:
-whatever goes wrong offers nothing.
+Names of reservations, nodes, namespaces and resources come from Reserver, those of pods and
+PodMoves from the API server. A shell waits for them, so an error offers nothing.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import typer
+from typer import completion as scripts
 
-from reserver.cli import connect, interrupt
-from reserver.cli.options import taken
-from reserver.cli.target import Target
-
-if TYPE_CHECKING:
-    from reserver.cli.connect import Session
-    from reserver.cli.podmoves import Client
+from reserver.cli import connection, interrupt
+from reserver.cli.connection import Session
+from reserver.cli.options import Target, taken
+from reserver.cli.podmoves import KubeClient
 
 _DEADLINE_S = 2.0
 _MOST = 200
@@ -80,7 +79,7 @@ def resources(ctx: typer.Context, incomplete: str) -> list[str]:
 def pods(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return names of pods with a prefix, with their namespace if it has one."""
 
-    async def names(client: Client, default: str) -> list[str]:
+    async def names(client: KubeClient, default: str) -> list[str]:
         from reserver.wire.k8s.objects import decode
         from reserver.wire.k8s.watch import ObjectList, metadata_of
 
@@ -102,11 +101,11 @@ def owners(ctx: typer.Context, incomplete: str) -> list[str]:
 def moves(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return names of PodMoves that have not ended, with a prefix."""
 
-    async def names(client: Client, default: str) -> list[str]:
-        from reserver.cli import move_view, podmoves
+    async def names(client: KubeClient, default: str) -> list[str]:
+        from reserver.cli import podmoves
 
         found = await podmoves.listed(client, ctx.params.get("namespace") or default)
-        return [move_view.name_of(each) for each in found if not move_view.is_over(each)]
+        return [podmoves.name_of(each) for each in found if not podmoves.is_over(each)]
 
     return _list(ctx, incomplete, names)
 
@@ -133,7 +132,7 @@ def _offer(
     ctx: typer.Context, incomplete: str, ask: Callable[[Session], Awaitable[list[str]]]
 ) -> list[str]:
     async def asked(target: Target) -> list[str]:
-        async with connect.connected(target, _DEADLINE_S) as session:
+        async with connection.connected(target, _DEADLINE_S) as session:
             return await ask(session)
 
     import reserver.client  # noqa: F401 - before the time runs
@@ -145,10 +144,10 @@ def _offer(
 
 
 def _list(
-    ctx: typer.Context, incomplete: str, work: Callable[[Client, str], Awaitable[list[str]]]
+    ctx: typer.Context, incomplete: str, work: Callable[[KubeClient, str], Awaitable[list[str]]]
 ) -> list[str]:
     async def listed(target: Target) -> list[str]:
-        return await connect.calling(target, work)
+        return await connection.calling(target, work)
 
     import kubernetes.aio.config  # noqa: F401 - before the time runs
 
@@ -168,3 +167,57 @@ def _soon(
         offered = interrupt.run(found())
         return sorted({each for each in offered if each.startswith(incomplete)})[:_MOST]
     return []
+
+
+_FISH = """\
+function __reserver_complete
+    set --local typed (commandline --cut-at-cursor --current-process)
+    set --local offered (env _RESERVER_COMPLETE=complete_fish \\
+        _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS="$typed" reserver)
+    if set --query offered[1]
+        printf '%s\\n' $offered
+    else
+        __fish_complete_path (commandline --current-token)
+    end
+end
+
+complete --command reserver --no-files --arguments '(__reserver_complete)'
+"""
+"""Typer's own script for fish starts the command twice for each Tab, which is felt."""
+
+
+class Shell(StrEnum):
+    """A shell that completes words."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def completion(
+    shell: Annotated[
+        Shell,
+        typer.Argument(
+            metavar="SHELL", help="Your shell: bash, zsh or fish.", case_sensitive=False
+        ),
+    ],
+) -> None:
+    """Print the shell script that completes commands, options and names.
+
+    Names of reservations, nodes and namespaces are completed if Reserver answers within two
+    seconds, those of pods and PodMoves if the API server of the kubeconfig does. kubectl needs no
+    script: it completes `kubectl reserver` by itself.
+
+    Examples:
+        source <(reserver completion bash)    # in ~/.bashrc
+        source <(reserver completion zsh)     # in ~/.zshrc, after compinit
+        reserver completion fish > ~/.config/fish/completions/reserver.fish
+    """
+    if shell is Shell.FISH:
+        typer.echo(_FISH, nl=False)
+        return
+    typer.echo(
+        scripts.get_completion_script(  # type: ignore[attr-defined]
+            prog_name="reserver", complete_var="_RESERVER_COMPLETE", shell=shell.value
+        )
+    )

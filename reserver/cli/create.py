@@ -1,25 +1,20 @@
-"""`reserver create` and `reserver whatif`: create reservations, or ask whether they would fit."""
+"""`reserver create`: creates reservations, or checks whether they would fit."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
-from reserver.cli import failure
-from reserver.cli.connect import run
-from reserver.cli.failure import Failed, Status
-from reserver.cli.options import DryRun, NamespaceOption, Output, OutputOption, taking
-from reserver.cli.selecting import FILES
+from reserver.cli import create_requests, failure, interrupt, output
+from reserver.cli.connection import Session, default_namespace, run
+from reserver.cli.create_requests import CreateRequests
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.options import DryRun, NamespaceOption, Output, OutputOption, Target
+from reserver.cli.selection import FILES
 from reserver.cli.spec_flags import SpecFlags
-from reserver.cli.target import Target
-
-if TYPE_CHECKING:
-    from reserver.cli.asking import Asked
-    from reserver.cli.connect import Session
 
 
-@taking
 def create(
     spec: SpecFlags,
     target: Target,
@@ -53,7 +48,7 @@ def create(
             case_sensitive=False,
         ),
     ] = DryRun.NONE,
-    output: OutputOption = Output.TABLE,
+    form: OutputOption = Output.TABLE,
 ) -> None:
     """Create reservations, and return once their holds are in force.
 
@@ -70,29 +65,24 @@ def create(
         reserver create web-1 --owner pod/web-0 --cpu 2 --dry-run -o yaml
         reserver create -f pair.yaml --set
     """
-    from reserver.cli.asking import Asked
-
-    asked = Asked.of(name, filename or (), spec, namespace)
+    asked = CreateRequests.of(name, filename or (), spec, namespace)
     if dry_run is DryRun.CLIENT:
-        show_manifests(target, asked, output)
+        _show_manifests(target, asked, form)
         return
     way = _Way(whole_set, no_wait, force, request_id, dry_run)
-    run(target, lambda session: _create(session, asked, way, output))
+    run(target, lambda session: _create(session, asked, way, form))
 
 
-def show_manifests(target: Target, asked: Asked, output: Output) -> None:
+def _show_manifests(target: Target, asked: CreateRequests, form: Output) -> None:
     """Print what would be created; reserver is not asked."""
-    from reserver.cli import connect, interrupt
-    from reserver.cli import output as outputs
-
     try:
-        manifests = asked.manifests(interrupt.run(connect.default_namespace(target)))
+        manifests = asked.manifests(interrupt.run(default_namespace(target)))
     except Failed as exc:
         failure.end(exc)
-    if output is Output.NAME:
-        outputs.names([each["metadata"]["name"] for each in manifests])
-    elif outputs.is_for_programs(output):
-        outputs.objects(manifests, output)
+    if form is Output.NAME:
+        output.names([each["metadata"]["name"] for each in manifests])
+    elif output.is_for_programs(form):
+        output.objects(manifests, form)
     else:
         for each in manifests:
             typer.echo(f"{each['metadata']['name']} created (dry run)")
@@ -108,51 +98,22 @@ class _Way(NamedTuple):
     dry_run: DryRun
 
 
-async def _create(session: Session, asked: Asked, way: _Way, output: Output) -> None:
-    from reserver.cli import asking
-
+async def _create(session: Session, asked: CreateRequests, way: _Way, form: Output) -> None:
     specs = asked.specs(session.namespace)
     if way.request_id and len(specs) > 1 and not way.whole_set:
         problem = "names one request, and these are several"
-        raise Failed(Status.USAGE, f"--request-id: {problem}; give --set, too")
+        raise Failed(ExitStatus.USAGE, f"--request-id: {problem}; give --set, too")
     if way.dry_run is DryRun.SERVER:
-        await asking.weigh(session.client, specs, output)
+        await create_requests.check_fit(session.client, specs, form)
     elif way.whole_set:
-        await asking.create_set(session.client, specs, asked.labels, output, way.request_id)
+        await create_requests.create_set(session.client, specs, asked.labels, form, way.request_id)
     else:
-        await asking.create_each(
+        await create_requests.create_each(
             session.client,
             specs,
             asked.labels,
-            output,
+            form,
             way.request_id,
             no_wait=way.no_wait,
             force=way.force,
         )
-
-
-@taking
-def whatif(
-    target: Target,
-    filename: Annotated[list[str], FILES],
-    namespace: NamespaceOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Check whether reservations would fit together, and change nothing.
-
-    It reads the same files as `reserver create -f`, and says where each fits or what is missing.
-
-    Exit status: 0 they fit; 1 refused; 2 wrong usage; 3 Reserver cannot be reached; 4 no room.
-
-    Examples:
-        reserver whatif -f pair.yaml
-        reserver get -o yaml -n shop | reserver whatif -f -
-    """
-    from reserver.cli import asking
-
-    asked = asking.Asked.of("", filename, SpecFlags(), namespace)
-
-    async def ask(session: Session) -> None:
-        await asking.weigh(session.client, asked.specs(session.namespace), output)
-
-    run(target, ask)

@@ -16,7 +16,7 @@ from reserver.cli.demo_run import Demo, comes_true, started
 from reserver.cli.demo_scenario import Stage
 from reserver.cli.demo_scene import node_rows
 from reserver.cli.demo_view import node_table
-from reserver.cli.question import typed_line
+from reserver.cli.prompt import typed_line
 
 _PATIENCE_S = 5.0
 

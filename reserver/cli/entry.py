@@ -1,8 +1,15 @@
-"""The entry point of `reserver`: `serve` starts without Typer and the other commands (`plain`)."""
+"""The entry points of `reserver`, and of `kubectl reserver`, its plug-in of kubectl.
+
+`reserver serve` starts without Typer and the other commands (`plain`). kubectl runs
+`kubectl-reserver` for `kubectl reserver`. For completion it runs `kubectl_complete-reserver` with
+the words so far, and reads one completion a line, then a directive of Cobra (kubectl,
+pkg/cmd/plugin/plugin_completion.go).
+"""
 
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,6 +20,9 @@ from reserver.cli import interrupt
 _PLUGIN = "kubectl-reserver"
 _SERVE = "serve"
 _USAGE = 2
+
+_NO_FILES = 4
+"""ShellCompDirectiveNoFileComp: the shell is not to offer files of its own."""
 
 
 def command(arguments: Sequence[str], program: str) -> Callable[[], object]:
@@ -55,4 +65,22 @@ def main() -> None:
 
         if not isinstance(exc, BrokenPipeError):
             failure.tell(f"standard output cannot be written: {exc.strerror or exc}")
-        sys.exit(failure.Status.REFUSED)
+        sys.exit(failure.ExitStatus.REFUSED)
+
+
+def complete() -> None:
+    """Print completions of the last argument, one a line, as fish takes them."""
+    interrupt.heed()
+    import typer
+
+    from reserver.cli.main import app
+
+    *words, incomplete = sys.argv[1:] or [""]
+    line = shlex.join(["reserver", *words])
+    os.environ["_RESERVER_COMPLETE"] = "complete_fish"
+    os.environ["_TYPER_COMPLETE_FISH_ACTION"] = "get-args"
+    os.environ["_TYPER_COMPLETE_ARGS"] = f"{line} {shlex.quote(incomplete) if incomplete else ''}"
+    try:
+        app(prog_name="reserver")
+    except SystemExit:
+        typer.echo(f":{_NO_FILES}")

@@ -1,22 +1,29 @@
-"""`reserver explain`: asks a running reserver why things are as they are."""
+"""`reserver explain`: why a pod has no node."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 
-from reserver.cli import completion
-from reserver.cli.connect import run
+from reserver.cli import completion, output, table
+from reserver.cli.connection import Session, run
+from reserver.cli.formatting import duration
 from reserver.cli.help import App
-from reserver.cli.options import NamespaceOption, Report, ReportOption, pod_of, taking
-from reserver.cli.patience import patience
-from reserver.cli.target import Target
-
-if TYPE_CHECKING:
-    from reserver.cli.connect import Session
+from reserver.cli.options import NamespaceOption, Report, ReportOption, Target, pod_of
+from reserver.cli.progress import patience
+from reserver.cli.table import Row
+from reserver.printable import printable
 
 app = App()
+
+_MOST_LINES = 20
+
+_DEVICES = (
+    "It has ResourceClaims: kube-scheduler finds their devices. Reservations hold none, and nodes "
+    "that lack them are not told apart here."
+)
 
 
 @app.callback()
@@ -29,7 +36,6 @@ def _explain() -> None:
 
 
 @app.command()
-@taking
 def pod(
     target: Target,
     name: Annotated[
@@ -39,7 +45,7 @@ def pod(
         ),
     ],
     namespace: NamespaceOption = "",
-    output: ReportOption = Report.TABLE,
+    form: ReportOption = Report.TABLE,
 ) -> None:
     """Explain which nodes a pod can use, and why not the others.
 
@@ -53,15 +59,67 @@ def pod(
     own, pod_name = pod_of(name, "NAME")
 
     async def ask(session: Session) -> None:
-        from reserver.cli import explain_view
-        from reserver.cli import output as outputs
-
         where = own or namespace or session.namespace
         async with patience(f"Asking about pod {where}/{pod_name}"):
             explanation = await session.client.capacity.explain(where, pod_name)
-        if output is Report.TABLE:
-            explain_view.show(explanation)
+        if form is Report.TABLE:
+            _show_explanation(explanation)
         else:
-            outputs.document(outputs.in_camel_case(explanation), output)
+            output.document(output.in_camel_case(explanation), form)
 
     run(target, ask)
+
+
+def _show_explanation(explanation: dict[str, Any]) -> None:
+    """Print an explanation as `Explain` and `GET /explain/NAMESPACE/POD` give it."""
+    pod, summary = printable(explanation["pod"]), printable(explanation["summary"])
+    typer.echo(f"{typer.style(pod, bold=True)}: {summary}")
+    if explanation["exempt"]:
+        typer.echo("Its priority is so high that no hold keeps it from anything.")
+    if explanation.get("has_resource_claims"):  # An older server does not say it.
+        typer.echo(_DEVICES)
+    if explanation["reasons"]:
+        typer.echo()
+        rows = [_reason(reason) for reason in explanation["reasons"]]
+        table.show(("NODES", "REASON", "SUCH AS"), rows, right=("NODES",))
+    if explanation["in_the_way"]:
+        more = explanation["more_in_the_way"]
+        _show_holds("IN ITS WAY", explanation["in_the_way"], more)
+        _show_mistaken(pod, explanation["in_the_way"])
+    if explanation["owns"]:
+        _show_holds("HELD FOR IT", explanation["owns"], 0)
+    if pending := explanation.get("pending"):  # Nor this.
+        _show(
+            "NOT HELD FOR IT YET", ("BECAUSE",), [(p["reservation"], p["message"]) for p in pending]
+        )
+
+
+def _reason(reason: dict[str, Any]) -> Row:
+    examples = ", ".join(reason["examples"])
+    more = ", …" if reason["nodes"] > len(reason["examples"]) else ""
+    return str(reason["nodes"]), reason["reason"], examples + more
+
+
+def _show_holds(title: str, holds: list[dict[str, Any]], more: int) -> None:
+    rows = [(hold["reservation"], hold["node"], duration(hold["seconds_left"])) for hold in holds]
+    _show(title, ("NODE", "ENDS IN"), rows, more)
+
+
+def _show_mistaken(pod: str, holds: list[dict[str, Any]]) -> None:
+    """Say of which holds the pod would be an owner if it were of their owners' namespace."""
+    for hold in holds[:_MOST_LINES]:
+        if other := printable(hold.get("for_namespace", "")):  # An older server does not say it.
+            typer.echo(
+                f"\n{printable(hold['reservation'])}: only such pods of {other} may claim it."
+            )
+            typer.echo(f"If {pod} should, write its namespace into the owners.")
+
+
+def _show(title: str, others: Sequence[str], rows: Sequence[Row], more: int = 0) -> None:
+    """Print the first rows, and how many more there are."""
+    shown = list(rows[:_MOST_LINES])
+    more += len(rows) - len(shown)
+    if more:
+        shown.append((f"… and {more} more", *("" for _ in others)))
+    typer.echo()
+    table.show((title, *others), shown)

@@ -26,7 +26,7 @@ _NO_API_SERVER = "; check the server that the kubeconfig names, or choose anothe
 _EXPIRED = "; it may have expired: log in again, or pass another --token"
 
 
-class Status(IntEnum):
+class ExitStatus(IntEnum):
     """Exit statuses."""
 
     DONE = 0
@@ -44,7 +44,7 @@ class Failed(ReserverError):
         message: what is wrong and what to do; a line for each thing.
     """
 
-    def __init__(self, status: Status, message: str) -> None:
+    def __init__(self, status: ExitStatus, message: str) -> None:
         super().__init__(status, message)
         self.status = status
         self.message = message
@@ -65,18 +65,18 @@ def of(error: ReserverError, subject: str = "") -> Failed:
         return error
     before = f"{subject}: " if subject else ""
     if isinstance(error, InvalidInput):
-        return Failed(Status.REFUSED, f"{before}{error}")
+        return Failed(ExitStatus.REFUSED, f"{before}{error}")
     if isinstance(error, ConfigurationError):
-        return Failed(Status.USAGE, f"{before}{error}")
+        return Failed(ExitStatus.USAGE, f"{before}{error}")
     if isinstance(error, ApiError):
         is_refusal = error.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
-        status = Status.REFUSED if is_refusal else Status.UNREACHABLE
+        status = ExitStatus.REFUSED if is_refusal else ExitStatus.UNREACHABLE
         return Failed(status, f"{before}{error}{_remedy(error)}")
     from reserver.client import CallFailed
 
     if isinstance(error, CallFailed):
         return _of_call(error, before)
-    return Failed(Status.UNREACHABLE, f"{before}{error}")
+    return Failed(ExitStatus.UNREACHABLE, f"{before}{error}")
 
 
 def _remedy(error: ApiError) -> str:
@@ -94,11 +94,11 @@ def lacks_right(error: ApiError) -> bool:
 
 def _of_call(error: CallFailed, before: str) -> Failed:
     if error.reason in _NO_ROOM:
-        status = Status.NO_ROOM
+        status = ExitStatus.NO_ROOM
     elif is_without_answer(error):
-        status = Status.UNREACHABLE
+        status = ExitStatus.UNREACHABLE
     else:
-        status = Status.REFUSED
+        status = ExitStatus.REFUSED
     lines = [f"{before}{field}: {text}" for field, text in error.fields.items()]
     remedy = _EXPIRED if error.code == "UNAUTHENTICATED" else ""
     return Failed(status, "\n".join(lines) or f"{before}{error.message or error.code}{remedy}")

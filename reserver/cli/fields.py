@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from reserver.cli import manifest
-from reserver.cli.failure import Failed, Status
+from reserver.cli import serialization
+from reserver.cli.failure import ExitStatus, Failed
 from reserver.client import Reservation
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput
@@ -38,7 +38,7 @@ def path_of(flag: str, text: str) -> list[str]:
     if plain.startswith("spec.resources."):  # Their names have dots.
         steps = ["spec", "resources", plain.removeprefix("spec.resources.")]
     if not steps or steps[0] not in _ROOTS:
-        raise Failed(Status.USAGE, f"{flag}: {text!r} is not a field; {_EXAMPLE}")
+        raise Failed(ExitStatus.USAGE, f"{flag}: {text!r} is not a field; {_EXAMPLE}")
     return steps
 
 
@@ -53,7 +53,7 @@ def terms_of(text: str) -> list[Term]:
         found = _TERM.fullmatch(part)
         if found is None:
             problem = f"{part!r} is not FIELD=VALUE"
-            raise Failed(Status.USAGE, f"{flag}: {problem}; write e.g. status.phase=Active")
+            raise Failed(ExitStatus.USAGE, f"{flag}: {problem}; write e.g. status.phase=Active")
         terms.append(Term(path_of(flag, found[1]), found[3].strip(), found[2] == "!="))
     return terms
 
@@ -66,7 +66,7 @@ def chosen(found: Sequence[Reservation], selector: str, sort_by: str) -> list[Re
     """
     terms = terms_of(selector)
     order = path_of("--sort-by", sort_by) if sort_by else None
-    shown = [(each, manifest.show(each)) for each in found] if terms or order else []
+    shown = [(each, serialization.show(each)) for each in found] if terms or order else []
     if not shown:
         return list(found)
     kept = [(each, told) for each, told in shown if all(_holds(term, told) for term in terms)]

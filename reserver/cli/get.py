@@ -1,32 +1,34 @@
-"""`reserver get`, `describe` and `watch`: what is reserved, and each change."""
+"""`reserver get`: reservations as a table or for programs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reserver.cli import completion, failure
-from reserver.cli.connect import run
-from reserver.cli.failure import Failed, Status
-from reserver.cli.options import Output, OutputOption, taking
-from reserver.cli.selecting import (
+from reserver.cli import completion, failure, fields, history, listing, lookup, watch
+from reserver.cli.connection import run
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.options import Output, OutputOption, Target
+from reserver.cli.progress import patience
+from reserver.cli.selection import (
     AllNamespacesOption,
-    Chosen,
     NamesArgument,
     NamespaceOption,
     NodeOption,
     OwnerOption,
     PhaseOption,
+    SelectionFlags,
     SelectorOption,
     check_namespaces,
 )
-from reserver.cli.target import Target
+from reserver.client import Client, Selection
 
 if TYPE_CHECKING:
-    from reserver.cli.connect import Session
+    from reserver.cli.connection import Session
 
 
 WatchOption = Annotated[
@@ -52,7 +54,6 @@ SortByOption = Annotated[
 ]
 
 
-@taking
 def get(
     target: Target,
     names: NamesArgument = None,
@@ -61,12 +62,12 @@ def get(
     namespace: NamespaceOption = "",
     phase: PhaseOption = None,
     selector: SelectorOption = "",
-    watch: WatchOption = False,
+    is_watch: WatchOption = False,
     past: PastOption = False,
     all_namespaces: AllNamespacesOption = False,
     field_selector: FieldSelectorOption = "",
     sort_by: SortByOption = "",
-    output: OutputOption = Output.TABLE,
+    form: OutputOption = Output.TABLE,
 ) -> None:
     """List reservations: all, by name, or by filter.
 
@@ -83,20 +84,22 @@ def get(
         reserver get --owner app=web -w
     """
     phases = tuple(phase or ())
-    chosen = Chosen(node=node, owner=owner, namespace=namespace, phases=phases, labels=selector)
-    asked = _Asked(
-        chosen, tuple(names or ()), field_selector, sort_by, is_watch=watch, is_past=past
+    chosen = SelectionFlags(
+        node=node, owner=owner, namespace=namespace, phases=phases, labels=selector
+    )
+    asked = _ListQuery(
+        chosen, tuple(names or ()), field_selector, sort_by, is_watch=is_watch, is_past=past
     )
     try:
         check_namespaces(namespace, all_namespaces=all_namespaces)
         asked.check()
     except Failed as exc:
         failure.end(exc)
-    run(target, partial(_list, asked=asked, output=output))
+    run(target, partial(_list, asked=asked, form=form))
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _ListQuery:
     """What `get` is asked for.
 
     Attributes:
@@ -108,7 +111,7 @@ class _Asked:
         is_past: also those that are over.
     """
 
-    chosen: Chosen
+    chosen: SelectionFlags
     names: tuple[str, ...]
     field_selector: str
     sort_by: str
@@ -124,85 +127,47 @@ class _Asked:
         is_listed = bool(self.field_selector or self.sort_by)
         is_narrow = replace(self.chosen, namespace="").is_narrow
         if self.names and (is_narrow or self.is_watch or is_listed):
-            raise Failed(Status.USAGE, "NAME: give names (and -n), or filters, not both")
+            raise Failed(ExitStatus.USAGE, "NAME: give names (and -n), or filters, not both")
         if self.is_watch and is_listed:
             problem = "--field-selector, --sort-by: are not for --watch"
-            raise Failed(Status.USAGE, f"{problem}; leave one of them out")
+            raise Failed(ExitStatus.USAGE, f"{problem}; leave one of them out")
         if self.is_past and (self.names or self.is_watch or is_listed or is_narrow):
             problem = "--all: goes with --namespace and --output only"
-            raise Failed(Status.USAGE, f"{problem}; reserver history shows those of a name")
+            raise Failed(ExitStatus.USAGE, f"{problem}; reserver history shows those of a name")
 
 
-async def _list(session: Session, asked: _Asked, output: Output) -> None:
-    from reserver.cli import history_view, listing
-
+async def _list(session: Session, asked: _ListQuery, form: Output) -> None:
     selection = asked.chosen.selection(session.namespace)
     if asked.is_past:
-        await history_view.show_all(session.client, asked.chosen.namespace, output)
+        await history.show_all(session.client, asked.chosen.namespace, form)
     elif asked.names:
-        await listing.show_named(session.client, asked.names, selection, output)
+        await _show_named(session.client, asked.names, selection, form)
     elif asked.is_watch:
-        await listing.follow(session.client, selection, output)
+        await watch.follow(session.client, selection, form)
     else:
         by = (asked.field_selector, asked.sort_by)
-        await listing.show_all(session.client, selection, output, *by)
+        await _show_all(session.client, selection, form, *by)
 
 
-@taking
-def describe(
-    target: Target,
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME", help="Names or ids.", autocompletion=completion.reservations
-        ),
-    ],
-    namespace: NamespaceOption = "",
+async def _show_named(
+    client: Client, names: Sequence[str], selection: Selection, form: Output
 ) -> None:
-    """Show all details of reservations.
+    """Print the reservations of some names or ids, among those that are meant.
 
-    Exit status: 0 shown; 1 some name is not there, or refused; 2 wrong usage; 3 Reserver cannot be
-    reached.
-
-    Examples:
-        reserver describe web-1
-        reserver describe reserver-system/reservations/web-1
+    Raises:
+        Failed: some are not there.
     """
-
-    async def tell(session: Session) -> None:
-        from reserver.cli import description
-
-        selection = Chosen(namespace=namespace).selection(session.namespace)
-        await description.show(session.client, names, selection)
-
-    run(target, tell)
+    found, missing = await lookup.fetch(client, names, selection)
+    if found:
+        listing.show(found, form, alone=len(names) == 1)
+    failure.raise_all(missing)
 
 
-@taking
-def watch(
-    target: Target,
-    node: NodeOption = "",
-    owner: OwnerOption = "",
-    namespace: NamespaceOption = "",
-    phase: PhaseOption = None,
-    selector: SelectorOption = "",
-    output: OutputOption = Output.TABLE,
+async def _show_all(
+    client: Client, selection: Selection, form: Output, selector: str = "", sort_by: str = ""
 ) -> None:
-    """Print each reservation, and then each change as it happens.
-
-    A broken connection is resumed, and no change is missed. `-o json` prints one object a line,
-    `{"change", "reservation"}`. Stop it with Ctrl-C. It exits with 1 or 3 as `reserver get` does.
-
-    Examples:
-        reserver watch --node worker-3
-        reserver watch -n shop -o json
-    """
-    phases = tuple(phase or ())
-    chosen = Chosen(node=node, owner=owner, namespace=namespace, phases=phases, labels=selector)
-
-    async def stream(session: Session) -> None:
-        from reserver.cli import listing
-
-        await listing.stream(session.client, chosen.selection(session.namespace), output)
-
-    run(target, stream)
+    """Print the reservations that are meant (`fields.chosen`)."""
+    fields.chosen((), selector, sort_by)  # Refuses what is malformed before anybody is asked.
+    async with patience("Listing reservations"):
+        found = [each async for each in client.list(selection)]
+    listing.show(fields.chosen(found, selector, sort_by), form)

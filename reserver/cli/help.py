@@ -16,10 +16,20 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from reserver.cli import failure
-from reserver.cli.failure import Status
+from reserver.cli.failure import ExitStatus
+from reserver.cli.options import with_flags
 
 _EXAMPLES = "Examples:\n"
 _DRY_RUN = "--dry-run"
+_RENAMED = {
+    "whatif": ("whatif", "create --dry-run=server"),
+    "top reservations": ("top reservations", "get -o wide"),
+    "pause": ("pause", "moves pause"),
+    "resume": ("resume", "moves resume"),
+    "debug": ("debug dump", "dump"),
+}
+"""Commands that went, by their words: the name in full, and the command that does the same."""
+
 _KINDS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "FILE"}
 _NOT_GIVEN: tuple[object, ...] = (None, "", (), [], False)
 _MOST_COLUMNS = 120
@@ -102,7 +112,7 @@ def _sections(parts: Iterable[tuple[str, tuple[str, str]]]) -> Mapping[str, list
     return sections
 
 
-class _Told:
+class _Formatted:
     """What a command and a group of commands have in common."""
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - Typer's
@@ -132,7 +142,7 @@ class _Told:
                 formatter.write_dl(found, col_max=26)
 
 
-class Command(_Told, TyperCommand):
+class Command(_Formatted, TyperCommand):
     """A command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
@@ -151,15 +161,38 @@ class Command(_Told, TyperCommand):
         return pieces
 
 
-class Group(_Told, TyperGroup):
+class Deferred(Command):
+    """A command that is known by its name and summary until it is called."""
+
+    def __init__(self, name: str, summary: str, panel: str, load: Callable[[str], Any]) -> None:
+        super().__init__(name, help=summary, rich_help_panel=panel)
+        self._load = load
+
+    def loaded(self) -> Any:  # noqa: ANN401 - Typer's own
+        """Import the command and return it."""
+        return self._load(str(self.name))
+
+
+class CommandGroup(_Formatted, TyperGroup):
     """Commands under a name; says what is wrong with how one of them was called."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
         """Show help if nothing is given."""
-        if not args and not ctx.resilient_parsing:
+        if not (args or self.invoke_without_command or ctx.resilient_parsing):
             typer.echo(ctx.get_help(), err=True)
-            raise typer.Exit(Status.USAGE)
+            raise typer.Exit(ExitStatus.USAGE)
         return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as above
+        """Return the command that arguments name, and the arguments that remain."""
+        outer = ctx.command_path.removeprefix(ctx.find_root().command_path)
+        old = f"{outer} {args[0]}".strip()
+        if old in _RENAMED and not ctx.resilient_parsing:
+            before, now = _RENAMED[old]
+            text = f"`reserver {before}` is now `reserver {now}`"
+            failure.end(failure.Failed(ExitStatus.USAGE, text))
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.loaded() if isinstance(command, Deferred) else command, rest
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as above
         """Read what stands before a command."""
@@ -177,17 +210,45 @@ class App(typer.Typer):
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - Typer's own
         super().__init__(
-            cls=Group,
             add_completion=False,
             rich_markup_mode=None,
             pretty_exceptions_enable=False,
             context_settings={"max_content_width": _MOST_COLUMNS},
-            **settings,
+            **{"cls": CommandGroup} | settings,
         )
 
     def command(self, *args: Any, **kwargs: Any) -> Callable[[Action], Action]:  # noqa: ANN401
-        """Add a command."""
-        return super().command(*args, **{"cls": Command} | kwargs)
+        """Add a command, with an option for each flag that its parameters' types declare."""
+        add = super().command(*args, **{"cls": Command} | kwargs)
+
+        def added(action: Action) -> Action:
+            add(with_flags(action))
+            return action
+
+        return added
+
+    def callback(self, *args: Any, **kwargs: Any) -> Callable[[Action], Action]:  # noqa: ANN401
+        """Set what the name alone does, with options as those of `command`."""
+        add = super().callback(*args, **kwargs)
+
+        def added(action: Action) -> Action:
+            add(with_flags(action))
+            return action
+
+        return added
+
+
+def tree(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401
+    """Yield a command and all below it, each with its words."""
+    own = command.loaded() if isinstance(command, Deferred) else command
+    yield words, own
+    for name, each in getattr(own, "commands", {}).items():
+        yield from tree(each, (*words, name))
+
+
+def runs(command: Any) -> bool:  # noqa: ANN401 - as above
+    """Return whether a command does something by itself, without one below it."""
+    return bool(getattr(command, "invoke_without_command", True))
 
 
 @contextmanager
@@ -197,7 +258,7 @@ def _usage() -> Iterator[None]:
         yield
     except typer.TyperException as exc:
         failure.tell(_problem(exc))
-        raise typer.Exit(Status.USAGE) from exc
+        raise typer.Exit(ExitStatus.USAGE) from exc
 
 
 def _problem(error: Any) -> str:  # noqa: ANN401 - Typer's own

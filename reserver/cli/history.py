@@ -1,21 +1,27 @@
-"""`reserver history`: what became of reservations that are over."""
+"""`reserver history`: reservations that are over, and their outcome."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from reserver.cli import failure
-from reserver.cli.connect import run
-from reserver.cli.failure import Failed, Status
-from reserver.cli.options import Output, OutputOption, taking
-from reserver.cli.target import Target
+from reserver.cli import failure, formatting, listing, output, serialization, table
+from reserver.cli.connection import Session, run
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.options import Output, OutputOption, Target
+from reserver.cli.progress import patience
+from reserver.cli.table import Cell, Row
+from reserver.client import Client, PastReservation, Selection
 from reserver.errors import InvalidInput
+from reserver.reservations.terms import Outcome
+from reserver.wire.times import in_hours, parse_duration
 
-if TYPE_CHECKING:
-    from reserver.cli.connect import Session
+COLUMNS = ("NAME", "OUTCOME", "ENDED", "HELD FOR", "CLAIMED", "BY", "NODE")
+WIDE = (*COLUMNS, "ONE SLOT HELD", "OWNERS", "ID", "AUTHOR", "DESCRIPTION")
+
+_STYLES = {Outcome.CLAIMED: "cyan", Outcome.EXPIRED: "yellow", Outcome.REMOVED: "dim"}
 
 SinceOption = Annotated[
     str,
@@ -31,7 +37,6 @@ AboutOption = Annotated[
 ]
 
 
-@taking
 def history(
     target: Target,
     name: Annotated[
@@ -42,7 +47,7 @@ def history(
     ] = "",
     namespace: AboutOption = "",
     since: SinceOption = "",
-    output: OutputOption = Output.TABLE,
+    form: OutputOption = Output.TABLE,
 ) -> None:
     """Show reservations that are over, and who claimed them.
 
@@ -59,21 +64,110 @@ def history(
     begin = datetime.now(UTC) - within(since) if since else None
 
     async def tell(session: Session) -> None:
-        from reserver.cli import history_view
-
-        found = await history_view.fetch(session.client, name, namespace, begin)
+        found = await fetch(session.client, name, namespace, begin)
         if name and not found:
-            raise Failed(Status.REFUSED, f"nothing is known of a reservation {name!r} that is over")
-        history_view.show(found, output)
+            raise Failed(
+                ExitStatus.REFUSED, f"nothing is known of a reservation {name!r} that is over"
+            )
+        show(found, form)
 
     run(target, tell)
 
 
 def within(text: str) -> timedelta:
     """Return the duration of `--since`."""
-    from reserver.wire.times import in_hours, parse_duration
-
     try:
         return timedelta(seconds=parse_duration(in_hours(text)))
     except InvalidInput as exc:
-        failure.end(Failed(Status.USAGE, f"--since: {exc.problem}; {exc.remedy}"))
+        failure.end(Failed(ExitStatus.USAGE, f"--since: {exc.problem}; {exc.remedy}"))
+
+
+async def fetch(
+    client: Client, name: str, namespace: str, since: datetime | None
+) -> list[PastReservation]:
+    """Return what is over, the oldest first."""
+    async with patience("Asking what is over"):
+        asked = client.history(name, owner_namespace=namespace, since=since)
+        return [each async for each in asked]
+
+
+async def show_all(client: Client, namespace: str, form: Output) -> None:
+    """Print the reservations that there are, and what became of those that are over."""
+    async with patience("Listing reservations"):
+        asked = client.list(Selection(owner_namespace=namespace))
+        present = [each async for each in asked]
+    past = await fetch(client, "", namespace, None)
+    if form in {Output.JSON, Output.YAML}:
+        shown = {
+            "reservations": [serialization.show(each) for each in present],
+            "past": [document(each) for each in past],
+        }
+        output.document(shown, form)
+        return
+    listing.show(present, form)
+    if form is not Output.NAME:
+        typer.echo()
+    show(past, form)
+
+
+def show(found: list[PastReservation], form: Output) -> None:
+    """Print what is over."""
+    if form is Output.NAME:
+        output.names([each.id for each in found])
+    elif output.is_for_programs(form):
+        output.document({"reservations": [document(each) for each in found]}, form)
+    elif found:
+        now = datetime.now(UTC)
+        columns = WIDE if form is Output.WIDE else COLUMNS
+        is_folded = form is not Output.WIDE
+        table.show(columns, [_row(each, form, now) for each in found], is_folded=is_folded)
+    else:
+        failure.tell("nothing is over")
+
+
+def _row(past: PastReservation, form: Output, now: datetime) -> Row:
+    pods = [claim.pod or claim.uid for claim in past.claims]
+    outcome = Cell(past.outcome, _STYLES[past.outcome]) if past.outcome else formatting.UNKNOWN
+    row: Row = (
+        past.name,
+        outcome,
+        f"{formatting.duration((now - past.ended).total_seconds())} ago",
+        formatting.duration((past.ended - past.since).total_seconds()),
+        f"{past.claimed}/{past.slots}",
+        ", ".join(pods) or formatting.NOTHING,
+        ", ".join(past.nodes) or formatting.NOTHING,
+    )
+    if form is Output.WIDE:
+        held = ", ".join(f"{name} {text}" for name, text in sorted(past.resources.items()))
+        row = (*row, held, past.owners, past.id, past.author or formatting.NOTHING)
+        row = (*row, formatting.shortened(past.description))
+    return row
+
+
+def document(past: PastReservation) -> dict[str, Any]:
+    """Return what is over as `-o json` prints it."""
+    return {
+        "name": past.name,
+        "id": past.id,
+        "outcome": str(past.outcome or formatting.UNKNOWN),
+        "since": serialization.show_moment(past.since),
+        "ended": serialization.show_moment(past.ended),
+        "expiresAt": serialization.show_moment(past.expires_at) if past.expires_at else None,
+        "ownerNamespace": past.owner_namespace,
+        "owners": past.owners,
+        "nodes": list(past.nodes),
+        "resources": dict(past.resources),
+        "slots": past.slots,
+        "claimed": past.claimed,
+        "claims": [
+            {
+                "pod": claim.pod,
+                "uid": claim.uid,
+                "node": claim.node,
+                "at": serialization.show_moment(claim.at) if claim.at else None,
+            }
+            for claim in past.claims
+        ],
+        "description": past.description,
+        "author": past.author,
+    }

@@ -1,67 +1,78 @@
-"""The commands of `reserver`, all of them."""
+"""The commands of `reserver`: each is a function, or a group, in the module of its name.
+
+A module is imported when its command is called, so `reserver --help` imports none of them.
+"""
 
 from __future__ import annotations
 
-from importlib import metadata
-from typing import Annotated
+from importlib import import_module, metadata
+from typing import Annotated, Any
 
 import typer
+from typer import completion as scripts
 
 from reserver import DISTRIBUTION
-from reserver.cli import (
-    apply,
-    change,
-    completion_script,
-    create,
-    debug,
-    explain,
-    get,
-    move,
-    rebalance,
-    top,
-)
-from reserver.cli.demo import demo
-from reserver.cli.drain import drain
-from reserver.cli.help import App
-from reserver.cli.history import history
-from reserver.cli.migrate import migrate
-from reserver.cli.options import taking
-from reserver.cli.report import report
-from reserver.cli.serve import serve
-from reserver.cli.validate import validate
+from reserver.cli.help import App, CommandGroup, Deferred
 
-_RESERVE, _LOOK, _MOVE, _RUN = "Reserve", "Look", "Move and rebalance", "Run"
+scripts.completion_init()  # type: ignore[attr-defined]  # Shells call the command in forms of their own.
 
-app = App(name="reserver")
-for command, panel in (
-    (create.create, _RESERVE),
-    (create.whatif, _RESERVE),
-    (validate, _RESERVE),
-    (apply.apply, _RESERVE),
-    (apply.update, _RESERVE),
-    (apply.edit, _RESERVE),
-    (change.extend, _RESERVE),
-    (change.release, _RESERVE),
-    (get.get, _LOOK),
-    (get.describe, _LOOK),
-    (get.watch, _LOOK),
-    (history, _LOOK),
-    (move.move, _MOVE),
-    (drain, _MOVE),
-    (move.moves, _MOVE),
-    (move.pause, _MOVE),
-    (move.resume, _MOVE),
-    (report, _LOOK),
-    (taking(serve), _RUN),
-    (migrate, _RUN),
-    (demo, _RUN),
-    (completion_script.completion, _RUN),
-):
-    app.command(rich_help_panel=panel)(command)
-app.add_typer(top.app, name="top", rich_help_panel=_LOOK)
-app.add_typer(explain.app, name="explain", rich_help_panel=_LOOK)
-app.add_typer(debug.app, name="debug", rich_help_panel=_RUN)
-app.add_typer(rebalance.app, name="rebalance", rich_help_panel=_MOVE)
+SUMMARIES = {
+    "Reserve": {
+        "create": "Create reservations, and return once their holds are in force.",
+        "validate": "Check files for errors, without a cluster.",
+        "apply": "Create or change reservations so that they match files.",
+        "update": "Change fields of a reservation; all other fields stay.",
+        "edit": "Edit a reservation in your editor (KUBE_EDITOR, EDITOR, or vi).",
+        "extend": "Change when a reservation expires.",
+        "release": "Remove reservations, and return once they hold nothing.",
+    },
+    "Look": {
+        "get": "List reservations: all, by name, or by filter.",
+        "describe": "Show all details of reservations.",
+        "watch": "Print each reservation, and then each change as it happens.",
+        "history": "Show reservations that are over, and who claimed them.",
+        "report": "Show how much was held, for whom, and how much of it nobody used.",
+        "top": "Show what is used, held and free.",
+        "explain": "Explain why a pod has no node.",
+    },
+    "Move and rebalance": {
+        "move": "Move a pod to another node; hold room for its replacement first.",
+        "drain": "Cordon a node and move its pods; evict none before all have a seat elsewhere.",
+        "moves": "List moves of pods, and how far each is; pause and resume them.",
+        "rebalance": "Find pods that sit on the wrong node, by the policies of "
+        "kubernetes-sigs/descheduler.",
+    },
+    "Run": {
+        "serve": "Serve the scheduler extender until SIGTERM or Ctrl-C.",
+        "migrate": "Move all reservations from one store to another; all keep holding.",
+        "demo": "Watch reservations at work on an embedded cluster, then try it yourself.",
+        "completion": "Print the shell script that completes commands, options and names.",
+        "dump": "Print the state of a running Reserver as JSON, without secrets.",
+    },
+}
+"""The first sentence of each command's help, by the heading that it stands under."""
+
+
+def _load(name: str) -> Any:  # noqa: ANN401 - Typer's own
+    module = import_module(f"reserver.cli.{name}")
+    group = getattr(module, "app", None)
+    if group is None:
+        group = App()
+        group.command()(getattr(module, name))
+    return typer.main.get_command(group)
+
+
+class _Commands(CommandGroup):
+    """All commands, each to be imported when it is called."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - Typer's own
+        super().__init__(**settings)
+        for panel, summaries in SUMMARIES.items():
+            for name, summary in summaries.items():
+                self.commands[name] = Deferred(name, summary, panel, _load)
+
+
+app = App(name="reserver", cls=_Commands)
 
 
 def _show_version(asked: bool) -> None:

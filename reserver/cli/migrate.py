@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _CANNOT = 2
 
 
-class Store(NamedTuple):
+class StoreName(NamedTuple):
     """A store: a ConfigMap, or the Reservations of a namespace, which have no `name`."""
 
     namespace: str
@@ -83,7 +83,7 @@ def migrate(
 
 
 async def _migrate(
-    source: Store, destination: Store, kubeconfig: Path | None, home: str, timeout_s: float
+    source: StoreName, destination: StoreName, kubeconfig: Path | None, home: str, timeout_s: float
 ) -> bool:
     """Return whether any reservation was not moved."""
     from reserver.kube.api import credentials
@@ -112,7 +112,7 @@ async def _migrate(
     return failed
 
 
-async def _require(client: ApiClient, flag: str, store: Store) -> None:
+async def _require(client: ApiClient, flag: str, store: StoreName) -> None:
     """Refuse a store that is not there.
 
     Raises:
@@ -140,12 +140,12 @@ async def _require(client: ApiClient, flag: str, store: Store) -> None:
         raise ConfigurationError(f"{flag}: {store}: {problem}") from exc
 
 
-def _store(flag: str, text: str) -> Store:
+def _store(flag: str, text: str) -> StoreName:
     kind, _, rest = text.partition(":")
     namespace, slash, name = rest.partition("/")
     if kind == "configmap" and namespace and name and "/" not in name:
-        return Store(namespace, name)
+        return StoreName(namespace, name)
     if kind == "crd" and namespace and not slash:
-        return Store(namespace)
+        return StoreName(namespace)
     remedy = "write configmap:NAMESPACE/NAME or crd:NAMESPACE"
     raise ConfigurationError(f"{flag}: {text!r} is not a store; {remedy}")

@@ -1,20 +1,36 @@
-"""`reserver move`, `moves`, `pause` and `resume`: pods go elsewhere and keep their place."""
+"""`reserver move`: moves a pod to another node, with room held for its replacement.
+
+A pod of a scheduler that does not use Reserver moves by a SchedPatch for its replacement. No room
+is held: such a scheduler sees no seats. The PodMove is written paused, and resumes once the
+SchedPatch patches pods, so no pod is evicted before. The SchedPatch belongs to the PodMove. A dry
+run that creates a pod shows whether the pods of this namespace are patched.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import asyncio
+import json
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, failure
-from reserver.cli.failure import Failed, Status
-from reserver.cli.options import NamespaceOption, Output, OutputOption, pod_of, taking
-from reserver.cli.target import Target
-from reserver.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from reserver.cli.podmoves import Client
-    from reserver.moves.manifests import SharedFields
+from reserver.cli import completion, failure, podmoves
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.options import NamespaceOption, Output, OutputOption, Target, pod_of
+from reserver.cli.podmoves import Document, KubeClient, told
+from reserver.cluster.pod import PodName
+from reserver.errors import ApiError, InvalidInput
+from reserver.moves import podmove
+from reserver.moves.manifests import SharedFields, manifest
+from reserver.moves.model import DEFAULT_TIMEOUT_S
+from reserver.moves.phases import MoveMode
+from reserver.patching.patch import PatchName
+from reserver.wire.k8s.objects import decode
+from reserver.wire.patching import patchform
+from reserver.wire.patching.replacement import Leaving, is_patched, patch_of, trial_pod
+from reserver.wire.times import in_hours
 
 WaitOption = Annotated[
     bool, typer.Option("--wait/--no-wait", help="Wait until the move has ended.")
@@ -43,7 +59,14 @@ PatchOption = Annotated[
 ]
 
 
-@taking
+_LOOK_S = 0.2
+_UNPATCHED = (
+    "the API server does not have the pods of namespace {0} patched; nothing was evicted. Is it "
+    "labelled reserver.io/webhooks=false (then: kubectl label namespace {0} reserver.io/webhooks-),"
+    " or left out by the namespaceSelector of the MutatingWebhookConfiguration reserver?"
+)
+
+
 def move(
     target: Target,
     pod: Annotated[
@@ -66,7 +89,7 @@ def move(
     timeout: TimeoutOption = "",
     grace_period: GraceOption = -1,
     wait: WaitOption = True,
-    output_: OutputOption = Output.TABLE,
+    form: OutputOption = Output.TABLE,
 ) -> None:
     """Move a pod to another node; hold room for its replacement first.
 
@@ -83,116 +106,143 @@ def move(
         reserver move web-5d8f7c9b9d-x2x9p -n shop --no-wait
         reserver move shop/web-0 --to worker-2 --by-patch
     """
-    from reserver.cli import patched_move, podmoves
-    from reserver.cluster.pod import PodName
-    from reserver.moves.manifests import manifest
-    from reserver.moves.phases import MoveMode
-
     home, name = pod_of(pod, "POD")
     terms = terms_of(timeout, grace_period)
     mode = MoveMode.EVICT_ONLY if evict_only else MoveMode.RESERVE_FIRST
 
-    async def make(client: Client, default: str) -> None:
+    async def make(client: KubeClient, default: str) -> None:
         leaving = PodName(home or namespace or default, name)
         if by_patch:
-            await patched_move.moved(client, leaving, to, terms, output_, wait=wait)
+            await moved_by_patch(client, leaving, to, terms, form, wait=wait)
             return
         body = manifest(leaving, terms, to=to, mode=mode)
         written = [await podmoves.create(client, body)]
-        await podmoves.follow(client, written, output_, wait=wait)
+        await podmoves.follow(client, written, form, wait=wait)
 
     podmoves.run(target, make)
 
 
-@taking
-def moves(
-    target: Target,
-    namespace: NamespaceOption = "",
-    everywhere: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="All namespaces.")
-    ] = False,
-    watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Print each change as it happens.")
-    ] = False,
-    output_: OutputOption = Output.TABLE,
-) -> None:
-    """List moves of pods, and how far each is.
-
-    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 the API server does not answer.
-
-    Examples:
-        reserver moves -A
-        reserver moves -n shop --watch
-    """
-    from reserver.cli import move_view, podmoves
-
-    async def tell(client: Client, default: str) -> None:
-        where = "" if everywhere else namespace or default
-        if watch:
-            await podmoves.watch(client, where, output_, everywhere=everywhere)
-        else:
-            move_view.show(await podmoves.listed(client, where), output_, everywhere=everywhere)
-
-    podmoves.run(target, tell)
-
-
-NamesArgument = Annotated[
-    list[str],
-    typer.Argument(metavar="NAME...", help="Names of PodMoves.", autocompletion=completion.moves),
-]
-
-
-@taking
-def pause(
-    target: Target,
-    names: NamesArgument,
-    namespace: NamespaceOption = "",
-    output_: OutputOption = Output.TABLE,
-) -> None:
-    """Pause moves: they evict nothing until resumed. Their timeout keeps running.
-
-    Exit status: 0 done; 1 refused; 2 wrong usage; 3 the API server does not answer.
-
-    Examples:
-        reserver pause web-0-x7k2p -n shop
-    """
-    _set(target, names, namespace, output_, paused=True)
-
-
-@taking
-def resume(
-    target: Target,
-    names: NamesArgument,
-    namespace: NamespaceOption = "",
-    output_: OutputOption = Output.TABLE,
-) -> None:
-    """Resume paused moves.
-
-    Exit status: 0 done; 1 refused; 2 wrong usage; 3 the API server does not answer.
-
-    Examples:
-        reserver resume web-0-x7k2p -n shop
-    """
-    _set(target, names, namespace, output_, paused=False)
-
-
-def _set(target: Target, names: list[str], namespace: str, form: Output, *, paused: bool) -> None:
-    from reserver.cli import podmoves
-
-    async def change(client: Client, default: str) -> None:
-        await podmoves.pause_each(client, namespace or default, names, form, paused=paused)
-
-    podmoves.run(target, change)
-
-
 def terms_of(timeout: str, grace_period: int) -> SharedFields:
     """Return what `--timeout` and `--grace-period` say; end if that is nothing."""
-    from reserver.moves.manifests import SharedFields
-    from reserver.wire.times import in_hours
-
     try:
         lasts = in_hours(timeout) if timeout else ""
     except InvalidInput as exc:
-        failure.end(Failed(Status.USAGE, f"--timeout: {exc.problem}; {exc.remedy}"))
+        failure.end(Failed(ExitStatus.USAGE, f"--timeout: {exc.problem}; {exc.remedy}"))
     seconds = None if grace_period < 0 else grace_period
     return SharedFields(timeout=lasts, grace_period_s=seconds)
+
+
+async def moved_by_patch(
+    client: KubeClient,
+    pod: PodName,
+    to: str,
+    terms: SharedFields,
+    form: Output,
+    *,
+    wait: bool,
+    patience_s: float = 15.0,
+) -> None:
+    """Move a pod; its replacement is patched to prefer a node, or any but the one it leaves.
+
+    Args:
+        client: of the API server.
+        pod: that leaves.
+        to: the node to go to; empty for any other.
+        terms: of the PodMove.
+        form: how it is printed.
+        wait: until it has ended.
+        patience_s: how long the SchedPatch may take to become active, in seconds.
+
+    Raises:
+        Failed: there is no such pod, nobody patches pods there, or the replacement is elsewhere.
+        ApiError: the API server refuses, or does not answer.
+    """
+    raw, leaving = await _leaving_pod(client, pod)
+    body = manifest(pod, terms, uid=leaving.metadata.uid, to=to, mode=MoveMode.EVICT_ONLY)
+    body["spec"]["paused"] = True
+    move = await podmoves.create(client, body)
+    name = PatchName(pod.namespace, move["metadata"]["name"])
+    try:
+        ttl = terms.timeout or f"{DEFAULT_TIMEOUT_S:.0f}s"
+        owner = podmove.owner(move["metadata"]["name"], move["metadata"]["uid"])
+        body = patch_of(leaving, name, to=to, ttl=ttl, owner=owner)
+        await _write_patch(client, name, body, patience_s)
+        await _try_patch(client, name, body, raw)
+    except BaseException:
+        options = {"preconditions": {"uid": move["metadata"]["uid"]}}
+        await _delete(client, podmove.path(PodName(*name)), options)
+        raise
+    await podmoves.pause(client, *name, paused=False)
+    try:
+        await podmoves.follow(client, [move], form, wait=wait)
+        if wait:
+            await _check_node(client, move, to, leaving.spec.node_name)
+    finally:
+        if wait:
+            await _delete(client, patchform.object_path(name), {})
+
+
+async def _leaving_pod(client: KubeClient, pod: PodName) -> tuple[bytes, Leaving]:
+    try:
+        raw = await client.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
+    except ApiError as exc:
+        if exc.status == HTTPStatus.NOT_FOUND:
+            raise Failed(ExitStatus.REFUSED, f"there is no pod {pod}") from exc
+        raise
+    found = decode(Leaving, raw)
+    if not found.metadata.labels:
+        problem = f"{pod} has no labels, by which a SchedPatch could know its replacement"
+        raise Failed(ExitStatus.REFUSED, problem)
+    return raw, found
+
+
+async def _write_patch(
+    client: KubeClient, name: PatchName, body: Document, patience_s: float
+) -> None:
+    """Write a SchedPatch, and wait until it patches pods."""
+    try:
+        await client.create(patchform.collection(name.namespace), body)
+    except ApiError as exc:
+        if exc.status != HTTPStatus.NOT_FOUND:
+            raise
+        message = "the API server has no SchedPatches: apply scheduler-config/components/webhooks"
+        raise Failed(ExitStatus.REFUSED, message) from exc
+    said = ""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(patience_s):
+            while True:
+                found = json.loads(await client.get(patchform.object_path(name)))
+                for each in found.get("status", {}).get("conditions", ()):
+                    if each["type"] == "Active" and each["status"] == "True":
+                        return
+                    said = f"{each['reason']}: {each['message']}"
+                await asyncio.sleep(_LOOK_S)
+    why = said or "is `reserver serve --webhook-address` there?"
+    raise Failed(ExitStatus.REFUSED, f"the SchedPatch {name} patches no pods; {why}")
+
+
+async def _try_patch(client: KubeClient, name: PatchName, patch: Document, leaving: bytes) -> None:
+    """Raise if a pod like the one that leaves is not patched when it is created, as a dry run."""
+    path = f"/api/v1/namespaces/{name.namespace}/pods?dryRun=All"
+    try:
+        made = await client.create(path, trial_pod(leaving))
+    except ApiError:
+        return  # No right to create pods, or no quota for one more: the replacement will show it.
+    if not is_patched(made, patch):
+        raise Failed(ExitStatus.REFUSED, _UNPATCHED.format(name.namespace))
+
+
+async def _check_node(client: KubeClient, move: Document, to: str, leaves: str) -> None:
+    """Raise if the replacement is where it was not to be: a patch gives a preference, no more."""
+    name = PodName(move["metadata"]["namespace"], move["metadata"]["name"])
+    ended = json.loads(await client.get(podmove.path(name)))
+    node = ended["status"].get("replacement", {}).get("node")
+    is_elsewhere = node != to if to else node == leaves
+    if node and is_elsewhere:
+        where = f"not on {to}" if to else "again"
+        raise Failed(ExitStatus.REFUSED, f"{told(ended)}, and {where}: its scheduler chose that")
+
+
+async def _delete(client: KubeClient, path: str, options: object) -> None:
+    with suppress(ApiError):  # What is left expires.
+        await client.delete(path, options)

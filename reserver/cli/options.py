@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from enum import StrEnum
-from functools import wraps
+from functools import partial, wraps
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from reserver.cli import failure
 from reserver.errors import ConfigurationError
-from reserver.flags import Declared, declared
+from reserver.flags import Declared, Flag, declared
 
 Group = TypeVar("Group")
 
@@ -96,11 +97,11 @@ def pod_of(text: str, metavar: str) -> tuple[str, str]:
     home, slash, name = text.rpartition("/")
     if not name or "/" in home or (slash and not home):
         problem = f"{metavar}: {text!r} is not a pod; write NAME or NAMESPACE/NAME"
-        failure.end(failure.Failed(failure.Status.USAGE, problem))
+        failure.end(failure.Failed(failure.ExitStatus.USAGE, problem))
     return home, name
 
 
-def taking(command: Callable[..., None]) -> Callable[..., None]:
+def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Add the flags that a parameter's type declares to a command, as options."""
     own = inspect.signature(command, eval_str=True).parameters
     groups: dict[str, Any] = {
@@ -164,3 +165,45 @@ def _option(declared: Declared) -> inspect.Parameter:
         default=default,
         annotation=Annotated[kind, option],
     )
+
+
+_flag = partial(Flag, panel="Connection")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The address of Reserver, and the credentials for it."""
+
+    address: Annotated[
+        str,
+        _flag(
+            "Address of the gRPC API. Default: a Reserver pod, through the kubeconfig.",
+            metavar="HOST:PORT",
+            in_environment=True,
+        ),
+    ] = ""
+    ca_file: Annotated[
+        Path | None,
+        _flag("PEM file with the CA of Reserver's TLS certificate.", in_environment=True),
+    ] = None
+    client_certificate: Annotated[
+        Path | None, _flag("PEM file with a client certificate, if Reserver asks for one.")
+    ] = None
+    client_key: Annotated[Path | None, _flag("PEM file with the client certificate's key.")] = None
+    token: Annotated[
+        str,
+        _flag(
+            "Bearer token. Default: over TLS beyond loopback, that of the kubeconfig's user.",
+            metavar="TOKEN",
+            in_environment=True,
+        ),
+    ] = ""
+    kubeconfig: Annotated[
+        Path | None, _flag("Kubeconfig file. Default: $KUBECONFIG, then ~/.kube/config.")
+    ] = None
+    context: Annotated[
+        str, _flag("Context of the kubeconfig. Default: the current one.", metavar="NAME")
+    ] = ""
+    reserver_namespace: Annotated[
+        str, _flag("Namespace of Reserver's pods.", metavar="NAME", in_environment=True)
+    ] = "reserver-system"

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from reserver.cli import manifest
+from reserver.cli import serialization
 from reserver.cli.options import Output, Report
 from reserver.client import Reservation
 from reserver.printable import is_printable, printable
@@ -32,7 +32,7 @@ def reservations(found: Sequence[Reservation], output: Output, *, alone: bool = 
     if output is Output.NAME:
         names([each.id for each in found])
         return
-    shown = [manifest.show(each) for each in found]
+    shown = [serialization.show(each) for each in found]
     document(shown[0] if alone and len(shown) == 1 else {"reservations": shown}, output)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reserver.cli.failure import Failed, Status
+from reserver.cli.failure import ExitStatus, Failed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,7 +25,9 @@ def check(path: Path | None) -> None:
     """
     if path is not None and path.suffix not in _KINDS:
         problem = f"{path}: ends neither in .svg nor in .html"
-        raise Failed(Status.USAGE, f"--picture: {problem}; name the file after what it is to be")
+        raise Failed(
+            ExitStatus.USAGE, f"--picture: {problem}; name the file after what it is to be"
+        )
 
 
 def save(path: Path, title: str, draw: Callable[[Console], None]) -> None:
@@ -52,4 +54,6 @@ def save(path: Path, title: str, draw: Callable[[Console], None]) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as exc:
-        raise Failed(Status.USAGE, f"--picture: {path} cannot be written: {exc.strerror}") from exc
+        raise Failed(
+            ExitStatus.USAGE, f"--picture: {path} cannot be written: {exc.strerror}"
+        ) from exc

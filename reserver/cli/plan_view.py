@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from reserver.cli import output, picture, table
-from reserver.cli.bar import bar, fitting, legend
 from reserver.cli.options import Report
-from reserver.cli.table import AnyCell, Row, counted
+from reserver.cli.table import AnyCell, Row, bar, bar_legend, counted, fitting
 from reserver.cluster import quantity
 from reserver.printable import printable
 from reserver.rebalance.cluster_state import Amounts
@@ -41,7 +40,7 @@ def show(plan: Plan, form: Report) -> None:
     if changed and sys.stdout.isatty():
         names = max(len(use.node) for use in changed[:_MOST_NODES])
         table.show(*_bars(changed, fitting(2 * len(_RESOURCES), [names], _BAR)))
-        legend()
+        bar_legend()
     elif changed:
         table.show(*_uses(changed))
     for line in summary(plan):

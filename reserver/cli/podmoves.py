@@ -6,32 +6,33 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import typer
 
-from reserver.cli import connect, failure, interrupt, output
-from reserver.cli.failure import Failed, Status
-from reserver.cli.move_view import Document, is_over, name_of, phase, show, told
-from reserver.cli.options import Output
+from reserver.cli import connection, failure, interrupt, output, table
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.options import Output, Target
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, ReserverError
 from reserver.moves import podmove, podmove_group
-from reserver.moves.phases import MovePhase
-
-if TYPE_CHECKING:
-    from reserver.cli.target import Target
+from reserver.moves.phases import ENDED, MovePhase
+from reserver.printable import printable
 
 T = TypeVar("T")
 
-_LOOK_S = 0.5
+LOOK_S = 0.5
 """How often a command that waits looks, in seconds."""
 
-_UNHEEDED_S = 15.0
+_UNANSWERED_S = 15.0
 """After this it is told that nobody writes the status of PodMoves, in seconds."""
 
 
-class Client(Protocol):
+Document = Mapping[str, Any]
+"""An object as JSON."""
+
+
+class KubeClient(Protocol):
     """What calls the API server (`kube.api.client.ApiClient`)."""
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
@@ -47,18 +48,18 @@ class Client(Protocol):
         """Delete an object."""
 
 
-def run(target: Target, work: Callable[[Client, str], Awaitable[T]]) -> T:
+def run(target: Target, work: Callable[[KubeClient, str], Awaitable[T]]) -> T:
     """Return the result of `work`, given a client and the namespace of the context.
 
     On failure, print why and exit.
     """
     try:
-        return interrupt.run(connect.calling(target, work))
+        return interrupt.run(connection.calling(target, work))
     except ReserverError as exc:
         failure.end(exc)
 
 
-async def create(client: Client, body: Document) -> Document:
+async def create(client: KubeClient, body: Document) -> Document:
     """Write a PodMove; return it as the API server has it.
 
     Raises:
@@ -68,11 +69,11 @@ async def create(client: Client, body: Document) -> Document:
     try:
         written: Document = _read(await client.create(path, body))
     except ApiError as exc:
-        raise _told(exc) from exc
+        raise _failed(exc) from exc
     return written
 
 
-async def declare(client: Client, body: Document) -> None:
+async def declare(client: KubeClient, body: Document) -> None:
     """Write a PodMoveGroup: which PodMoves of several namespaces are to be a group.
 
     Raises:
@@ -84,15 +85,15 @@ async def declare(client: Client, body: Document) -> None:
         if exc.status == HTTPStatus.NOT_FOUND:
             said = "the API server has no PodMoveGroups, which moves of several namespaces take"
             remedy = "apply scheduler-config/components/moves of this version"
-            raise Failed(Status.REFUSED, f"{said}: {remedy}") from exc
+            raise Failed(ExitStatus.REFUSED, f"{said}: {remedy}") from exc
         if failure.lacks_right(exc):
             said = "moves of several namespaces that wait for each other take a PodMoveGroup"
             remedy = "ask for a ClusterRoleBinding to the ClusterRole reserver-move-groups"
-            raise Failed(Status.REFUSED, f"{exc}; {said}: {remedy}") from exc
+            raise Failed(ExitStatus.REFUSED, f"{exc}; {said}: {remedy}") from exc
         raise failure.of(exc) from exc
 
 
-async def listed(client: Client, namespace: str = "") -> list[Document]:
+async def listed(client: KubeClient, namespace: str = "") -> list[Document]:
     """Return the PodMoves of a namespace, or of all, the oldest first.
 
     Raises:
@@ -102,11 +103,11 @@ async def listed(client: Client, namespace: str = "") -> list[Document]:
     try:
         found: list[Document] = _read(await client.get(path))["items"]
     except ApiError as exc:
-        raise _told(exc) from exc
+        raise _failed(exc) from exc
     return sorted(found, key=lambda each: (each["metadata"]["creationTimestamp"], name_of(each)))
 
 
-async def pause(client: Client, namespace: str, name: str, *, paused: bool) -> Document:
+async def pause(client: KubeClient, namespace: str, name: str, *, paused: bool) -> Document:
     """Have a PodMove begin nothing new, or go on; return it as it is then.
 
     Raises:
@@ -118,38 +119,13 @@ async def pause(client: Client, namespace: str, name: str, *, paused: bool) -> D
     except ApiError as exc:
         is_missing = f'"{name}"' in exc.message or "/" in name
         if exc.status == HTTPStatus.NOT_FOUND and is_missing:
-            raise Failed(Status.REFUSED, f"there is no PodMove {namespace}/{name}") from exc
-        raise _told(exc) from exc
+            raise Failed(ExitStatus.REFUSED, f"there is no PodMove {namespace}/{name}") from exc
+        raise _failed(exc) from exc
     return changed
 
 
-async def pause_each(
-    client: Client, namespace: str, names: Sequence[str], form: Output, *, paused: bool
-) -> None:
-    """Pause PodMoves or let them go on, and say so; failures are independent.
-
-    Raises:
-        Failed: some are not there, or cannot be changed.
-    """
-    changed: list[Document] = []
-    refused: list[Failed] = []
-    for name in names:
-        try:
-            changed.append(await pause(client, namespace, name, paused=paused))
-        except Failed as exc:
-            refused.append(exc)
-            if exc.status is Status.UNREACHABLE:
-                break
-        else:
-            if not output.is_for_programs(form):
-                typer.echo(f"{name} {'paused' if paused else 'resumed'}")
-    if output.is_for_programs(form):
-        show(changed, form)
-    failure.raise_all(refused)
-
-
 async def awaited(
-    client: Client, moves: Sequence[Document], timeout_s: float, *, tells: bool
+    client: KubeClient, moves: Sequence[Document], timeout_s: float, *, tells: bool
 ) -> list[Document]:
     """Return PodMoves as they are once all have ended, or the time is over.
 
@@ -170,54 +146,24 @@ async def awaited(
                 uid = each["metadata"]["uid"]
                 if uid in wanted:
                     wanted[uid] = each
-                    _tell(each, said, tells=tells)
+                    _report(each, said, tells=tells)
         passed = loop.time() - begun
         if all(map(is_over, wanted.values())) or 0 < timeout_s <= passed:
             return list(wanted.values())
-        if not is_told and passed > _UNHEEDED_S and not any(map(phase, wanted.values())):
+        if not is_told and passed > _UNANSWERED_S and not any(map(phase, wanted.values())):
             failure.tell("nobody carries the moves out yet; is `reserver serve --pod-moves` there?")
             is_told = True
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(LOOK_S)
 
 
-def _tell(move: Document, said: dict[str, str], *, tells: bool) -> None:
+def _report(move: Document, said: dict[str, str], *, tells: bool) -> None:
     line = told(move)
     if tells and phase(move) and said.get(move["metadata"]["uid"]) != line:
         said[move["metadata"]["uid"]] = line
         typer.echo(line)
 
 
-async def watch(
-    client: Client, namespace: str, form: Output, *, everywhere: bool, look_s: float = _LOOK_S
-) -> None:
-    """Print moves, of a namespace or of all, then each change until interrupted.
-
-    A program gets an object for each from the beginning.
-    """
-    said: dict[str, str] = {}
-    if not output.is_for_programs(form):
-        found = await listed(client, namespace)
-        show(found, form, everywhere=everywhere)
-        said = {each["metadata"]["uid"]: told(each) for each in found}
-    while True:
-        for each in await listed(client, namespace):
-            line = told(each)
-            if said.get(each["metadata"]["uid"]) != line:
-                said[each["metadata"]["uid"]] = line
-                _print_change(each, line, form)
-        await asyncio.sleep(look_s)
-
-
-def _print_change(move: Document, line: str, form: Output) -> None:
-    if form is Output.NAME:
-        output.names([name_of(move)])
-    elif output.is_for_programs(form):
-        output.item(move, form)
-    else:
-        typer.echo(line)
-
-
-async def follow(client: Client, written: list[Document], form: Output, *, wait: bool) -> None:
+async def follow(client: KubeClient, written: list[Document], form: Output, *, wait: bool) -> None:
     """Wait for moves if that is asked for, and print them.
 
     Raises:
@@ -231,7 +177,7 @@ async def follow(client: Client, written: list[Document], form: Output, *, wait:
 
 
 async def followed(
-    client: Client, written: list[Document], form: Output, *, wait: bool
+    client: KubeClient, written: list[Document], form: Output, *, wait: bool
 ) -> list[Document]:
     """Wait for moves if that is asked for, tell people of each, and return them."""
     is_told = form is Output.TABLE
@@ -253,18 +199,77 @@ def check(moves: Sequence[Document]) -> None:
     """
     left = [each for each in moves if phase(each) not in {MovePhase.SUCCEEDED, MovePhase.ABORTED}]
     if left:
-        raise Failed(Status.REFUSED, "\n".join(map(told, left)))
+        raise Failed(ExitStatus.REFUSED, "\n".join(map(told, left)))
+
+
+def told(move: Document) -> str:
+    """Return how far a move is, in a line."""
+    status = move.get("status") or {}
+    where = f" to {status['to']}" if status.get("to") else ""
+    why = f": {status['message']}" if status.get("message") else ""
+    pod = f"{move['metadata']['namespace']}/{_pod_of(move)}"
+    return printable(f"{pod}{where} {phase(move) or 'written'}{why}")
+
+
+def _pod_of(move: Document) -> str:
+    """Return the name of the pod that a move is about, as far as it is known."""
+    return str((move.get("status") or {}).get("pod") or move["spec"]["pod"]["name"])
+
+
+def phase(move: Document) -> str:
+    """Return the phase of a move; empty before anybody has looked at it."""
+    return str((move.get("status") or {}).get("phase", ""))
+
+
+def is_over(move: Document) -> bool:
+    """Return whether a move has ended."""
+    return phase(move) in ENDED
+
+
+def name_of(move: Document) -> str:
+    """Return the name of a PodMove."""
+    return str(move["metadata"]["name"])
+
+
+def show(found: Sequence[Document], form: Output, *, everywhere: bool = False) -> None:
+    """Print moves."""
+    if form is Output.NAME:
+        output.names([name_of(each) for each in found])
+    elif form in {Output.JSON, Output.YAML}:
+        output.document({"apiVersion": "v1", "kind": "List", "items": list(found)}, form)
+    elif not found:
+        failure.tell("no moves")
+    else:
+        columns = ["NAME", "POD", "PHASE", "REASON", "FROM", "TO"]
+        more = ["AFTER", "MESSAGE"] if form is Output.WIDE else []
+        columns = ["NAMESPACE"] * everywhere + columns + more
+        table.show(columns, [_row(each, form, everywhere=everywhere) for each in found])
+
+
+def _row(move: Document, form: Output, *, everywhere: bool) -> list[str]:
+    status = move.get("status") or {}
+    row = [
+        name_of(move),
+        _pod_of(move),
+        *(status.get(f) or "" for f in ("phase", "reason", "from")),
+    ]
+    row.append(status.get("to") or (move["spec"].get("to") or {}).get("node", ""))
+    spaces = [move["metadata"]["namespace"]] * everywhere
+    more = [move["spec"]["pod"].get("after") or "", status.get("message") or ""]
+    return spaces + row + (more if form is Output.WIDE else [])
 
 
 def _read(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON can hold
     return json.loads(text)
 
 
-def _told(error: ApiError) -> Failed:
+def _failed(error: ApiError) -> Failed:
     if error.status == HTTPStatus.NOT_FOUND:
         message = "the API server has no PodMoves: apply scheduler-config/components/moves"
-        return Failed(Status.REFUSED, message)
+        return Failed(ExitStatus.REFUSED, message)
     if failure.lacks_right(error):
         roles = "reserver-edit, or to reserver-view if you only look"
-        return Failed(Status.REFUSED, f"{error}; ask for a RoleBinding to the ClusterRole {roles}")
+        return Failed(
+            ExitStatus.REFUSED, f"{error}; ask for a RoleBinding to the ClusterRole {roles}"
+        )
     return failure.of(error)

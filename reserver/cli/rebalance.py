@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, failure
-from reserver.cli.failure import Failed, Status
+from reserver.cli import completion, failure, output
+from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.help import App
-from reserver.cli.options import Report, ReportOption, taking
-from reserver.cli.plan_flags import PlanFlags
+from reserver.cli.options import Report, ReportOption
+from reserver.cli.plan_inputs import read_policy_file
+from reserver.cli.rebalance_plan import plan
 from reserver.cli.rebalance_run import run
-from reserver.cli.target import Target
-from reserver.errors import ReserverError
+from reserver.cli.table import counted
+from reserver.errors import InvalidInput
+from reserver.rebalance.arguments.evictor import SYSTEM_CRITICAL
+from reserver.wire.rebalance.policyform import Reading, read
 
 app = App()
+
+_CLASSES = {"system-cluster-critical": SYSTEM_CRITICAL, "system-node-critical": 2_000_001_000}
+"""The PriorityClasses that every cluster has."""
 
 
 @app.callback()
@@ -39,7 +47,7 @@ def validate(
             autocompletion=completion.files,
         ),
     ],
-    output: ReportOption = Report.TABLE,
+    form: ReportOption = Report.TABLE,
 ) -> None:
     """Read policy files as the descheduler would, and name each field that is wrong or ignored.
 
@@ -52,61 +60,79 @@ def validate(
     Examples:
         reserver rebalance validate policy.yaml && kubectl apply -k .
     """
-    from reserver.cli import policies
-
     try:
-        judged = policies.judge(files)
+        judged = _judge(files)
     except Failed as exc:
         failure.end(exc)
-    policies.show(judged, output)
+    _show(judged, form)
     if not all(each.is_valid for each in judged):
-        raise typer.Exit(Status.REFUSED)
+        raise typer.Exit(ExitStatus.REFUSED)
 
 
-@app.command()
-@taking
-def plan(
-    target: Target,
-    flags: PlanFlags,
-    filename: Annotated[
-        str,
-        typer.Option(
-            "--filename",
-            "-f",
-            metavar="FILE",
-            help="Plan for a dump instead of the live cluster; - for standard input.",
-            autocompletion=completion.files,
-        ),
-    ] = "",
-    output: ReportOption = Report.TABLE,
-) -> None:
-    """Show which pods would move where, and change nothing.
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A policy file, and what it says."""
 
-    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 the cluster or Reserver cannot be reached.
-    With --detailed-exitcode: 0 nothing to do, 1 any error, 2 there are moves.
+    file: str
+    reading: Reading
 
-    Examples:
-        reserver rebalance plan --policy-config-file policy.yaml
-        reserver rebalance plan --make-room --pods reservation.yaml
-        kubectl get nodes,pods,namespaces,pdb,pvc,pv,sc,priorityclasses -A -o json |
-          reserver rebalance plan --defragment -f -
+    @property
+    def is_valid(self) -> bool:
+        """Whether upstream and Reserver take it."""
+        return self.reading.policy is not None
+
+
+def _judge(names: Iterable[str]) -> list[Judged]:
+    """Return what policy files say; no cluster is asked, so any PriorityClass may exist.
+
+    Raises:
+        Failed: a file cannot be read.
     """
-    from reserver.cli import interrupt, plan_view, planning
-
-    try:
-        flags.check()
-        found = interrupt.run(planning.planned(flags, filename, target))
-        plan_view.show(found, output)
-        if flags.picture is not None:
-            plan_view.draw(found, flags.picture)
-    except ReserverError as exc:
-        failed = failure.of(exc)
-        status = Status.REFUSED if flags.detailed_exitcode else failed.status
-        failure.end(Failed(status, failed.message))
-    if flags.detailed_exitcode and found.moves:
-        raise typer.Exit(_HAS_MOVES)
+    return [_read_one(name) for name in names]
 
 
-_HAS_MOVES = 2
+def _read_one(name: str) -> Judged:
+    asked: list[InvalidInput] = []
 
+    def value(priority_class: str) -> int:
+        if priority_class not in _CLASSES:
+            problem = f"no cluster is asked whether there is a PriorityClass {priority_class!r}"
+            asked.append(InvalidInput("", problem, "look with kubectl get priorityclasses"))
+        return _CLASSES.get(priority_class, SYSTEM_CRITICAL)
+
+    found = read(read_policy_file(name), value)
+    unknown = tuple({str(each): each for each in asked}.values())
+    return Judged(name, found._replace(warnings=found.warnings + unknown))
+
+
+def _show(judged: Sequence[Judged], form: Report) -> None:
+    """Print what was found: problems and warnings to standard error, unless a program reads it."""
+    if form is not Report.TABLE:
+        files = [
+            {
+                "file": each.file,
+                "valid": each.is_valid,
+                "problems": [_told(problem) for problem in each.reading.problems],
+                "warnings": [_told(warning) for warning in each.reading.warnings],
+            }
+            for each in judged
+        ]
+        output.document({"valid": all(each.is_valid for each in judged), "files": files}, form)
+        return
+    for each in judged:
+        for warning in each.reading.warnings:
+            failure.tell(f"{each.file}: warning: {warning}")
+        for problem in each.reading.problems:
+            failure.tell(f"{each.file}: {problem}")
+    problems = sum(len(each.reading.problems) for each in judged)
+    warnings = sum(len(each.reading.warnings) for each in judged)
+    valid = sum(each.is_valid for each in judged)
+    typer.echo(f"{valid} valid, {counted(problems, 'problem')}, {counted(warnings, 'warning')}")
+
+
+def _told(problem: InvalidInput) -> dict[str, str]:
+    return {"field": problem.path, "problem": problem.problem, "remedy": problem.remedy}
+
+
+app.command()(plan)
 app.command()(run)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from reserver.cli import failure, interrupt, logs
-from reserver.cli.failure import Failed, Status
-from reserver.cli.options import Report, ReportOption, taking
-from reserver.cli.target import Target
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.options import Report, ReportOption, Target
 from reserver.errors import ReserverError
 from reserver.rebalance.modes import Mode
 from reserver.rebalance_config import RebalanceSettings
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from reserver.kube.rebalance.rounds import Round
 
 
-@taking
 def run(settings: RebalanceSettings, target: Target, output: ReportOption = Report.TABLE) -> None:
     """Evict the pods that a policy moves: once, or at an interval until SIGTERM or Ctrl-C.
 
@@ -41,7 +39,7 @@ def run(settings: RebalanceSettings, target: Target, output: ReportOption = Repo
 
     if settings.descheduling_interval and output is not Report.TABLE:
         problem = "--output: shows one round; leave out --descheduling-interval, or read the log"
-        failure.end(Failed(Status.USAGE, problem))
+        failure.end(Failed(ExitStatus.USAGE, problem))
     logs.configure(settings.log_level)
     try:
         done = interrupt.run(_run(settings, target), uvloop.new_event_loop)
@@ -58,7 +56,7 @@ def _first(group: BaseExceptionGroup[ReserverError]) -> ReserverError:
 
 async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
     from reserver import rebalancing
-    from reserver.cli.holds import held
+    from reserver.cli.plan_inputs import held
     from reserver.kube.api import credentials
     from reserver.rebalance.capacity import NOTHING_HELD, Held
     from reserver.server.descheduling import DeschedulingMetrics

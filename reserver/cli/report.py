@@ -1,24 +1,41 @@
-"""`reserver report`: what was held over time, and how much of it nobody used."""
+"""`reserver report`: capacity held over time, and how much of it nobody used."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import dropwhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
-from reserver.cli import completion, failure
-from reserver.cli.connect import run
-from reserver.cli.failure import Failed, Status
+from reserver.cli import completion, failure, history, output, report_sums, serialization, table
+from reserver.cli.connection import Session, run
+from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.history import AboutOption, within
-from reserver.cli.options import Report, ReportOption, taking
-from reserver.cli.target import Target
+from reserver.cli.options import Report, ReportOption, Target
+from reserver.cli.picture import check as check_picture
+from reserver.cli.picture import save as save_picture
+from reserver.cli.progress import patience
+from reserver.cli.report_sums import Fate, Held, Sums
+from reserver.cli.table import AnyCell, Cell, Row
+from reserver.client import Client, Selection
 
-if TYPE_CHECKING:
-    from reserver.cli.connect import Session
+_PARTS = {
+    Fate.USED: Cell("█", "cyan"),
+    Fate.OPEN: Cell("▒", "yellow"),
+    Fate.UNUSED: Cell("░", "red"),
+}
+"""They differ without colours, too."""
+
+_WIDTH = 40
+_NUMBERS = ("RESERVATIONS", "HELD", "USED", "UNUSED", "OPEN")
 
 
-@taking
 def report(
     target: Target,
     since: Annotated[
@@ -40,7 +57,7 @@ def report(
         Path | None,
         typer.Option(metavar="FILE", help="Also draw the report into a file: .svg or .html."),
     ] = None,
-    output: ReportOption = Report.TABLE,
+    form: ReportOption = Report.TABLE,
 ) -> None:
     """Show how much was held, for whom, and how much of it nobody used.
 
@@ -55,22 +72,182 @@ def report(
         reserver report --since 7d --owners --namespace shop
         reserver report --resource nvidia.com/gpu --picture gpus.svg
     """
-    from reserver.cli import picture as pictures
-
     back = within(since)
     if not back:
-        failure.end(Failed(Status.USAGE, "--since: no time at all; write for example 24h"))
+        failure.end(Failed(ExitStatus.USAGE, "--since: no time at all; write for example 24h"))
     try:
-        pictures.check(picture)
+        check_picture(picture)
     except Failed as exc:
         failure.end(exc)
 
     async def tell(session: Session) -> None:
-        from reserver.cli import report_view
-
-        found = await report_view.fetch(session.client, resource, namespace, back)
-        report_view.show(found, output, by_owner=owners)
+        found = await _fetch(session.client, resource, namespace, back)
+        _show(found, form, by_owner=owners)
         if picture is not None:
-            report_view.draw(found, picture, by_owner=owners)
+            _draw(found, picture, by_owner=owners)
 
     run(target, tell)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The data of a report.
+
+    Attributes:
+        resource: of what.
+        begin: from when on.
+        end: until when.
+        held: what was held then.
+    """
+
+    resource: str
+    begin: datetime
+    end: datetime
+    held: tuple[Held, ...]
+
+    def sums(self, *, by_owner: bool) -> Mapping[tuple[str, ...], Sums]:
+        """Return what was held, by namespace or by owner."""
+        return report_sums.summed(
+            self.held,
+            self.begin,
+            self.end,
+            lambda each: (each.namespace, each.owner) if by_owner else (each.namespace,),
+        )
+
+    def parts(self) -> list[tuple[datetime, dict[Fate, float]]]:
+        """Return what was held on average in each part of the time."""
+        return report_sums.over_time(self.held, self.begin, self.end)
+
+
+async def _fetch(client: Client, resource: str, namespace: str, back: timedelta) -> Period:
+    """Return what was held of a resource until now."""
+    now = datetime.now(UTC)
+    past = await history.fetch(client, "", namespace, now - back)
+    async with patience("Listing reservations"):
+        asked = client.list(Selection(owner_namespace=namespace))
+        present = [each async for each in asked]
+    held = [each for one in past for each in report_sums.of_past(one, resource)]
+    held += [each for one in present for each in report_sums.of_present(one, resource, now)]
+    return Period(resource, now - back, now, tuple(held))
+
+
+def _show(found: Period, form: Report, *, by_owner: bool) -> None:
+    """Print a report."""
+    if form is not Report.TABLE:
+        output.document(_document(found), form)
+        return
+    titles, rows = _sums(found, by_owner=by_owner)
+    if not rows:
+        failure.tell(f"no {found.resource} was held in that time")
+        return
+    typer.echo(_title(found))
+    table.show(titles, rows, right=_NUMBERS)
+    typer.echo()
+    if sys.stdout.isatty():
+        table.show(*_bars(found), right=_NUMBERS)
+        _legend()
+    else:
+        table.show(*_means(found))
+
+
+def _draw(found: Period, path: Path, *, by_owner: bool) -> None:
+    """Draw a report into a file: SVG or HTML, by its name.
+
+    Raises:
+        Failed: the file cannot be written.
+    """
+
+    def print_on(console: Console) -> None:
+        console.print(_title(found), highlight=False)
+        for titles, rows in (_sums(found, by_owner=by_owner), _bars(found)):
+            console.print(table.drawn(titles, rows, right=_NUMBERS))
+        for fate, part in _PARTS.items():
+            console.print(f"{part.text} {fate}", style=part.style, highlight=False)
+
+    save_picture(path, "reserver report", print_on)
+
+
+def _document(found: Period) -> dict[str, Any]:
+    """Return a report as a program reads it."""
+    return {
+        "resource": found.resource,
+        "unit": report_sums.unit(found.resource),
+        "begin": serialization.show_moment(found.begin),
+        "end": serialization.show_moment(found.end),
+        "owners": [
+            {
+                "namespace": namespace,
+                "owner": owner,
+                "reservations": len(sums.reservations),
+                "hours": {str(fate): round(hours, 3) for fate, hours in sums.hours.items()},
+            }
+            for (namespace, owner), sums in found.sums(by_owner=True).items()
+        ],
+        "overTime": [
+            {
+                "begin": serialization.show_moment(begin),
+                **{str(f): round(v, 3) for f, v in mean.items()},
+            }
+            for begin, mean in found.parts()
+        ],
+    }
+
+
+def _title(found: Period) -> str:
+    begin, end = (f"{each:%Y-%m-%d %H:%M}" for each in (found.begin, found.end))
+    unit = report_sums.unit(found.resource)
+    return f"{found.resource} held from {begin} to {end} UTC, in {unit} × hours:"
+
+
+def _sums(found: Period, *, by_owner: bool) -> tuple[tuple[str, ...], list[Row]]:
+    titles = ("NAMESPACE", *(("OWNER",) if by_owner else ()), *_NUMBERS)
+    rows: list[Row] = [
+        [
+            *who,
+            str(len(sums.reservations)),
+            _number(sums.held),
+            *(_number(sums.hours[fate]) for fate in (Fate.USED, Fate.UNUSED, Fate.OPEN)),
+        ]
+        for who, sums in found.sums(by_owner=by_owner).items()
+    ]
+    return titles, rows
+
+
+def _means(found: Period) -> tuple[tuple[str, ...], list[Row]]:
+    titles = ("FROM", "HELD", "USED", "UNUSED", "OPEN")
+    fates = (Fate.USED, Fate.UNUSED, Fate.OPEN)
+    rows: list[Row] = [
+        [_when(begin), _number(sum(mean.values())), *(_number(mean[fate]) for fate in fates)]
+        for begin, mean in _since_anything(found)
+    ]
+    return titles, rows
+
+
+def _since_anything(found: Period) -> list[tuple[datetime, dict[Fate, float]]]:
+    """Return what was held in each part of the time, from the first in which anything was."""
+    return list(dropwhile(lambda part: not any(part[1].values()), found.parts()))
+
+
+def _bars(found: Period) -> tuple[tuple[str, ...], list[Row]]:
+    parts = _since_anything(found)
+    most = max(sum(mean.values()) for _, mean in parts) or 1.0
+    rows: list[Row] = []
+    for begin, mean in parts:
+        bar: AnyCell = [
+            Cell(part.text * round(mean[fate] / most * _WIDTH), part.style)
+            for fate, part in _PARTS.items()
+        ]
+        rows.append([_when(begin), _number(sum(mean.values())), bar])
+    return ("FROM", "HELD", ""), rows
+
+
+def _legend() -> None:
+    table.legend(*(Cell(f"{part.text} {fate} ", part.style) for fate, part in _PARTS.items()))
+
+
+def _when(moment: datetime) -> str:
+    return f"{moment:%m-%d %H:%M}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if value >= 1 or not value else f"{value:.2g}"

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from reserver.cli import completion
-from reserver.cli.failure import Failed, Status
+from reserver.cli.failure import ExitStatus, Failed
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.flags import Flag, declared
@@ -126,7 +126,9 @@ class SpecFlags:
             Failed: a flag is malformed.
         """
         if not self.owners:
-            raise Failed(Status.USAGE, f"--owner: is missing; say who may claim it: {_OWNER_FORMS}")
+            raise Failed(
+                ExitStatus.USAGE, f"--owner: is missing; say who may claim it: {_OWNER_FORMS}"
+            )
         return {"resources": {}} | self.changes(namespace)
 
     def changes(self, namespace: str) -> dict[str, Any]:
@@ -158,14 +160,14 @@ class SpecFlags:
         for one, others in _EXCLUDING.items():
             if one in given and (both := given & others):
                 problem = f"excludes {one}; give one of them"
-                raise Failed(Status.USAGE, f"{min(both)}: {problem}")
+                raise Failed(ExitStatus.USAGE, f"{min(both)}: {problem}")
 
 
 def _in_hours(ttl: str) -> str:
     try:
         return in_hours(ttl)
     except InvalidInput as exc:
-        raise Failed(Status.USAGE, str(exc.under("--ttl"))) from exc
+        raise Failed(ExitStatus.USAGE, str(exc.under("--ttl"))) from exc
 
 
 def flag_of(error: InvalidInput) -> Failed:
@@ -174,7 +176,7 @@ def flag_of(error: InvalidInput) -> Failed:
     word = re.split(r"[.[]", error.path)[0]
     part = next((name for path, name in flags.items() if path.startswith(f"{word}.")), f"--{word}")
     flag = flags.get(error.path) or flags.get(word, part)
-    return Failed(Status.USAGE, f"{flag}: {error.problem}; {error.remedy}")
+    return Failed(ExitStatus.USAGE, f"{flag}: {error.problem}; {error.remedy}")
 
 
 def owner(text: str, namespace: str) -> dict[str, Any]:
@@ -188,7 +190,9 @@ def owner(text: str, namespace: str) -> dict[str, Any]:
         return {"selector": {"matchLabels": labels, "namespace": namespace}}
     kind, slash, name = text.partition("/")
     if not (kind and slash and name):
-        raise Failed(Status.USAGE, f"--owner: {shorten(text)!r} is not an owner; {_OWNER_FORMS}")
+        raise Failed(
+            ExitStatus.USAGE, f"--owner: {shorten(text)!r} is not an owner; {_OWNER_FORMS}"
+        )
     if kind in {"pod", "Pod"}:
         return {"pod": {"name": name, "namespace": namespace}}
     kind = _KINDS.get(kind.lower(), kind)
@@ -204,5 +208,5 @@ def pair(flag: str, text: str, example: str) -> tuple[str, str]:
     name, equals, value = text.rpartition("=") if flag == "--resource" else text.partition("=")
     if not (name and equals and value):
         problem = f"{shorten(text)!r} is not of the form NAME=VALUE"
-        raise Failed(Status.USAGE, f"{flag}: {problem}; write e.g. {example}")
+        raise Failed(ExitStatus.USAGE, f"{flag}: {problem}; write e.g. {example}")
     return name, value

@@ -1,26 +1,31 @@
-"""`reserver top`: what is used, held and free, by node and by reservation."""
+"""`reserver top`: capacity that is used, held and free on nodes, and quotas."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
-from reserver.cli import completion, failure
-from reserver.cli.connect import run
-from reserver.cli.failure import Failed
+from reserver.cli import completion, failure, output, table
+from reserver.cli.connection import Session, run
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.formatting import NOTHING
 from reserver.cli.help import App
-from reserver.cli.options import Report, ReportOption, taking
-from reserver.cli.selecting import Chosen, NamespaceOption, SelectorOption
-from reserver.cli.target import Target
-from reserver.reservations.terms import Phase
-
-if TYPE_CHECKING:
-    from reserver.cli.connect import Session
+from reserver.cli.options import Report, ReportOption, Target
+from reserver.cli.progress import patience
+from reserver.cli.serialization import show_duration
+from reserver.cli.spec_flags import pair
+from reserver.cli.table import AnyCell, Cell, Row, bar, bar_legend, fitting
+from reserver.client import Amounts, Client, NamespaceQuota, NodeCapacity
+from reserver.cluster import quantity
 
 app = App()
 
 _RESOURCES = ("cpu", "memory")
+_NONE = Amounts("0", "0", "0", "0")
+_RESERVATIONS = "reservations"
 
 
 @app.callback()
@@ -29,12 +34,11 @@ def _top() -> None:
 
     Examples:
         reserver top nodes
-        reserver top reservations -n shop
+        reserver top quotas -n shop
     """
 
 
 @app.command()
-@taking
 def nodes(
     target: Target,
     names: Annotated[
@@ -61,7 +65,7 @@ def nodes(
             help="Show how many slots of this size fit. May be given more than once.",
         ),
     ] = None,
-    output: ReportOption = Report.TABLE,
+    form: ReportOption = Report.TABLE,
 ) -> None:
     """Show each node's resources: used by pods, held by reservations, free.
 
@@ -73,31 +77,26 @@ def nodes(
         reserver top nodes worker-1 --slot cpu=2 --slot memory=4Gi
         reserver top nodes --resource nvidia.com/gpu
     """
-    from reserver.cli.spec_flags import pair
-
     try:
         wanted = dict(pair("--slot", text, "cpu=2") for text in slot or ())
     except Failed as exc:
         failure.end(exc)
 
     async def ask(session: Session) -> None:
-        from reserver.cli import top_nodes
-
         shown = tuple(resource or _RESOURCES)
-        await top_nodes.show(session.client, names or [], shown, wanted, output)
+        await _show_nodes(session.client, names or [], shown, wanted, form)
 
     run(target, ask)
 
 
 @app.command()
-@taking
 def quotas(
     target: Target,
     namespace: Annotated[
         str,
         typer.Option("--namespace", "-n", metavar="NAME", help="Only this namespace."),
     ] = "",
-    output: ReportOption = Report.TABLE,
+    form: ReportOption = Report.TABLE,
 ) -> None:
     """Show the quota of each namespace, and how much its reservations hold.
 
@@ -108,35 +107,147 @@ def quotas(
     """
 
     async def ask(session: Session) -> None:
-        from reserver.cli import top_quotas
-
-        await top_quotas.show(session.client, namespace, output)
+        await _show_quotas(session.client, namespace, form)
 
     run(target, ask)
 
 
-@app.command()
-@taking
-def reservations(
-    target: Target,
-    namespace: NamespaceOption = "",
-    selector: SelectorOption = "",
-    output: ReportOption = Report.TABLE,
+async def _show_nodes(
+    client: Client,
+    names: Sequence[str],
+    resources: Sequence[str],
+    slot: Mapping[str, str],
+    form: Report,
 ) -> None:
-    """Show what each reservation holds, largest share of its node first.
+    """Print the capacity of nodes.
 
-    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 Reserver cannot be reached.
+    Args:
+        client: asks reserver.
+        names: only these; all if it is empty.
+        resources: the ones that a table shows.
+        slot: what one slot takes whose number to say; empty for none.
+        form: how to print it.
 
-    Examples:
-        reserver top reservations
-        reserver top reservations -l team=shop
+    Raises:
+        Failed: some of the nodes are not there.
     """
+    async with patience("Asking for the capacity of nodes"):
+        found = [each async for each in client.capacity.nodes(names, slot)]
+    if form is not Report.TABLE:
+        output.document(
+            {"nodes": [_node_document(each, with_fits=bool(slot)) for each in found]}, form
+        )
+    elif sys.stdout.isatty():
+        _draw(found, resources, with_fits=bool(slot))
+    elif found:
+        _list(found, resources, with_fits=bool(slot))
+    if missing := set(names) - {each.node for each in found}:
+        raise Failed(
+            ExitStatus.REFUSED, "\n".join(f"there is no node {m}" for m in sorted(missing))
+        )
 
-    async def ask(session: Session) -> None:
-        from reserver.cli import top_reservations
 
-        chosen = Chosen(namespace=namespace, phases=(Phase.ACTIVE,), labels=selector)
-        selection = chosen.selection(session.namespace)
-        await top_reservations.show(session.client, selection, output)
+def _draw(nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits: bool) -> None:
+    """Draw a bar for each resource of a node, and what the colours mean."""
+    free = [[_free(each, n.resources.get(each, _NONE)) for each in resources] for n in nodes]
+    texts = [
+        [node.node, *(cell.text for cell in row)] for node, row in zip(nodes, free, strict=True)
+    ]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    width = fitting(len(resources), [*widths, *[len("FITS")] * with_fits])
+    rows: list[Row] = []
+    for node, cells in zip(nodes, free, strict=True):
+        row: list[AnyCell] = [node.node]
+        for resource, cell in zip(resources, cells, strict=True):
+            row += [_bar(resource, node.resources.get(resource, _NONE), width), cell]
+        rows.append([*row, str(node.fits)] if with_fits else row)
+    titles = ["NODE"]
+    for resource in resources:
+        titles += [resource.upper(), "FREE"]
+    right = {"FREE", "FITS"}
+    table.show([*titles, "FITS"] if with_fits else titles, rows, right=right)
+    bar_legend()
 
-    run(target, ask)
+
+def _bar(resource: str, amounts: Amounts, width: int) -> AnyCell:
+    total, used, held, _ = (quantity.amount(resource, text) for text in amounts)
+    return bar(total, used, held, width) if total or used or held else Cell("none", "dim")
+
+
+def _free(resource: str, amounts: Amounts) -> Cell:
+    total, used, held, free = (quantity.amount(resource, text) for text in amounts)
+    text = f"{_short(resource, free)} of {_short(resource, total)}"
+    return Cell(text if total or used or held else "", "red" if free < 0 else "")
+
+
+def _short(resource: str, amount: int) -> str:
+    """Return an amount rounded to fit into a column."""
+    exact = quantity.show(resource, amount)
+    if resource == "cpu" or len(exact) < 8:  # noqa: PLR2004 - such as 4096Mi
+        return exact
+    for power, suffix in ((40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")):
+        if abs(amount) >= 1 << power:
+            return f"{amount / (1 << power):.1f}{suffix}"
+    return exact
+
+
+def _list(nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits: bool) -> None:
+    """List one resource of a node per line, with exact amounts."""
+    titles = ["NODE", "RESOURCE", "ALLOCATABLE", "USED", "HELD", "FREE"]
+    rows: list[Row] = []
+    for node in nodes:
+        for resource in resources:
+            row = [node.node, resource, *node.resources.get(resource, _NONE)]
+            rows.append([*row, str(node.fits)] if with_fits else row)
+    table.show([*titles, "FITS"] if with_fits else titles, rows)
+
+
+def _node_document(node: NodeCapacity, *, with_fits: bool) -> dict[str, object]:
+    resources = {name: amounts._asdict() for name, amounts in sorted(node.resources.items())}
+    fits = {"fits": node.fits} if with_fits else {}
+    return {"node": node.node, "resources": resources, **fits}
+
+
+async def _show_quotas(client: Client, namespace: str, form: Report) -> None:
+    """Print what a namespace, or each if it is empty, may hold and holds."""
+    async with patience("Asking for quotas"):
+        found = [each async for each in client.capacity.quotas(namespace)]
+    if form is not Report.TABLE:
+        output.document({"quotas": list(map(_quota_document, found))}, form)
+    elif found:
+        rows = [row for each in found for row in _quota_rows(each)]
+        table.show(("NAMESPACE", "QUOTA", "RESOURCE", "USED", "HARD"), rows)
+    else:
+        failure.tell(f"no quota limits {namespace or 'any namespace'}")
+
+
+def _quota_rows(quota: NamespaceQuota) -> Iterator[Row]:
+    """Yield what is limited, and what is used of it, in the manner of `kubectl describe quota`."""
+    pending = {_RESERVATIONS: f"{quota.pending} pending"} if quota.pending else {}
+    for counted in sorted(quota.hard.keys() | quota.used.keys() | pending.keys()):
+        used = [each[counted] for each in (quota.used, pending) if counted in each]
+        hard = quota.hard.get(counted, NOTHING)
+        yield quota.namespace, quota.name, counted, ", ".join(used) or NOTHING, hard
+    for rule, limit in _quota_rules(quota).items():
+        yield quota.namespace, quota.name, rule, NOTHING, limit
+
+
+def _quota_rules(quota: NamespaceQuota) -> Mapping[str, str]:
+    """Return what else is limited, in the words of a ReservationQuota's spec."""
+    rules = {} if quota.max_ttl is None else {"maxTTL": show_duration(quota.max_ttl)}
+    if quota.forbids_node_names:
+        rules["nodeNames"] = "Forbidden"
+    if quota.forbids_firm_holds:
+        rules["firmHolds"] = "Forbidden"
+    return rules
+
+
+def _quota_document(quota: NamespaceQuota) -> dict[str, Any]:
+    return {
+        "namespace": quota.namespace,
+        "name": quota.name,
+        "hard": dict(sorted(quota.hard.items())),
+        "used": dict(sorted(quota.used.items())),
+        "pending": quota.pending,
+        **_quota_rules(quota),
+    }

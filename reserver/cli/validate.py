@@ -1,15 +1,31 @@
-"""`reserver validate`: says what is wrong with files, without a cluster."""
+"""`reserver validate`: checks documents with Reserver's own decoders, without a cluster."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any
 
 import typer
 
-from reserver.cli import failure
-from reserver.cli.failure import Failed, Status
+from reserver.cli import failure, output
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.manifests import ManifestDocument, identity, read_files, read_manifests
 from reserver.cli.options import Report, ReportOption
-from reserver.cli.selecting import FILES
+from reserver.cli.selection import FILES
+from reserver.cli.table import counted
+from reserver.errors import InvalidInput
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.wire.k8s.objects import LabelledConfigMap, LabelledMetadata, decode
+from reserver.wire.spec import specform
+from reserver.wire.spec.document import parse
+from reserver.wire.spec.entries import STORE_LABEL, Entries, read_key
+from reserver.wire.spec.object import API_VERSION, KIND, ReservationObject, read_object
+
+_CONFIGMAP = ("v1", "ConfigMap")
+_UNNAMED = "reservation"
 
 
 def validate(
@@ -30,7 +46,7 @@ def validate(
             "once.",
         ),
     ] = None,
-    output: ReportOption = Report.TABLE,
+    form: ReportOption = Report.TABLE,
 ) -> None:
     """Check files for errors, without a cluster.
 
@@ -44,13 +60,229 @@ def validate(
         reserver validate -f reservations/
         kubectl kustomize . | reserver validate -f -
     """
-    from reserver.cli import documents, validity
-
     try:
-        readers = validity.Readers(reserver_namespace, frozenset(configmap or ()))
-        found = validity.judge(documents.read_files(filename), readers)
+        readers = Readers(reserver_namespace, frozenset(configmap or ()))
+        found = judge(read_files(filename), readers)
     except Failed as exc:
         failure.end(exc)
-    validity.show(found, output)
+    _show(found, form)
     if found.problems:
-        raise typer.Exit(Status.REFUSED)
+        raise typer.Exit(ExitStatus.REFUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidField:
+    """Something that is wrong.
+
+    Attributes:
+        document: ``FILE`` or ``FILE:NUMBER``.
+        key: the data key of a ConfigMap; else empty.
+        field: the path of the field; empty for all of it.
+        problem: what is wrong, with the value quoted.
+        remedy: what to write instead.
+    """
+
+    document: str
+    key: str
+    field: str
+    problem: str
+    remedy: str
+
+    def __str__(self) -> str:
+        """Return one line."""
+        where = ": ".join(filter(None, (self.document, self.key, self.field)))
+        return f"{where}: {self.problem}; {self.remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """The result of a validation.
+
+    Attributes:
+        reservations: how many are valid.
+        problems: what is wrong with all others.
+        notes: what else there is to know, each with its document.
+    """
+
+    reservations: int
+    problems: tuple[InvalidField, ...]
+    notes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """The stores that `reserver serve` would read.
+
+    Attributes:
+        home: reserver's own namespace, where it reads ConfigMaps that have the label of stores.
+        configmaps: others that it is told to read, as ``NAMESPACE/NAME``.
+    """
+
+    home: str
+    configmaps: frozenset[str] = frozenset()
+
+
+def judge(documents: Iterable[ManifestDocument], readers: Readers) -> Validation:
+    """Return what documents contain; a broken entry does not affect others."""
+    judging = _Judging(readers, time.time())
+    for document in documents:
+        try:
+            judging.take(document)
+        except InvalidInput as exc:
+            where = document.where
+            judging.problems.append(InvalidField(where, "", exc.path, exc.problem, exc.remedy))
+    return Validation(judging.reservations, tuple(judging.problems), tuple(judging.notes))
+
+
+@dataclass(slots=True)
+class _Judging:
+    """Judges documents at a moment, and collects what is found."""
+
+    readers: Readers
+    now: float
+    reservations: int = 0
+    problems: list[InvalidField] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+
+    def take(self, document: ManifestDocument) -> None:
+        """Judge a document.
+
+        Raises:
+            InvalidInput: it is broken as a whole.
+        """
+        if document.problem is not None:
+            raise document.problem
+        kind = _kind(document.value)
+        if kind == _CONFIGMAP:
+            self._configmap(document)
+        elif kind == (API_VERSION, KIND):
+            self._entries(document.where, "", _object(document.value, self.now, self.readers.home))
+        elif kind is not None and kind[1] != KIND:
+            self.notes.append(
+                (document.where, f"passed over: {' of '.join(filter(None, kind[::-1]))}")
+            )
+        else:
+            self.reservations += _spec(document, self.now)
+
+    def _configmap(self, document: ManifestDocument) -> None:
+        configmap = decode(LabelledConfigMap, json.dumps(document.value).encode())
+        metadata = configmap.metadata
+        namespace = metadata.namespace or self.readers.home
+        found = [
+            (key, text, read_key(Ref(namespace, metadata.name, key), text, self.now))
+            for key, text in (configmap.data or {}).items()
+        ]
+        is_named = f"{namespace}/{metadata.name}" in self.readers.configmaps
+        unread = None if is_named else self._unread(metadata)
+        if unread is not None and not any(entries.reservations for _, _, entries in found):
+            self.notes.append((document.where, f"passed over, a ConfigMap: {unread.problem}"))
+            return
+        if unread is not None:
+            raise unread
+        for key, text, entries in found:
+            self._entries(document.where, key, entries)
+            if namespace == self.readers.home and _lacks_namespace(text):
+                told = f"an owner names no namespace, so its pods are those of {namespace}"
+                self.notes.append((f"{document.where}: {key}", told))
+
+    def _unread(self, metadata: LabelledMetadata) -> InvalidInput | None:
+        """Return why reserver does not read a ConfigMap; None if it does."""
+        else_ = "or name it as --configmap, here and to `reserver serve`"
+        if (metadata.labels or {}).get(STORE_LABEL) != "true":
+            remedy = f'write {STORE_LABEL}: "true", {else_}'
+            problem = f"lacks {STORE_LABEL}, without which nobody reads it"
+            return InvalidInput("metadata.labels", problem, remedy)
+        if metadata.namespace not in {"", self.readers.home}:
+            problem = f"{metadata.namespace!r} is not reserver's own: nobody reads it there"
+            return InvalidInput(
+                "metadata.namespace", problem, f"write {self.readers.home}, {else_}"
+            )
+        return None
+
+    def _entries(self, where: str, key: str, entries: Entries) -> None:
+        over = [each for each in entries.reservations if _is_over(each, self.now)]
+        self.reservations += len(entries.reservations) - len(over)
+        self.problems += _problems(where, key, entries)
+        self.problems += (_expired(where, key, each) for each in over)
+
+
+def _lacks_namespace(text: str) -> bool:
+    """Return whether an entry has owners that leave their namespace to its ConfigMap."""
+    try:
+        value = parse(text)
+    except InvalidInput:
+        return False
+    owners = value.get("owners") if isinstance(value, dict) else None
+    return any(
+        not any(isinstance(part, dict) and part.get("namespace") for part in owner.values())
+        for owner in owners or ()
+        if isinstance(owner, dict)
+    )
+
+
+def _is_over(reservation: Reservation, now: float) -> bool:
+    return reservation.expires_at is not None and reservation.expires_at <= now
+
+
+def _expired(where: str, key: str, reservation: Reservation) -> InvalidField:
+    item = reservation.ref.item
+    path = f"[{item}].expire" if item else "expiresAt" if key else "spec.expiresAt"
+    problem = "lies in the past, so nothing is held"
+    return InvalidField(where, key, path, problem, "write a moment in the future")
+
+
+def _show(findings: Validation, form: Report) -> None:
+    """Print what was found: what is wrong to standard error, unless a program reads it."""
+    if form is not Report.TABLE:
+        told = {
+            "valid": not findings.problems,
+            "reservations": findings.reservations,
+            "problems": [asdict(each) for each in findings.problems],
+            "notes": [{"document": where, "note": note} for where, note in findings.notes],
+        }
+        output.document(told, form)
+        return
+    for problem in findings.problems:
+        failure.tell(str(problem))
+    for where, note in findings.notes:
+        failure.tell(f"{where}: {note}")
+    typer.echo(f"{findings.reservations} valid, {counted(len(findings.problems), 'problem')}")
+
+
+def _kind(value: Any) -> tuple[str, str] | None:  # noqa: ANN401 - whatever YAML can hold
+    """Return apiVersion and kind of an object of Kubernetes, None of anything else."""
+    if not isinstance(value, dict) or not {"kind", "apiVersion"} & value.keys():
+        return None
+    return str(value.get("apiVersion", "")), str(value.get("kind", ""))
+
+
+def _object(value: Any, now: float, home: str) -> Entries:  # noqa: ANN401 - as above
+    found = decode(ReservationObject, json.dumps(value).encode())
+    _, namespace = identity(value.get("metadata") or {})
+    if not namespace:  # The namespace that it is applied to decides, which is unknown here.
+        value = {**value, "metadata": {**value["metadata"], "namespace": home}}
+        found = decode(ReservationObject, json.dumps(value).encode())
+    return read_object(found, now, home)
+
+
+def _spec(document: ManifestDocument, now: float) -> int:
+    found, problems = read_manifests([document], _UNNAMED)
+    if problems:
+        raise problems[0][1]
+    for each in found:
+        try:
+            ref = Ref.of_object(each.namespace or "default", each.name)
+            if _is_over(specform.read(each.spec, ref, now), now):
+                past = "lies in the past, so nothing would be held"
+                raise InvalidInput("expiresAt", past, "write a moment in the future")
+        except InvalidInput as exc:
+            raise exc.under(each.path) if each.path else exc from exc
+    return len(found)
+
+
+def _problems(where: str, key: str, entries: Entries) -> Iterator[InvalidField]:
+    for each in entries.problems:
+        yield InvalidField(where, key, each.error.path, each.error.problem, each.error.remedy)
+    if entries.more_problems:
+        more = f"{entries.more_problems} more items are broken"
+        yield InvalidField(where, key, "", more, "correct those above first")

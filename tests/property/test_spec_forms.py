@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.cli import manifest
+from reserver.cli import serialization
 from reserver.client import (
     Controller,
     OwnerRule,
@@ -100,5 +100,5 @@ def test_a_spec_survives_the_wire(spec: Spec) -> None:
 
 @given(specs())
 def test_a_spec_survives_a_file(spec: Spec) -> None:
-    text = yaml.safe_dump(manifest.show_spec(spec))
-    assert manifest.read(document.parse(text), "a", "other", NOW) == spec
+    text = yaml.safe_dump(serialization.show_spec(spec))
+    assert serialization.read(document.parse(text), "a", "other", NOW) == spec

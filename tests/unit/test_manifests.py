@@ -41,7 +41,7 @@ def flags(container: dict[str, Any]) -> dict[str, Any]:
     command: Any = typer.main.get_command(app)
     program, *subcommand = container["command"]
     assert program == "reserver"
-    serve = command.get_command(None, *subcommand)
+    serve = command.get_command(None, *subcommand).loaded()
     context = serve.make_context("serve", list(container["args"]))
     return dict(context.params)
 
@@ -206,7 +206,7 @@ def test_the_manifests_of_rebalancing_give_flags_that_reserver_takes(name: str) 
     (container,) = rebalancing_pod(name)["spec"]["containers"]
     command: Any = typer.main.get_command(app)
     assert container["command"] == ["reserver", "rebalance", "run"]
-    run = command.get_command(None, "rebalance").get_command(None, "run")
+    run = command.get_command(None, "rebalance").loaded().get_command(None, "run")
     given = run.make_context("run", list(container["args"])).params
     settings = taken(RebalanceSettings, given)
     assert bool(settings.descheduling_interval) == (name == "deployment")

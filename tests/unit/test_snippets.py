@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from reserver.cli.documents import Document
-from reserver.cli.validity import Readers, judge
+from reserver.cli.manifests import ManifestDocument
+from reserver.cli.validate import Readers, judge
 from reserver.moves import podmove
 from reserver.sim.apiserver.custom import structure_of
 from reserver.sim.apiserver.resources import RESOURCES
@@ -109,7 +109,7 @@ def _schema_problems(value: dict[str, Any], kind: str) -> Iterator[str]:
 
 
 def _reservations(value: dict[str, Any]) -> Iterator[str]:
-    found = judge([Document("page", value)], Readers("reserver-system"))
+    found = judge([ManifestDocument("page", value)], Readers("reserver-system"))
     yield from map(str, found.problems)
 
 

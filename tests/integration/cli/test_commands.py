@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from reserver.cli.patience import patience
+from reserver.cli.progress import patience
 from tests.integration.cli.runs import Run, untimed, write
 from tests.integration.world import World
 from tests.terminal import terminal
@@ -254,11 +254,11 @@ async def test_a_set_is_created_whole_or_not_at_all(run: Run) -> None:
         result = await run("create", "-f", "-", dry, text=text)
         assert result.exit_code == 4
         assert "worker-1" in result.output
-    assert (await run("whatif", "-f", "-", text=text)).exit_code == 4
+    assert (await run("create", "--dry-run=server", "-f", "-", text=text)).exit_code == 4
     assert (await run("get", "-o", "name")).stdout == ""
     text = text.replace("worker-1", "worker-2", 1)
-    told = json.loads((await run("whatif", "-f", "-", "-o", "json", text=text)).stdout)
-    assert told["fits"] is True
+    told = (await run("create", "--dry-run=server", "-f", "-", "-o", "json", text=text)).stdout
+    assert json.loads(told)["fits"] is True
     once = await run("create", "-f", "-", "--set", "--request-id", "r", text=text)
     assert once.exit_code == 0
     again = await run("create", "-f", "-", "--set", "--request-id", "r", text=text)

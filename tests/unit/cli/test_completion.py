@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 from typer.testing import CliRunner
 
-from reserver.cli import completion, entry, kubectl, main
+from reserver.cli import completion, entry, main
 
 
 def complete(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
@@ -18,7 +18,7 @@ def complete(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
     monkeypatch.setenv("RESERVER_ADDRESS", "127.0.0.1:1")
     for name in ("_RESERVER_COMPLETE", "_TYPER_COMPLETE_FISH_ACTION", "_TYPER_COMPLETE_ARGS"):
         monkeypatch.setenv(name, "")  # Put back what the command sets.
-    kubectl.complete()
+    entry.complete()
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ class Moves(BaseHTTPRequestHandler):
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        (("pause", "-n", "shop", "w"), ["web-0-x7"]),
-        (("resume", "-n", "shop", "api", ""), ["api", "web-0-x7"]),
-        (("pause", "w"), []),
+        (("moves", "pause", "-n", "shop", "w"), ["web-0-x7"]),
+        (("moves", "resume", "-n", "shop", "api", ""), ["api", "web-0-x7"]),
+        (("moves", "pause", "w"), []),
     ],
 )
 def test_moves_that_go_on_are_offered(

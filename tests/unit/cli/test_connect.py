@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 
 from reserver.cli import failure
 from reserver.cli.main import app
-from reserver.cli.patience import Retries
+from reserver.cli.progress import Retries
 from reserver.client import CallFailed
 from reserver.errors import ApiError
 
@@ -50,7 +50,7 @@ def test_beyond_loopback_it_wants_a_ca_and_a_token() -> None:
 
 
 def test_where_nobody_answers_the_address_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reserver.cli.dial._CONNECT_S", 0.3)
+    monkeypatch.setattr("reserver.cli.connection._CONNECT_S", 0.3)
     result = run("--address", "127.0.0.1:1")
     assert result.exit_code == 3
     assert "trying on" not in result.stderr
@@ -92,7 +92,7 @@ def test_who_waits_for_longer_than_a_second_is_told_why(capsys: pytest.CaptureFi
 
 def test_who_is_not_known_is_told_to_log_in_again() -> None:
     told = failure.of(ApiError(401, "Unauthorized", "Unauthorized"))
-    assert told.status == failure.Status.REFUSED
+    assert told.status == failure.ExitStatus.REFUSED
     assert "401 Unauthorized" in told.message
     assert "may have expired: log in again" in told.message
     over_tls = failure.of(CallFailed("UNAUTHENTICATED", "send a token", "NO_VALID_TOKEN", {}))
@@ -108,6 +108,6 @@ def test_who_is_not_known_is_told_to_log_in_again() -> None:
 )
 def test_who_lacks_a_right_is_told_to_ask_for_it_and_nobody_else(why: str, remedy: str) -> None:
     told = failure.of(ApiError(403, "Forbidden", why))
-    assert told.status == failure.Status.REFUSED
+    assert told.status == failure.ExitStatus.REFUSED
     assert why in told.message
     assert told.message.endswith(why) if not remedy else remedy in told.message

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from reserver.cli.explain_view import show
+from reserver.cli.explain import _show_explanation as show
 from reserver.cli.main import app
 from reserver.scheduling.explain import explain
 from reserver.wire.k8s.objects import encode

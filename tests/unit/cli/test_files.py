@@ -9,10 +9,10 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from reserver.cli import documents, manifest
+from reserver.cli import manifests, serialization
 from reserver.cli.failure import Failed
 from reserver.cli.main import app
-from reserver.cli.wanted import wanted
+from reserver.cli.manifests import read_manifests
 from reserver.client import Claim, Phase, Reservation
 from tests.builders import NOW
 
@@ -32,7 +32,7 @@ NAMED = f"name: b\nspec: {SPEC}\n"
 def places(tmp_path: Path, text: str) -> list[str]:
     (tmp_path / "f").write_text(text)
     return [
-        each.where.removeprefix(f"{tmp_path}/") for each in documents.read_files([f"{tmp_path}/f"])
+        each.where.removeprefix(f"{tmp_path}/") for each in manifests.read_files([f"{tmp_path}/f"])
     ]
 
 
@@ -64,16 +64,16 @@ def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text(NAMED)
     (tmp_path / "a.json").write_text('{"name": "x", "spec": {}}')
     (tmp_path / "notes.txt").write_text("none of ours")
-    found = documents.read_files([str(tmp_path)])
+    found = manifests.read_files([str(tmp_path)])
     assert [Path(each.where).name for each in found] == ["a.json", "b.yaml"]
 
 
 def test_a_file_that_is_not_text_or_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(Failed, match="is not UTF-8"):
-        documents.read_files([str(tmp_path / "f")])
+        manifests.read_files([str(tmp_path / "f")])
     with pytest.raises(Failed, match="ghost cannot be read: No such file"):
-        documents.read_files([str(tmp_path / "ghost")])
+        manifests.read_files([str(tmp_path / "ghost")])
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_what_asks_for_no_reservation_says_what_is_wrong(
     tmp_path: Path, text: str, problem: str
 ) -> None:
     (tmp_path / "f").write_text(text)
-    found, problems = wanted(documents.read_files([str(tmp_path / "f")]))
+    found, problems = read_manifests(manifests.read_files([str(tmp_path / "f")]))
     assert not found
     assert problem in str(problems[0][1])
 
@@ -126,20 +126,20 @@ def test_a_spec_comes_back_as_it_was_written() -> None:
         preemptible: true
         priority: -5
     """)
-    spec = manifest.read(document, "a", "other", NOW)
-    assert manifest.show_spec(spec) == document
+    spec = serialization.read(document, "a", "other", NOW)
+    assert serialization.show_spec(spec) == document
     labels = {f"label-{number:02}": "x" for number in range(40)}
     document["owners"] = [{"selector": {"matchLabels": labels, "namespace": "shop"}}]
-    shown = manifest.show_spec(manifest.read(document, "a", "other", NOW))
+    shown = serialization.show_spec(serialization.read(document, "a", "other", NOW))
     assert list(shown["owners"][0]["selector"]["matchLabels"]) == sorted(labels)
-    assert manifest.show_spec(manifest.read(document, "a", "other", NOW)) == document
+    assert serialization.show_spec(serialization.read(document, "a", "other", NOW)) == document
     again = {**document, "ttl": "0"}
     del again["expiresAt"]
-    assert manifest.show_spec(manifest.read(again, "a", "other", NOW)) == again
+    assert serialization.show_spec(serialization.read(again, "a", "other", NOW)) == again
 
 
 def test_what_is_printed_is_what_files_hold(tmp_path: Path) -> None:
-    spec = manifest.read(yaml.safe_load(SPEC), "a", "shop", NOW)
+    spec = serialization.read(yaml.safe_load(SPEC), "a", "shop", NOW)
     reservation = Reservation(
         name="a",
         id="reserver-system/reservations/a",
@@ -152,10 +152,12 @@ def test_what_is_printed_is_what_files_hold(tmp_path: Path) -> None:
         author="alice",
         labels={"team": "shop"},
     )
-    (tmp_path / "f.json").write_text(json.dumps({"reservations": [manifest.show(reservation)]}))
-    (found,), problems = wanted(documents.read_files([str(tmp_path)]))
+    (tmp_path / "f.json").write_text(
+        json.dumps({"reservations": [serialization.show(reservation)]})
+    )
+    (found,), problems = read_manifests(manifests.read_files([str(tmp_path)]))
     assert not problems
-    assert manifest.read(found.spec, found.name, "other", NOW) == spec
+    assert serialization.read(found.spec, found.name, "other", NOW) == spec
 
 
 def validate(tmp_path: Path, text: str, *more: str) -> Result:

@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from reserver.cli.help import Help
-from reserver.cli.main import app
+from reserver.cli.help import Help, tree
+from reserver.cli.main import SUMMARIES, app
 
-
-def commands(words: tuple[str, ...] = (), of: Any = None) -> Iterator[tuple[str, ...]]:
-    command = of or get_command(app)
-    yield words
-    for name, each in getattr(command, "commands", {}).items():
-        yield from commands((*words, name), each)
+COMMANDS = dict(tree(get_command(app)))
 
 
 @pytest.mark.parametrize("columns", ["80", "160"])
-@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_help_cuts_no_flag_and_fits_the_terminal(words: tuple[str, ...], columns: str) -> None:
     result = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": columns})
     assert result.exit_code == 0
-    command: Any = get_command(app)
-    for word in words:
-        command = command.commands[word]
-    for each in command.params:
+    for each in COMMANDS[words].params:
         flags = [name for name in (*each.opts, *each.secondary_opts) if name.startswith("-")]
         assert all(flag in result.stdout for flag in flags)
     assert "…" not in result.stdout.replace("LIMIT,…", "")
@@ -68,12 +58,9 @@ def test_wrong_usage_is_one_line_that_says_what_is_taken(words: str, line: str) 
     assert "Value error" not in result.stderr
 
 
-@pytest.mark.parametrize("words", list(commands())[1:], ids=" ".join)
+@pytest.mark.parametrize("words", list(COMMANDS)[1:], ids=" ".join)
 def test_each_command_has_examples_that_it_takes(words: tuple[str, ...]) -> None:
-    command: Any = get_command(app)
-    for word in words:
-        command = command.commands[word]
-    examples = Help.of(command).examples
+    examples = Help.of(COMMANDS[words]).examples
     assert examples
     assert max(map(len, examples.splitlines())) < 79
     for line in examples.replace("|\n ", "| ").splitlines():
@@ -86,12 +73,38 @@ def test_each_command_has_examples_that_it_takes(words: tuple[str, ...]) -> None
 
 def read(arguments: list[str]) -> None:
     """Read arguments as the command line does, and run nothing."""
-    command: Any = get_command(app)
-    while hasattr(command, "commands"):
-        command, arguments = command.commands[arguments[0]], arguments[1:]
     if ">" in arguments:
         arguments = arguments[: arguments.index(">")]
-    command.make_context(command.name, arguments)
+    path = max((each for each in COMMANDS if each == tuple(arguments[: len(each)])), key=len)
+    COMMANDS[path].make_context(path[-1], arguments[len(path) :])
+
+
+def test_the_list_of_commands_says_what_each_says_first() -> None:
+    listed = {name: text for each in SUMMARIES.values() for name, text in each.items()}
+    assert listed == {
+        w[0]: Help.of(each).first_sentence for w, each in COMMANDS.items() if len(w) == 1
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("whatif -f pair.yaml", "`reserver whatif` is now `reserver create --dry-run=server`"),
+        ("top reservations -n a", "`reserver top reservations` is now `reserver get -o wide`"),
+        ("pause web-0", "`reserver pause` is now `reserver moves pause`"),
+        ("resume web-0", "`reserver resume` is now `reserver moves resume`"),
+        ("debug dump", "`reserver debug dump` is now `reserver dump`"),
+    ],
+)
+def test_an_old_name_answers_with_the_new_one(words: str, line: str) -> None:
+    result = CliRunner().invoke(app, words.split())
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"reserver: {line}\n")
+
+
+def test_an_option_before_a_command_below_moves_is_refused() -> None:
+    result = CliRunner().invoke(app, ["moves", "-n", "shop", "pause", "web-0"])
+    line = "reserver: --namespace: goes after pause; move it there\n"
+    assert (result.exit_code, result.stderr) == (2, line)
 
 
 def test_examples_stand_apart_from_what_a_command_does() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from reserver.cli import move_view, patched_move, podmoves
-from reserver.cli.draining import drained
-from reserver.cli.failure import Failed, Status
+from reserver.cli import move, moves, podmoves
+from reserver.cli.drain import drained
+from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Output
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
@@ -339,7 +339,7 @@ def test_moves_that_fail_are_named_with_their_reason() -> None:
     api = Api(pod("a"), phase="Failed")
     with pytest.raises(Failed, match="shop/a to worker-2 Failed: said") as failed:
         drain(api)
-    assert failed.value.status is Status.REFUSED
+    assert failed.value.status is ExitStatus.REFUSED
 
 
 def test_a_move_says_where_to_and_how(capsys: pytest.CaptureFixture[str]) -> None:
@@ -365,12 +365,12 @@ def test_moves_are_listed_for_people_and_programs(capsys: pytest.CaptureFixture[
     drain(api)
     capsys.readouterr()
     found = asyncio.run(podmoves.listed(api, "shop"))
-    move_view.show(found, Output.TABLE, everywhere=True)
+    podmoves.show(found, Output.TABLE, everywhere=True)
     assert capsys.readouterr().out.splitlines() == [
         "NAMESPACE   NAME   POD   PHASE       REASON   FROM   TO",
         "shop        a-0    a     Succeeded                   worker-2",
     ]
-    move_view.show(found, Output.JSON)
+    podmoves.show(found, Output.JSON)
     assert json.loads(capsys.readouterr().out)["items"] == found
 
 
@@ -398,7 +398,7 @@ def test_each_change_of_a_move_is_printed_as_it_happens(
     api = Changing()
     asyncio.run(podmoves.create(api, manifest(PodName("shop", "a"), SharedFields())))
     with pytest.raises(Failed, match="it ends here"):
-        asyncio.run(podmoves.watch(api, "shop", form, everywhere=False, look_s=0))
+        asyncio.run(moves.follow(api, "shop", form, everywhere=False, look_s=0))
     out = capsys.readouterr().out.splitlines()
     assert [line[: len(start)] for line, start in zip(out, lines, strict=True)] == lines
 
@@ -410,13 +410,13 @@ def test_of_a_move_that_follows_another_it_is_shown_which_and_whose_pod_has_come
     move: dict[str, Any] = {"metadata": {"name": "second", "namespace": "shop"}, "spec": spec}
     waits = move | {"status": {"phase": "Pending", "reason": "WaitsForMove", "message": "m"}}
     moves = move | {"status": {"phase": "Evicting", "pod": "web-1", "from": "worker-3"}}
-    move_view.show([waits, moves], Output.WIDE)
+    podmoves.show([waits, moves], Output.WIDE)
     assert capsys.readouterr().out.splitlines() == [
         "NAME     POD     PHASE      REASON         FROM       TO         AFTER   MESSAGE",
         "second   web-0   Pending    WaitsForMove              worker-2   first   m",
         "second   web-1   Evicting                  worker-3   worker-2   first",
     ]
-    assert move_view.told(moves) == "shop/web-1 Evicting"
+    assert podmoves.told(moves) == "shop/web-1 Evicting"
 
 
 def test_a_move_is_paused_and_resumed() -> None:
@@ -434,9 +434,9 @@ def test_of_moves_that_are_paused_a_program_gets_the_objects_and_one_that_is_not
     capsys.readouterr()
     names = ["a-0", "ghost", "b-1"]
     with pytest.raises(Failed, match="there is no PodMove shop/ghost"):
-        asyncio.run(podmoves.pause_each(api, "shop", names, Output.TABLE, paused=True))
+        asyncio.run(moves._pause_each(api, "shop", names, Output.TABLE, paused=True))
     assert capsys.readouterr().out == "a-0 paused\nb-1 paused\n"
-    asyncio.run(podmoves.pause_each(api, "shop", names[::2], Output.JSON, paused=True))
+    asyncio.run(moves._pause_each(api, "shop", names[::2], Output.JSON, paused=True))
     told = json.loads(capsys.readouterr().out)
     assert (told["kind"], told["items"]) == ("List", list(api.moves.values()))
     assert [each["spec"]["paused"] for each in told["items"]] == [True, True]
@@ -456,7 +456,7 @@ def test_what_cannot_be_paused_says_why(said: str, told: str) -> None:
 
     with pytest.raises(Failed, match=told) as caught:
         asyncio.run(podmoves.pause(Without(pod("a")), "shop", "a-0", paused=True))
-    assert caught.value.status is Status.REFUSED
+    assert caught.value.status is ExitStatus.REFUSED
 
 
 def test_without_the_crd_it_is_told_what_to_apply() -> None:
@@ -479,7 +479,7 @@ def by_patch(api: Api, to: str = "worker-2", **how: Any) -> None:
     api.others["/api/v1/namespaces/shop/pods/web-0"] = found
     leaving, terms = PodName("shop", "web-0"), SharedFields(timeout="5m")
     given = {"wait": True} | how
-    asyncio.run(patched_move.moved(api, leaving, to, terms, Output.TABLE, **given))
+    asyncio.run(move.moved_by_patch(api, leaving, to, terms, Output.TABLE, **given))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reserver.cli import plain
-from reserver.cli.options import taking
+from reserver.cli.options import with_flags
 from reserver.cli.serve import removed_setting
 from reserver.config import Settings
 from reserver.flags import declared
@@ -68,7 +68,7 @@ def _reading() -> Any:
         READ.append(settings)
 
     app = typer.Typer()
-    app.command()(taking(serve))
+    app.command()(with_flags(serve))
     return typer.main.get_command(app)
 
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reserver.cli import reporting, words
-from reserver.cli.reporting import Fate, Held
+from reserver.cli import formatting, report_sums
+from reserver.cli.report_sums import Fate, Held
 from reserver.client import (
     Claim,
     PastClaim,
@@ -60,7 +60,7 @@ def present(**changes: object) -> Reservation:
 
 
 def hours(held: list[Held], back: int = 24) -> dict[Fate, float]:
-    ((_, sums),) = reporting.summed(
+    ((_, sums),) = report_sums.summed(
         held, NOON - back * HOUR, NOON, lambda e: (e.namespace,)
     ).items()
     return sums.hours
@@ -69,22 +69,22 @@ def hours(held: list[Held], back: int = 24) -> dict[Fate, float]:
 def test_each_slot_of_what_is_over_counts_until_it_was_claimed_and_the_others_as_unused() -> None:
     early = PastClaim("shop/a", "u", "worker-1", NOON - 3 * HOUR)
     unknown = PastClaim("shop/b", "v", "worker-1", None)
-    held = list(reporting.of_past(past(4, (early, unknown), claimed=3), "cpu"))
+    held = list(report_sums.of_past(past(4, (early, unknown), claimed=3), "cpu"))
     assert hours(held) == {Fate.USED: 1.5 * (1 + 3 + 3), Fate.UNUSED: 1.5 * 3, Fate.OPEN: 0.0}
     assert hours(held, back=2)[Fate.UNUSED] == 1.5
-    assert hours(list(reporting.of_past(past(), "memory")))[Fate.UNUSED] == 6.0
-    assert list(reporting.of_past(past(), "nvidia.com/gpu")) == []
-    assert list(reporting.of_past(replace(past(), nodes=()), "cpu")) == []  # It never held.
+    assert hours(list(report_sums.of_past(past(), "memory")))[Fate.UNUSED] == 6.0
+    assert list(report_sums.of_past(past(), "nvidia.com/gpu")) == []
+    assert list(report_sums.of_past(replace(past(), nodes=()), "cpu")) == []  # It never held.
 
 
 def test_what_there_is_counts_with_its_claimed_slots_as_used() -> None:
-    held = list(reporting.of_present(present(), "cpu", NOON))
+    held = list(report_sums.of_present(present(), "cpu", NOON))
     assert hours(held) == {Fate.USED: 4.0, Fate.UNUSED: 0.0, Fate.OPEN: 4.0}
     claimed = present(phase=Phase.CLAIMED, claims=(Claim("a", "a"), Claim("b", "b")))
-    assert hours(list(reporting.of_present(claimed, "cpu", NOON)))[Fate.USED] == 8.0
+    assert hours(list(report_sums.of_present(claimed, "cpu", NOON)))[Fate.USED] == 8.0
     spec = replace(present().spec, expires_at=NOON - HOUR, starts_at=NOON - 1.5 * HOUR)
     over = present(phase=Phase.EXPIRED, spec=replace(spec, slots=1), claims=())
-    held = list(reporting.of_present(over, "cpu", NOON))
+    held = list(report_sums.of_present(over, "cpu", NOON))
     assert hours(held) == {
         Fate.USED: 0.0,
         Fate.UNUSED: 1.0,
@@ -102,28 +102,28 @@ def test_what_there_is_counts_with_its_claimed_slots_as_used() -> None:
     ],
 )
 def test_what_holds_nothing_does_not_count(changes: dict[str, object]) -> None:
-    assert list(reporting.of_present(present(**changes), "cpu", NOON)) == []
+    assert list(report_sums.of_present(present(**changes), "cpu", NOON)) == []
 
 
 def test_an_owner_is_the_same_before_and_after() -> None:
-    _, one = reporting.of_present(present(), "cpu", NOON)
-    (other,) = reporting.of_past(past(), "cpu")
+    _, one = report_sums.of_present(present(), "cpu", NOON)
+    (other,) = report_sums.of_past(past(), "cpu")
     assert (one.namespace, one.owner) == (other.namespace, other.owner) == ("shop", "pod/web-0")
-    assert words.owner(PodOwner("shop", "web-0")) == "shop/pod/web-0"
+    assert formatting.owner(PodOwner("shop", "web-0")) == "shop/pod/web-0"
 
 
 def test_who_held_most_comes_first() -> None:
-    (one,) = reporting.of_past(past(), "cpu")
+    (one,) = report_sums.of_past(past(), "cpu")
     held = [one, replace(one, namespace="bank", amount=9.0, reservation="b"), one]
-    sums = reporting.summed(held, NOON - 24 * HOUR, NOON, lambda each: (each.namespace,))
+    sums = report_sums.summed(held, NOON - 24 * HOUR, NOON, lambda each: (each.namespace,))
     assert list(sums) == [("bank",), ("shop",)]
     assert [len(each.reservations) for each in sums.values()] == [1, 1]
 
 
 def test_over_time_each_part_has_what_was_held_on_average() -> None:
-    (one,) = reporting.of_past(past(), "cpu")  # From 8 to 11.
-    parts = reporting.over_time([one], NOON - 24 * HOUR, NOON)
+    (one,) = report_sums.of_past(past(), "cpu")  # From 8 to 11.
+    parts = report_sums.over_time([one], NOON - 24 * HOUR, NOON)
     assert [begin for begin, _ in parts] == [NOON - (24 - n) * HOUR for n in range(24)]
     assert [mean[Fate.UNUSED] for _, mean in parts] == [0.0] * 20 + [1.5] * 3 + [0.0]
-    halves = reporting.over_time([one], NOON - 48 * HOUR, NOON)
+    halves = report_sums.over_time([one], NOON - 48 * HOUR, NOON)
     assert [mean[Fate.UNUSED] for _, mean in halves][-2:] == [1.5, 0.75]

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.cli import top_nodes
-from reserver.cli.bar import bar, fitting, legend
-from reserver.cli.table import Cell, Row, plain
-from reserver.cli.words import duration, ends_in
+from reserver.cli import top
+from reserver.cli.formatting import duration, ends_in
+from reserver.cli.table import Cell, Row, bar, bar_legend, fitting, plain
 from reserver.client import Amounts, Reservation
 from reserver.client.values import Spec
 
@@ -55,7 +54,7 @@ def test_without_colours_a_bar_still_tells_used_held_and_free_apart(
     parts = [cell.text for cell in bar(total=20, used=10, held=5)]
     assert [len(text) for text in parts] == [10, 5, 5]
     assert len({character for text in parts for character in text}) == 3
-    legend()
+    bar_legend()
     used, held, free = (text[0] for text in parts)
     assert capsys.readouterr().out.split() == [used, "used", held, "held", free, "free"]
 
@@ -89,4 +88,4 @@ def test_what_has_expired_is_over(left_s: int, said: str) -> None:
 
 @pytest.mark.parametrize(("free", "style"), [("-1", "red"), ("0", "")])
 def test_a_node_that_lacks_what_it_should_have_is_red(free: str, style: str) -> None:
-    assert top_nodes._free("cpu", Amounts("4", "4", "1", free)).style == style
+    assert top._free("cpu", Amounts("4", "4", "1", free)).style == style

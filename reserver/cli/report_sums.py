@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from reserver.cli import words
+from reserver.cli import formatting
 from reserver.client import PastReservation, Phase, Reservation
 from reserver.cluster import quantity
 
@@ -36,7 +36,7 @@ class Held:
 
     Attributes:
         namespace: of the owners.
-        owner: who could claim it, in words.
+        owner: who could claim it, in formatting.
         reservation: its id, with the moment that it began.
         begin: from when on.
         end: until when.
@@ -111,7 +111,7 @@ def of_present(reservation: Reservation, resource: str, now: datetime) -> Iterat
     if text is None or since is None or fate is None or not reservation.placements:
         return
     first, *_ = spec.owners
-    owner = ", ".join(words.owner(each) for each in spec.owners)
+    owner = ", ".join(formatting.owner(each) for each in spec.owners)
     for slots, came in ((taken, Fate.USED), (spec.slots - taken, fate)):
         if slots:
             yield Held(

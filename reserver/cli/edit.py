@@ -1,4 +1,4 @@
-"""Opens a reservation in an editor until it is valid, as `kubectl edit` does."""
+"""`reserver edit`: opens a reservation in an editor until it is valid, as `kubectl edit` does."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Annotated
 
 import typer
 import yaml
 
-from reserver.cli import applying, documents, failure, interrupt, manifest, naming
-from reserver.cli.failure import Failed, Status
-from reserver.cli.options import Output
-from reserver.cli.patience import patience
-from reserver.cli.wanted import Wanted, wanted
+from reserver.cli import completion, failure, interrupt, listing, lookup, serialization
+from reserver.cli.connection import Session, run
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.manifests import Manifest, read_manifests, read_text
+from reserver.cli.options import Output, OutputOption, Target
+from reserver.cli.progress import patience
 from reserver.client import CallFailed, Client, Reservation
 from reserver.errors import InvalidInput, ReserverError
 from reserver.wire.spec.object import is_own
@@ -28,16 +30,49 @@ _HEAD = """\
 """
 
 
-async def edit(client: Client, name: str, namespace: str, form: Output) -> None:
+def edit(
+    target: Target,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Name or id of the reservation.",
+            autocompletion=completion.reservations,
+        ),
+    ],
+    form: OutputOption = Output.TABLE,
+) -> None:
+    """Edit a reservation in your editor (KUBE_EDITOR, EDITOR, or vi).
+
+    If the reservation is invalid, the editor opens again and shows the errors at the top. Save it
+    unchanged to cancel. If somebody else changed the reservation meanwhile, your file is kept.
+
+    Exit status: 0 changed, or nothing to change; 1 refused, or not there; 2 wrong usage; 3 Reserver
+    cannot be reached; 4 no room, on nodes or in the quota.
+
+    Examples:
+        reserver edit web-1
+        EDITOR="code --wait" reserver edit web-1
+    """
+    # gRPC would warn of the editor, which is another process.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
+    async def work(session: Session) -> None:
+        await _edit(session.client, name, session.namespace, form)
+
+    run(target, work)
+
+
+async def _edit(client: Client, name: str, namespace: str, form: Output) -> None:
     """Let a person change a reservation, until it is taken or they give up; then print it.
 
     Raises:
         Failed: they gave up after an error, or somebody else was faster; their file is kept.
     """
     async with patience("Asking for the reservation"):
-        old = await naming.by_name(client, name, client.get)
+        old = await lookup.by_name(client, name, client.get)
     labels = {key: old.labels[key] for key in sorted(old.labels) if not is_own(key)}
-    shown = {"name": old.name, "labels": labels, "spec": manifest.show_spec(old.spec)}
+    shown = {"name": old.name, "labels": labels, "spec": serialization.show_spec(old.spec)}
     if not labels:
         del shown["labels"]
     before = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True)
@@ -52,7 +87,7 @@ async def edit(client: Client, name: str, namespace: str, form: Output) -> None:
             file.unlink()
             why = "no changes made" if text else "the saved file is empty"
             typer.echo(f"Edit cancelled, {why}", err=True)
-            applying.show(old.name, "", old, form)
+            listing.show_change(old.name, "", old, form)
             return
         try:
             new = await _update(client, old, text, namespace)
@@ -65,7 +100,7 @@ async def edit(client: Client, name: str, namespace: str, form: Output) -> None:
             before = text
         else:
             file.unlink()
-            applying.show(old.name, "edited", new, form)
+            listing.show_change(old.name, "edited", new, form)
             return
 
 
@@ -73,7 +108,7 @@ async def _update(client: Client, old: Reservation, text: str, namespace: str) -
     one = _read(text)
     if one.name != old.name:
         raise InvalidInput("name", f"was {old.name!r}", "leave it: a name cannot be changed")
-    spec = manifest.read(one.spec, one.name, namespace, time.time())
+    spec = serialization.read(one.spec, one.name, namespace, time.time())
     gone = {key for key in old.labels if not is_own(key)} - one.labels.keys()
     async with patience(f"Changing {old.name}"):
         return await client.update(
@@ -81,13 +116,13 @@ async def _update(client: Client, old: Reservation, text: str, namespace: str) -
         )
 
 
-def _read(text: str) -> Wanted:
+def _read(text: str) -> Manifest:
     """Return what a file with one document asks for.
 
     Raises:
         InvalidInput: it asks for anything else.
     """
-    found, problems = wanted(documents.read_text("", text))
+    found, problems = read_manifests(read_text("", text))
     if problems:
         raise problems[0][1]
     if len(found) != 1:
@@ -111,10 +146,10 @@ def _open(file: Path) -> None:
     except (OSError, ValueError) as exc:
         file.unlink()
         problem = f"EDITOR: {command!r} cannot be run: {exc}"
-        raise Failed(Status.USAGE, f"{problem}; set EDITOR, or KUBE_EDITOR") from exc
+        raise Failed(ExitStatus.USAGE, f"{problem}; set EDITOR, or KUBE_EDITOR") from exc
     if done.returncode:
         problem = f"{command} ended with status {done.returncode}; nothing is changed"
-        raise Failed(Status.REFUSED, f"{problem}; your file is kept: {file}")
+        raise Failed(ExitStatus.REFUSED, f"{problem}; your file is kept: {file}")
 
 
 def _without_comments(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Sends the reservations that flags and files describe, for `create` and `whatif`."""
+"""Requests to create the reservations that flags and files describe, or to check their fit."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 
 import typer
 
-from reserver.cli import documents, failure, manifest, output, table, words
-from reserver.cli.failure import Failed, Status
+from reserver.cli import failure, formatting, output, serialization, table
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.manifests import Manifest, read_files, read_manifests
 from reserver.cli.options import Output
-from reserver.cli.patience import patience
+from reserver.cli.progress import patience
 from reserver.cli.spec_flags import SpecFlags, flag_of
 from reserver.cli.table import Cell
-from reserver.cli.wanted import Wanted, wanted
 from reserver.client import CallFailed, Client, Reservation, Shortage, Spec
 from reserver.errors import InvalidInput
 
@@ -32,7 +32,7 @@ _MEMBER = re.compile(r"reservations\[(\d{1,4})\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CreateRequests:
     """The reservations asked for on the command line or in files.
 
     Attributes:
@@ -43,12 +43,14 @@ class Asked:
     """
 
     name: str
-    wanted: Sequence[Wanted]
+    wanted: Sequence[Manifest]
     flags: SpecFlags
     namespace: str
 
     @classmethod
-    def of(cls, name: str, files: Sequence[str], flags: SpecFlags, namespace: str) -> Asked:
+    def of(
+        cls, name: str, files: Sequence[str], flags: SpecFlags, namespace: str
+    ) -> CreateRequests:
         """Read files; report all their problems at once.
 
         Raises:
@@ -57,15 +59,17 @@ class Asked:
         try:
             if files and flags.are_given:
                 problem = "says what to hold, and so do flags"
-                raise Failed(Status.USAGE, f"--filename: {problem}; use one of them")
+                raise Failed(ExitStatus.USAGE, f"--filename: {problem}; use one of them")
             if not files and not name:
-                raise Failed(Status.USAGE, "NAME: is missing; give it, or a file: --filename")
-            found, problems = wanted(documents.read_files(files), name)
+                raise Failed(ExitStatus.USAGE, "NAME: is missing; give it, or a file: --filename")
+            found, problems = read_manifests(read_files(files), name)
             if problems:
                 lines = [f"{where}: {problem}" for where, problem in problems]
-                raise Failed(Status.REFUSED, "\n".join(lines))
+                raise Failed(ExitStatus.REFUSED, "\n".join(lines))
             if files and not found:
-                raise Failed(Status.REFUSED, f"{', '.join(files)}: has no reservation; write one")
+                raise Failed(
+                    ExitStatus.REFUSED, f"{', '.join(files)}: has no reservation; write one"
+                )
         except Failed as exc:
             failure.end(exc)
         return cls(name, found, flags, namespace)
@@ -83,7 +87,9 @@ class Asked:
         if self.wanted:
             return _read(self.wanted, namespace)
         try:
-            spec = manifest.read(self.flags.document(namespace), self.name, namespace, time.time())
+            spec = serialization.read(
+                self.flags.document(namespace), self.name, namespace, time.time()
+            )
         except InvalidInput as exc:
             raise flag_of(exc) from exc
         return {self.name: spec}
@@ -98,26 +104,26 @@ class Asked:
         self.specs(default_namespace)
         namespace = self.namespace or default_namespace
         if not self.wanted:
-            return [manifest.of_object(self.name, namespace, self.flags.document(namespace))]
+            return [serialization.of_object(self.name, namespace, self.flags.document(namespace))]
         return [
-            manifest.of_object(one.name, one.namespace or namespace, one.spec, one.labels)
+            serialization.of_object(one.name, one.namespace or namespace, one.spec, one.labels)
             for one in self.wanted
         ]
 
 
-def _read(each: Sequence[Wanted], namespace: str) -> Specs:
+def _read(each: Sequence[Manifest], namespace: str) -> Specs:
     specs: dict[str, Spec] = {}
     problems = []
     for one in each:
         try:
             if one.name in specs:
                 raise InvalidInput("name", f"{one.name} is given twice", "give each name once")
-            spec = manifest.read(one.spec, one.name, one.namespace or namespace, time.time())
+            spec = serialization.read(one.spec, one.name, one.namespace or namespace, time.time())
             specs[one.name] = spec
         except InvalidInput as exc:
             problems.append(f"{one.where}: {exc.under(one.path) if one.path else exc}")
     if problems:
-        raise Failed(Status.REFUSED, "\n".join(problems))
+        raise Failed(ExitStatus.REFUSED, "\n".join(problems))
     return specs
 
 
@@ -179,7 +185,7 @@ async def require_possible(client: Client, name: str, spec: Spec) -> None:
     for shortage in verdict.shortages:
         if shortage.never:
             remedy = "it would never fit; ask for less or for another node, or pass --force"
-            raise Failed(Status.NO_ROOM, f"{name}: {shortage.message}; {remedy}")
+            raise Failed(ExitStatus.NO_ROOM, f"{name}: {shortage.message}; {remedy}")
 
 
 @contextmanager
@@ -215,13 +221,13 @@ async def create_set(
     _tell(made, form, alone=False)
 
 
-async def weigh(client: Client, specs: Specs, form: Output) -> None:
+async def check_fit(client: Client, specs: Specs, form: Output) -> None:
     """Say whether reservations would all be backed.
 
     Raises:
         Failed: some lack room.
     """
-    async with patience(f"Weighing {_count(specs)}"):
+    async with patience(f"Checking {_count(specs)}"):
         with _by_name(specs):
             verdict = await client.capacity.what_if(list(specs.values()))
     lacking = {each.index: each for each in verdict.shortages}
@@ -241,12 +247,12 @@ async def weigh(client: Client, specs: Specs, form: Output) -> None:
         output.document(told, form)
     else:
         rows = [
-            (name, words.places(verdict.placements[at]), *_verdict(lacking.get(at)))
+            (name, formatting.places(verdict.placements[at]), *_verdict(lacking.get(at)))
             for at, name in enumerate(specs)
         ]
         table.show(("NAME", "NODE", "FITS", "MISSING"), rows)
     if not verdict.fits:
-        raise typer.Exit(Status.NO_ROOM)
+        raise typer.Exit(ExitStatus.NO_ROOM)
 
 
 def _verdict(shortage: Shortage | None) -> tuple[Cell, str]:
@@ -262,7 +268,7 @@ def _tell(made: Sequence[Reservation], form: Output, *, alone: bool) -> None:
     else:
         now = datetime.now(UTC)
         for each in made:
-            typer.echo(f"{each.name} created: {words.one_line(each, now)}")
+            typer.echo(f"{each.name} created: {formatting.one_line(each, now)}")
     for each in made:
         if not each.is_backed:
             failure.tell(f"{each.name}: {each.message}")

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from google.protobuf import json_format
 
-from reserver.cli.words import UNKNOWN
+from reserver.cli.formatting import UNKNOWN
 from reserver.client import OwnerRule, PodOwner, Reservation, Spec, spec_message
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref

@@ -1,26 +1,57 @@
-"""A reservation as `reserver describe` shows it."""
+"""`reserver describe`: all details of reservations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Annotated
 
 import typer
 
-from reserver.cli import failure, listing, manifest, words
+from reserver.cli import completion, failure, formatting, lookup, serialization
+from reserver.cli.connection import Session, run
+from reserver.cli.options import Target
+from reserver.cli.selection import NamespaceOption, SelectionFlags
 from reserver.client import Client, Phase, Policy, Reservation, Selection
 from reserver.printable import printable
 
 _WIDTH = 16
 
 
-async def show(client: Client, names: Sequence[str], selection: Selection) -> None:
+def describe(
+    target: Target,
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME", help="Names or ids.", autocompletion=completion.reservations
+        ),
+    ],
+    namespace: NamespaceOption = "",
+) -> None:
+    """Show all details of reservations.
+
+    Exit status: 0 shown; 1 some name is not there, or refused; 2 wrong usage; 3 Reserver cannot be
+    reached.
+
+    Examples:
+        reserver describe web-1
+        reserver describe reserver-system/reservations/web-1
+    """
+
+    async def tell(session: Session) -> None:
+        selection = SelectionFlags(namespace=namespace).selection(session.namespace)
+        await _show(session.client, names, selection)
+
+    run(target, tell)
+
+
+async def _show(client: Client, names: Sequence[str], selection: Selection) -> None:
     """Describe the reservations of some names or ids, among those that are meant.
 
     Raises:
         Failed: some are not there.
     """
-    found, missing = await listing.fetch(client, names, selection)
+    found, missing = await lookup.fetch(client, names, selection)
     now = datetime.now(UTC)
     for number, each in enumerate(found):
         if number:
@@ -36,7 +67,7 @@ def _lines(reservation: Reservation, now: datetime) -> Iterator[tuple[str, str]]
     if reservation.phase is Phase.INVALID:  # What it asks for cannot be read.
         return
     spec = reservation.spec
-    yield "Node", words.node(reservation)
+    yield "Node", formatting.node(reservation)
     if spec.placement:
         yield "Placement", ", ".join(f"{key} {value}" for key, value in spec.placement.items())
     yield "One slot holds", ""
@@ -45,7 +76,7 @@ def _lines(reservation: Reservation, now: datetime) -> Iterator[tuple[str, str]]
     yield "Slots", _slots(reservation)
     yield "Owners", ""
     for owner in spec.owners:
-        yield "", f"  {words.owner(owner)}"
+        yield "", f"  {formatting.owner(owner)}"
     yield from _times(reservation, now)
     if spec.retain:
         yield "Once over", "it stays until it is released"
@@ -60,7 +91,7 @@ def _lines(reservation: Reservation, now: datetime) -> Iterator[tuple[str, str]]
 def _head(reservation: Reservation) -> Iterator[tuple[str, str]]:
     yield "Name", reservation.name
     yield "Id", reservation.id
-    yield "Phase", words.phase(reservation).text
+    yield "Phase", formatting.phase(reservation).text
     if reservation.spec.description:
         yield "Description", reservation.spec.description
     if reservation.author:
@@ -68,7 +99,7 @@ def _head(reservation: Reservation) -> Iterator[tuple[str, str]]:
     if reservation.labels:
         yield "Labels", ", ".join(f"{key}={value}" for key, value in reservation.labels.items())
     if reservation.since is not None:
-        yield "Since", manifest.show_moment(reservation.since.replace(microsecond=0))
+        yield "Since", serialization.show_moment(reservation.since.replace(microsecond=0))
     if reservation.message:
         yield "Because", reservation.message
     if reservation.assumes_namespace:
@@ -86,13 +117,13 @@ def _slots(reservation: Reservation) -> str:
 def _times(reservation: Reservation, now: datetime) -> Iterator[tuple[str, str]]:
     spec = reservation.spec
     if spec.starts_at is not None:
-        yield "Starts", manifest.show_moment(spec.starts_at)
+        yield "Starts", serialization.show_moment(spec.starts_at)
     if spec.expires_at is None:
-        yield "Ends", words.ends_in(reservation, now)
+        yield "Ends", formatting.ends_in(reservation, now)
     else:
-        left = words.ends_in(reservation, now)
+        left = formatting.ends_in(reservation, now)
         when = left if reservation.phase is Phase.EXPIRED or left == "over" else f"in {left}"
-        yield "Ends", f"{manifest.show_moment(spec.expires_at)} ({when})"
+        yield "Ends", f"{serialization.show_moment(spec.expires_at)} ({when})"
 
 
 def _policy(policy: Policy) -> str:

@@ -1,15 +1,15 @@
-"""Finds the reservation that a name or id on the command line means."""
+"""Look-ups of reservations by the names and ids of the command line."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
-from reserver.cli import words
-from reserver.cli.failure import Failed, Status
-from reserver.cli.patience import patience
-from reserver.client import EVERYTHING, CallFailed, Client, Selection
+from reserver.cli import failure, formatting
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.progress import patience
+from reserver.client import EVERYTHING, CallFailed, Client, Reservation, Selection
 
 _NOT_THERE = "NO_SUCH_RESERVATION"
 _MOST_SHOWN = 5
@@ -56,7 +56,7 @@ async def _id(client: Client, name: str, problem: str, selection: Selection) -> 
     shown: dict[str, list[str]] = {}
     async with patience("Looking for its id"):
         async for each in client.list(selection):
-            for called in {each.name, words.short_name(each), each.id}:
+            for called in {each.name, formatting.short_name(each), each.id}:
                 shown.setdefault(called, []).append(each.id)
     ids = shown.get(name, [])
     if len(ids) == 1:
@@ -67,4 +67,24 @@ async def _id(client: Client, name: str, problem: str, selection: Selection) -> 
         problem = f"{name}: {len(ids)} reservations have that name; give an id: {known}{more}"
     elif similar := get_close_matches(name, shown, _MOST_SHOWN):
         problem = f"{problem}; similar names: {', '.join(similar)}"
-    raise Failed(Status.REFUSED, problem)
+    raise Failed(ExitStatus.REFUSED, problem)
+
+
+async def fetch(
+    client: Client, names: Sequence[str], selection: Selection
+) -> tuple[list[Reservation], list[Failed]]:
+    """Return the reservations of some names or ids, and why not the others.
+
+    Raises:
+        CallFailed: there is no answer.
+    """
+    found, missing = [], []
+    async with patience("Asking for reservations"):
+        for name in names:
+            try:
+                found.append(await by_name(client, name, client.get, selection))
+            except (CallFailed, Failed) as exc:
+                if failure.is_without_answer(exc):
+                    raise
+                missing.append(failure.of(exc))
+    return found, missing

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reserver.cli import completion
-from reserver.cli.failure import Failed, Status
+from reserver.cli.failure import ExitStatus, Failed
 from reserver.errors import InvalidInput
 from reserver.reservations.terms import Phase
 
@@ -102,11 +102,11 @@ def check_namespaces(namespace: str, *, all_namespaces: bool) -> None:
         Failed: one namespace is given, and all are.
     """
     if namespace and all_namespaces:
-        raise Failed(Status.USAGE, "--all-namespaces: excludes --namespace; give one of them")
+        raise Failed(ExitStatus.USAGE, "--all-namespaces: excludes --namespace; give one of them")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class SelectionFlags:
     """The selection that options make; an empty field selects all.
 
     Attributes:
@@ -126,7 +126,7 @@ class Chosen:
     @property
     def is_narrow(self) -> bool:
         """Whether some reservations are not meant."""
-        return self != Chosen()
+        return self != SelectionFlags()
 
     def selection(self, default_namespace: str) -> Selection:
         """Return them for the client.
@@ -137,14 +137,14 @@ class Chosen:
         Raises:
             Failed: the owner or the selector of labels is malformed.
         """
-        from reserver.cli import manifest, spec_flags
+        from reserver.cli import serialization, spec_flags
         from reserver.client import PodOwner, Selection
         from reserver.wire.k8s import labelselector
 
         try:
             labelselector.parse(self.labels)
         except InvalidInput as exc:
-            raise Failed(Status.USAGE, f"--selector: {exc}") from exc
+            raise Failed(ExitStatus.USAGE, f"--selector: {exc}") from exc
         chosen = Selection(
             node=self.node,
             owner_namespace=self.namespace,
@@ -155,7 +155,7 @@ class Chosen:
             return chosen
         namespace = self.namespace or default_namespace
         try:
-            owner = manifest.read_owner(spec_flags.owner(self.owner, namespace), namespace)
+            owner = serialization.read_owner(spec_flags.owner(self.owner, namespace), namespace)
         except InvalidInput as exc:
             raise spec_flags.flag_of(exc) from exc
         if isinstance(owner, PodOwner):

@@ -1,17 +1,125 @@
-"""Reads the reservations that documents describe."""
+"""Manifests: the documents of files, and the reservations that they describe."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from reserver.cli.documents import Document
+from reserver.cli.failure import ExitStatus, Failed
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.printable import printable
 from reserver.wire.k8s import names
+from reserver.wire.spec import document as texts
 from reserver.wire.spec.object import API_VERSION, KIND, check_labels, is_own
+
+STDIN = "-"
+
+_MOST_BYTES = 64 * 2**20
+_BREAK = re.compile(r"^---(?=[ \t\r]|$)[^\n]*\n?", re.MULTILINE)
+_SUFFIXES = {".json", ".yaml", ".yml"}
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestDocument:
+    """A document of a file.
+
+    Attributes:
+        where: ``FILE``, or ``FILE:NUMBER`` of a file that has several, counted from 1.
+        value: what it says; None if it could not be read.
+        problem: why it could not be read.
+    """
+
+    where: str
+    value: Any = None
+    problem: InvalidInput | None = None
+
+    @property
+    def kind(self) -> str:
+        """Of a Kubernetes object; empty for anything else."""
+        return str(self.value.get("kind", "")) if isinstance(self.value, dict) else ""
+
+
+def read_files(names: Iterable[str]) -> list[ManifestDocument]:
+    """Return the documents of files, of the files of folders, and of standard input (``-``).
+
+    Raises:
+        Failed: a file cannot be read, or is empty.
+    """
+    documents = []
+    for name in names:
+        found = [each for file in _files(name) for each in _split(file, _content(file))]
+        if not found:
+            raise Failed(ExitStatus.REFUSED, f"{name}: has no document; write a reservation")
+        documents += found
+    return documents
+
+
+def read_text(name: str, text: str) -> list[ManifestDocument]:
+    """Return the documents of a text, which is called `name`."""
+    return list(_split(name, text))
+
+
+def _files(name: str) -> list[str]:
+    path = Path(name)
+    if name == STDIN or not path.is_dir():
+        return [name]
+    return sorted(str(each) for each in path.iterdir() if each.suffix in _SUFFIXES)
+
+
+def _content(name: str) -> str:
+    try:
+        if name == STDIN:
+            raw = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with Path(name).open("rb") as file:
+                raw = file.read(_MOST_BYTES + 1)
+    except OSError as exc:
+        raise Failed(
+            ExitStatus.USAGE, f"--filename: {name} cannot be read: {exc.strerror}"
+        ) from exc
+    if len(raw) > _MOST_BYTES:
+        raise Failed(ExitStatus.REFUSED, f"{name}: is larger than 64 MiB; split it")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        raise Failed(ExitStatus.REFUSED, f"{name}: is not UTF-8; save it as UTF-8") from exc
+
+
+def _split(name: str, text: str) -> Iterator[ManifestDocument]:
+    parts = [part for part in _BREAK.split(text) if not _is_empty(part)]
+    for number, part in enumerate(parts, start=1):
+        where = f"{name}:{number}" if len(parts) > 1 else name
+        try:
+            value = texts.parse(part, _MOST_BYTES)
+        except InvalidInput as exc:
+            yield ManifestDocument(where, problem=exc)
+        else:
+            yield from _items(where, value)
+
+
+def _is_empty(text: str) -> bool:
+    lines = (line.strip() for line in text.splitlines())
+    return not any(line and not line.startswith("#") and line != "..." for line in lines)
+
+
+def _items(where: str, value: Any) -> Iterator[ManifestDocument]:  # noqa: ANN401 - whatever YAML can hold
+    """Yield the items of a list: a JSON list, a List of Kubernetes, or what `get -o` prints."""
+    items = value
+    if isinstance(value, dict):
+        is_list = str(value.get("kind", "")).endswith("List")
+        is_ours = value.keys() == {"reservations"}
+        items = value.get("items") if is_list else value["reservations"] if is_ours else None
+    if not isinstance(items, list):
+        yield ManifestDocument(where, value)
+        return
+    for index, item in enumerate(items):
+        yield ManifestDocument(f"{where}[{index}]", item)
+
 
 _OUR_FIELDS = {"name", "spec", "id", "etag", "author", "labels", "status"}
 _KUBECTLS = "kubectl.kubernetes.io/"
@@ -19,8 +127,8 @@ _FORMS = "write a Reservation, or name and spec"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A reservation that somebody asks for.
+class Manifest:
+    """A reservation as a document describes it.
 
     Attributes:
         where: where it is asked for.
@@ -43,28 +151,28 @@ class Wanted:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-def wanted(
-    documents: Iterable[Document], name: str = ""
-) -> tuple[list[Wanted], list[tuple[str, InvalidInput]]]:
+def read_manifests(
+    documents: Iterable[ManifestDocument], name: str = ""
+) -> tuple[list[Manifest], list[tuple[str, InvalidInput]]]:
     """Return what documents ask for, and what is wrong with all others, each with where it stands.
 
     Args:
         documents: Reservations, ``{name, spec}`` or specs.
         name: of a spec without one.
     """
-    found: list[Wanted] = []
+    found: list[Manifest] = []
     problems: list[tuple[str, InvalidInput]] = []
     for document in documents:
         try:
             if document.problem is not None:
                 raise document.problem
-            found.append(_read(document, name))
+            found.append(_manifest(document, name))
         except InvalidInput as exc:
             problems.append((document.where, exc))
     return found, problems
 
 
-def _read(document: Document, name: str) -> Wanted:
+def _manifest(document: ManifestDocument, name: str) -> Manifest:
     value = document.value
     if not isinstance(value, dict):
         raise InvalidInput("", f"{shorten(str(value))!r} is not a reservation", _FORMS)
@@ -76,14 +184,14 @@ def _read(document: Document, name: str) -> Wanted:
         own = _name(value.get("name"), "name")
         before = {name: str(value.get(name) or "") for name in ("id", "etag")}
         labels = _labels(value.get("labels"), "labels")
-        return Wanted(document.where, own, "", value["spec"], "spec", labels=labels, **before)
+        return Manifest(document.where, own, "", value["spec"], "spec", labels=labels, **before)
     if not name:
         problem = "a spec alone has no name"
         raise InvalidInput("", problem, "give NAME on the command line, or write name and spec")
-    return Wanted(document.where, _name(name, "NAME"), "", value)
+    return Manifest(document.where, _name(name, "NAME"), "", value)
 
 
-def _of_object(where: str, value: dict[str, Any]) -> Wanted:
+def _of_object(where: str, value: dict[str, Any]) -> Manifest:
     kind, version = value.get("kind"), value.get("apiVersion")
     if (version, kind) != (API_VERSION, KIND):
         problem = f"{version} {kind} is not a reservation"
@@ -96,7 +204,7 @@ def _of_object(where: str, value: dict[str, Any]) -> Wanted:
         raise InvalidInput("spec", "is missing", "say what to hold, for whom")
     _check_annotations(metadata.get("annotations"))
     labels = _labels(metadata.get("labels"), "metadata.labels")
-    return Wanted(where, own, namespace, value["spec"], "spec", labels=labels)
+    return Manifest(where, own, namespace, value["spec"], "spec", labels=labels)
 
 
 def _check_annotations(value: Any) -> None:  # noqa: ANN401 - whatever YAML can hold

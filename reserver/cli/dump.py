@@ -1,0 +1,29 @@
+"""`reserver dump`: the state of a running Reserver for a bug report."""
+
+from __future__ import annotations
+
+import typer
+
+from reserver.cli.connection import Session, run
+from reserver.cli.options import Target
+from reserver.cli.progress import patience
+
+
+def dump(target: Target) -> None:
+    """Print the state of a running Reserver as JSON, without secrets.
+
+    It has settings, versions, watches, queues and metrics. It names namespaces, reservations, nodes
+    and pods: read it before you send it to somebody.
+
+    Exit status: 0 printed; 1 refused; 2 wrong usage; 3 Reserver cannot be reached.
+
+    Examples:
+        reserver dump > reserver.json
+        reserver dump --address 127.0.0.1:9443
+    """
+
+    async def ask(session: Session) -> bytes:
+        async with patience("Requesting the dump"):
+            return await session.client.capacity.dump()
+
+    typer.echo(run(target, ask))

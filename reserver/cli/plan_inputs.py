@@ -1,0 +1,241 @@
+"""The inputs of `reserver rebalance`: policy, cluster or dump, pods that want room, and holds.
+
+A slot of a Reservation counts as a pod of its size, where its node or placement allows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import BinaryIO
+
+from reserver.cli import failure
+from reserver.cli.connection import connected
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.manifests import STDIN, ManifestDocument, read_files, read_manifests
+from reserver.cli.options import Target
+from reserver.cluster import quantity
+from reserver.cluster.pod import Pod
+from reserver.errors import InvalidInput
+from reserver.kube.api import credentials
+from reserver.kube.api.client import ApiClient
+from reserver.kube.rebalance.listing import list_cluster
+from reserver.kube.rebalance.loads import Loads
+from reserver.rebalance.capacity import NOTHING_HELD, Held
+from reserver.rebalance.cluster_state import Amounts, ClusterState
+from reserver.rebalance.load import Load
+from reserver.rebalance.measured_load import Source
+from reserver.rebalance.pending import Slots
+from reserver.rebalance.policy import Policy
+from reserver.reservations.reservation import Ref
+from reserver.wire.rebalance.document import MOST_BYTES as MOST_POLICY_BYTES
+from reserver.wire.rebalance.dump import is_one_a_line, read_dump, read_lines
+from reserver.wire.rebalance.pods import read_pod
+from reserver.wire.rebalance.policyform import read
+from reserver.wire.rebalance.reading import REMEDY, Dump
+from reserver.wire.spec import specform
+
+MOST_BYTES = 4 * 2**30
+_TOO_LARGE = "is larger than 4 GiB; leave objects out"
+_BUFFER = 2**20
+"""Bytes that are read at a time: several lines of a dump, not a part of one."""
+
+_HEAD = 8
+"""Lines that show whether there is an object in each."""
+
+_MOST_TOLD = 20
+
+_UNNAMED = "reservation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """A cluster to plan for.
+
+    Attributes:
+        inventory: its objects.
+        policy: to plan by.
+        loads: measured, by source.
+        held: by reservations, on each node.
+        notes: for the reader of the plan.
+    """
+
+    inventory: ClusterState
+    policy: Policy
+    loads: Mapping[Source, Load]
+    held: Held
+    notes: tuple[str, ...] = ()
+
+
+async def from_dump(policy_file: str, name: str, *, without_holds: bool) -> Cluster:
+    """Return the cluster of a dump, with what a policy needs."""
+    if policy_file == name == STDIN:
+        problem = "standard input is the dump already; give the policy's file"
+        raise Failed(ExitStatus.USAGE, f"--policy-config-file: {problem}")
+    with collecting_later():
+        dump = await asyncio.to_thread(_read_dump_file, name)
+    if not dump.inventory.nodes:
+        raise Failed(ExitStatus.REFUSED, f"{name}: the dump has no nodes; {REMEDY}")
+    notes = () if without_holds else ("a dump does not say what reservations hold",)
+    return Cluster(
+        inventory=dump.inventory,
+        policy=await asyncio.to_thread(_read_policy, policy_file, dump.inventory),
+        loads={},
+        held=NOTHING_HELD,
+        notes=(*_broken(dump), *notes),
+    )
+
+
+def _read_dump_file(name: str) -> Dump:
+    """Return what a dump says; one that is an object a line is never in memory as a whole."""
+    try:
+        with sys.stdin.buffer if name == STDIN else Path(name).open("rb", _BUFFER) as file:
+            lines = _bounded(name, file)
+            head = list(islice(lines, _HEAD))
+            if is_one_a_line(head):
+                return read_lines(chain(head, lines))
+            whole = b"".join((*head, file.read(MOST_BYTES)))
+            if len(whole) >= MOST_BYTES:
+                raise Failed(ExitStatus.REFUSED, f"{name}: {_TOO_LARGE}")
+            return read_dump(whole)
+    except OSError as exc:
+        raise Failed(
+            ExitStatus.USAGE, f"--filename: {name} cannot be read: {exc.strerror}"
+        ) from exc
+    except InvalidInput as exc:
+        raise Failed(ExitStatus.REFUSED, f"{name}: {exc}") from exc
+
+
+def _bounded(name: str, file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a file, so that memory holds one of them; it may not be too large."""
+    length = 0
+    while line := file.readline(MOST_BYTES + 1):
+        length += len(line)
+        if length > MOST_BYTES:
+            raise Failed(ExitStatus.REFUSED, f"{name}: {_TOO_LARGE}")
+        yield line
+
+
+async def from_cluster(policy_file: str, target: Target, *, without_holds: bool) -> Cluster:
+    """Return the live cluster, with what a policy and Reserver add."""
+    access = await credentials.load(target.kubeconfig, target.context)
+    async with ApiClient(access) as client:
+        with collecting_later():
+            dump = await list_cluster(client)
+        policy = await asyncio.to_thread(_read_policy, policy_file, dump.inventory)
+        loads = await Loads(client, time.time).read(policy, dump.inventory)
+    holds = NOTHING_HELD if without_holds else await held(target)
+    return Cluster(
+        inventory=dump.inventory, policy=policy, loads=loads, held=holds, notes=_broken(dump)
+    )
+
+
+def _read_policy(file: str, inventory: ClusterState) -> Policy:
+    if not file:
+        return Policy()
+    policy, problems, warnings = read(read_policy_file(file), inventory.priority_classes.get)
+    for warning in warnings:
+        failure.tell(f"{file}: warning: {warning}")
+    if policy is None:
+        found = "\n".join(f"{file}: {problem}" for problem in problems)
+        raise Failed(ExitStatus.REFUSED, found)
+    return policy
+
+
+def _broken(dump: Dump) -> tuple[str, ...]:
+    notes = [f"{each.what} is passed over: {each.error}" for each in dump.broken[:_MOST_TOLD]]
+    more = dump.broken_count - len(notes)
+    return (*notes, f"{more} further objects are passed over") if more > 0 else tuple(notes)
+
+
+@contextmanager
+def collecting_later() -> Iterator[None]:
+    """Leave Python's collector out of a large reading, most of which it would take."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def read_policy_file(name: str) -> bytes:
+    """Return a file, or standard input (``-``), one byte longer than a policy may be at most.
+
+    Raises:
+        Failed: it cannot be read.
+    """
+    try:
+        if name == STDIN:
+            return sys.stdin.buffer.read(MOST_POLICY_BYTES + 1)
+        with Path(name).open("rb") as file:
+            return file.read(MOST_POLICY_BYTES + 1)
+    except OSError as exc:
+        raise Failed(ExitStatus.USAGE, f"{name}: cannot be read: {exc.strerror}") from exc
+
+
+async def held(target: Target) -> Held:
+    """Return what reservations hold, by node.
+
+    Raises:
+        Failed: Reserver cannot be reached, or does not say.
+    """
+    found: dict[str, Amounts] = {}
+    try:
+        async with connected(target) as session:
+            async for each in session.client.capacity.nodes():
+                found[each.node] = {
+                    name: quantity.amount(name, amounts.held)
+                    for name, amounts in each.resources.items()
+                    if amounts.held
+                }
+    except Failed as exc:
+        remedy = "or go on --without-holds, as if nothing were held"
+        raise Failed(exc.status, f"{exc}; {remedy}") from exc
+    return {node: amounts for node, amounts in found.items() if amounts}
+
+
+def read_pods(name: str) -> list[Pod]:
+    """Return the pods that a file asks room for.
+
+    Raises:
+        Failed: it cannot be read, or some of it is neither a Pod nor a Reservation.
+    """
+    found: list[Pod] = []
+    for document in read_files([name]):
+        try:
+            found += _pods(document)
+        except InvalidInput as exc:
+            raise Failed(ExitStatus.REFUSED, f"{document.where}: {exc}") from exc
+    return found
+
+
+def _pods(document: ManifestDocument) -> Iterator[Pod]:
+    if document.kind != "Pod":
+        yield from _slots(document)
+        return
+    pod = read_pod(json.dumps(document.value).encode()).pod
+    if not pod.name.name:
+        raise InvalidInput("metadata.name", "is empty", "every pod has a name")
+    yield replace(pod, uid=f"wanted {pod.name}", node="")
+
+
+def _slots(document: ManifestDocument) -> Iterator[Pod]:
+    found, problems = read_manifests([document], _UNNAMED)
+    if problems:
+        raise problems[0][1]
+    (asked,) = found
+    namespace = asked.namespace or "default"
+    try:
+        ref = Ref.of_object(namespace, asked.name)
+        reservation = specform.read(asked.spec, ref, time.time())
+    except InvalidInput as exc:
+        raise exc.under(asked.path) if asked.path else exc from exc
+    yield from Slots.of(reservation, asked.name).pods()

@@ -1,0 +1,199 @@
+"""`reserver rebalance plan`: the moves that a policy, or pods without room, ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reserver.cli import completion, failure, interrupt, picture, plan_inputs, plan_view
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.options import Goal, Report, ReportOption, Target
+from reserver.cli.plan_inputs import Cluster, collecting_later
+from reserver.cli.progress import patience
+from reserver.cluster.pod import Pod
+from reserver.errors import ReserverError
+from reserver.flags import Flag
+from reserver.rebalance import pending, planner, upstream
+from reserver.rebalance.capacity import identified
+from reserver.rebalance.defragment import defragment
+from reserver.rebalance.modes import COMPATS, Compat, read_compat
+from reserver.rebalance.plan import Plan
+from reserver.rebalance.planning_snapshot import planning_snapshot
+from reserver.rebalance.round_input import RoundInput
+from reserver.rebalance.solver import is_installed
+
+_LONGEST_S = 3600
+_HAS_MOVES = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFlags:
+    """The flags of `reserver rebalance plan`.
+
+    Raises:
+        Failed: some do not go together.
+    """
+
+    policy_config_file: Annotated[
+        str,
+        Flag(
+            "Policy of the descheduler (descheduler/v1alpha2); - for standard input.",
+            metavar="FILE",
+            complete=completion.files,
+        ),
+    ] = ""
+    make_room: Annotated[bool, Flag("Plan room for pending pods instead of a policy.")] = False
+    pods: Annotated[
+        str,
+        Flag(
+            "With --make-room: Pods or Reservations to make room for; - for standard input.",
+            metavar="FILE",
+            complete=completion.files,
+        ),
+    ] = ""
+    together: Annotated[bool, Flag("With --make-room: make room for all, or for none.")] = False
+    defragment: Annotated[bool, Flag("Empty as many nodes as possible instead of a policy.")] = (
+        False
+    )
+    compat: Annotated[
+        Compat,
+        Flag(
+            "Judge a policy as one plan, or as upstream's code does. Default: plan.",
+            metavar=COMPATS,
+            read=read_compat,
+        ),
+    ] = Compat.PLAN
+    without_holds: Annotated[bool, Flag("Ignore what reservations hold.")] = False
+    solver_seconds: Annotated[
+        float, Flag("Seconds to look for fewer moves, or prove there are none.", most=_LONGEST_S)
+    ] = 0.0
+    picture: Annotated[
+        Path | None, Flag("Also draw the plan into a file: .svg or .html.", metavar="FILE")
+    ] = None
+    detailed_exitcode: Annotated[bool, Flag("Exit with 0: no moves; 1: an error; 2: moves.")] = (
+        False
+    )
+
+    def check(self) -> None:
+        """Refuse what does not go together.
+
+        Raises:
+            Failed: something does not.
+        """
+        if self.make_room and self.defragment:
+            raise Failed(
+                ExitStatus.USAGE, "--defragment: does not go with --make-room; leave one out"
+            )
+        if not (self.policy_config_file or self.make_room or self.defragment):
+            remedy = "give a policy's file, --make-room or --defragment"
+            raise Failed(ExitStatus.USAGE, f"--policy-config-file: is missing; {remedy}")
+        if (self.pods or self.together) and not self.make_room:
+            raise Failed(ExitStatus.USAGE, "--pods, --together: go with --make-room; give it, too")
+        picture.check(self.picture)
+
+    @property
+    def goal(self) -> Goal:
+        """What the plan is to reach."""
+        if self.make_room:
+            return Goal.MAKE_ROOM
+        return Goal.DEFRAGMENT if self.defragment else Goal.POLICY
+
+
+def plan(
+    target: Target,
+    flags: PlanFlags,
+    filename: Annotated[
+        str,
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="FILE",
+            help="Plan for a dump instead of the live cluster; - for standard input.",
+            autocompletion=completion.files,
+        ),
+    ] = "",
+    form: ReportOption = Report.TABLE,
+) -> None:
+    """Show which pods would move where, and change nothing.
+
+    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 the cluster or Reserver cannot be reached.
+    With --detailed-exitcode: 0 nothing to do, 1 any error, 2 there are moves.
+
+    Examples:
+        reserver rebalance plan --policy-config-file policy.yaml
+        reserver rebalance plan --make-room --pods reservation.yaml
+        kubectl get nodes,pods,namespaces,pdb,pvc,pv,sc,priorityclasses -A -o json |
+          reserver rebalance plan --defragment -f -
+    """
+    try:
+        flags.check()
+        found = interrupt.run(planned(flags, filename, target))
+        plan_view.show(found, form)
+        if flags.picture is not None:
+            plan_view.draw(found, flags.picture)
+    except ReserverError as exc:
+        failed = failure.of(exc)
+        status = ExitStatus.REFUSED if flags.detailed_exitcode else failed.status
+        failure.end(Failed(status, failed.message))
+    if flags.detailed_exitcode and found.moves:
+        raise typer.Exit(_HAS_MOVES)
+
+
+async def planned(flags: PlanFlags, dump: str, target: Target) -> Plan:
+    """Return the plan.
+
+    Args:
+        flags: what is to be planned.
+        dump: file with the cluster's objects; empty for the live cluster.
+        target: the cluster, and where Reserver is.
+
+    Raises:
+        Failed: the policy or a dump cannot be read, or it asks for what cannot be.
+        ApiError: the API server does not show the cluster.
+        LoadUnknown: a source of load does not say.
+    """
+    if flags.solver_seconds and not is_installed():
+        problem = "there is no solver: pip install './WHEEL[solver]', or leave it out"
+        raise Failed(ExitStatus.USAGE, f"--solver-seconds: {problem}")
+    asked = await asyncio.to_thread(plan_inputs.read_pods, flags.pods) if flags.pods else None
+    async with patience("Reading the cluster"):
+        cluster = await (
+            plan_inputs.from_dump(flags.policy_config_file, dump, without_holds=flags.without_holds)
+            if dump
+            else plan_inputs.from_cluster(
+                flags.policy_config_file, target, without_holds=flags.without_holds
+            )
+        )
+    async with patience("Planning"):
+        with collecting_later():
+            plan = await asyncio.to_thread(_decide, flags, cluster, asked)
+    return replace(plan, notes=(*cluster.notes, *plan.notes))
+
+
+def _decide(flags: PlanFlags, cluster: Cluster, asked: Sequence[Pod] | None) -> Plan:
+    look = RoundInput(
+        policy=cluster.policy,
+        cluster=cluster.inventory,
+        loads=cluster.loads,
+        rounds={},
+        now=time.time(),
+    )
+    if flags.goal is Goal.POLICY and flags.compat is Compat.UPSTREAM:
+        return upstream.decide(look).plan
+    look = replace(look, cluster=identified(look.cluster))
+    if flags.goal is Goal.POLICY:
+        return planner.decide(look, cluster.held).plan
+    seconds = flags.solver_seconds
+    if flags.goal is Goal.MAKE_ROOM:
+        wanted = pending.waiting(look.cluster) if asked is None else asked
+        return pending.plan(look, cluster.held, wanted, together=flags.together, seconds=seconds)
+    protects = planner.protection(look, pending.profile_of(cluster.policy))
+    limits = cluster.policy.limits
+    scene = planning_snapshot(look.cluster, protects, held=cluster.held, limits=limits)
+    return defragment(scene, seconds=seconds)

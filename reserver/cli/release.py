@@ -1,0 +1,171 @@
+"""`reserver release`: removes reservations by name, or all that options select."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from reserver.cli import failure, listing, lookup, output
+from reserver.cli.connection import Session, run
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.options import Output, OutputOption, Target
+from reserver.cli.progress import patience
+from reserver.cli.prompt import confirmed
+from reserver.cli.selection import (
+    NamesArgument,
+    NamespaceOption,
+    NodeOption,
+    OwnerOption,
+    PhaseOption,
+    SelectionFlags,
+    SelectorOption,
+)
+from reserver.client import CallFailed, Client, Reservation, Selection
+
+Released = tuple[str, Reservation | None]
+"""What it is called, and what it was; None where no program is to be told."""
+
+
+def release(
+    target: Target,
+    names: NamesArgument = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Release all that the options select. Asks first.")
+    ] = False,
+    node: NodeOption = "",
+    owner: OwnerOption = "",
+    namespace: NamespaceOption = "",
+    phase: PhaseOption = None,
+    selector: SelectorOption = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Release without asking.")] = False,
+    form: OutputOption = Output.TABLE,
+) -> None:
+    """Remove reservations, and return once they hold nothing.
+
+    With -o json or yaml it prints what they were.
+
+    Exit status: 0 released; 1 some are not there or refused, or you said no; 2 wrong usage;
+    3 Reserver cannot be reached.
+
+    Examples:
+        reserver release web-1 web-2
+        reserver release --all --node worker-3
+    """
+    chosen = SelectionFlags(
+        node=node,
+        owner=owner,
+        namespace=namespace,
+        phases=tuple(phase or ()),
+        labels=selector,
+    )
+    try:
+        narrowed = replace(chosen, namespace="").is_narrow
+        _check(names or [], every=every, narrowed=narrowed)
+        if every and not yes and not (sys.stdin.isatty() and form is Output.TABLE):
+            why = (
+                "--output is for programs"
+                if sys.stdin.isatty()
+                else "standard input is not a terminal"
+            )
+            raise Failed(ExitStatus.USAGE, f"--all: {why}; pass --yes")
+    except Failed as exc:
+        failure.end(exc)
+    run(target, lambda session: _release(session, names or [], chosen, form, yes=yes))
+
+
+def _check(names: list[str], *, every: bool, narrowed: bool) -> None:
+    if not names and not every:
+        raise Failed(ExitStatus.USAGE, "NAME: is missing; give names, or --all")
+    if names and (every or narrowed):
+        raise Failed(
+            ExitStatus.USAGE, "NAME: give names (and -n), or --all with its filters, not both"
+        )
+
+
+async def _release(
+    session: Session, names: list[str], chosen: SelectionFlags, form: Output, *, yes: bool
+) -> None:
+    selection = chosen.selection(session.namespace)
+    if names:
+        await _release_named(session.client, names, selection, form)
+    else:
+        await _release_chosen(session.client, selection, form, ask=not yes)
+
+
+async def _release_named(
+    client: Client, names: Sequence[str], selection: Selection, form: Output
+) -> None:
+    """Release reservations by name or id, among those that are meant; failures are independent.
+
+    Raises:
+        Failed: some are not there, or refused.
+    """
+
+    async def release(name: str) -> Released:
+        # Who may release it need not have the right to read it.
+        was = await client.get(name) if output.is_for_programs(form) else None
+        await client.release(name, missing_ok=False)
+        return name, was
+
+    def by_name(name: str) -> Awaitable[Released]:
+        return lookup.by_name(client, name, release, selection)
+
+    await _each(names, by_name, form, alone=len(names) == 1)
+
+
+async def _release_chosen(client: Client, selection: Selection, form: Output, *, ask: bool) -> None:
+    """Release all that are meant, each only as it was shown.
+
+    Raises:
+        Failed: the answer was no, or some are refused.
+    """
+    async with patience("Listing reservations"):
+        found = [each async for each in client.list(selection)]
+    if not found:
+        listing.show(found, form)
+        return
+    if ask:
+        listing.show(found, Output.TABLE)
+        if not await confirmed(f"Release these {len(found)}?"):
+            raise Failed(ExitStatus.REFUSED, "nothing released")
+    before = {each.id: each for each in found}
+
+    async def release(name: str) -> Released:
+        await client.release(name, etag=before[name].etag)
+        return name, before[name]
+
+    await _each(before, release, form, alone=False)
+
+
+async def _each(
+    names: Iterable[str],
+    release: Callable[[str], Awaitable[Released]],
+    form: Output,
+    *,
+    alone: bool,
+) -> None:
+    """Release each, and say so: in a line as it is done, or to a program what they were."""
+    were: list[Reservation] = []
+    refused: list[Failed] = []
+    try:
+        for name in names:
+            try:
+                async with patience(f"Releasing {name}"):
+                    called, was = await release(name)
+            except (CallFailed, Failed) as exc:
+                if failure.is_without_answer(exc):
+                    raise
+                refused.append(failure.of(exc, name))
+                continue
+            if not output.is_for_programs(form):
+                typer.echo(f"{called} released")
+            elif was is not None:
+                were.append(was)
+    finally:
+        if were:
+            output.reservations(were, form, alone=alone)
+    failure.raise_all(refused)

@@ -1,0 +1,101 @@
+"""`reserver update`: changes the fields of a reservation that flags give."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from reserver.cli import completion, failure, listing, lookup, serialization
+from reserver.cli.connection import Session, run
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.options import NamespaceOption, Output, OutputOption, Target
+from reserver.cli.selection import SelectionFlags
+from reserver.cli.spec_flags import SpecFlags, flag_of
+from reserver.client import CallFailed, Client, Reservation, Selection
+from reserver.errors import InvalidInput
+
+_EXCLUDED: Mapping[str, Sequence[str]] = {
+    "node": ["placement"],
+    "placement": ["node"],
+    "ttl": ["expiresAt"],
+    "expiresAt": ["ttl"],
+}
+
+
+def update(
+    spec: SpecFlags,
+    target: Target,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Name or id of the reservation.",
+            autocompletion=completion.reservations,
+        ),
+    ],
+    namespace: NamespaceOption = "",
+    form: OutputOption = Output.TABLE,
+) -> None:
+    """Change fields of a reservation; all other fields stay.
+
+    The defaults below are those of `create`: a flag that is not given changes nothing. A larger
+    hold, or one on another node, has to fit. If what is held changes, it is a new reservation and
+    loses its claims. To change it from a file, use `reserver apply`.
+
+    Exit status: 0 changed; 1 refused, or not there; 2 wrong usage; 3 Reserver cannot be reached;
+    4 no room, on nodes or in the quota.
+
+    Examples:
+        reserver update web-1 --cpu 2 --slots 3
+        reserver update web-1 --node worker-2
+        reserver update web-1 --owner app=web --owner job/batch -n shop
+    """
+    if not spec.are_given:
+        failure.end(
+            Failed(ExitStatus.USAGE, "no change is given; give a flag such as --cpu or --node")
+        )
+
+    async def work(session: Session) -> None:
+        own = namespace or session.namespace
+        among = SelectionFlags(namespace=namespace).selection(own)
+        changed = await _update(session.client, name, among, spec, own)
+        listing.show_change(name, "updated", changed, form)
+
+    run(target, work)
+
+
+async def _update(
+    client: Client, name: str, selection: Selection, flags: SpecFlags, namespace: str
+) -> Reservation:
+    """Change the fields of a reservation that flags give.
+
+    Raises:
+        Failed: there is no such reservation, or a flag is wrong.
+        CallFailed: it was refused.
+    """
+    changes = flags.changes(namespace)
+    old = await lookup.by_name(client, name, client.get, selection)
+    document = _merged(serialization.show_spec(old.spec), changes)
+    try:
+        spec = serialization.read(document, old.name, namespace, time.time())
+    except InvalidInput as exc:
+        raise flag_of(exc) from exc
+    try:
+        return await client.update(old.id, spec, etag=old.etag)
+    except CallFailed as exc:
+        if failure.is_without_answer(exc):
+            raise
+        raise failure.of(exc, name) from exc
+
+
+def _merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a spec with changes; what they exclude goes, and of resources the others stay."""
+    dropped = {name for name in changes for name in _EXCLUDED.get(name, ())}
+    new = {name: value for name, value in document.items() if name not in dropped} | dict(changes)
+    for name in ("resources", "placement"):
+        if name in changes:
+            new[name] = {**(document.get(name) or {}), **changes[name]}
+    return new
