@@ -20,7 +20,7 @@ from reserver.cli.create_requests import CreateRequests
 from reserver.cli.failure import Failed
 from reserver.cli.manifests import Manifest
 from reserver.cli.options import NamespaceOption, Output, OutputOption, Target
-from reserver.cli.progress import patience
+from reserver.cli.progress import progress
 from reserver.cli.selection import FILES
 from reserver.cli.spec_flags import SpecFlags
 from reserver.client import CallFailed, Client, Reservation
@@ -70,10 +70,10 @@ _LIFETIME = ("ttl", "expiresAt")
 
 
 class Applier:
-    """Makes reservations what documents say; failures are independent.
+    """Changes reservations to match manifests; failures are independent.
 
     Args:
-        client: asks reserver.
+        client: of Reserver's gRPC API.
         namespace: of owners that do not say theirs.
         force: create what can never fit, too.
         dry_run: change nothing.
@@ -86,7 +86,7 @@ class Applier:
         self._dry_run = dry_run
 
     async def apply(self, one: Manifest) -> tuple[str, Reservation | None]:
-        """Create a reservation, or change it if it says something else.
+        """Create a reservation, or change it if its manifest differs.
 
         Returns:
             What was done in the words of kubectl, and the reservation; None if there is none yet.
@@ -162,7 +162,7 @@ async def apply_each(
     refused: list[Failed] = []
     for one in wanted:
         try:
-            async with patience(f"Applying {one.name}"):
+            async with progress(f"Applying {one.name}"):
                 word, reservation = await applying.apply(one)
         except (CallFailed, Failed, InvalidInput) as exc:
             if isinstance(exc, CallFailed) and failure.is_without_answer(exc):
@@ -172,7 +172,7 @@ async def apply_each(
         if reservation is not None:
             shown.append(reservation)
         if not output.is_for_programs(form):
-            listing.tell(
+            listing.report_change(
                 one.name, word if not note else f"{word} {note}", None if note else reservation
             )
     if output.is_for_programs(form):

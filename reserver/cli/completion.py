@@ -92,7 +92,7 @@ def pods(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def owners(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return owners with a prefix: pods, which alone are told by their name."""
+    """Return owners with a prefix: pods only, as other owners have labels or kinds."""
     kind, slash, name = incomplete.partition("/")
     is_pod = kind == "pod" and slash and "/" not in name
     return [f"pod/{each}" for each in pods(ctx, name)] if is_pod else []

@@ -33,7 +33,7 @@ class Session:
     """A connection under way.
 
     Attributes:
-        client: asks reserver.
+        client: of Reserver's gRPC API.
         namespace: of the kubeconfig's context; `DEFAULT_NAMESPACE` where there is none.
     """
 
@@ -146,7 +146,7 @@ async def _through_tunnel(target: Target, deadline_s: float | None) -> AsyncIter
 
 @contextmanager
 def _forwarding(namespace: str) -> Iterator[None]:
-    """Say what to do if there is no pod to connect to, or no right to."""
+    """Add the remedy if there is no pod to connect to, or no right to do so."""
     try:
         yield
     except NotReady as exc:
@@ -214,7 +214,7 @@ async def _token_of_kubeconfig(target: Target) -> str:
 
 
 async def _token_of(access: Credentials) -> str:
-    """Return the token that the API server knows the user by.
+    """Return the user's token for the API server.
 
     Raises:
         Failed: there is none.

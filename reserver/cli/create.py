@@ -74,7 +74,7 @@ def create(
 
 
 def _show_manifests(target: Target, asked: CreateRequests, form: Output) -> None:
-    """Print what would be created; reserver is not asked."""
+    """Print the manifests of a dry run, without a call."""
     try:
         manifests = asked.manifests(interrupt.run(default_namespace(target)))
     except Failed as exc:
@@ -89,7 +89,7 @@ def _show_manifests(target: Target, asked: CreateRequests, form: Output) -> None
 
 
 class _Way(NamedTuple):
-    """How to create, as the options of these names say."""
+    """The options of `create` besides the reservation."""
 
     whole_set: bool
     no_wait: bool

@@ -16,7 +16,7 @@ from reserver.cli import failure, formatting, output, serialization, table
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.manifests import Manifest, read_files, read_manifests
 from reserver.cli.options import Output
-from reserver.cli.progress import patience
+from reserver.cli.progress import progress
 from reserver.cli.spec_flags import SpecFlags, flag_of
 from reserver.cli.table import Cell
 from reserver.client import CallFailed, Client, Reservation, Shortage, Spec
@@ -75,7 +75,7 @@ class CreateRequests:
         return cls(name, found, flags, namespace)
 
     def specs(self, default_namespace: str) -> Specs:
-        """Return what to hold.
+        """Return the spec of each reservation, by name.
 
         Args:
             default_namespace: where neither a document nor the command line names one.
@@ -100,7 +100,7 @@ class CreateRequests:
         return {one.name: one.labels for one in self.wanted}
 
     def manifests(self, default_namespace: str) -> list[dict[str, Any]]:
-        """Return what to hold as Reservation objects; arguments and errors are those of `specs`."""
+        """Return Reservation objects; arguments and errors are those of `specs`."""
         self.specs(default_namespace)
         namespace = self.namespace or default_namespace
         if not self.wanted:
@@ -147,7 +147,7 @@ async def create_each(
     """
     made: list[Reservation] = []
     refused: list[Failed] = []
-    async with patience(f"Creating {_count(specs)}"):
+    async with progress(f"Creating {_count(specs)}"):
         for name, spec in specs.items():
             try:
                 if not (force or no_wait):
@@ -162,15 +162,15 @@ async def create_each(
                 made.append(new)
             except (CallFailed, Failed) as exc:
                 if failure.is_without_answer(exc):
-                    _tell(made, form, alone=False)
+                    _show_created(made, form, alone=False)
                     raise
                 refused.append(failure.of(exc, name))
-    _tell(made, form, alone=len(specs) == 1)
+    _show_created(made, form, alone=len(specs) == 1)
     failure.raise_all(refused)
 
 
 async def require_possible(client: Client, name: str, spec: Spec) -> None:
-    """Refuse what would not fit if its node were empty.
+    """Refuse a reservation that would not fit an empty node.
 
     Raises:
         Failed: it would not.
@@ -190,7 +190,7 @@ async def require_possible(client: Client, name: str, spec: Spec) -> None:
 
 @contextmanager
 def _by_name(specs: Specs) -> Iterator[None]:
-    """Tell what is wrong with a set by names: ``reservations[1].spec.node`` is of the second."""
+    """Name reservations in errors of a set: ``reservations[1].spec.node`` is of the second."""
     try:
         yield
     except CallFailed as exc:
@@ -215,10 +215,10 @@ async def create_set(
     Raises:
         CallFailed: none was created.
     """
-    async with patience(f"Creating {_count(specs)}"):
+    async with progress(f"Creating {_count(specs)}"):
         with _by_name(specs):
             made = await client.create_set(specs, request_id=request_id, labels=labels)
-    _tell(made, form, alone=False)
+    _show_created(made, form, alone=False)
 
 
 async def check_fit(client: Client, specs: Specs, form: Output) -> None:
@@ -227,7 +227,7 @@ async def check_fit(client: Client, specs: Specs, form: Output) -> None:
     Raises:
         Failed: some lack room.
     """
-    async with patience(f"Checking {_count(specs)}"):
+    async with progress(f"Checking {_count(specs)}"):
         with _by_name(specs):
             verdict = await client.capacity.what_if(list(specs.values()))
     lacking = {each.index: each for each in verdict.shortages}
@@ -261,7 +261,7 @@ def _verdict(shortage: Shortage | None) -> tuple[Cell, str]:
     return Cell("never" if shortage.never else "not now", "red"), shortage.message
 
 
-def _tell(made: Sequence[Reservation], form: Output, *, alone: bool) -> None:
+def _show_created(made: Sequence[Reservation], form: Output, *, alone: bool) -> None:
     if output.is_for_programs(form):
         if made:
             output.reservations(made, form, alone=alone)
@@ -271,7 +271,7 @@ def _tell(made: Sequence[Reservation], form: Output, *, alone: bool) -> None:
             typer.echo(f"{each.name} created: {formatting.one_line(each, now)}")
     for each in made:
         if not each.is_backed:
-            failure.tell(f"{each.name}: {each.message}")
+            failure.report(f"{each.name}: {each.message}")
 
 
 def _count(specs: Specs) -> str:

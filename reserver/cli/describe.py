@@ -38,11 +38,11 @@ def describe(
         reserver describe reserver-system/reservations/web-1
     """
 
-    async def tell(session: Session) -> None:
+    async def work(session: Session) -> None:
         selection = SelectionFlags(namespace=namespace).selection(session.namespace)
         await _show(session.client, names, selection)
 
-    run(target, tell)
+    run(target, work)
 
 
 async def _show(client: Client, names: Sequence[str], selection: Selection) -> None:

@@ -6,7 +6,7 @@ import typer
 
 from reserver.cli.connection import Session, run
 from reserver.cli.options import Target
-from reserver.cli.progress import patience
+from reserver.cli.progress import progress
 
 
 def dump(target: Target) -> None:
@@ -22,8 +22,8 @@ def dump(target: Target) -> None:
         reserver dump --address 127.0.0.1:9443
     """
 
-    async def ask(session: Session) -> bytes:
-        async with patience("Requesting the dump"):
+    async def work(session: Session) -> bytes:
+        async with progress("Requesting the dump"):
             return await session.client.capacity.dump()
 
-    typer.echo(run(target, ask))
+    typer.echo(run(target, work))

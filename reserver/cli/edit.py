@@ -18,7 +18,7 @@ from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.manifests import Manifest, read_manifests, read_text
 from reserver.cli.options import Output, OutputOption, Target
-from reserver.cli.progress import patience
+from reserver.cli.progress import progress
 from reserver.client import CallFailed, Client, Reservation
 from reserver.errors import InvalidInput, ReserverError
 from reserver.wire.spec.object import is_own
@@ -69,7 +69,7 @@ async def _edit(client: Client, name: str, namespace: str, form: Output) -> None
     Raises:
         Failed: they gave up after an error, or somebody else was faster; their file is kept.
     """
-    async with patience("Asking for the reservation"):
+    async with progress("Asking for the reservation"):
         old = await lookup.by_name(client, name, client.get)
     labels = {key: old.labels[key] for key in sorted(old.labels) if not is_own(key)}
     shown = {"name": old.name, "labels": labels, "spec": serialization.show_spec(old.spec)}
@@ -110,14 +110,14 @@ async def _update(client: Client, old: Reservation, text: str, namespace: str) -
         raise InvalidInput("name", f"was {old.name!r}", "leave it: a name cannot be changed")
     spec = serialization.read(one.spec, one.name, namespace, time.time())
     gone = {key for key in old.labels if not is_own(key)} - one.labels.keys()
-    async with patience(f"Changing {old.name}"):
+    async with progress(f"Changing {old.name}"):
         return await client.update(
             old.id, spec, etag=old.etag, labels=one.labels, remove_labels=gone
         )
 
 
 def _read(text: str) -> Manifest:
-    """Return what a file with one document asks for.
+    """Return the manifest of a file with one document.
 
     Raises:
         InvalidInput: it asks for anything else.

@@ -26,7 +26,7 @@ _NO_FILES = 4
 
 
 def command(arguments: Sequence[str], program: str) -> Callable[[], object]:
-    """Return what these arguments of a program ask for."""
+    """Return the command for the arguments of a program."""
     if arguments[:1] == [_SERVE]:
         from reserver.cli import plain
         from reserver.cli.serve import removed_setting, serve
@@ -43,7 +43,7 @@ def command(arguments: Sequence[str], program: str) -> Callable[[], object]:
 
 
 def program_name(path: str) -> str:
-    """Return what a user calls the program that was started as `path`."""
+    """Return the user's name for the program that was started as `path`."""
     return "kubectl reserver" if Path(path).name == _PLUGIN else "reserver"
 
 
@@ -64,7 +64,7 @@ def main() -> None:
         from reserver.cli import failure
 
         if not isinstance(exc, BrokenPipeError):
-            failure.tell(f"standard output cannot be written: {exc.strerror or exc}")
+            failure.report(f"standard output cannot be written: {exc.strerror or exc}")
         sys.exit(failure.ExitStatus.REFUSED)
 
 

@@ -12,7 +12,7 @@ from reserver.cli.connection import Session, run
 from reserver.cli.formatting import duration
 from reserver.cli.help import App
 from reserver.cli.options import NamespaceOption, Report, ReportOption, Target, pod_of
-from reserver.cli.progress import patience
+from reserver.cli.progress import progress
 from reserver.cli.table import Row
 from reserver.printable import printable
 
@@ -58,16 +58,16 @@ def pod(
     """
     own, pod_name = pod_of(name, "NAME")
 
-    async def ask(session: Session) -> None:
+    async def work(session: Session) -> None:
         where = own or namespace or session.namespace
-        async with patience(f"Asking about pod {where}/{pod_name}"):
+        async with progress(f"Asking about pod {where}/{pod_name}"):
             explanation = await session.client.capacity.explain(where, pod_name)
         if form is Report.TABLE:
             _show_explanation(explanation)
         else:
             output.document(output.in_camel_case(explanation), form)
 
-    run(target, ask)
+    run(target, work)
 
 
 def _show_explanation(explanation: dict[str, Any]) -> None:

@@ -37,7 +37,7 @@ class ExitStatus(IntEnum):
 
 
 class Failed(ReserverError):
-    """A command cannot do what it was asked.
+    """A command cannot do its work.
 
     Attributes:
         status: the exit status.
@@ -105,7 +105,7 @@ def _of_call(error: CallFailed, before: str) -> Failed:
 
 
 def cause(error: CallFailed) -> str:
-    """Return why there was no answer, without what gRPC says of itself."""
+    """Return the cause of a missing answer, without gRPC's own preface."""
     return error.message.rpartition("last error: ")[2]
 
 
@@ -125,14 +125,14 @@ def raise_all(failed: Sequence[Failed]) -> None:
         raise Failed(status, "\n".join(each.message for each in failed))
 
 
-def tell(message: str) -> None:
-    """Say on standard error what is wrong."""
+def report(message: str) -> None:
+    """Report errors on standard error, a line each."""
     for line in message.splitlines():
         typer.echo(f"reserver: {printable(line)}", err=True)
 
 
 def end(error: ReserverError) -> NoReturn:
-    """Say what went wrong and end."""
+    """Report an error and exit."""
     failed = of(error)
-    tell(failed.message)
+    report(failed.message)
     raise typer.Exit(failed.status) from error

@@ -1,4 +1,4 @@
-"""Fields of reservations by their paths: what `--sort-by` and `--field-selector` name."""
+"""Fields of reservations by their paths, for `--sort-by` and `--field-selector`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Term(NamedTuple):
 
 
 def path_of(flag: str, text: str) -> list[str]:
-    """Return the steps to a field; kubectl's ``{.spec.node}`` and ``.metadata.name`` are known.
+    """Return the steps to a field; kubectl's ``{.spec.node}`` and ``.metadata.name`` work, too.
 
     Raises:
         Failed: reservations have no such field.
@@ -82,7 +82,7 @@ def _holds(term: Term, shown: Mapping[str, Any]) -> bool:
 
 
 def _key(path: Sequence[str]) -> Callable[[tuple[Reservation, Mapping[str, Any]]], Any]:
-    """Return what to sort by: numbers and quantities by their size, what is absent last."""
+    """Return the key of a sort: numbers and quantities by size, absent values last."""
 
     def key(pair: tuple[Reservation, Mapping[str, Any]]) -> tuple[bool, float, str]:
         value = _value(pair[1], path)

@@ -24,10 +24,10 @@ _CLOSED = {
     "NodeLeaving": "node leaves",
     "NodeTainted": "node tainted",
 }
-"""What the reasons say of one whose node takes no pods now."""
+"""Reasons of a reservation whose node takes no pods now, in words."""
 
 UNKNOWN = "Unspecified"
-"""Of a phase that only a newer client knows."""
+"""Stands for a phase that only newer clients can read."""
 
 _STYLES = {
     Phase.ACTIVE: "green",
@@ -53,13 +53,13 @@ def duration(seconds: float | None) -> str:
 
 
 def short_name(reservation: Reservation) -> str:
-    """Return what tells a reservation from its neighbours: an item of a list has its pod's name."""
+    """Return a name that is unique among neighbours: an item of a list has its pod's name."""
     name, bracket, item = reservation.id.partition("[")
     return f"{name.rpartition('/')[2]}[{item}" if bracket else reservation.name
 
 
 def phase(reservation: Reservation) -> Cell:
-    """Return how far it has come, and whether there is room for it."""
+    """Return its phase, and a lack of room or another condition."""
     if reservation.phase is None:
         return Cell(UNKNOWN, "")
     word, style = str(reservation.phase), _STYLES.get(reservation.phase, "")
@@ -75,17 +75,17 @@ def phase(reservation: Reservation) -> Cell:
 
 
 def slots(reservation: Reservation) -> str:
-    """Return how many pods may claim it."""
+    """Return the number of slots."""
     return NOTHING if reservation.phase is Phase.INVALID else str(reservation.spec.slots)
 
 
 def claimed(reservation: Reservation) -> str:
-    """Return how many have."""
+    """Return the number of claims."""
     return NOTHING if reservation.phase is Phase.INVALID else str(len(reservation.claims))
 
 
 def node(reservation: Reservation) -> str:
-    """Return where it holds."""
+    """Return the nodes of its slots."""
     return places(reservation.placements) if reservation.placements else NOTHING
 
 
@@ -97,7 +97,7 @@ def places(parts: Sequence[PlacedSlots]) -> str:
 
 
 def ends_in(reservation: Reservation, now: datetime) -> str:
-    """Return how long it still holds."""
+    """Return the time until it expires."""
     spec = reservation.spec
     if spec.expires_at is None:
         return "never" if spec.ttl == timedelta(0) else NOTHING
@@ -106,7 +106,7 @@ def ends_in(reservation: Reservation, now: datetime) -> str:
 
 
 def holds(reservation: Reservation) -> str:
-    """Return what one slot of it holds."""
+    """Return the resources of one slot."""
     amounts = sorted(reservation.spec.resources.items())
     return ", ".join(f"{name} {text}" for name, text in amounts) or NOTHING
 
@@ -118,7 +118,7 @@ def shortened(text: str, most: int = _COLUMN) -> str:
 
 
 def owner(who: PodOwner | OwnerRule) -> str:
-    """Return who may claim, in the words of `create --owner`, with the namespace in front."""
+    """Return an owner as `create --owner` takes it, after its namespace."""
     if isinstance(who, PodOwner):
         return f"{who.namespace}/pod/{who.name}"
     parts = [f"pod/{who.pod}"] if who.pod else []
@@ -133,7 +133,7 @@ def owner(who: PodOwner | OwnerRule) -> str:
 
 
 def owners(reservation: Reservation) -> str:
-    """Return who may claim it."""
+    """Return the owners of a reservation."""
     return "; ".join(map(owner, reservation.spec.owners)) or NOTHING
 
 

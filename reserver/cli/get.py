@@ -13,7 +13,7 @@ from reserver.cli import completion, failure, fields, history, listing, lookup, 
 from reserver.cli.connection import run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Output, OutputOption, Target
-from reserver.cli.progress import patience
+from reserver.cli.progress import progress
 from reserver.cli.selection import (
     AllNamespacesOption,
     NamesArgument,
@@ -100,7 +100,7 @@ def get(
 
 @dataclass(frozen=True, slots=True)
 class _ListQuery:
-    """What `get` is asked for.
+    """The options of `get`.
 
     Attributes:
         chosen: those that options mean.
@@ -119,7 +119,7 @@ class _ListQuery:
     is_past: bool
 
     def check(self) -> None:
-        """Refuse what does not go together.
+        """Refuse options that exclude each other.
 
         Raises:
             Failed: two options exclude each other.
@@ -168,6 +168,6 @@ async def _show_all(
 ) -> None:
     """Print the reservations that are meant (`fields.chosen`)."""
     fields.chosen((), selector, sort_by)  # Refuses what is malformed before anybody is asked.
-    async with patience("Listing reservations"):
+    async with progress("Listing reservations"):
         found = [each async for each in client.list(selection)]
     listing.show(fields.chosen(found, selector, sort_by), form)

@@ -50,7 +50,7 @@ class Help(NamedTuple):
 
     @classmethod
     def of(cls, command: Any) -> Help:  # noqa: ANN401 - Typer's own
-        """Return what a command's docstring says."""
+        """Return the help in a command's docstring."""
         text, _, examples = inspect.cleandoc(command.help or "").partition(_EXAMPLES)
         return cls(text.strip(), inspect.cleandoc(examples))
 
@@ -62,7 +62,7 @@ class Help(NamedTuple):
 
 
 def kind(parameter: Any) -> str:  # noqa: ANN401 - Typer's own
-    """Return what stands for a parameter's value; empty for a flag."""
+    """Return the placeholder of a parameter's value; empty for a flag."""
     descriptor = parameter.type_descriptor
     if getattr(parameter, "is_flag", False):
         return ""
@@ -77,7 +77,7 @@ def kind(parameter: Any) -> str:  # noqa: ANN401 - Typer's own
 
 
 def names(parameter: Any) -> str:  # noqa: ANN401 - as above
-    """Return what a parameter is called, with what stands for its value."""
+    """Return the names of a parameter, with the placeholder of its value."""
     if parameter.param_type_name == "argument":
         return kind(parameter)
     opts = sorted([*parameter.opts, *parameter.secondary_opts], key=lambda each: each[:2] == "--")
@@ -85,7 +85,7 @@ def names(parameter: Any) -> str:  # noqa: ANN401 - as above
 
 
 def default(parameter: Any) -> str:  # noqa: ANN401 - as above
-    """Return the value of what is not given; empty if it is none."""
+    """Return the default of a parameter; empty if it has none."""
     value = parameter.default
     if parameter.name == "help" or any(value is each or value == each for each in _NOT_GIVEN):
         return ""
@@ -116,7 +116,7 @@ class _Formatted:
     """What a command and a group of commands have in common."""
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - Typer's
-        """Write what the command does, then examples."""
+        """Write the text, then the examples."""
         text, examples = Help.of(self)
         formatter.write_paragraph()
         formatter.write_text(text)
@@ -152,7 +152,7 @@ class Command(_Formatted, TyperCommand):
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - as above
-        """Return what stands in the line of usage after the command's name."""
+        """Return the parts of the usage line after the command's name."""
         pieces = ["[OPTIONS]"]
         for each in self.get_params(ctx):
             if each.param_type_name == "argument":
@@ -174,7 +174,7 @@ class Deferred(Command):
 
 
 class CommandGroup(_Formatted, TyperGroup):
-    """Commands under a name; says what is wrong with how one of them was called."""
+    """Commands under a name, which reports wrong usage in one line."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
         """Show help if nothing is given."""
@@ -195,12 +195,12 @@ class CommandGroup(_Formatted, TyperGroup):
         return name, command.loaded() if isinstance(command, Deferred) else command, rest
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as above
-        """Read what stands before a command."""
+        """Read the options before a command."""
         with _usage():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as above
-        """Read what a command takes, and run it."""
+        """Read a command's options, and run it."""
         with _usage():
             return super().invoke(ctx)
 
@@ -228,7 +228,7 @@ class App(typer.Typer):
         return added
 
     def callback(self, *args: Any, **kwargs: Any) -> Callable[[Action], Action]:  # noqa: ANN401
-        """Set what the name alone does, with options as those of `command`."""
+        """Set the action of the group itself, with options as `command` adds them."""
         add = super().callback(*args, **kwargs)
 
         def added(action: Action) -> Action:
@@ -253,11 +253,11 @@ def runs(command: Any) -> bool:  # noqa: ANN401 - as above
 
 @contextmanager
 def _usage() -> Iterator[None]:
-    """Say in one line what is wrong with how a command was called, and where its help is."""
+    """Report wrong usage in one line, with the command that shows the help."""
     try:
         yield
     except typer.TyperException as exc:
-        failure.tell(_problem(exc))
+        failure.report(_problem(exc))
         raise typer.Exit(ExitStatus.USAGE) from exc
 
 

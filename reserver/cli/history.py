@@ -11,7 +11,7 @@ from reserver.cli import failure, formatting, listing, output, serialization, ta
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Output, OutputOption, Target
-from reserver.cli.progress import patience
+from reserver.cli.progress import progress
 from reserver.cli.table import Cell, Row
 from reserver.client import Client, PastReservation, Selection
 from reserver.errors import InvalidInput
@@ -63,7 +63,7 @@ def history(
     """
     begin = datetime.now(UTC) - within(since) if since else None
 
-    async def tell(session: Session) -> None:
+    async def work(session: Session) -> None:
         found = await fetch(session.client, name, namespace, begin)
         if name and not found:
             raise Failed(
@@ -71,7 +71,7 @@ def history(
             )
         show(found, form)
 
-    run(target, tell)
+    run(target, work)
 
 
 def within(text: str) -> timedelta:
@@ -85,15 +85,15 @@ def within(text: str) -> timedelta:
 async def fetch(
     client: Client, name: str, namespace: str, since: datetime | None
 ) -> list[PastReservation]:
-    """Return what is over, the oldest first."""
-    async with patience("Asking what is over"):
+    """Return past reservations, the oldest first."""
+    async with progress("Asking what is over"):
         asked = client.history(name, owner_namespace=namespace, since=since)
         return [each async for each in asked]
 
 
 async def show_all(client: Client, namespace: str, form: Output) -> None:
-    """Print the reservations that there are, and what became of those that are over."""
-    async with patience("Listing reservations"):
+    """Print present reservations, then past ones with their outcome."""
+    async with progress("Listing reservations"):
         asked = client.list(Selection(owner_namespace=namespace))
         present = [each async for each in asked]
     past = await fetch(client, "", namespace, None)
@@ -111,7 +111,7 @@ async def show_all(client: Client, namespace: str, form: Output) -> None:
 
 
 def show(found: list[PastReservation], form: Output) -> None:
-    """Print what is over."""
+    """Print past reservations."""
     if form is Output.NAME:
         output.names([each.id for each in found])
     elif output.is_for_programs(form):
@@ -122,7 +122,7 @@ def show(found: list[PastReservation], form: Output) -> None:
         is_folded = form is not Output.WIDE
         table.show(columns, [_row(each, form, now) for each in found], is_folded=is_folded)
     else:
-        failure.tell("nothing is over")
+        failure.report("nothing is over")
 
 
 def _row(past: PastReservation, form: Output, now: datetime) -> Row:
@@ -145,7 +145,7 @@ def _row(past: PastReservation, form: Output, now: datetime) -> Row:
 
 
 def document(past: PastReservation) -> dict[str, Any]:
-    """Return what is over as `-o json` prints it."""
+    """Return a past reservation as `-o json` prints it."""
     return {
         "name": past.name,
         "id": past.id,

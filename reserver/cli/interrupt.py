@@ -118,7 +118,7 @@ class _Listener:
             os.write(self.wakeup, bytes((number | _HANDLED,)))
 
     def end(self) -> NoReturn:
-        """End the process as shells tell of a signal, and wait for no thread."""
+        """End the process with the status that shells give a signal, and wait for no thread."""
         for undo in reversed(self.undo):
             with suppress(Exception):
                 undo()

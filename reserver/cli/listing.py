@@ -19,14 +19,14 @@ NUMBERS = ("SLOTS", "CLAIMED")
 
 
 def show(found: Sequence[Reservation], form: Output, *, alone: bool = False) -> None:
-    """Print reservations; `alone` says that it is one which was asked for by its name."""
+    """Print reservations; `alone`: one that was selected by its name."""
     if output.is_for_programs(form):
         output.reservations(found, form, alone=alone)
     elif found:
         is_folded = form is not Output.WIDE  # So many columns would be four characters wide.
         table.show(columns(form), rows(found, form), right=NUMBERS, is_folded=is_folded)
     else:
-        failure.tell("no reservations")
+        failure.report("no reservations")
 
 
 def columns(form: Output) -> Sequence[str]:
@@ -61,19 +61,19 @@ def row(reservation: Reservation, form: Output, now: datetime) -> Row:
     return cells
 
 
-def tell(name: str, word: str, reservation: Reservation | None) -> None:
-    """Print what became of a reservation; of one that is unchanged, no more than that."""
+def report_change(name: str, word: str, reservation: Reservation | None) -> None:
+    """Print the result of a change; of an unchanged reservation, its name only."""
     state = ""
     if reservation is not None and word != "unchanged":
         state = f": {formatting.one_line(reservation, datetime.now(UTC))}"
     typer.echo(f"{name} {word}{state}")
     if state and reservation is not None and not reservation.is_backed:
-        failure.tell(f"{name}: {reservation.message}")
+        failure.report(f"{name}: {reservation.message}")
 
 
 def show_change(name: str, word: str, reservation: Reservation, form: Output) -> None:
-    """Print a reservation, and what became of it: to people only if that is not empty."""
+    """Print a changed reservation for programs, or the result, if there is one, for people."""
     if output.is_for_programs(form):
         output.reservations([reservation], form, alone=True)
     elif word:
-        tell(name, word, reservation)
+        report_change(name, word, reservation)

@@ -49,7 +49,7 @@ def _without(name: str) -> Iterator[None]:
 
 
 def _printable(_: object, __: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Escape what a terminal would obey; tracebacks keep their lines."""
+    """Escape control characters; tracebacks keep their lines."""
     for name, value in line.items():
         if isinstance(value, str):
             line[name] = printable(value, "\n\t")

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from reserver.cli import failure, formatting
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.progress import patience
+from reserver.cli.progress import progress
 from reserver.client import EVERYTHING, CallFailed, Client, Reservation, Selection
 
 _NOT_THERE = "NO_SUCH_RESERVATION"
@@ -29,7 +29,7 @@ async def by_name(
     the last part of it.
 
     Args:
-        client: asks reserver.
+        client: of Reserver's gRPC API.
         name: or id.
         call: what to call.
         selection: among which reservations.
@@ -54,7 +54,7 @@ async def by_name(
 async def _id(client: Client, name: str, problem: str, selection: Selection) -> str:
     """Return the id of the one reservation that is shown under a name."""
     shown: dict[str, list[str]] = {}
-    async with patience("Looking for its id"):
+    async with progress("Looking for its id"):
         async for each in client.list(selection):
             for called in {each.name, formatting.short_name(each), each.id}:
                 shown.setdefault(called, []).append(each.id)
@@ -79,7 +79,7 @@ async def fetch(
         CallFailed: there is no answer.
     """
     found, missing = [], []
-    async with patience("Asking for reservations"):
+    async with progress("Asking for reservations"):
         for name in names:
             try:
                 found.append(await by_name(client, name, client.get, selection))

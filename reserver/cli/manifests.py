@@ -108,7 +108,7 @@ def _is_empty(text: str) -> bool:
 
 
 def _items(where: str, value: Any) -> Iterator[ManifestDocument]:  # noqa: ANN401 - whatever YAML can hold
-    """Yield the items of a list: a JSON list, a List of Kubernetes, or what `get -o` prints."""
+    """Yield the items of a list: a JSON list, a List of Kubernetes, or output of `get -o`."""
     items = value
     if isinstance(value, dict):
         is_list = str(value.get("kind", "")).endswith("List")
@@ -154,7 +154,7 @@ class Manifest:
 def read_manifests(
     documents: Iterable[ManifestDocument], name: str = ""
 ) -> tuple[list[Manifest], list[tuple[str, InvalidInput]]]:
-    """Return what documents ask for, and what is wrong with all others, each with where it stands.
+    """Return the manifests of documents, and the errors of the others, each with its place.
 
     Args:
         documents: Reservations, ``{name, spec}`` or specs.
@@ -208,7 +208,7 @@ def _of_object(where: str, value: dict[str, Any]) -> Manifest:
 
 
 def _check_annotations(value: Any) -> None:  # noqa: ANN401 - whatever YAML can hold
-    """Refuse annotations: they would be lost. Those of kubectl and our own tell nobody anything."""
+    """Refuse annotations, as they would be lost; those of kubectl and our own carry nothing."""
     said = {} if value is None else value
     if not isinstance(said, dict):
         raise InvalidInput("metadata.annotations", f"{said!r:.60} is not a mapping", "remove it")

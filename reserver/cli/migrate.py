@@ -24,7 +24,7 @@ class StoreName(NamedTuple):
     name: str = ""
 
     def __str__(self) -> str:
-        """Return what flags call it."""
+        """Return the store as flags write it."""
         return f"configmap:{self.namespace}/{self.name}" if self.name else f"crd:{self.namespace}"
 
 
@@ -77,7 +77,7 @@ def migrate(
             raise ConfigurationError("--to: is of the kind of --from; move to the other kind")
         failed = interrupt.run(_migrate(*stores, kubeconfig, namespace, timeout))
     except (ConfigurationError, ApiError, InvalidInput) as exc:
-        failure.tell(failure.of(exc).message)
+        failure.report(failure.of(exc).message)
         raise typer.Exit(_CANNOT) from exc
     raise typer.Exit(int(failed))
 
@@ -108,7 +108,7 @@ async def _migrate(
             else:
                 typer.echo(f"{moved.source} moved to {moved.destination}")
     if not found:
-        failure.tell(f"{source} has no reservations")
+        failure.report(f"{source} has no reservations")
     return failed
 
 

@@ -19,7 +19,7 @@ import typer
 from reserver.cli import completion, failure, podmoves
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import NamespaceOption, Output, OutputOption, Target, pod_of
-from reserver.cli.podmoves import Document, KubeClient, told
+from reserver.cli.podmoves import Document, KubeClient, summary
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, InvalidInput
 from reserver.moves import podmove
@@ -123,7 +123,7 @@ def move(
 
 
 def terms_of(timeout: str, grace_period: int) -> SharedFields:
-    """Return what `--timeout` and `--grace-period` say; end if that is nothing."""
+    """Return the values of `--timeout` and `--grace-period`; exit if they cannot be read."""
     try:
         lasts = in_hours(timeout) if timeout else ""
     except InvalidInput as exc:
@@ -240,7 +240,7 @@ async def _check_node(client: KubeClient, move: Document, to: str, leaves: str) 
     is_elsewhere = node != to if to else node == leaves
     if node and is_elsewhere:
         where = f"not on {to}" if to else "again"
-        raise Failed(ExitStatus.REFUSED, f"{told(ended)}, and {where}: its scheduler chose that")
+        raise Failed(ExitStatus.REFUSED, f"{summary(ended)}, and {where}: its scheduler chose that")
 
 
 async def _delete(client: KubeClient, path: str, options: object) -> None:

@@ -42,14 +42,14 @@ def moves(
         _require_options_after(ctx)
         return
 
-    async def tell(client: KubeClient, default: str) -> None:
+    async def work(client: KubeClient, default: str) -> None:
         where = "" if everywhere else namespace or default
         if watch:
             await follow(client, where, form, everywhere=everywhere)
         else:
             podmoves.show(await podmoves.listed(client, where), form, everywhere=everywhere)
 
-    podmoves.run(target, tell)
+    podmoves.run(target, work)
 
 
 NamesArgument = Annotated[
@@ -111,7 +111,7 @@ def _set(target: Target, names: list[str], namespace: str, form: Output, *, paus
 async def _pause_each(
     client: KubeClient, namespace: str, names: Sequence[str], form: Output, *, paused: bool
 ) -> None:
-    """Pause PodMoves or let them go on, and say so; failures are independent.
+    """Pause or resume PodMoves; failures are independent.
 
     Raises:
         Failed: some are not there, or cannot be changed.
@@ -149,10 +149,10 @@ async def follow(
     if not output.is_for_programs(form):
         found = await podmoves.listed(client, namespace)
         podmoves.show(found, form, everywhere=everywhere)
-        said = {each["metadata"]["uid"]: podmoves.told(each) for each in found}
+        said = {each["metadata"]["uid"]: podmoves.summary(each) for each in found}
     while True:
         for each in await podmoves.listed(client, namespace):
-            line = podmoves.told(each)
+            line = podmoves.summary(each)
             if said.get(each["metadata"]["uid"]) != line:
                 said[each["metadata"]["uid"]] = line
                 _print_change(each, line, form)

@@ -52,7 +52,7 @@ class Goal(StrEnum):
     """The goal of a plan."""
 
     POLICY = "policy"
-    """What a policy asks for."""
+    """The moves of a policy."""
 
     MAKE_ROOM = "make-room"
     """Room for the pending pods."""

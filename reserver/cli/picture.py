@@ -1,4 +1,4 @@
-"""Saves what a terminal shows as SVG or HTML."""
+"""Saves a terminal's screen as SVG or HTML."""
 
 from __future__ import annotations
 

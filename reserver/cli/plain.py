@@ -1,4 +1,4 @@
-"""What `reserver serve` is told, read without Typer, which with Pydantic is a third of a start.
+"""The settings of `reserver serve`, read without Typer: its imports take 0.2 s of CPU.
 
 What is plainly right is read here, by the same declarations (`flags.py`) and to the same settings.
 All else is left to Typer: help, mistakes and what they are called, and other ways to write a value.
@@ -15,7 +15,7 @@ from reserver.errors import ConfigurationError
 from reserver.flags import Declared, declared
 
 _SWITCH = {"true": True, "1": True, "false": False, "0": False}
-"""What a variable says of a flag that takes no value."""
+"""Values of a variable for a flag that takes none."""
 
 
 def settings(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings | None:
@@ -58,7 +58,7 @@ def _from_arguments(flags: Mapping[str, Declared], arguments: Sequence[str]) -> 
 
 
 def _value(flag: Declared, text: str) -> Any:  # noqa: ANN401 - of any type that flags have
-    """Return what Typer makes of a text; raises KeyError or ValueError where only it may know."""
+    """Return Typer's value of a text; raises KeyError or ValueError where Typer has to read it."""
     if flag.flag.read is not None:
         return text
     if flag.flag.most is not None:

@@ -95,7 +95,7 @@ async def from_dump(policy_file: str, name: str, *, without_holds: bool) -> Clus
 
 
 def _read_dump_file(name: str) -> Dump:
-    """Return what a dump says; one that is an object a line is never in memory as a whole."""
+    """Return a dump; one with an object a line is never in memory as a whole."""
     try:
         with sys.stdin.buffer if name == STDIN else Path(name).open("rb", _BUFFER) as file:
             lines = _bounded(name, file)
@@ -143,7 +143,7 @@ def _read_policy(file: str, inventory: ClusterState) -> Policy:
         return Policy()
     policy, problems, warnings = read(read_policy_file(file), inventory.priority_classes.get)
     for warning in warnings:
-        failure.tell(f"{file}: warning: {warning}")
+        failure.report(f"{file}: warning: {warning}")
     if policy is None:
         found = "\n".join(f"{file}: {problem}" for problem in problems)
         raise Failed(ExitStatus.REFUSED, found)
@@ -182,7 +182,7 @@ def read_policy_file(name: str) -> bytes:
 
 
 async def held(target: Target) -> Held:
-    """Return what reservations hold, by node.
+    """Return the resources that reservations hold, by node.
 
     Raises:
         Failed: Reserver cannot be reached, or does not say.
@@ -203,7 +203,7 @@ async def held(target: Target) -> Held:
 
 
 def read_pods(name: str) -> list[Pod]:
-    """Return the pods that a file asks room for.
+    """Return the pods of a file that want room.
 
     Raises:
         Failed: it cannot be read, or some of it is neither a Pod nor a Reservation.

@@ -89,7 +89,7 @@ def document(plan: Plan) -> dict[str, object]:
 
 
 def summary(plan: Plan) -> Iterable[str]:
-    """Yield what a plan comes to, line by line."""
+    """Yield the summary of a plan, line by line."""
     strategies = Counter(move.strategy for move in plan.moves)
     by_strategy = ", ".join(f"{name} {count}" for name, count in sorted(strategies.items()))
     yield f"{counted(len(plan.moves), 'move')}{': ' if by_strategy else ''}{by_strategy}"

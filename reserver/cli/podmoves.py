@@ -25,7 +25,7 @@ LOOK_S = 0.5
 """How often a command that waits looks, in seconds."""
 
 _UNANSWERED_S = 15.0
-"""After this it is told that nobody writes the status of PodMoves, in seconds."""
+"""After so many seconds without a status, a message asks for a Reserver that moves pods."""
 
 
 Document = Mapping[str, Any]
@@ -151,20 +151,22 @@ async def awaited(
         if all(map(is_over, wanted.values())) or 0 < timeout_s <= passed:
             return list(wanted.values())
         if not is_told and passed > _UNANSWERED_S and not any(map(phase, wanted.values())):
-            failure.tell("nobody carries the moves out yet; is `reserver serve --pod-moves` there?")
+            failure.report(
+                "nobody carries the moves out yet; is `reserver serve --pod-moves` there?"
+            )
             is_told = True
         await asyncio.sleep(LOOK_S)
 
 
 def _report(move: Document, said: dict[str, str], *, tells: bool) -> None:
-    line = told(move)
+    line = summary(move)
     if tells and phase(move) and said.get(move["metadata"]["uid"]) != line:
         said[move["metadata"]["uid"]] = line
         typer.echo(line)
 
 
 async def follow(client: KubeClient, written: list[Document], form: Output, *, wait: bool) -> None:
-    """Wait for moves if that is asked for, and print them.
+    """Wait for moves if `wait` is set, and print them.
 
     Raises:
         Failed: some have failed.
@@ -179,13 +181,13 @@ async def follow(client: KubeClient, written: list[Document], form: Output, *, w
 async def followed(
     client: KubeClient, written: list[Document], form: Output, *, wait: bool
 ) -> list[Document]:
-    """Wait for moves if that is asked for, tell people of each, and return them."""
+    """Wait for moves if `wait` is set, print each phase for people, and return them."""
     is_told = form is Output.TABLE
     if wait:
         return await awaited(client, written, 0, tells=is_told)
     if is_told:
         for each in written:
-            typer.echo(f"{told(each)} as {name_of(each)}")
+            typer.echo(f"{summary(each)} as {name_of(each)}")
     return written
 
 
@@ -199,11 +201,11 @@ def check(moves: Sequence[Document]) -> None:
     """
     left = [each for each in moves if phase(each) not in {MovePhase.SUCCEEDED, MovePhase.ABORTED}]
     if left:
-        raise Failed(ExitStatus.REFUSED, "\n".join(map(told, left)))
+        raise Failed(ExitStatus.REFUSED, "\n".join(map(summary, left)))
 
 
-def told(move: Document) -> str:
-    """Return how far a move is, in a line."""
+def summary(move: Document) -> str:
+    """Return the phase of a move, in a line."""
     status = move.get("status") or {}
     where = f" to {status['to']}" if status.get("to") else ""
     why = f": {status['message']}" if status.get("message") else ""
@@ -212,7 +214,7 @@ def told(move: Document) -> str:
 
 
 def _pod_of(move: Document) -> str:
-    """Return the name of the pod that a move is about, as far as it is known."""
+    """Return the name of the pod of a move; a workload's pod has one in the status only."""
     return str((move.get("status") or {}).get("pod") or move["spec"]["pod"]["name"])
 
 
@@ -238,7 +240,7 @@ def show(found: Sequence[Document], form: Output, *, everywhere: bool = False) -
     elif form in {Output.JSON, Output.YAML}:
         output.document({"apiVersion": "v1", "kind": "List", "items": list(found)}, form)
     elif not found:
-        failure.tell("no moves")
+        failure.report("no moves")
     else:
         columns = ["NAME", "POD", "PHASE", "REASON", "FROM", "TO"]
         more = ["AFTER", "MESSAGE"] if form is Output.WIDE else []

@@ -19,8 +19,8 @@ _AFTER_S = 1.0
 
 
 @asynccontextmanager
-async def patience(words: str) -> AsyncIterator[None]:
-    """After one second, say on a terminal what is waited for."""
+async def progress(words: str) -> AsyncIterator[None]:
+    """Show a message on a terminal while a block takes longer than a second."""
     if not sys.stderr.isatty():
         yield
         return
@@ -34,24 +34,24 @@ async def patience(words: str) -> AsyncIterator[None]:
 
 @dataclass(slots=True)
 class Retries:
-    """Says on standard error, once, that a call is being repeated, if for longer than a second.
+    """Reports a repeated call on standard error, once, after a second.
 
     Attributes:
         address: where reserver is; empty for in the cluster of the kubeconfig.
-        is_said: whether it was said.
+        is_reported: whether it has.
     """
 
     address: str
-    is_said: bool = False
+    is_reported: bool = False
 
     def __call__(self, error: CallFailed, waited_s: float, left_s: float) -> None:
-        """Say it, if it is time to."""
-        if self.is_said or waited_s < _AFTER_S:
+        """Report it, once."""
+        if self.is_reported or waited_s < _AFTER_S:
             return
-        self.is_said = True
+        self.is_reported = True
         where = f" at {self.address}" if self.address else ""
         until = f" for {left_s:.0f} more seconds" if isfinite(left_s) else ""
-        failure.tell(f"no answer from reserver{where} ({failure.cause(error)}); trying on{until}")
+        failure.report(f"no answer from reserver{where} ({failure.cause(error)}); trying on{until}")
 
 
 async def _show(words: str) -> None:

@@ -15,7 +15,7 @@ _ANSWERS = {"y": True, "yes": True, "n": False, "no": False, "": False}
 
 
 async def confirmed(question: str) -> bool:
-    """Return whether a person says yes; no answer, and the end of the input, are a no."""
+    """Return whether a person answers yes; an empty answer and the end of the input are a no."""
     while True:
         typer.echo(f"{question} [y/N]: ", nl=False, err=True)
         try:

@@ -71,7 +71,7 @@ def validate(
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A policy file, and what it says."""
+    """A policy file and its content."""
 
     file: str
     reading: Reading
@@ -83,7 +83,7 @@ class Judged:
 
 
 def _judge(names: Iterable[str]) -> list[Judged]:
-    """Return what policy files say; no cluster is asked, so any PriorityClass may exist.
+    """Read policy files without a cluster, so any PriorityClass may exist.
 
     Raises:
         Failed: a file cannot be read.
@@ -106,14 +106,14 @@ def _read_one(name: str) -> Judged:
 
 
 def _show(judged: Sequence[Judged], form: Report) -> None:
-    """Print what was found: problems and warnings to standard error, unless a program reads it."""
+    """Print problems and warnings: on standard error, unless a program reads them."""
     if form is not Report.TABLE:
         files = [
             {
                 "file": each.file,
                 "valid": each.is_valid,
-                "problems": [_told(problem) for problem in each.reading.problems],
-                "warnings": [_told(warning) for warning in each.reading.warnings],
+                "problems": [_document(problem) for problem in each.reading.problems],
+                "warnings": [_document(warning) for warning in each.reading.warnings],
             }
             for each in judged
         ]
@@ -121,16 +121,16 @@ def _show(judged: Sequence[Judged], form: Report) -> None:
         return
     for each in judged:
         for warning in each.reading.warnings:
-            failure.tell(f"{each.file}: warning: {warning}")
+            failure.report(f"{each.file}: warning: {warning}")
         for problem in each.reading.problems:
-            failure.tell(f"{each.file}: {problem}")
+            failure.report(f"{each.file}: {problem}")
     problems = sum(len(each.reading.problems) for each in judged)
     warnings = sum(len(each.reading.warnings) for each in judged)
     valid = sum(each.is_valid for each in judged)
     typer.echo(f"{valid} valid, {counted(problems, 'problem')}, {counted(warnings, 'warning')}")
 
 
-def _told(problem: InvalidInput) -> dict[str, str]:
+def _document(problem: InvalidInput) -> dict[str, str]:
     return {"field": problem.path, "problem": problem.problem, "remedy": problem.remedy}
 
 

@@ -15,7 +15,7 @@ from reserver.cli import completion, failure, interrupt, picture, plan_inputs, p
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Goal, Report, ReportOption, Target
 from reserver.cli.plan_inputs import Cluster, collecting_later
-from reserver.cli.progress import patience
+from reserver.cli.progress import progress
 from reserver.cluster.pod import Pod
 from reserver.errors import ReserverError
 from reserver.flags import Flag
@@ -81,7 +81,7 @@ class PlanFlags:
     )
 
     def check(self) -> None:
-        """Refuse what does not go together.
+        """Refuse options that exclude each other.
 
         Raises:
             Failed: something does not.
@@ -162,7 +162,7 @@ async def planned(flags: PlanFlags, dump: str, target: Target) -> Plan:
         problem = "there is no solver: pip install './WHEEL[solver]', or leave it out"
         raise Failed(ExitStatus.USAGE, f"--solver-seconds: {problem}")
     asked = await asyncio.to_thread(plan_inputs.read_pods, flags.pods) if flags.pods else None
-    async with patience("Reading the cluster"):
+    async with progress("Reading the cluster"):
         cluster = await (
             plan_inputs.from_dump(flags.policy_config_file, dump, without_holds=flags.without_holds)
             if dump
@@ -170,7 +170,7 @@ async def planned(flags: PlanFlags, dump: str, target: Target) -> Plan:
                 flags.policy_config_file, target, without_holds=flags.without_holds
             )
         )
-    async with patience("Planning"):
+    async with progress("Planning"):
         with collecting_later():
             plan = await asyncio.to_thread(_decide, flags, cluster, asked)
     return replace(plan, notes=(*cluster.notes, *plan.notes))

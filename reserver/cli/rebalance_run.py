@@ -80,7 +80,7 @@ async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
 
 def _show(settings: RebalanceSettings, done: Round, form: Report) -> None:
     if form is Report.TABLE:
-        typer.echo(_told(settings, done))
+        typer.echo(_summary(settings, done))
         return
     from reserver.cli import output, plan_view
 
@@ -98,7 +98,7 @@ def _show(settings: RebalanceSettings, done: Round, form: Report) -> None:
     output.document(plan_view.document(done.plan) | more, form)
 
 
-def _told(settings: RebalanceSettings, done: Round) -> str:
+def _summary(settings: RebalanceSettings, done: Round) -> str:
     seats = settings.mode is Mode.RESERVE_FIRST
     moves = sum(bool(move.source) for move in done.plan.moves)
     rooms, kept = len(done.plan.moves) - moves, len(done.plan.kept) + done.plan.more_kept

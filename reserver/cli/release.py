@@ -13,7 +13,7 @@ from reserver.cli import failure, listing, lookup, output
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Output, OutputOption, Target
-from reserver.cli.progress import patience
+from reserver.cli.progress import progress
 from reserver.cli.prompt import confirmed
 from reserver.cli.selection import (
     NamesArgument,
@@ -27,7 +27,7 @@ from reserver.cli.selection import (
 from reserver.client import CallFailed, Client, Reservation, Selection
 
 Released = tuple[str, Reservation | None]
-"""What it is called, and what it was; None where no program is to be told."""
+"""A name, and the reservation before its release; None if no program reads it."""
 
 
 def release(
@@ -123,7 +123,7 @@ async def _release_chosen(client: Client, selection: Selection, form: Output, *,
     Raises:
         Failed: the answer was no, or some are refused.
     """
-    async with patience("Listing reservations"):
+    async with progress("Listing reservations"):
         found = [each async for each in client.list(selection)]
     if not found:
         listing.show(found, form)
@@ -148,13 +148,13 @@ async def _each(
     *,
     alone: bool,
 ) -> None:
-    """Release each, and say so: in a line as it is done, or to a program what they were."""
+    """Release each and print a line, or for programs all reservations as they were."""
     were: list[Reservation] = []
     refused: list[Failed] = []
     try:
         for name in names:
             try:
-                async with patience(f"Releasing {name}"):
+                async with progress(f"Releasing {name}"):
                     called, was = await release(name)
             except (CallFailed, Failed) as exc:
                 if failure.is_without_answer(exc):

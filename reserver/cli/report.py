@@ -20,7 +20,7 @@ from reserver.cli.history import AboutOption, within
 from reserver.cli.options import Report, ReportOption, Target
 from reserver.cli.picture import check as check_picture
 from reserver.cli.picture import save as save_picture
-from reserver.cli.progress import patience
+from reserver.cli.progress import progress
 from reserver.cli.report_sums import Fate, Held, Sums
 from reserver.cli.table import AnyCell, Cell, Row
 from reserver.client import Client, Selection
@@ -80,13 +80,13 @@ def report(
     except Failed as exc:
         failure.end(exc)
 
-    async def tell(session: Session) -> None:
+    async def work(session: Session) -> None:
         found = await _fetch(session.client, resource, namespace, back)
         _show(found, form, by_owner=owners)
         if picture is not None:
             _draw(found, picture, by_owner=owners)
 
-    run(target, tell)
+    run(target, work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Period:
     held: tuple[Held, ...]
 
     def sums(self, *, by_owner: bool) -> Mapping[tuple[str, ...], Sums]:
-        """Return what was held, by namespace or by owner."""
+        """Return the sums by namespace or by owner."""
         return report_sums.summed(
             self.held,
             self.begin,
@@ -115,15 +115,15 @@ class Period:
         )
 
     def parts(self) -> list[tuple[datetime, dict[Fate, float]]]:
-        """Return what was held on average in each part of the time."""
+        """Return the average amount in each part of the time."""
         return report_sums.over_time(self.held, self.begin, self.end)
 
 
 async def _fetch(client: Client, resource: str, namespace: str, back: timedelta) -> Period:
-    """Return what was held of a resource until now."""
+    """Return the holds of a resource until now."""
     now = datetime.now(UTC)
     past = await history.fetch(client, "", namespace, now - back)
-    async with patience("Listing reservations"):
+    async with progress("Listing reservations"):
         asked = client.list(Selection(owner_namespace=namespace))
         present = [each async for each in asked]
     held = [each for one in past for each in report_sums.of_past(one, resource)]
@@ -138,7 +138,7 @@ def _show(found: Period, form: Report, *, by_owner: bool) -> None:
         return
     titles, rows = _sums(found, by_owner=by_owner)
     if not rows:
-        failure.tell(f"no {found.resource} was held in that time")
+        failure.report(f"no {found.resource} was held in that time")
         return
     typer.echo(_title(found))
     table.show(titles, rows, right=_NUMBERS)
@@ -224,7 +224,7 @@ def _means(found: Period) -> tuple[tuple[str, ...], list[Row]]:
 
 
 def _since_anything(found: Period) -> list[tuple[datetime, dict[Fate, float]]]:
-    """Return what was held in each part of the time, from the first in which anything was."""
+    """Return the averages, from the first part of the time with a hold."""
     return list(dropwhile(lambda part: not any(part[1].values()), found.parts()))
 
 

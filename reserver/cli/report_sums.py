@@ -1,4 +1,4 @@
-"""Sums for `reserver report`: what was held, and whether it was claimed. Pure."""
+"""Sums for `reserver report`: capacity that was held, claimed or not. Pure."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Sums:
 
 
 def unit(resource: str) -> str:
-    """Return what a resource is counted in."""
+    """Return the unit of a resource."""
     return _UNITS.get(resource, (1, resource))[1]
 
 
@@ -82,7 +82,7 @@ def amount(resource: str, text: str) -> float:
 
 
 def of_past(past: PastReservation, resource: str) -> Iterator[Held]:
-    """Yield what a reservation that is over held: each claimed slot until it was claimed."""
+    """Yield the holds of a past reservation: each claimed slot until its claim."""
     text = past.resources.get(resource)
     if text is None or not past.nodes:
         return
@@ -102,7 +102,7 @@ def of_past(past: PastReservation, resource: str) -> Iterator[Held]:
 
 
 def of_present(reservation: Reservation, resource: str, now: datetime) -> Iterator[Held]:
-    """Yield what a reservation holds: claimed slots as well; since when they are is not known."""
+    """Yield the holds of a present reservation; the moment of a claim is unknown."""
     spec, since = reservation.spec, reservation.since
     text = spec.resources.get(resource)
     taken = len(reservation.claims)
@@ -126,7 +126,7 @@ def of_present(reservation: Reservation, resource: str, now: datetime) -> Iterat
 
 
 def clipped(held: Iterable[Held], begin: datetime, end: datetime) -> list[tuple[Held, float]]:
-    """Return what was held between two moments, each with how many hours of it."""
+    """Return the holds between two moments, each with its hours in that time."""
     found = []
     for each in held:
         hours = (min(each.end, end) - max(each.begin, begin)) / timedelta(hours=1)
@@ -138,7 +138,7 @@ def clipped(held: Iterable[Held], begin: datetime, end: datetime) -> list[tuple[
 def summed(
     held: Sequence[Held], begin: datetime, end: datetime, key: Callable[[Held], tuple[str, ...]]
 ) -> dict[tuple[str, ...], Sums]:
-    """Return what was held between two moments by a key, the most first."""
+    """Return the sums between two moments by a key, the largest first."""
     sums: dict[tuple[str, ...], Sums] = {}
     for each, hours in clipped(held, begin, end):
         mine = sums.setdefault(key(each), Sums())
@@ -150,7 +150,7 @@ def summed(
 def over_time(
     held: Sequence[Held], begin: datetime, end: datetime
 ) -> list[tuple[datetime, dict[Fate, float]]]:
-    """Return what was held on average in each part of the time between two moments."""
+    """Return the average amount in each part of the time between two moments."""
     width = (end - begin) / BUCKETS
     parts = []
     for number in range(BUCKETS):

@@ -1,4 +1,4 @@
-"""A reservation's manifest: what files hold and `-o yaml` prints (docs/reservations.md).
+"""Reservations as manifests, in files and with `-o yaml` (docs/reservations.md).
 
 Between it and the client's values stands the message of the contract, of which the JSON form is
 nearly the manifest's: a field of the spec needs no line here.
@@ -26,7 +26,7 @@ from reserver.wire.spec.ownerform import OwnerEntry
 from reserver.wire.times import parse_duration, parse_moment
 
 _NO_IDENTITY = ("description", "retain")
-"""Fields that do not tell a reservation from another one."""
+"""Fields that are no part of a reservation's digest."""
 
 _NOT_SENT = {
     "request_id": ("requestId", "is not read from files", "give --request-id"),
@@ -99,7 +99,7 @@ def of_object(
 
 
 def says_the_same(document: Any, name: str, namespace: str, old: Reservation) -> bool:  # noqa: ANN401
-    """Return whether a spec says what a reservation says, however it is written."""
+    """Return whether a spec equals a reservation's, however it is written."""
     ref = Ref.of_object(namespace, name)
     is_same = specform.read(document, ref, 0.0).digest == old.etag
     spec = read(document, name, namespace, 0.0)
@@ -112,7 +112,7 @@ def read_moment(text: str) -> datetime:
 
 
 def show_spec(spec: Spec) -> dict[str, Any]:
-    """Return what a reservation asks for, in the form of docs/reservations.md."""
+    """Return a spec as a manifest has it."""
     shown = contract.to_document(spec_message.write_spec(spec))
     if spec.starts_at is not None:
         shown["startsAt"] = show_moment(spec.starts_at)

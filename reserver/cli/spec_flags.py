@@ -36,7 +36,7 @@ _flag = partial(Flag, panel="Reservation")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecFlags:
-    """The flags of `create` that say what to hold: fields of the spec in docs/reservations.md."""
+    """The flags of `create` for a spec: its fields in docs/reservations.md."""
 
     node: Annotated[
         str | None,
@@ -132,7 +132,7 @@ class SpecFlags:
         return {"resources": {}} | self.changes(namespace)
 
     def changes(self, namespace: str) -> dict[str, Any]:
-        """Return what flags say of a spec, as `document` does; it may be a part of one."""
+        """Return the fields of a spec that flags give, in the form of `document`."""
         self._check_pairs()
         document: dict[str, Any] = {}
         for each in declared(self):

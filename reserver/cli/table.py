@@ -98,7 +98,7 @@ def _text(cell: AnyCell) -> str:
 
 
 def legend(*parts: Cell) -> None:
-    """Print under a table what its colours mean."""
+    """Print the legend of a table's colours."""
     from rich.console import Console
     from rich.text import Text
 
@@ -111,7 +111,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def bar(total: int, used: int, held: int, width: int = _BAR_WIDTH) -> list[Cell]:
-    """Return a bar: what is used, what is held, what is free.
+    """Return a bar with its used, held and free parts.
 
     Args:
         total: what the whole bar stands for; all is drawn as full where it is exceeded.
@@ -141,7 +141,7 @@ def fitting(bars: int, others: Sequence[int], most: int = _BAR_WIDTH) -> int:
 
 
 def bar_legend() -> None:
-    """Print under a table what the parts of its bars mean."""
+    """Print the legend of bars."""
     words = ((_USED, "used "), (_HELD, "held "), (_FREE, "free"))
     legend(*(Cell(f"{part.text} {word}", part.style) for part, word in words))
 

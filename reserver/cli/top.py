@@ -14,7 +14,7 @@ from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.formatting import NOTHING
 from reserver.cli.help import App
 from reserver.cli.options import Report, ReportOption, Target
-from reserver.cli.progress import patience
+from reserver.cli.progress import progress
 from reserver.cli.serialization import show_duration
 from reserver.cli.spec_flags import pair
 from reserver.cli.table import AnyCell, Cell, Row, bar, bar_legend, fitting
@@ -82,11 +82,11 @@ def nodes(
     except Failed as exc:
         failure.end(exc)
 
-    async def ask(session: Session) -> None:
+    async def work(session: Session) -> None:
         shown = tuple(resource or _RESOURCES)
         await _show_nodes(session.client, names or [], shown, wanted, form)
 
-    run(target, ask)
+    run(target, work)
 
 
 @app.command()
@@ -106,10 +106,10 @@ def quotas(
         reserver top quotas -n shop
     """
 
-    async def ask(session: Session) -> None:
+    async def work(session: Session) -> None:
         await _show_quotas(session.client, namespace, form)
 
-    run(target, ask)
+    run(target, work)
 
 
 async def _show_nodes(
@@ -122,7 +122,7 @@ async def _show_nodes(
     """Print the capacity of nodes.
 
     Args:
-        client: asks reserver.
+        client: of Reserver's gRPC API.
         names: only these; all if it is empty.
         resources: the ones that a table shows.
         slot: what one slot takes whose number to say; empty for none.
@@ -131,7 +131,7 @@ async def _show_nodes(
     Raises:
         Failed: some of the nodes are not there.
     """
-    async with patience("Asking for the capacity of nodes"):
+    async with progress("Asking for the capacity of nodes"):
         found = [each async for each in client.capacity.nodes(names, slot)]
     if form is not Report.TABLE:
         output.document(
@@ -148,7 +148,7 @@ async def _show_nodes(
 
 
 def _draw(nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits: bool) -> None:
-    """Draw a bar for each resource of a node, and what the colours mean."""
+    """Draw a bar for each resource of a node, and the legend."""
     free = [[_free(each, n.resources.get(each, _NONE)) for each in resources] for n in nodes]
     texts = [
         [node.node, *(cell.text for cell in row)] for node, row in zip(nodes, free, strict=True)
@@ -209,8 +209,8 @@ def _node_document(node: NodeCapacity, *, with_fits: bool) -> dict[str, object]:
 
 
 async def _show_quotas(client: Client, namespace: str, form: Report) -> None:
-    """Print what a namespace, or each if it is empty, may hold and holds."""
-    async with patience("Asking for quotas"):
+    """Print the quota and its use for a namespace, or for each if it is empty."""
+    async with progress("Asking for quotas"):
         found = [each async for each in client.capacity.quotas(namespace)]
     if form is not Report.TABLE:
         output.document({"quotas": list(map(_quota_document, found))}, form)
@@ -218,11 +218,11 @@ async def _show_quotas(client: Client, namespace: str, form: Report) -> None:
         rows = [row for each in found for row in _quota_rows(each)]
         table.show(("NAMESPACE", "QUOTA", "RESOURCE", "USED", "HARD"), rows)
     else:
-        failure.tell(f"no quota limits {namespace or 'any namespace'}")
+        failure.report(f"no quota limits {namespace or 'any namespace'}")
 
 
 def _quota_rows(quota: NamespaceQuota) -> Iterator[Row]:
-    """Yield what is limited, and what is used of it, in the manner of `kubectl describe quota`."""
+    """Yield each limit and its use, as `kubectl describe quota` does."""
     pending = {_RESERVATIONS: f"{quota.pending} pending"} if quota.pending else {}
     for counted in sorted(quota.hard.keys() | quota.used.keys() | pending.keys()):
         used = [each[counted] for each in (quota.used, pending) if counted in each]
@@ -233,7 +233,7 @@ def _quota_rows(quota: NamespaceQuota) -> Iterator[Row]:
 
 
 def _quota_rules(quota: NamespaceQuota) -> Mapping[str, str]:
-    """Return what else is limited, in the words of a ReservationQuota's spec."""
+    """Return the other limits, as a ReservationQuota's spec names them."""
     rules = {} if quota.max_ttl is None else {"maxTTL": show_duration(quota.max_ttl)}
     if quota.forbids_node_names:
         rules["nodeNames"] = "Forbidden"

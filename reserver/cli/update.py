@@ -92,7 +92,7 @@ async def _update(
 
 
 def _merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a spec with changes; what they exclude goes, and of resources the others stay."""
+    """Return a spec with changes and without the fields that they exclude; resources are merged."""
     dropped = {name for name in changes for name in _EXCLUDED.get(name, ())}
     new = {name: value for name, value in document.items() if name not in dropped} | dict(changes)
     for name in ("resources", "placement"):

@@ -123,7 +123,7 @@ class Readers:
 
 
 def judge(documents: Iterable[ManifestDocument], readers: Readers) -> Validation:
-    """Return what documents contain; a broken entry does not affect others."""
+    """Validate documents; a broken entry does not affect others."""
     judging = _Judging(readers, time.time())
     for document in documents:
         try:
@@ -136,7 +136,7 @@ def judge(documents: Iterable[ManifestDocument], readers: Readers) -> Validation
 
 @dataclass(slots=True)
 class _Judging:
-    """Judges documents at a moment, and collects what is found."""
+    """Validates documents at a moment, and collects the results."""
 
     readers: Readers
     now: float
@@ -232,7 +232,7 @@ def _expired(where: str, key: str, reservation: Reservation) -> InvalidField:
 
 
 def _show(findings: Validation, form: Report) -> None:
-    """Print what was found: what is wrong to standard error, unless a program reads it."""
+    """Print the results: errors on standard error, unless a program reads them."""
     if form is not Report.TABLE:
         told = {
             "valid": not findings.problems,
@@ -243,9 +243,9 @@ def _show(findings: Validation, form: Report) -> None:
         output.document(told, form)
         return
     for problem in findings.problems:
-        failure.tell(str(problem))
+        failure.report(str(problem))
     for where, note in findings.notes:
-        failure.tell(f"{where}: {note}")
+        failure.report(f"{where}: {note}")
     typer.echo(f"{findings.reservations} valid, {counted(len(findings.problems), 'problem')}")
 
 

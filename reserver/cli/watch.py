@@ -12,7 +12,7 @@ import typer
 from reserver.cli import listing, output, serialization, table
 from reserver.cli.connection import Session, run
 from reserver.cli.options import Output, OutputOption, Target
-from reserver.cli.progress import patience
+from reserver.cli.progress import progress
 from reserver.cli.selection import (
     NamespaceOption,
     NodeOption,
@@ -92,7 +92,7 @@ async def follow(client: Client, selection: Selection, form: Output) -> None:
 
 
 async def _each_second(draw: Callable[[], None]) -> None:
-    """Draw again as time passes: each row says how long is left."""
+    """Draw again each second: each row has the time that is left."""
     while True:
         draw()
         await asyncio.sleep(1)
@@ -113,7 +113,7 @@ async def stream(client: Client, selection: Selection, form: Output) -> None:
 
 async def _reach(client: Client, selection: Selection) -> None:
     """Call once: a watch waits for ever for a server that is not there."""
-    async with patience("Connecting"):
+    async with progress("Connecting"):
         await anext(client.list(selection), None)
 
 

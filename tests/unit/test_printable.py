@@ -149,7 +149,7 @@ def test_names_and_failures_show_nothing_that_is_not_seen(
     text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output.names([text])
-    failure.tell(text)
+    failure.report(text)
     assert all(is_printable(printed, "\n") for printed in capsys.readouterr())
 
 

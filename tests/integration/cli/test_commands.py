@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from reserver.cli.progress import patience
+from reserver.cli.progress import progress
 from tests.integration.cli.runs import Run, untimed, write
 from tests.integration.world import World
 from tests.terminal import terminal
@@ -432,6 +432,6 @@ async def test_an_owner_without_a_namespace_is_shown_wherever_one_looks(
 
 
 async def test_patience_says_nothing_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
-    async with patience("Waiting"):
+    async with progress("Waiting"):
         pass
     assert capsys.readouterr() == ("", "")

@@ -416,7 +416,7 @@ def test_of_a_move_that_follows_another_it_is_shown_which_and_whose_pod_has_come
         "second   web-0   Pending    WaitsForMove              worker-2   first   m",
         "second   web-1   Evicting                  worker-3   worker-2   first",
     ]
-    assert podmoves.told(moves) == "shop/web-1 Evicting"
+    assert podmoves.summary(moves) == "shop/web-1 Evicting"
 
 
 def test_a_move_is_paused_and_resumed() -> None:
