@@ -10,7 +10,6 @@ from reserver.cli import interrupt, logs
 from reserver.config import Settings
 from reserver.errors import ConfigurationError
 
-
 _REBALANCE_FLAGS = {
     "policy": "--policy-config-file",
     "interval": "--descheduling-interval",
