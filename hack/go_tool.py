@@ -100,7 +100,7 @@ KUBEADM = GoTool("kubeadm", "k8s.io/kubernetes/cmd/kubeadm", "kubeadm")
 METRICS_SERVER = GoTool(
     "metrics-server", "sigs.k8s.io/metrics-server/cmd/metrics-server", "metrics_server"
 )
-PLAIN_EXTENDER = GoTool("plain-extender", ".", "throughput/extender")
+PLAIN_EXTENDER = GoTool("plain-extender", ".", "bench/throughput/extender")
 _PROMETHEUS = "github.com/prometheus/prometheus/cmd"
 _NO_CLOUDS = "remove_all_sd"  # Without what discovers targets in clouds.
 PROMETHEUS = GoTool("prometheus", f"{_PROMETHEUS}/prometheus", "prometheus", _NO_CLOUDS)
