@@ -264,10 +264,12 @@ class LaggingApiServer(RuleBasedStateMachine):
                     yield written
 
     def backed(self) -> set[Ref]:
-        """Return what has its room and does not yield it to anybody."""
+        """Return what has its room, does not yield it, and stands where it is written to."""
         short, ledger = ShortNodes.of(self.state.snapshot), self.state.ledger
         return {
             each.ref
             for each, _ in ledger
-            if each.yields_above is None and short.status(each, ledger).is_backed
+            if each.yields_above is None
+            and each.placed == ledger.recorded_place(each.ref)
+            and short.status(each, ledger).is_backed
         }
