@@ -12,15 +12,17 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import completion as scripts
 
 from reserver.cli import connection, interrupt
-from reserver.cli.connection import Session
 from reserver.cli.options import Target, taken
-from reserver.cli.podmoves import KubeClient
+
+if TYPE_CHECKING:
+    from reserver.cli.connection import Session
+    from reserver.cli.podmoves import KubeClient
 
 _DEADLINE_S = 2.0
 _MOST = 200

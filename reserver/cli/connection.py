@@ -11,17 +11,19 @@ from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from shutil import rmtree
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from reserver.cli import failure, interrupt
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Target
 from reserver.cli.progress import Retries
-from reserver.client import Client
 from reserver.errors import ApiError, ConfigurationError, NotReady, ReserverError
 from reserver.flags import parse_address
-from reserver.kube.api.client import ApiClient
-from reserver.kube.api.credentials import Credentials
+
+if TYPE_CHECKING:
+    from reserver.client import Client
+    from reserver.kube.api.client import ApiClient
+    from reserver.kube.api.credentials import Credentials
 
 DEFAULT_NAMESPACE = "default"
 
