@@ -1,8 +1,8 @@
 """The state machine of a move: move, observation and time in; move and effects out.
 
-A step looks at what is there and not at what it sent before, so that it may be made again at any
-time: after a crash between the status and an effect the next step finds the effect undone and asks
-for it again. Whoever carries steps out writes the new status first, and then does the effects.
+A step is decided on the observation, not on earlier requests, so it may be repeated at any time:
+after a crash between the status and an effect, the next step observes that the effect is missing
+and returns it again. The controller writes the new status first, and then executes the effects.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from reserver.moves.transitions import (
 )
 
 FIRST_WRITTEN_S = 30.0
-"""So long after a move was created the one that it follows may be written, in seconds."""
+"""The time after a move's creation within which its dependency may be written, in seconds."""
 
 
 class MoveStep(NamedTuple):

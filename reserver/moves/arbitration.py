@@ -22,8 +22,8 @@ from reserver.moves.observation import GO, MoveTurn
 from reserver.moves.phases import MovePhase, MoveReason
 
 STALLED_S = 120.0
-"""So long after its eviction a move keeps nobody of another namespace from moving, in seconds: with
-a seat a replacement lands in less, unless it waits for something else."""
+"""Seconds after its eviction from which a move no longer delays moves of other namespaces: with a
+seat a replacement lands sooner, unless it waits for something else."""
 
 _FEW, _SOME = 4, 10
 

@@ -1,4 +1,4 @@
-"""Decides which PodMoves go on now, over all of them, whenever something changes."""
+"""Repeats the arbitration of all PodMoves after each change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reserver.pacer import Pacer
 from reserver.scheduling.state import State
 
 _REST_S = 0.05
-"""How long a pass rests at least before the next one, in seconds: many moves change at once."""
+"""The least pause between two passes, in seconds: many moves change at once."""
 
 _ALL = "all"
 

@@ -1,8 +1,8 @@
-"""The mover: takes each PodMove step by step: look, decide, write the status, act.
+"""The controller of PodMoves: observes, decides, writes the status, executes the effects.
 
-Whatever is to be done is done only once the status that it follows from is written, by a step that
-changes nothing else: between looking and acting there is then no write, and who comes after a crash
-finds a status that says at least as much as was done.
+An effect is executed only once the status that it follows from is written, by a step that changes
+nothing else. So no write lies between observation and effect, and after a crash the status shows
+at least as much as was done.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from reserver.wire.k8s.objects import decode
 log = structlog.get_logger(__name__)
 
 LOOK_AGAIN_S = 5.0
-"""So long a move that has begun goes without a look, in seconds: not all that it depends on is
-told, such as taints of its node or how many pods its controller wants."""
+"""The longest time between two observations of a move that has begun, in seconds: no watch reports
+some of its dependencies, such as the replicas of its controller."""
 
 _AT_ONCE = 8
-"""How many steps are made at once; bindings have the rest of the connections."""
+"""Concurrent steps; bindings have the rest of the connections."""
 
 
 class MoveController:

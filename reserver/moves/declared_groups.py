@@ -1,4 +1,4 @@
-"""The PodMoveGroups that are known; those that are of no more use are deleted."""
+"""Caches the PodMoveGroups, and deletes those without further use."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from reserver.moves.model import GroupMember, Move
 from reserver.moves.podmove_group import PodMoveGroupObject, path
 
 KEPT_S = 3600.0
-"""So long a PodMoveGroup is kept of which not all members are seen, in seconds: whoever has written
-it writes them, or dies."""
+"""The time for which a PodMoveGroup with missing members is kept, in seconds: its author writes
+them soon, or never."""
 
 
 class DeclaredGroups:

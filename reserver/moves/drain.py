@@ -1,4 +1,4 @@
-"""Chooses which pods of a node a drain moves, as `kubectl drain` does.
+"""Decides which pods of a node a drain moves, as `kubectl drain` does.
 
 The filters are those of kubectl's pkg/drain/filters.go, and the words like theirs.
 """

@@ -1,4 +1,4 @@
-"""Carries out the effects of a step of a move: writes, evictions, events."""
+"""Executes the effects of a step of a move: seats and evictions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 _REQUESTED_BY = "reserver.io/podmove"
 _MOST_SAID = 300
-"""How many characters of an answer a status repeats."""
+"""The characters of an answer that a status repeats."""
 
 _ANSWERS = {
     Reply.ACCEPTED: EffectAnswer.EVICTED,

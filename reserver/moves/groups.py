@@ -1,4 +1,4 @@
-"""How far the moves of a group are: none evicts before all have their seats.
+"""The progress of groups of moves: no member evicts before all hold their seats.
 
 A group belongs to a namespace, whatever groups of others are called. One that spans namespaces is
 what a PodMoveGroup lists (docs/adr/0061). No message to a member names one of another namespace.

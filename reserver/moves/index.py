@@ -1,4 +1,4 @@
-"""The PodMoves that are known, and the state of each."""
+"""Caches the PodMoves, with indexes by pod, seat, workload, node and dependency."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from reserver.moves.workloads import Workload
 K = TypeVar("K", bound=Hashable)
 
 MOST_MOVES = 1_000
-"""PodMoves of one namespace that are under way at once; others are refused."""
+"""The most PodMoves under way in one namespace; others are refused."""
 
 MOST_MOVES_IN_ALL = 10_000
-"""PodMoves of all namespaces that are under way at once; none has more than is left."""
+"""The most PodMoves under way in all namespaces; none has more than is left to the others."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""PodMoves as commands and rounds write them."""
+"""Writes the PodMoves of commands and of rounds of rebalancing, and reads lists of them."""
 
 from __future__ import annotations
 

@@ -11,26 +11,26 @@ from reserver.moves.phases import ENDED, MoveMode, MovePhase, MoveReason
 from reserver.reservations.placement import ANYWHERE, Placement
 
 DEFAULT_TIMEOUT_S = 600.0
-"""How long a move may take that does not say so, in seconds."""
+"""The default timeout of a move, in seconds."""
 
 LANDING_S = DEFAULT_TIMEOUT_S
-"""So long after its pod has left a move has for the landing at least, in seconds, or its whole
-timeout, if that is shorter: who is evicted late loses no seat at once."""
+"""The least time for the landing after the eviction, in seconds; a shorter timeout is the limit. A
+pod that is evicted late does not lose its seat at once."""
 
 _IN_DOUBT_S = 60.0
-"""So long at most after its time a move may be in doubt whether its pod was evicted, in seconds."""
+"""The longest time after its deadline during which an eviction may be uncertain, in seconds."""
 
 MAX_TIMEOUT_S = 24 * 3600.0
-"""How long a move may take at most, in seconds."""
+"""The longest timeout of a move, in seconds."""
 
 MOST_IN_A_ROW = 8
-"""How many moves of one pod may follow each other; more could as well follow in a circle."""
+"""The longest chain of moves of one pod; a longer one may be a circle."""
 
 MOST_IN_GROUP = 500
-"""How many moves a group may have; kubelets run at most a few hundred pods."""
+"""The largest group; kubelets run at most a few hundred pods."""
 
 _SEAT_STEM = 200
-"""How much of a move's name is in its seat's, in characters: 253 are allowed."""
+"""The characters of a move's name that its seat's name has; Kubernetes allows 253."""
 
 
 class MoveGroup(NamedTuple):

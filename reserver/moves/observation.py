@@ -1,7 +1,7 @@
 """The observation that a step of a move is decided on: pod, seat, replacement, answers.
 
-A move is judged by what is seen, and not by what was sent before: whoever comes to it anew, after a
-crash or as another leader, judges as the one before would have.
+A move is decided on the observation, not on earlier requests: after a crash, or on another leader,
+the same observation leads to the same step.
 """
 
 from __future__ import annotations

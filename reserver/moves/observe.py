@@ -30,12 +30,12 @@ from reserver.scheduling.state import State
 from reserver.wire.times import show_moment
 
 CLAIM_PATIENCE_S = 5.0
-"""So long a seat that is gone may turn out to have been claimed, in seconds: views that are further
-behind decide nothing (`readiness`)."""
+"""The time in which a missing seat may turn out to be claimed, in seconds. A view that lags more
+decides nothing (`readiness`)."""
 
 
 _SEEN_LATE_S = 5.0
-"""So much earlier than a pod was seen to leave its replacement may have been made, in seconds."""
+"""The seconds before an observed departure in which a replacement may have been created."""
 
 
 class EffectResult(NamedTuple):

@@ -1,4 +1,4 @@
-"""The ends of a move: phase, reason and message, or none while it goes on."""
+"""The terminal outcomes of a move: phase, reason and message, or None while it continues."""
 
 from __future__ import annotations
 

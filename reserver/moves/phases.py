@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class MoveMode(StrEnum):
-    """Whether a seat has to be held before the pod is evicted."""
+    """The precondition of an eviction."""
 
     RESERVE_FIRST = "ReserveFirst"
     """A seat that is held, on a node that has the room."""

@@ -1,4 +1,4 @@
-"""PodMove objects of reserver.io/v1alpha1: what one asks for, read and written."""
+"""The codec of PodMove objects of reserver.io/v1alpha1: their spec."""
 
 from __future__ import annotations
 

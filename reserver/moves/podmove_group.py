@@ -1,4 +1,4 @@
-"""PodMoveGroup objects of reserver.io/v1alpha1: PodMoves of several namespaces that are a group."""
+"""The codec of PodMoveGroups: groups of PodMoves of several namespaces."""
 
 from __future__ import annotations
 

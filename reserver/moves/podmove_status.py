@@ -1,4 +1,4 @@
-"""The status of a PodMove, read and written."""
+"""The codec of the status of PodMoves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What carries out PodMoves, put together; only where it is asked for."""
+"""Assembles the controller of PodMoves and its watches, if enabled."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from reserver.moves.phases import MovePhase, MoveReason
 from reserver.reservations.owner import OwnerRule, Replaced
 
 FIRST_PAUSE_S, LAST_PAUSE_S = 1.0, 15.0
-"""Between attempts to evict a pod that a budget keeps: twice as long each time, at most."""
+"""The first and the longest pause between attempts to evict, in seconds; each doubles the last."""
 
 Judged = tuple[Move, tuple[Effect, ...]]
 """A move with its next status, and the effects that follow from it."""

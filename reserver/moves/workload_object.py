@@ -1,4 +1,4 @@
-"""Controllers of pods: how many pods each wants, and why it cannot make them."""
+"""Reads controllers of pods: their desired replicas, and why they cannot create pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pods a controller has, and how many it wants."""
+"""Caches the pods of each controller, and reads its desired replicas."""
 
 from __future__ import annotations
 
