@@ -273,6 +273,7 @@ class StateBesideApiServer(LaggingApiServer):
                 or ledger.phase(ref) is not Phase.ACTIVE
                 or now.yields_above is not None
                 or ledger.is_edited(ref)
+                or ledger.recorded_place(ref) != now.placed
                 or any(
                     n.get("cpu", 0) > before.get(node, {}).get("cpu", 0) for node, n in held.items()
                 )
