@@ -8,7 +8,7 @@ from typing import Any
 
 from reserver.config import Settings
 from reserver.flags import Declared, declared
-from reserver.rebalance_config import RebalanceSettings
+from reserver.rebalance.settings import RebalanceSettings
 
 CHART = Path(__file__).parents[1] / "charts/reserver"
 SCHEMA = CHART / "values.schema.json"

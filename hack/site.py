@@ -23,7 +23,7 @@ from prometheus_client import generate_latest
 from reserver import app
 from reserver.cli import logs
 from reserver.config import LogLevel, Settings
-from reserver.server.descheduling import DeschedulingMetrics
+from reserver.rebalance.metrics import DeschedulingMetrics
 from reserver.sim.cluster import EmbeddedCluster
 
 ROOT = Path(__file__).parents[1]

@@ -33,9 +33,9 @@ from reserver.rebalance.arguments.recycling import (
     RemovePodsHavingTooManyRestarts,
 )
 from reserver.rebalance.arguments.utilization import LowNodeUtilization
+from reserver.rebalance.dump import read_lines
 from reserver.rebalance.policy import Arguments, Policy, Profile
 from reserver.rebalance.round_input import RoundInput
-from reserver.wire.rebalance.dump import read_lines
 
 NOW = 1.9e9
 MOST_CPU_S = 10.0

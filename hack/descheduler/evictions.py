@@ -17,9 +17,8 @@ from pathlib import Path
 
 from hack.descheduler import clusters, policies
 from hack.descheduler.oracle import Json, Oracle
-from reserver.rebalance import upstream
-from reserver.wire.rebalance import dump
-from reserver.wire.rebalance.policyform import read
+from reserver.rebalance import dump, upstream
+from reserver.rebalance.policy_reader import read
 
 _RUNS = (12, 100, 600)
 """What upstream did not do in so many runs, it is asked for again in more."""

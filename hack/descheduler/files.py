@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hack.descheduler import policies
 from hack.descheduler.clusters import CLASSES, priority_class
 from hack.descheduler.oracle import Oracle
-from reserver.wire.rebalance.policyform import read
+from reserver.rebalance.policy_reader import read
 
 
 @dataclass

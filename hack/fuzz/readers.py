@@ -12,6 +12,7 @@ from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal
 from reserver.errors import InvalidInput
 from reserver.moves import podmove, podmove_status
 from reserver.moves.model import MAX_TIMEOUT_S
+from reserver.rebalance import policy_reader as policyform
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import Status
 from reserver.reservations.terms import Phase
@@ -19,7 +20,6 @@ from reserver.v1 import capacity_pb2
 from reserver.wire import grpcform
 from reserver.wire.k8s.objects import decode, encode
 from reserver.wire.k8s.reviews import Review, access_review
-from reserver.wire.rebalance import policyform
 from reserver.wire.spec import demands, document, move, placementform, quotaform
 from reserver.wire.spec.entries import read_key
 from reserver.wire.spec.object import Claim, ReservationObject, read_object

@@ -27,8 +27,8 @@ from reserver.moves.model import MOST_IN_GROUP, GroupMember, MoveGroup
 from reserver.moves.phases import MoveMode
 from reserver.rebalance.capacity import snapshot_of
 from reserver.rebalance.cluster_state import ClusterState
+from reserver.rebalance.dump_reader import Reading
 from reserver.scheduling.volumes import confinement
-from reserver.wire.rebalance.reading import Reading
 
 _CLAIMS = "/api/v1/namespaces/{}/persistentvolumeclaims"
 _OTHERS = ("/api/v1/persistentvolumes", "/api/v1/nodes")

@@ -27,20 +27,20 @@ from reserver.cluster.pod import Pod
 from reserver.errors import InvalidInput
 from reserver.kube.api import credentials
 from reserver.kube.api.client import ApiClient
-from reserver.kube.rebalance.listing import list_cluster
-from reserver.kube.rebalance.loads import Loads
 from reserver.rebalance.capacity import NOTHING_HELD, Held
 from reserver.rebalance.cluster_state import Amounts, ClusterState
+from reserver.rebalance.dump import is_one_a_line, read_dump, read_lines
+from reserver.rebalance.dump_pods import read_pod
+from reserver.rebalance.dump_reader import REMEDY, Dump
+from reserver.rebalance.listing import list_cluster
 from reserver.rebalance.load import Load
+from reserver.rebalance.load_sources import Loads
 from reserver.rebalance.measured_load import Source
 from reserver.rebalance.pending import Slots
 from reserver.rebalance.policy import Policy
+from reserver.rebalance.policy_document import MOST_BYTES as MOST_POLICY_BYTES
+from reserver.rebalance.policy_reader import read
 from reserver.reservations.reservation import Ref
-from reserver.wire.rebalance.document import MOST_BYTES as MOST_POLICY_BYTES
-from reserver.wire.rebalance.dump import is_one_a_line, read_dump, read_lines
-from reserver.wire.rebalance.pods import read_pod
-from reserver.wire.rebalance.policyform import read
-from reserver.wire.rebalance.reading import REMEDY, Dump
 from reserver.wire.spec import specform
 
 MOST_BYTES = 4 * 2**30

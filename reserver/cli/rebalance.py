@@ -18,7 +18,7 @@ from reserver.cli.rebalance_run import run
 from reserver.cli.table import counted
 from reserver.errors import InvalidInput
 from reserver.rebalance.arguments.evictor import SYSTEM_CRITICAL
-from reserver.wire.rebalance.policyform import Reading, read
+from reserver.rebalance.policy_reader import Reading, read
 
 app = App()
 

@@ -13,10 +13,10 @@ from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Report, ReportOption, Target
 from reserver.errors import ReserverError
 from reserver.rebalance.modes import Mode
-from reserver.rebalance_config import RebalanceSettings
+from reserver.rebalance.settings import RebalanceSettings
 
 if TYPE_CHECKING:
-    from reserver.kube.rebalance.rounds import Round
+    from reserver.rebalance.rounds import Round
 
 
 def run(settings: RebalanceSettings, target: Target, output: ReportOption = Report.TABLE) -> None:
@@ -55,11 +55,11 @@ def _first(group: BaseExceptionGroup[ReserverError]) -> ReserverError:
 
 
 async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
-    from reserver import rebalancing
     from reserver.cli.plan_inputs import held
     from reserver.kube.api import credentials
+    from reserver.rebalance import setup
     from reserver.rebalance.capacity import NOTHING_HELD, Held
-    from reserver.server.descheduling import DeschedulingMetrics
+    from reserver.rebalance.metrics import DeschedulingMetrics
 
     stop = asyncio.Event()
     access = await credentials.load(target.kubeconfig, target.context)
@@ -73,7 +73,7 @@ async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
     # A single round is broken off at once.
     stopping = interrupt.handing(stop.set) if settings.descheduling_interval else nullcontext()
     with stopping:
-        return await rebalancing.rebalance(
+        return await setup.rebalance(
             settings, access, holds, started, stop.wait, DeschedulingMetrics()
         )
 

@@ -1,6 +1,6 @@
 """A descheduler policy as values: `descheduler/v1alpha2`.
 
-`wire/rebalance/policyform.py` reads it; defaults are set and names are resolved by then.
+`rebalance/policy_reader.py` reads it; defaults are set and names are resolved by then.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from hack.dashboard import queries
 from reserver import app
 from reserver.config import Settings
-from reserver.server.descheduling import DeschedulingMetrics
+from reserver.rebalance.metrics import DeschedulingMetrics
 from reserver.sim.apiserver import deletion, resources, server
 from reserver.sim.cluster import EmbeddedCluster
 

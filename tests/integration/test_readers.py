@@ -191,10 +191,7 @@ def test_what_is_longer_than_its_bound_is_not_read() -> None:
 ELSEWHERE: dict[str, str] = {
     "cli.": "a command of whoever calls it",
     "kube.api.serving_pod": "a command of whoever calls it: the pods of Reserver itself",
-    "kube.rebalance.": "a process of its own (docs/adr/0066)",
-    "rebalance.arguments.": "the reader of a policy, by document.MOST_BYTES",
-    "rebalance.cluster_state.": "a process of its own (docs/adr/0066)",
-    "wire.rebalance.": "a process of its own (docs/adr/0066); a policy by document.MOST_BYTES",
+    "rebalance.": "a process of its own (docs/adr/0066); a policy by policy_document.MOST_BYTES",
     "moves.drain.": "the command `drain`",
     "wire.patching.replacement.": "the command `move`",
     "wire.extender.Extender": "kube-scheduler; the pod that it sends is one of READERS",

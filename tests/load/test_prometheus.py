@@ -18,7 +18,7 @@ import pytest
 from hack.controlplane.cluster import ControlPlane
 from hack.prometheus.scraping import scraping
 from reserver.errors import LoadUnknown
-from reserver.kube.rebalance.prometheus import Prometheus, queries_for
+from reserver.rebalance.prometheus import Prometheus, queries_for
 from tests.load.loads import CORES, PODS, fill, relieve
 
 STEP_S, MINUTES = 15, 10

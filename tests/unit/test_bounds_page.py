@@ -15,6 +15,7 @@ from reserver.moves.model import MOST_IN_GROUP
 from reserver.patching.book import MOST_MERGED, MOST_PATCHES
 from reserver.patching.merge import MOST_BYTES
 from reserver.provisioning.request import MOST_POD_SETS
+from reserver.rebalance import policy_document as document
 from reserver.scheduling.buffers import MOST_BUFFERS
 from reserver.server.limits import Limits
 from reserver.server.rpc import listen
@@ -24,7 +25,6 @@ from reserver.wire import limits
 from reserver.wire.limits import HOME, POD, TENANT
 from reserver.wire.patching.patchform import MOST_PODS
 from reserver.wire.provisioning import requestform
-from reserver.wire.rebalance import document
 from reserver.wire.spec.quotaform import MOST_HARD
 
 PAGE = Path(__file__).parents[2] / "docs/threat-model.md"

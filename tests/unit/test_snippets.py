@@ -14,6 +14,7 @@ import yaml
 from reserver.cli.manifests import ManifestDocument
 from reserver.cli.validate import Readers, judge
 from reserver.moves import podmove
+from reserver.rebalance import policy_reader as policyform
 from reserver.sim.apiserver.custom import structure_of
 from reserver.sim.apiserver.resources import RESOURCES
 from reserver.sim.apiserver.schema import conform
@@ -21,7 +22,6 @@ from reserver.sim.apiserver.structural import causes, pruned
 from reserver.wire.k8s.objects import decode
 from reserver.wire.patching import patchform
 from reserver.wire.provisioning import requestform
-from reserver.wire.rebalance import policyform
 from reserver.wire.spec import quotaform
 from tests.pages import ROOT
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from reserver.rebalance.arguments.evictor import DefaultEvictor
 from reserver.rebalance.cluster_state import ClusterState
+from reserver.rebalance.dump import read_dump
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import Arguments, EvictionLimits, Policy, Profile
 from reserver.rebalance.upstream import plan
-from reserver.wire.rebalance.dump import read_dump
 
 Objects = list[dict[str, Any]]
 

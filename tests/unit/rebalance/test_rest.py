@@ -13,11 +13,11 @@ from reserver.rebalance.arguments.evictor import DefaultEvictor
 from reserver.rebalance.arguments.recycling import PodLifeTime, RemovePodsHavingTooManyRestarts
 from reserver.rebalance.arguments.utilization import HighNodeUtilization
 from reserver.rebalance.cluster_state import ClusterState, ListedPod
+from reserver.rebalance.dump import read_lines
 from reserver.rebalance.plan import Move, Plan
 from reserver.rebalance.planner import decide
 from reserver.rebalance.policy import Arguments, Policy, Profile
 from reserver.rebalance.round_input import RoundInput
-from reserver.wire.rebalance.dump import read_lines
 
 ROUNDS = 3
 CLUSTER = read_lines(dump(60, 900)).inventory

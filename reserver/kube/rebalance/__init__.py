@@ -1,1 +1,0 @@
-"""Rebalancing on the API server: what is read for it, and evictions."""

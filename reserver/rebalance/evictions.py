@@ -1,0 +1,127 @@
+"""Evictions: a plan is carried out through the API server, which keeps PodDisruptionBudgets.
+
+The annotations are those of kubernetes-sigs/descheduler (pkg/descheduler/evictions/evictions.go),
+so that webhooks made for it keep working. The precondition is ours: a pod that has taken the place
+of the one that was judged stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from reserver.backoff import Backoff
+from reserver.kube.api.client import ApiClient
+from reserver.kube.api.eviction import Reply, evict, eviction
+from reserver.rebalance.outcomes import NAME, Outcome, Result, Teller, Terms
+from reserver.rebalance.plan import Move
+
+FIRST_PAUSE_S, LAST_PAUSE_S = 1.0, 10.0
+"""Between attempts, in seconds: the first time, and at most."""
+
+
+class Pace:
+    """A bound on how often something is done: so many times at once, then at a steady rate."""
+
+    def __init__(self, per_second: float, burst: int) -> None:
+        """Allow `burst` turns at once and `per_second` from then on."""
+        self._every_s = 1 / per_second
+        self._ahead_s = (burst - 1) / per_second
+        self._next = float("-inf")
+
+    def turn_in(self, now: float) -> float:
+        """Take a turn; return how long to wait for it, in seconds."""
+        self._next = max(self._next, now - self._ahead_s) + self._every_s
+        return max(0.0, self._next - self._every_s - now)
+
+    async def wait(self, now: float, at: float = 0.0) -> None:
+        """Take a turn, at a moment or later, and wait for it."""
+        pause = max(at - now, self.turn_in(max(at, now)))
+        if pause > 0:
+            await asyncio.sleep(pause)
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """A move that is tried until it is known what became of it.
+
+    Attributes:
+        move: what is to be done.
+        backoff: how long to wait for the next attempt.
+        why: what kept the latest one from succeeding.
+        is_open: a request was left without an answer, and may have been carried out.
+    """
+
+    move: Move
+    backoff: Backoff
+    why: str = ""
+    is_open: bool = False
+
+
+class Evictions:
+    """Evicts pods, at a bounded rate."""
+
+    def __init__(
+        self, client: ApiClient, clock: Callable[[], float], pace: Pace, teller: Teller
+    ) -> None:
+        """Evict through a client.
+
+        Args:
+            client: to the API server.
+            clock: unix seconds.
+            pace: how often a request may be sent.
+            teller: told of each outcome.
+        """
+        self._client = client
+        self._clock = clock
+        self._pace = pace
+        self._teller = teller
+
+    async def carry_out(self, moves: Iterable[Move], terms: Terms) -> list[Outcome]:
+        """Evict the pods of a plan, in its order; return what became of each.
+
+        What a budget forbids is tried again while others go on, until the round's patience ends.
+        So is a request without an answer: the precondition makes that safe.
+        """
+        until = self._clock() + terms.patience_s
+        due = [
+            (0.0, order, _Attempt(move, Backoff(FIRST_PAUSE_S, LAST_PAUSE_S)))
+            for order, move in enumerate(moves)
+        ]
+        outcomes = []
+        while due:
+            at, order, attempt = heapq.heappop(due)
+            await self._pace.wait(self._clock(), at)
+            result = await self._try(attempt, terms)
+            if result is None:
+                again = self._clock() + attempt.backoff.failed()
+                if again <= until:
+                    heapq.heappush(due, (again, order, attempt))
+                    continue
+            why = "" if result is Result.SUCCESS else attempt.why
+            outcome = Outcome(attempt.move, result or Result.ERROR, self._clock(), why)
+            outcomes.append(outcome)
+            await self._teller.tell(outcome, terms)
+        return outcomes
+
+    async def _try(self, attempt: _Attempt, terms: Terms) -> Result | None:
+        """Send a request; return how it ended, or None if it is to be sent again."""
+        move = attempt.move
+        reason = f"triggered by {move.profile}/{move.strategy}: {move.reason}"
+        annotations = {"reason": reason, "requested-by": NAME}
+        body = eviction(move.pod, move.uid, terms.grace_period_s, annotations)
+        reply, attempt.why = await evict(self._client, body)
+        if reply is Reply.GONE:
+            return Result.SUCCESS if attempt.is_open else Result.ERROR
+        attempt.is_open = attempt.is_open or reply is Reply.UNSURE
+        return _RESULTS.get(reply)
+
+
+_RESULTS = {
+    Reply.ACCEPTED: Result.SUCCESS,
+    Reply.IN_BACKGROUND: Result.BACKGROUND,
+    Reply.REFUSED: Result.ERROR,
+}
+"""How an eviction ended; after any other reply the request is sent again."""

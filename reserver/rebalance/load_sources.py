@@ -1,0 +1,202 @@
+"""Reads the load metrics that the strategies of a policy need, for each round and in between."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from binascii import Error as NotBase64
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from reserver.cluster.pod import PodName
+from reserver.errors import ApiError, InvalidInput, LoadUnknown
+from reserver.kube.api.client import ApiClient
+from reserver.rebalance.arguments.utilization import UsageSource
+from reserver.rebalance.cluster_state import ClusterState, ListedPod
+from reserver.rebalance.load import (
+    NOTHING_SEEN,
+    Departure,
+    Load,
+    Memory,
+    Standing,
+    departed,
+    load_of,
+    seen,
+    settled,
+)
+from reserver.rebalance.measured_load import METRICS_API, Source, sources
+from reserver.rebalance.metrics_api import read_usage
+from reserver.rebalance.plan import Move
+from reserver.rebalance.policy import MetricsProvider, Policy, SecretRef
+from reserver.rebalance.prometheus import Prometheus, queries_for
+from reserver.rebalance.readings import Readings
+from reserver.wire.k8s.objects import WireStruct, decode
+
+log = structlog.get_logger(__name__)
+
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a pod has the token and the CAs of its service account."""
+
+_GRACE_S = 30.0
+"""What pods get to end unless they say otherwise, in seconds."""
+
+_TOKEN_KEY = "prometheusAuthToken"  # noqa: S105 - upstream's name of the key, not a token
+
+
+class _Secret(WireStruct, frozen=True):
+    data: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class Loads:
+    """The load that is known, by source.
+
+    Attributes:
+        readings: the latest of each source.
+    """
+
+    def __init__(self, client: ApiClient, clock: Callable[[], float]) -> None:
+        """Read through a client; `clock` gives unix seconds."""
+        self._client = client
+        self._clock = clock
+        self._memories: dict[Source, Memory] = {}
+        self.readings: dict[Source, Readings] = {}
+
+    async def read(self, policy: Policy, inventory: ClusterState) -> Mapping[Source, Load]:
+        """Return what the strategies of a policy want to know.
+
+        Raises:
+            LoadUnknown: a source does not say; a round sees all that its policy asks for, or does
+                nothing.
+        """
+        wanted = tuple(sources(policy))
+        uids = {pod.name: pod.pod.uid for pod in inventory.pods}
+        standing = [_standing(pod) for pod in inventory.pods]
+        memories = {}
+        for source in wanted:
+            self.readings[source] = await self._read(source, policy, frozenset(inventory.nodes))
+            memory = self._memories.get(source, NOTHING_SEEN)
+            memory = settled(memory, standing, self._clock())
+            memories[source] = seen(memory, self.readings[source], uids)
+            for problem in self.readings[source].problems:
+                log.warning("load passed over", source=source.kind.value, why=problem)
+        self._memories = memories
+        return {source: load_of(memory) for source, memory in memories.items()}
+
+    async def sample(self) -> None:
+        """Read what nodes use between two rounds, where the last one asked metrics.k8s.io."""
+        memory = self._memories.get(METRICS_API)
+        if memory is None:
+            return
+        try:
+            readings = await MetricsApi(self._client, self._clock).read(with_pods=False)
+        except LoadUnknown as exc:
+            log.warning("load not sampled", why=str(exc))
+        else:
+            self._memories[METRICS_API] = seen(memory, readings, {})
+
+    def left(self, moves: Iterable[Move], inventory: ClusterState, grace_s: float | None) -> None:
+        """Count that pods were evicted just now."""
+        pods = {pod.name: pod for pod in inventory.pods}
+        gone = [pods[move.pod] for move in moves if move.pod in pods]
+        now = self._clock()
+        for source, memory in self._memories.items():
+            known = load_of(memory).pods
+            departures = (_departure(pod, known, now, grace_s) for pod in gone)
+            self._memories[source] = departed(memory, departures)
+
+    async def _read(self, source: Source, policy: Policy, nodes: frozenset[str]) -> Readings:
+        if source.kind is UsageSource.KUBERNETES:
+            return await MetricsApi(self._client, self._clock).read()
+        provider = _provider(policy)
+        ca_file = ACCOUNT / "ca.crt"
+        prometheus = Prometheus(
+            provider.url, lambda: self._token(provider), ca_file if ca_file.is_file() else None
+        )
+        async with prometheus as asked:
+            if source.share:
+                return await asked.shares(nodes, source.share)
+            return await asked.read(nodes, queries_for(source.resources, dict(source.queries)))
+
+    async def _token(self, provider: MetricsProvider) -> str:
+        """Return the token of the policy's Secret; else Reserver's own, and only over TLS."""
+        if provider.token is not None:
+            return await self._secret(provider.token)
+        own = ACCOUNT / "token"
+        if not provider.url.startswith("https:") or not own.is_file():
+            return ""
+        return own.read_text().strip()
+
+    async def _secret(self, ref: SecretRef) -> str:
+        name = f"Secret {ref.namespace}/{ref.name}"
+        path = f"/api/v1/namespaces/{ref.namespace}/secrets/{ref.name}"
+        try:
+            data = decode(_Secret, await self._client.get(path)).data
+            return b64decode(data[_TOKEN_KEY], validate=True).decode().strip()
+        except KeyError as exc:
+            raise LoadUnknown(f"{name} has no key {_TOKEN_KEY}") from exc
+        except (ApiError, InvalidInput) as exc:
+            raise LoadUnknown(f"{name} cannot be read: {exc}") from exc
+        except (NotBase64, UnicodeDecodeError) as exc:
+            raise LoadUnknown(f"{name}: {_TOKEN_KEY} is not text") from exc
+
+
+def _provider(policy: Policy) -> MetricsProvider:
+    for provider in policy.metrics_providers:
+        if provider.source is UsageSource.PROMETHEUS:
+            return provider
+    raise LoadUnknown(
+        "the policy has no metricsProviders of source Prometheus; write its URL there"
+    )
+
+
+def _owner(pod: ListedPod) -> str:
+    return next((owner.uid for owner in pod.owners if owner.is_controller), "")
+
+
+def _standing(pod: ListedPod) -> Standing:
+    started = pod.started if pod.started is not None else float("inf")
+    return Standing(pod.pod.uid, _owner(pod), pod.node, pod.created, started)
+
+
+def _departure(
+    pod: ListedPod, known: Mapping[PodName, Mapping[str, float]], now: float, grace_s: float | None
+) -> Departure:
+    grace = _GRACE_S if grace_s is None else grace_s
+    return Departure(pod.pod.uid, _owner(pod), pod.node, known.get(pod.name, {}), now, grace)
+
+
+_GROUP = "/apis/metrics.k8s.io/v1beta1"
+_MOST_BYTES = 256 * 2**20
+"""Bound on one list: 150,000 pods of a few containers take a third of it."""
+
+
+class MetricsApi:
+    """Reads metrics.k8s.io: one list for all nodes, and one for all pods."""
+
+    def __init__(self, client: ApiClient, clock: Callable[[], float]) -> None:
+        """Read through a client; `clock` gives unix seconds."""
+        self._client = client
+        self._clock = clock
+
+    async def read(self, *, with_pods: bool = True) -> Readings:
+        """Return what is used now.
+
+        Args:
+            with_pods: of pods as well; their list is the long one.
+
+        Raises:
+            LoadUnknown: nobody answers for it, or not with lists of metrics.
+        """
+        try:
+            nodes = await self._client.get_bounded(f"{_GROUP}/nodes", _MOST_BYTES)
+            pods = None
+            if with_pods:
+                pods = await self._client.get_bounded(f"{_GROUP}/pods", _MOST_BYTES)
+            return read_usage(nodes, pods, self._clock())
+        except ApiError as exc:
+            remedy = "; is metrics-server installed?" if exc.is_absent or exc.is_away else ""
+            raise LoadUnknown(f"metrics.k8s.io cannot be read: {exc}{remedy}") from exc
+        except InvalidInput as exc:
+            raise LoadUnknown(f"metrics.k8s.io answers with what is no list: {exc}") from exc

@@ -1,0 +1,174 @@
+"""Answers of Prometheus to instant queries, read strictly: evictions follow from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from reserver.cluster.pod import PodName
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput, under
+from reserver.rebalance.metrics_api import few
+from reserver.wire.k8s.objects import decode as decode_object
+
+_NODE_LABELS = ("node", "nodename", "instance")
+"""Labels that may name the node, the first that does."""
+
+_LABELS_SHOWN = 300
+
+T = TypeVar("T")
+Key = TypeVar("Key")
+
+
+class _Series(msgspec.Struct, frozen=True):
+    metric: dict[str, str]
+    value: tuple[float, str]
+
+
+class _Data(msgspec.Struct, frozen=True, rename="camel"):
+    result_type: str
+    result: msgspec.Raw
+
+
+class _Answer(msgspec.Struct, frozen=True, rename="camel"):
+    status: str
+    data: _Data | None = None
+    error_type: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A value, and when it was so.
+
+    Attributes:
+        at: unix seconds.
+        value: finite and not negative.
+    """
+
+    at: float
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """The samples of nodes that a query returned.
+
+    Attributes:
+        nodes: by name.
+        problems: series of machines that are no nodes.
+    """
+
+    nodes: Mapping[str, Sample]
+    problems: tuple[str, ...] = ()
+
+
+def read_nodes(raw: bytes, nodes: Container[str]) -> Samples:
+    """Return what a query has answered, by node.
+
+    A node that has just been deleted may still have series; those of others are passed over, too,
+    and counted.
+
+    Args:
+        raw: the answer.
+        nodes: names of the nodes that there are.
+
+    Raises:
+        InvalidInput: it is an error or no vector; a value is no amount; a node is there twice, or
+            no series is of a node.
+    """
+    strangers: list[str] = []
+
+    def node_of(labels: Mapping[str, str]) -> str | None:
+        for label in _NODE_LABELS:
+            value = labels.get(label, "")
+            for name in (value, value.rpartition(":")[0]):
+                if name and name in nodes:
+                    return name
+        strangers.append(f"{_shown(labels)} is of no node")
+        return None
+
+    found = _read(raw, node_of)
+    if strangers and not found:
+        problem = f"no series is of a node of the cluster: {strangers[0]}"
+        remedy = "write a query of which node, nodename or instance is the node's name"
+        raise InvalidInput("data.result", problem, remedy)
+    return Samples(found, few(strangers))
+
+
+def read_pods(raw: bytes) -> Mapping[PodName, Sample]:
+    """Return what a query has answered, by the labels ``namespace`` and ``pod``.
+
+    Raises:
+        InvalidInput: it is an error or no vector; a value is no amount; a label is missing, or a
+            pod is there twice.
+    """
+
+    def pod_of(labels: Mapping[str, str]) -> PodName:
+        if not (labels.get("namespace") and labels.get("pod")):
+            problem = f"{_shown(labels)} has no label namespace or no label pod"
+            raise InvalidInput("data.result", problem, "write a query that keeps both")
+        return PodName(labels["namespace"], labels["pod"])
+
+    return _read(raw, pod_of)
+
+
+def failure(raw: bytes) -> str:
+    """Return what Prometheus says is wrong with a query; empty if it does not say."""
+    try:
+        answer = _decode(_Answer, raw)
+    except InvalidInput:
+        return ""
+    return shorten(": ".join(filter(None, (answer.error_type, answer.error))), _LABELS_SHOWN)
+
+
+def _decode(kind: type[T], raw: bytes | msgspec.Raw) -> T:
+    try:
+        return decode_object(kind, raw)
+    except InvalidInput as exc:
+        remedy = "see that Prometheus answers at this URL"
+        raise InvalidInput(exc.path, exc.problem, remedy) from exc
+
+
+def _read(raw: bytes, key_of: Callable[[Mapping[str, str]], Key | None]) -> dict[Key, Sample]:
+    answer = _decode(_Answer, raw)
+    if answer.status != "success" or answer.data is None:
+        said = failure(raw) or f"its status is {answer.status!r}"
+        raise InvalidInput("", said, "see to Prometheus and the query")
+    if answer.data.result_type != "vector":
+        problem = f"{answer.data.result_type!r} is not an instant vector"
+        raise InvalidInput("data.resultType", problem, "write a query that returns one")
+    with under("data.result"):
+        series = _decode(list[_Series], answer.data.result)
+    found: dict[Key, Sample] = {}
+    for each in series:
+        sample = _sample(each)
+        key = key_of(each.metric)
+        if key is None:
+            continue
+        if key in found:
+            problem = f"{key} has more than one series, the second is {_shown(each.metric)}"
+            raise InvalidInput("data.result", problem, "sum by the label that names it")
+        found[key] = sample
+    return found
+
+
+def _sample(series: _Series) -> Sample:
+    at, text = series.value
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value >= 0 and math.isfinite(at)):
+        problem = f"{_shown(series.metric)} is {shorten(text)!r}, which is no amount"
+        raise InvalidInput("data.result", problem, "write a query without such series")
+    return Sample(at, value)
+
+
+def _shown(labels: Mapping[str, str]) -> str:
+    text = ",".join(f'{name}="{value}"' for name, value in sorted(labels.items()))
+    return "{" + shorten(text, _LABELS_SHOWN) + "}"

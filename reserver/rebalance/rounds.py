@@ -1,0 +1,259 @@
+"""Rounds of rebalancing: look, decide, and evict or write PodMoves; once, or again and again.
+
+A round sees all that its policy asks for, or it does nothing: what cannot be read is an error that
+is told, and nobody is evicted because of half a picture (docs/adr/0032).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import structlog
+
+from reserver.errors import ConfigurationError, ReserverError
+from reserver.kube.api.client import ApiClient
+from reserver.moves.manifests import FailedMove, OpenMove
+from reserver.rebalance.anomaly import Rounds
+from reserver.rebalance.capacity import Held
+from reserver.rebalance.evictions import Evictions
+from reserver.rebalance.listing import list_cluster
+from reserver.rebalance.load_sources import Loads
+from reserver.rebalance.move_batch import Moving, divide, once, resting
+from reserver.rebalance.outcomes import Outcome, Result, Terms
+from reserver.rebalance.pending import without
+from reserver.rebalance.plan import Move, Plan
+from reserver.rebalance.pod_moves import MOST_OPEN, PodMoves
+from reserver.rebalance.policy import Policy
+from reserver.rebalance.policy_file import PolicyFile
+from reserver.rebalance.round_input import Decision, RoundInput, Timed, untimed
+
+log = structlog.get_logger(__name__)
+
+SAMPLE_S = 15.0
+"""How often metrics.k8s.io is asked between rounds, in seconds: as often as metrics-server knows
+something new."""
+
+_PATIENCE_S = 120.0
+"""So long one round tries what a budget forbids for now, in seconds, if the interval allows."""
+
+_MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Decides a round.
+
+    Attributes:
+        decide: how to judge.
+        held: what reservations hold, by node.
+        timed: told how long each strategy takes.
+    """
+
+    decide: Callable[[RoundInput, Held], Decision]
+    held: Callable[[], Awaitable[Held]]
+    timed: Timed = untimed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """The summary of a round.
+
+    Attributes:
+        plan: what it was to do.
+        outcomes: what became of the moves; without any in a dry run.
+        left: so many more moves are left to the next round.
+    """
+
+    plan: Plan
+    outcomes: tuple[Outcome, ...] = ()
+    left: int = 0
+
+
+class Hands(NamedTuple):
+    """Carries a plan out.
+
+    Attributes:
+        evictions: evict pods.
+        pod_moves: write PodMoves, for all pods whose replacement needs a seat; None to evict them.
+    """
+
+    evictions: Evictions
+    pod_moves: PodMoves | None = None
+
+
+class Rebalancer:
+    """Runs rounds.
+
+    Attributes:
+        loads: what is known of load.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        file: PolicyFile | None,
+        hands: Hands,
+        judge: Judge,
+        clock: Callable[[], float],
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        """Run rounds by a policy file.
+
+        Args:
+            client: to the API server.
+            file: of the policy; None for one that says nothing.
+            hands: carry plans out.
+            judge: decides.
+            clock: unix seconds.
+            dry_run: nothing is evicted.
+        """
+        self._client = client
+        self._file = file
+        self._hands = hands
+        self._judge = judge
+        self._clock = clock
+        self._dry_run = dry_run
+        self._rounds: Mapping[str, Rounds] = {}
+        self.loads = Loads(client, clock)
+
+    async def round(self, most_s: float = _PATIENCE_S) -> Round:
+        """RoundInput, decide and evict once.
+
+        Args:
+            most_s: so long what a budget forbids is tried, in seconds.
+
+        Raises:
+            ApiError: the cluster cannot be listed.
+            InvalidInput: the API server answers with what is no list.
+            LoadUnknown: a source of load does not say.
+            ReserverError: whoever knows what reservations hold does not say.
+            ConfigurationError: the policy is broken, and was never good; or the API server has no
+                PodMoves, which are to be written.
+        """
+        under_way, failed = await self._known()
+        own = sum(move.is_rebalance for move in under_way)
+        if own >= MOST_OPEN:
+            note = f"{own} PodMoves of earlier rounds are under way; this round waits for them"
+            log.info("rebalancing", note=note)
+            return Round(plan=Plan(notes=(note,)))
+        look = await self._look()
+        cluster = without(look.cluster, {move.pod for move in under_way})
+        look = replace(look, cluster=cluster)
+        held = await self._judge.held()
+        # In a thread, because it may take seconds, and a Lease is to be renewed meanwhile.
+        decision = await asyncio.to_thread(self._judge.decide, look, held)
+        self._rounds = decision.rounds
+        moving = frozenset((move.pod, move.uid) for move in under_way)
+        moving |= resting(failed, look.now)
+        plan, seats, left = self._divided(decision.plan, look, moving, own)
+        for note in plan.notes:
+            log.info("rebalancing", note=note)
+        if self._dry_run:
+            _tell(plan.moves)
+            return Round(plan=plan, left=left)
+        policy = look.policy
+        terms = Terms(
+            grace_period_s=policy.grace_period_seconds,
+            tells_failures=policy.eviction_failure_event_notification,
+            patience_s=min(most_s, _PATIENCE_S),
+        )
+        outcomes = await self._carry_out(plan.moves, seats, terms)
+        done = (each.move for each in outcomes if each.result is not Result.ERROR)
+        gone = [move for move in once(done) if move.source]
+        self.loads.left(gone, look.cluster, policy.grace_period_seconds)
+        return Round(plan=plan, outcomes=tuple(outcomes), left=left)
+
+    async def _look(self) -> RoundInput:
+        """Return all that a round looks at."""
+        dump = await list_cluster(self._client)
+        for broken in dump.broken[:_MOST_SHOWN]:
+            log.warning("object passed over", what=broken.what, why=str(broken.error))
+        classes = dump.inventory.priority_classes.get
+        policy = self._file.read(classes) if self._file else Policy()
+        return RoundInput(
+            policy=policy,
+            cluster=dump.inventory,
+            loads=await self.loads.read(policy, dump.inventory),
+            rounds=self._rounds,
+            now=self._clock(),
+            timed=self._judge.timed,
+        )
+
+    async def _known(self) -> tuple[list[OpenMove], list[FailedMove]]:
+        """Return the PodMoves that a round looks at; none if none are to be written."""
+        pod_moves = self._hands.pod_moves
+        return ([], []) if pod_moves is None else await pod_moves.known()
+
+    def _divided(
+        self, plan: Plan, look: RoundInput, moving: Moving, own: int
+    ) -> tuple[Plan, int, int]:
+        """Return what of a plan is carried out now, how many seats first, and how much is left.
+
+        Args:
+            plan: all of it.
+            look: what it was made of.
+            moving: the pods that are left alone.
+            own: how many PodMoves of rounds are under way.
+        """
+        if self._hands.pod_moves is None:
+            moves = once(plan.moves)
+            further = len(plan.moves) - len(moves)
+            note = f"{further} further steps of pods are left out: who is evicted is gone"
+            notes = (*plan.notes, note) if further else plan.notes
+            return replace(plan, moves=moves, notes=notes), 0, 0
+        found = divide(plan.moves, look.cluster, moving, MOST_OPEN - own)
+        notes = plan.notes
+        if found.left:
+            notes = (*notes, f"{found.left} moves are left to the next round")
+        moves = (*found.seated, *found.evicted)
+        return replace(plan, moves=moves, notes=notes), len(found.seated), found.left
+
+    async def _carry_out(self, moves: tuple[Move, ...], seats: int, terms: Terms) -> list[Outcome]:
+        """Write the first moves as PodMoves, as many as take seats, and evict the others."""
+        evictions, pod_moves = self._hands
+        written = [] if pod_moves is None else await pod_moves.carry_out(moves[:seats], terms)
+        return written + await evictions.carry_out(moves[seats:], terms)
+
+    async def run(self, interval_s: float, done: Callable[[bool, float], None]) -> None:
+        """Run rounds until cancelled; one that fails is told, and the next one tries again.
+
+        Args:
+            interval_s: from the beginning of one to that of the next, in seconds.
+            done: told whether a round did what it was to do, and how long it took in seconds.
+        """
+        while True:
+            began = self._clock()
+            try:
+                await self.round(interval_s)
+            except ConfigurationError:
+                raise
+            except ReserverError as exc:
+                log.error("round failed, nothing more is evicted in it", why=str(exc))
+                done(False, self._clock() - began)  # noqa: FBT003 - whether it succeeded
+            else:
+                done(True, self._clock() - began)  # noqa: FBT003 - as above
+            await self._rest(began + interval_s)
+
+    async def _rest(self, until: float) -> None:
+        """Wait for the next round, and read load meanwhile: one reading may be of a peak."""
+        while (pause := until - self._clock()) > 0:
+            await asyncio.sleep(min(pause, SAMPLE_S))
+            if pause > SAMPLE_S:
+                await self.loads.sample()
+
+
+def _tell(moves: tuple[Move, ...]) -> None:
+    for move in moves:
+        log.info(
+            "would evict pod",
+            pod=str(move.pod),
+            node=move.source,
+            to=move.target,
+            strategy=move.strategy,
+            profile=move.profile,
+            reason=move.reason,
+        )

@@ -1,0 +1,179 @@
+"""The composition root of `reserver rebalance run`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from uuid import uuid4
+
+import structlog
+
+from reserver.clock import SteadyClock, elapsed
+from reserver.errors import LeadershipLost
+from reserver.kube.api.client import ApiClient
+from reserver.kube.api.credentials import Credentials
+from reserver.kube.loops.lease import Lease
+from reserver.rebalance import pending, planner, upstream
+from reserver.rebalance.capacity import Held
+from reserver.rebalance.evictions import Evictions, Pace
+from reserver.rebalance.metrics import DeschedulingMetrics, health_paths
+from reserver.rebalance.modes import Compat, Mode
+from reserver.rebalance.outcomes import Outcome, Teller
+from reserver.rebalance.pod_moves import PodMoves
+from reserver.rebalance.policy_file import PolicyFile
+from reserver.rebalance.round_input import Decision, RoundInput
+from reserver.rebalance.rounds import Hands, Judge, Rebalancer, Round
+from reserver.rebalance.settings import RebalanceSettings
+from reserver.server.door import Door
+from reserver.server.exposition import refusals
+from reserver.server.gate import Hosts
+from reserver.server.http import HEALTH_LIMITS
+from reserver.server.listen import listening
+from reserver.wire.k8s.lease import Timing
+
+log = structlog.get_logger(__name__)
+
+_SHUTDOWN_S = 1.0
+
+
+def _as_upstream(look: RoundInput, _: Held) -> Decision:
+    return upstream.decide(look)
+
+
+WAYS: Mapping[Compat, Callable[[RoundInput, Held], Decision]] = {
+    Compat.PLAN: planner.decide,
+    Compat.UPSTREAM: _as_upstream,
+}
+"""How a round is decided."""
+
+
+async def rebalance(
+    settings: RebalanceSettings,
+    access: Credentials,
+    held: Callable[[], Awaitable[Held]],
+    started: Callable[[str], None],
+    stop: Callable[[], Awaitable[object]],
+    metrics: DeschedulingMetrics,
+) -> Round | None:
+    """Run one round and return it, or rounds until told to stop.
+
+    Args:
+        settings: what was asked for.
+        access: to the API server.
+        held: returns what reservations hold, by node.
+        started: told where the API server is and, if it is served, where health is.
+        stop: returns once it is to end.
+        metrics: count what is done.
+
+    Raises:
+        ConfigurationError: the credentials or the policy cannot be used, a port is taken, or the
+            API server has no PodMoves, which are to be written.
+        ApiError: the cluster cannot be listed; only of a single round, as the next ones.
+        InvalidInput: the API server answers with what is no list.
+        LoadUnknown: a source of load does not say.
+    """
+    clock = SteadyClock(time.time, elapsed)
+    async with ApiClient(access) as client, AsyncExitStack() as stack:
+        started(f"API server  {access.server} ({access.source})")
+        if settings.health_address is not None:
+            site = _health(settings.health_address, metrics)
+            started(f"health      {await stack.enter_async_context(site)}")
+        path = settings.policy_config_file
+        file = PolicyFile(path) if path is not None else None
+        hands = _hands(settings, client, clock, metrics)
+        decide = pending.decide if settings.make_room else WAYS[settings.compat]
+        judge = Judge(decide=decide, held=held, timed=metrics.time_strategy)
+        rebalancer = Rebalancer(client, file, hands, judge, clock, dry_run=settings.dry_run)
+        if not settings.descheduling_interval:
+            return await _once(rebalancer, metrics, clock)
+
+        def done(is_done: bool, took_s: float) -> None:  # noqa: FBT001 - whether it succeeded
+            metrics.observe_round(took_s)
+            metrics.count_round("done" if is_done else "failed")
+            metrics.policy_broken.set(bool(file and file.problems))
+
+        lease = _lease(settings, client) if settings.leader_elect else None
+        rounds = rebalancer.run(settings.descheduling_interval, done)
+        async with asyncio.TaskGroup() as tasks:
+            running = (tasks.create_task(access.renew()), tasks.create_task(_lead(lease, rounds)))
+            await stop()
+            for task in running:
+                task.cancel()
+        if lease is not None:
+            await lease.release()
+    return None
+
+
+def _health(
+    address: tuple[str, int], metrics: DeschedulingMetrics
+) -> AbstractAsyncContextManager[str]:
+    """Return what serves health and metrics while it is open; it tells the URL."""
+    hosts = Hosts.of(address[0], ())
+    door = Door(HEALTH_LIMITS, hosts, refusals(metrics.registry))
+    return listening(health_paths(metrics.registry), address, _SHUTDOWN_S, door)
+
+
+def _hands(
+    settings: RebalanceSettings,
+    client: ApiClient,
+    clock: Callable[[], float],
+    metrics: DeschedulingMetrics,
+) -> Hands:
+    """Return what carries plans out, at the pace and in the way that were asked for."""
+    pace = Pace(settings.client_connection_qps, settings.client_connection_burst)
+    teller = Teller(client, socket.gethostname(), lambda outcome: _count(metrics, outcome))
+    hands = Hands(Evictions(client, clock, pace, teller))
+    if settings.mode is Mode.RESERVE_FIRST:
+        hands = hands._replace(pod_moves=PodMoves(client, clock, pace, teller))
+    return hands
+
+
+async def _once(
+    rebalancer: Rebalancer, metrics: DeschedulingMetrics, clock: Callable[[], float]
+) -> Round:
+    began = clock()
+    found = await rebalancer.round()
+    metrics.observe_round(clock() - began)
+    metrics.count_round("done")
+    return found
+
+
+async def _lead(lease: Lease | None, running: Awaitable[None]) -> None:
+    """Run rounds; with a lease, only while it is held."""
+    if lease is None:
+        await running
+        return
+    await lease.acquire()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(_keep(lease))
+        await running
+
+
+async def _keep(lease: Lease) -> None:
+    try:
+        await lease.keep()
+    except LeadershipLost as exc:
+        log.error("leadership lost, ending at once", why=str(exc))
+        os._exit(1)  # Another one evicts from now on.
+
+
+def _lease(settings: RebalanceSettings, client: ApiClient) -> Lease:
+    name = (settings.leader_elect_resource_namespace, settings.leader_elect_resource_name)
+    identity = f"{socket.gethostname()}_{uuid4()}"
+    timing = Timing(
+        int(settings.leader_elect_lease_duration),
+        settings.leader_elect_renew_deadline,
+        settings.leader_elect_retry_period,
+    )
+    return Lease(client, name, identity, time.time, elapsed, timing)
+
+
+def _count(metrics: DeschedulingMetrics, outcome: Outcome) -> None:
+    move = outcome.move
+    metrics.count_eviction(
+        outcome.result.value, move.strategy, move.profile, move.pod.namespace, move.source
+    )

@@ -1,1 +1,0 @@
-"""Reads what rebalancing needs: objects of a cluster, and policies."""

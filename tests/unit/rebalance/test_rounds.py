@@ -1,0 +1,344 @@
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reserver.cluster.pod import PodName
+from reserver.errors import ApiError, ConfigurationError, InvalidInput, LoadUnknown, ReserverError
+from reserver.rebalance.anomaly import Rounds
+from reserver.rebalance.capacity import Held
+from reserver.rebalance.evictions import Evictions, Pace
+from reserver.rebalance.listing import COLLECTIONS
+from reserver.rebalance.measured_load import METRICS_API
+from reserver.rebalance.outcomes import Result, Teller
+from reserver.rebalance.plan import Move, Plan
+from reserver.rebalance.pod_moves import MOST_OPEN, PodMoves
+from reserver.rebalance.policy_file import PolicyFile
+from reserver.rebalance.round_input import Decision, RoundInput
+from reserver.rebalance.rounds import SAMPLE_S, Hands, Judge, Rebalancer
+from reserver.wire.times import show_micro
+from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
+
+POLICY = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
+BY_LOAD = (
+    POLICY
+    + """
+gracePeriodSeconds: 5
+profiles:
+- name: load
+  pluginConfig:
+  - name: LowNodeLoad
+    args: {lowThresholds: {cpu: 40}, highThresholds: {cpu: 80}}
+  plugins: {balance: {enabled: [LowNodeLoad]}}
+"""
+)
+NODES = {"kind": "NodeList", "items": [{"metadata": {"name": "n1"}}]}
+PODS = {
+    "kind": "PodList",
+    "items": [
+        {
+            "metadata": {"name": "web-0", "namespace": "shop", "uid": "uid-web-0"},
+            "spec": {"nodeName": "n1"},
+        }
+    ],
+}
+REST: list[Any] = [{"kind": "List", "items": []}] * (len(COLLECTIONS) - 2)
+CLUSTER = [NODES, PODS, *REST]
+USED = {
+    "kind": "NodeMetricsList",
+    "items": [
+        {
+            "metadata": {"name": "n1"},
+            "timestamp": "1970-01-01T00:16:40Z",
+            "window": "15s",
+            "usage": {"cpu": "2"},
+        }
+    ],
+}
+PODS_USED = {"kind": "PodMetricsList", "items": []}
+MOVE = Move(
+    pod=PodName("shop", "web-0"),
+    uid="uid-web-0",
+    source="n1",
+    target=None,
+    strategy="S",
+    profile="p",
+)
+
+
+HELD = {"n1": {"cpu": 500}}
+
+
+class World:
+    """A rebalancer whose decision is written down.
+
+    Attributes:
+        looks: what it decided on.
+        slept: for how long it waited, in seconds.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *script: Any,
+        policy: str = POLICY,
+        dry_run: bool = False,
+        reserves_first: bool = False,
+        moves: tuple[Move, ...] = (MOVE,),
+    ) -> None:
+        path.write_text(policy)
+        self.client = ScriptedClient(*script)
+        self.now = 1000.0
+        self.looks: list[RoundInput] = []
+        self.moves = moves
+        teller, pace = Teller(self.client, "host"), Pace(1000, 1000)
+        parts = (self.client, lambda: self.now, pace, teller)
+        pod_moves = PodMoves(*parts) if reserves_first else None
+        self.rebalancer = Rebalancer(
+            self.client,
+            PolicyFile(path),
+            Hands(Evictions(*parts), pod_moves),
+            Judge(decide=self.decide, held=self.held),
+            lambda: self.now,
+            dry_run=dry_run,
+        )
+
+    async def held(self) -> Held:
+        return HELD
+
+    def decide(self, look: RoundInput, held: Held) -> Decision:
+        assert held is HELD
+        self.looks.append(look)
+        rounds = {"p": Rounds({}, float(len(self.looks)))}
+        return Decision(plan=Plan(moves=self.moves), rounds=rounds)
+
+    @property
+    def evicted(self) -> list[Any]:
+        return [each.body for each in self.client.requests if each.path.endswith("/eviction")]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "policy.yaml"
+
+
+async def test_a_round_looks_decides_and_evicts(path: Path) -> None:
+    world = World(path, *CLUSTER, {}, {})
+    found = await world.rebalancer.round()
+    assert [each.result for each in found.outcomes] == [Result.SUCCESS]
+    (look,) = world.looks
+    assert [pod.name for pod in look.cluster.pods] == [MOVE.pod]
+    assert len(world.evicted) == 1
+
+
+async def test_without_seats_a_pod_is_evicted_once_and_its_further_steps_are_named(
+    path: Path,
+) -> None:
+    """Who is evicted lands where kube-scheduler puts it: another node than the plan supposed."""
+    steps = replace(MOVE, target="n2"), replace(MOVE, source="n2", target="n3")
+    world = World(path, *CLUSTER, {}, {}, moves=steps)
+    found = await world.rebalancer.round()
+    assert [each.move for each in found.outcomes] == [steps[0]]
+    assert found.plan.notes == ("1 further steps of pods are left out: who is evicted is gone",)
+
+
+async def test_a_dry_run_evicts_nothing(path: Path) -> None:
+    world = World(path, *CLUSTER, dry_run=True)
+    found = await world.rebalancer.round()
+    assert (found.plan.moves, found.outcomes) == ((MOVE,), ())
+    assert world.evicted == []
+
+
+OWNED = {
+    **PODS,
+    "items": [
+        {
+            "metadata": {
+                "name": name,
+                "namespace": "shop",
+                "uid": f"uid-{name}",
+                "ownerReferences": [
+                    {"kind": "StatefulSet", "name": "web", "uid": "u", "controller": True}
+                ],
+            },
+            "spec": {"nodeName": "n1"},
+        }
+        for name in ("web-0", "web-1")
+    ],
+}
+OTHER = replace(MOVE, pod=PodName("shop", "web-1"), uid="uid-web-1", target="n2")
+NO_MOVES: dict[str, Any] = {"kind": "PodMoveList", "items": []}
+
+
+def pod_move(pod: str, phase: str = "", **labels: str) -> dict[str, Any]:
+    created = "1970-01-01T00:15:00Z"
+    metadata = {"name": f"move-{pod}", "namespace": "shop", "creationTimestamp": created}
+    return {
+        "metadata": metadata | {"labels": labels},
+        "spec": {"pod": {"name": pod}},
+        **({"status": {"phase": phase}} if phase else {}),
+    }
+
+
+async def test_with_reserve_first_a_round_writes_pod_moves_and_evicts_nobody(path: Path) -> None:
+    script = [NO_MOVES, NODES, OWNED, *REST, {}, {}, {}, {}]
+    world = World(path, *script, reserves_first=True, moves=(MOVE, OTHER))
+    found = await world.rebalancer.round()
+    assert [each.pod_move for each in found.outcomes] == [
+        "rebalance-f4240-000",
+        "rebalance-f4240-001",
+    ]
+    assert (world.evicted, found.left) == ([], 0)
+    assert [each.path for each in world.client.requests if "podmoves" in each.path] == [
+        "/apis/reserver.io/v1alpha1/podmoves",
+        *["/apis/reserver.io/v1alpha1/namespaces/shop/podmoves"] * 2,
+    ]
+
+
+async def test_a_pod_that_a_pod_move_moves_is_left_alone_until_that_has_ended(path: Path) -> None:
+    listed = {**NO_MOVES, "items": [pod_move("web-0"), pod_move("web-1", "Failed")]}
+    script = [listed, NODES, OWNED, *REST]
+    world = World(path, *script, dry_run=True, reserves_first=True, moves=(MOVE, OTHER))
+    found = await world.rebalancer.round()
+    assert (found.plan.moves, found.left) == ((OTHER,), 1)
+    assert found.plan.notes == ("1 moves are left to the next round",)
+
+
+@pytest.mark.parametrize("reason", ["GroupFailed", "PlanOutdated"])
+@pytest.mark.parametrize(
+    ("failures", "passed_s", "moves"),
+    [(1, 299, []), (1, 300, ["web-0"]), (2, 599, []), (2, 600, ["web-0"]), (99, 3600, ["web-0"])],
+)
+async def test_a_pod_whose_moves_have_failed_rests_longer_each_time(
+    path: Path, failures: int, passed_s: int, moves: list[str], reason: str
+) -> None:
+    failed = [pod_move("web-0", "Failed") for _ in range(failures)]
+    grouped = pod_move("web-1", "Failed")
+    for each in (*failed, grouped):
+        each["status"] |= {"podUID": "uid-web-0", "finishedAt": show_micro(1000.0 - passed_s)}
+    grouped["status"] |= {"podUID": "uid-web-1", "reason": reason}
+    listed = {**NO_MOVES, "items": [*failed, grouped]}
+    script = [listed, NODES, OWNED, *REST]
+    world = World(path, *script, dry_run=True, reserves_first=True, moves=(MOVE, OTHER))
+    found = await world.rebalancer.round()
+    assert [each.pod.name for each in found.plan.moves] == [*moves, "web-1"]
+    assert found.left == (not moves)
+
+
+async def test_a_pending_pod_for_which_room_is_held_already_is_not_looked_at(path: Path) -> None:
+    """Its room counts as held: a plan would make room for it once more, elsewhere."""
+    pending = [each | {"spec": {}} for each in OWNED["items"]]  # type: ignore[operator]
+    script = [{**NO_MOVES, "items": [pod_move("web-0")]}, NODES, {**OWNED, "items": pending}, *REST]
+    world = World(path, *script, dry_run=True, reserves_first=True, moves=())
+    await world.rebalancer.round()
+    (look,) = world.looks
+    assert [pod.name.name for pod in look.cluster.pods] == ["web-1"]
+
+
+async def test_a_round_waits_for_those_of_earlier_ones_and_not_for_other_moves(path: Path) -> None:
+    own = {"reserver.io/rebalance-strategy": "S"}
+    full = [pod_move(f"a-{n}", "Reserving", **own) for n in range(MOST_OPEN)]
+    first, last = ({**NO_MOVES, "items": part} for part in (full[:30], full[30:]))
+    first["metadata"] = {"continue": "more"}
+    world = World(path, first, last, reserves_first=True)
+    found = await world.rebalancer.round()
+    assert found.plan.notes == (
+        "50 PodMoves of earlier rounds are under way; this round waits for them",
+    )
+    others = {**NO_MOVES, "items": [pod_move(f"a-{n}") for n in range(MOST_OPEN)]}
+    world = World(path, others, NODES, OWNED, *REST, dry_run=True, reserves_first=True)
+    assert (await world.rebalancer.round()).plan.moves == (MOVE,)
+
+
+async def test_without_the_crd_of_pod_moves_nothing_is_begun(path: Path) -> None:
+    world = World(path, refused(404, "NotFound"), reserves_first=True)
+    with pytest.raises(ConfigurationError, match="apply scheduler-config/components/moves"):
+        await world.rebalancer.round()
+    assert world.looks == []
+
+
+async def test_what_a_round_remembers_is_handed_to_the_next(path: Path) -> None:
+    world = World(path, *CLUSTER, *CLUSTER, dry_run=True)
+    await world.rebalancer.round()
+    await world.rebalancer.round()
+    assert world.looks[1].rounds == {"p": Rounds({}, 1.0)}
+
+
+async def test_load_is_read_where_the_policy_wants_it_and_what_left_is_debited(path: Path) -> None:
+    world = World(path, *CLUSTER, USED, PODS_USED, {}, {}, policy=BY_LOAD)
+    await world.rebalancer.round()
+    assert world.looks[0].loads[METRICS_API].nodes["n1"].usage == {"cpu": 2000.0}
+    (eviction,) = world.evicted
+    assert eviction["deleteOptions"]["gracePeriodSeconds"] == 5
+    (moving,) = world.rebalancer.loads._memories[METRICS_API].moving
+    assert (moving.departure.uid, moving.departure.grace_s) == ("uid-web-0", 5)
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        ([NO_ANSWER], ApiError),
+        ([refused(403)], ApiError),
+        ([b"<html>"], InvalidInput),
+        ([*CLUSTER, refused(503)], LoadUnknown),
+        ([*CLUSTER, USED, refused(503)], LoadUnknown),
+        ([*CLUSTER, b"{}", PODS_USED], LoadUnknown),
+    ],
+    ids=["away", "forbidden", "no list", "no metrics", "no metrics of pods", "no list of metrics"],
+)
+async def test_a_round_that_does_not_see_everything_does_nothing(
+    path: Path, script: list[Any], error: type[ReserverError]
+) -> None:
+    world = World(path, *script, policy=BY_LOAD)
+    with pytest.raises(error):
+        await world.rebalancer.round()
+    assert (world.looks, world.evicted) == ([], [])
+
+
+async def test_a_policy_that_asks_prometheus_has_to_say_where_it_is(path: Path) -> None:
+    policy = BY_LOAD.replace(
+        "{lowThresholds", "{metricsUtilization: {source: Prometheus}, lowThresholds"
+    )
+    world = World(path, *CLUSTER, policy=policy)
+    with pytest.raises(LoadUnknown, match="has no metricsProviders of source Prometheus"):
+        await world.rebalancer.round()
+
+
+async def test_a_round_that_fails_is_followed_by_another(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(path, NO_ANSWER, *CLUSTER, dry_run=True)
+    told: list[bool] = []
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        world.now += seconds
+        if len(told) > 1:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr("reserver.rebalance.rounds.asyncio.sleep", sleep)
+    with pytest.raises(asyncio.CancelledError):
+        await world.rebalancer.run(60.0, lambda is_done, _: told.append(is_done))
+    assert told == [False, True]
+    assert slept == [SAMPLE_S] * 5
+
+
+async def test_between_rounds_load_is_read_as_often_as_it_is_new(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = {**USED, "items": [{**USED["items"][0], "timestamp": "1970-01-01T00:16:55Z"}]}  # type: ignore[dict-item]
+    script = [*CLUSTER, USED, PODS_USED, later, NO_ANSWER, later]
+    world = World(path, *script, policy=BY_LOAD, dry_run=True)
+
+    async def sleep(seconds: float) -> None:
+        world.now += seconds
+        if not world.client.script:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr("reserver.rebalance.rounds.asyncio.sleep", sleep)
+    with pytest.raises(asyncio.CancelledError):
+        await world.rebalancer.run(60.0, lambda *_: None)
+    assert world.rebalancer.loads._memories[METRICS_API].nodes["n1"].at == 1015.0

@@ -1,0 +1,51 @@
+"""The settings of `reserver rebalance run` that do not go together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reserver.errors import ConfigurationError
+from reserver.rebalance.modes import Compat, Mode, read_compat
+from reserver.rebalance.settings import RebalanceSettings
+
+FILE: dict[str, Any] = {"policy_config_file": Path("policy.yaml")}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "--policy-config-file: is missing; write the policy's path, or give --make-room"),
+        ({"make_room": True}, "--make-room: .* give --mode reserve-first"),
+        (
+            {"make_room": True, "mode": Mode.RESERVE_FIRST, "compat": Compat.UPSTREAM},
+            "--make-room: .* leave out --compat upstream",
+        ),
+        (FILE | {"leader_elect": True}, "--leader-elect: takes a --descheduling-interval"),
+        (FILE | {"client_connection_burst": 0}, "--client-connection-burst: is 0; write 1 or more"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_the_flag_and_the_remedy(
+    given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        RebalanceSettings(**given)
+
+
+def test_room_is_made_without_a_policy_or_with_the_evictor_of_one() -> None:
+    for given in (dict[str, Any](), FILE):
+        made = RebalanceSettings(make_room=True, mode=Mode.RESERVE_FIRST, **given)
+        assert made.policy_config_file == given.get("policy_config_file")
+
+
+def test_the_former_name_of_plan_is_read_with_a_warning() -> None:
+    with pytest.warns(FutureWarning, match="--compat sound is now --compat plan"):
+        assert read_compat("--compat", "sound") is Compat.PLAN
+
+
+def test_the_way_of_judging_is_read() -> None:
+    assert read_compat("--compat", "Upstream") is Compat.UPSTREAM
+    with pytest.raises(ConfigurationError, match="none of plan and upstream"):
+        read_compat("--compat", "loud")
