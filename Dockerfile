@@ -9,6 +9,7 @@ RUN /opt/build/bin/pip install --no-cache-dir --only-binary :all: --require-hash
 COPY pyproject.toml PACKAGE.md LICENSE ./
 COPY scheduler-config/core scheduler-config/core
 COPY reserver reserver
+COPY reserver_demo reserver_demo
 RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels . \
     && /opt/reserver/bin/pip install --no-cache-dir --no-deps --no-index /wheels/*.whl \
     && /opt/reserver/bin/pip uninstall --yes pip

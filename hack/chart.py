@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from reserver.config import Settings
-from reserver.flags import Declared, declared
 from reserver.rebalance.settings import RebalanceSettings
+from reserver.settings.flags import Declared, declared
+from reserver.settings.serve import Settings
 
 CHART = Path(__file__).parents[1] / "charts/reserver"
 SCHEMA = CHART / "values.schema.json"

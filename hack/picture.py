@@ -13,10 +13,10 @@ from pathlib import Path
 from rich.console import Console
 
 from reserver.cli import logs
-from reserver.cli.demo_run import started
-from reserver.cli.demo_scenario import Stage, steps
-from reserver.cli.demo_view import draw
-from reserver.config import LogLevel
+from reserver.settings.serve import LogLevel
+from reserver_demo.run import started
+from reserver_demo.scenario import Stage, steps
+from reserver_demo.view import draw
 
 PICTURE = Path(__file__).parents[1] / "docs/demo.svg"
 STEPS = 4  # until normal-pod has been refused

@@ -22,9 +22,9 @@ from prometheus_client import generate_latest
 
 from reserver import app
 from reserver.cli import logs
-from reserver.config import LogLevel, Settings
 from reserver.rebalance.metrics import DeschedulingMetrics
-from reserver.sim.cluster import EmbeddedCluster
+from reserver.settings.serve import LogLevel, Settings
+from reserver_demo.cluster import EmbeddedCluster
 
 ROOT = Path(__file__).parents[1]
 _BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -44,7 +44,7 @@ _WORDS = """\
 [Troubleshooting](../troubleshooting.md#conditions) explains the reasons of conditions and of
 [events](../troubleshooting.md#events).
 
-::: reserver.reservations.terms
+::: reserver.reservations.enums
     options: {show_if_no_docstring: true}
 """
 

@@ -15,33 +15,33 @@ from uuid import uuid4
 import structlog
 from prometheus_client.core import Metric
 
-from reserver.assembly import Assembly
-from reserver.background import lead
-from reserver.clock import SteadyClock, elapsed
-from reserver.config import Settings
+from reserver.base.clock import SteadyClock, elapsed
+from reserver.base.gc_tuning import brief_collections
+from reserver.base.loop_watchdog import LoopWatchdog
 from reserver.errors import ConfigurationError
-from reserver.kube.api import credentials
-from reserver.kube.api.client import ApiClient
-from reserver.kube.loops.lease import Lease
-from reserver.measures import measured
-from reserver.server.bindings import BIND_PATIENCE_S
-from reserver.server.door import Door
-from reserver.server.expiries import Expiries
-from reserver.server.extender import Extender
-from reserver.server.garbage import brief_collections
-from reserver.server.gate import Hosts
-from reserver.server.http import EXTENDER_LIMITS, HEALTH_LIMITS, Routes
-from reserver.server.listen import listening
-from reserver.server.metrics import Metrics
-from reserver.server.stalls import Stalls
-from reserver.server.tls import ServerTls
+from reserver.extender.bindings import BIND_PATIENCE_S
+from reserver.extender.handlers import Extender
+from reserver.extender.metrics import Metrics
+from reserver.extender.server import EXTENDER_LIMITS, HEALTH_LIMITS, Routes
+from reserver.http.access import Access
+from reserver.http.certificate_expiry import Expiries
+from reserver.http.checks import Hosts
+from reserver.http.listen import listening
+from reserver.http.tls import ServerTls
+from reserver.k8s import credentials
+from reserver.k8s.client import ApiClient
+from reserver.k8s.lease import Lease
+from reserver.process.assembly import Assembly
+from reserver.process.background import lead
+from reserver.process.metrics import measured
+from reserver.settings.serve import Settings
 
 if TYPE_CHECKING:
+    from reserver.grpc.service import Service
     from reserver.moves.index import KnownMove
     from reserver.moves.model import Move
-    from reserver.server.rpc.service import Service
-    from reserver.tracing import Tracing
-    from reserver.webhooks import Prepared
+    from reserver.process.tracing import Tracing
+    from reserver.process.webhooks import Prepared
 
 log = structlog.get_logger(__name__)
 
@@ -124,7 +124,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                 )
                 try:
                     async with AsyncExitStack() as stack:
-                        stack.enter_context(Stalls(metrics.held).watching())
+                        stack.enter_context(LoopWatchdog(metrics.held).watching())
                         stack.enter_context(brief_collections())
                         url = await _serve_extender(settings, routes, metrics, tls, stack)
                         health = await _serve_health(settings, routes, metrics, stack)
@@ -173,13 +173,13 @@ class _Writes(asyncio.TaskGroup):
 
 
 async def _require_crd(client: ApiClient) -> None:
-    from reserver.kube.provisioning.crd import require_crd  # noqa: PLC0415 - few ask for it
+    from reserver.provisioning.crd import require_crd  # noqa: PLC0415 - few ask for it
 
     await require_crd(client)
 
 
 async def _require_buffers(client: ApiClient) -> None:
-    from reserver.kube.loops.buffer_writer import check_served  # noqa: PLC0415 - few ask for it
+    from reserver.autoscaling.buffer_writer import check_served  # noqa: PLC0415 - few ask for it
 
     await check_served(client)
 
@@ -210,7 +210,7 @@ async def _serve_extender(
 ) -> str:
     address = (settings.bind_address, settings.http_port)
     hosts = Hosts.of(settings.bind_address, settings.allowed_hosts)
-    door = Door(EXTENDER_LIMITS, hosts, metrics.count_refused, tls)
+    door = Access(EXTENDER_LIMITS, hosts, metrics.count_refused, tls)
     site = listening(routes.paths(), address, _SHUTDOWN_S, door)
     return await stack.enter_async_context(site)
 
@@ -221,7 +221,7 @@ async def _serve_health(
     if settings.health_address is None:
         return None
     hosts = Hosts.of(settings.health_address[0], settings.allowed_hosts)
-    door = Door(HEALTH_LIMITS, hosts, metrics.count_refused)
+    door = Access(HEALTH_LIMITS, hosts, metrics.count_refused)
     site = listening(routes.health_paths(), settings.health_address, _SHUTDOWN_S, door)
     return await stack.enter_async_context(site)
 
@@ -235,7 +235,7 @@ def _service(
 ) -> Service | None:
     if settings.grpc_address is None:
         return None
-    from reserver import grpc_api  # noqa: PLC0415 - a tenth of a start, if it is asked for
+    from reserver.process import grpc_api  # noqa: PLC0415 - a tenth of a start, if it is asked for
 
     return grpc_api.prepare(settings, reviews, assembly, extender, metrics)
 
@@ -245,7 +245,7 @@ async def _serve_grpc(
 ) -> str | None:
     if settings.grpc_address is None or service is None:
         return None
-    from reserver.server.rpc.listen import serving  # noqa: PLC0415 - as in `_service`
+    from reserver.grpc.listen import serving  # noqa: PLC0415 - as in `_service`
 
     tls = settings.grpc_tls
     site = serving(settings.grpc_address, service, assembly.readiness.obstacles, _SHUTDOWN_S, tls)
@@ -261,14 +261,14 @@ def _webhooks(
 ) -> Prepared | None:
     if settings.webhook_address is None:
         return None
-    from reserver.webhooks import prepare  # noqa: PLC0415 - with what makes certificates
+    from reserver.process.webhooks import prepare  # noqa: PLC0415 - with what makes certificates
 
     return prepare(settings, assembly, client, metrics, expiries)
 
 
 def _tracing() -> Tracing:
     try:
-        from reserver.tracing import Tracing  # noqa: PLC0415 - it needs packages of an extra
+        from reserver.process.tracing import Tracing  # noqa: PLC0415 - it needs packages of an extra
     except ModuleNotFoundError as exc:
         problem = f"--tracing needs the package {exc.name}: pip install './WHEEL[tracing]'"
         raise ConfigurationError(problem) from exc

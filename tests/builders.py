@@ -2,21 +2,21 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
+from reserver.base.pacer import outcome
 from reserver.cluster import quantity
 from reserver.cluster.constraints import UNCONSTRAINED, Constraints, Taint
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
-from reserver.pacer import outcome
+from reserver.reservations.enums import Policy, Strategy
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.reservations.terms import Policy, Strategy
 from reserver.scheduling.effects import Effect
 from reserver.scheduling.placement import Placed, placing
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import Wake
-from reserver.wire.spec.identity import identified
+from reserver.stores.codec.identity import identified
 
 NAMESPACE = "shop"
 NOW = 1_900_000_000.0

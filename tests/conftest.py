@@ -11,7 +11,7 @@ import pytest
 
 from hack.controlplane.cluster import ControlPlane
 from hack.programs import heed_signals
-from reserver import quarantine
+from reserver.base import quarantine
 
 AUDIT_POLICY = Path(__file__).parent / "e2e/audit-policy.yaml"
 

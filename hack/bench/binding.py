@@ -9,10 +9,10 @@ from hack.bench.rounds import side_by_side
 from hack.bench.scale import Scale
 from hack.bench.world import NOW, Size, owner_name, seat_of, state
 from reserver.cluster.pod import Pod
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.pods import PodObject
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
-from reserver.wire.k8s.objects import decode
-from reserver.wire.k8s.pods import PodObject
 
 _CALLS = 2_000
 

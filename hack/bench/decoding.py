@@ -10,8 +10,8 @@ from hack.bench.documents import running_pods
 from hack.bench.report import kilobytes, microseconds, progress, table, times
 from hack.bench.rounds import side_by_side
 from hack.bench.scale import Scale
-from reserver.wire.k8s.objects import decode
-from reserver.wire.k8s.pods import PodObject
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.pods import PodObject
 
 _SLOW_PART = 20
 """The models get a twentieth of the pods: they would take most of the benchmark's time."""

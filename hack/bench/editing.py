@@ -11,9 +11,9 @@ from hack.bench.report import kilobytes, milliseconds, progress, table, times
 from hack.bench.rounds import Timings
 from hack.bench.scale import Scale
 from hack.bench.world import NOW, owner_name
-from reserver.kube.stores.configmap.cache import ConfigMapCache
-from reserver.kube.watch.stores import store_view
 from reserver.scheduling.state import State
+from reserver.stores.configmap.cache import ConfigMapCache
+from reserver.stores.watches import store_view
 
 _FEW = 10
 _CPUS = 2

@@ -11,11 +11,11 @@ from hack.bench.scale import Scale
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.cluster.storage import Volume, VolumeClaim
+from reserver.k8s.objects.nodes import NodeObject
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.pods import PodObject
+from reserver.k8s.objects.selectors import NodeSelector, node_terms
 from reserver.scheduling.fit import fit, fits
-from reserver.wire.k8s.nodes import NodeObject
-from reserver.wire.k8s.objects import decode
-from reserver.wire.k8s.pods import PodObject
-from reserver.wire.k8s.selectors import NodeSelector, node_terms
 
 _ZONE, _HOST, _RACK = "topology.kubernetes.io/zone", "kubernetes.io/hostname", "example.com/rack"
 _RACK_SIZE = 50

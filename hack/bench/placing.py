@@ -13,18 +13,18 @@ from hack.bench.report import milliseconds, progress, table
 from hack.bench.rounds import P99, side_by_side
 from hack.bench.scale import Scale
 from hack.bench.world import NOW, Size, state
+from reserver.base.pacer import Pacer, outcome
 from reserver.cluster.pod import PodName
-from reserver.kube.loops.placer import Placer
-from reserver.pacer import Pacer, outcome
+from reserver.extender.placer import Placer
+from reserver.k8s.objects.nodes import NodeObject
+from reserver.k8s.objects.objects import decode
+from reserver.reservations.enums import Phase, Strategy
 from reserver.reservations.placement import ANYWHERE, Placement
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.reservations.terms import Phase, Strategy
 from reserver.scheduling.placement import Placed, placing
 from reserver.scheduling.state import State
-from reserver.wire.k8s.nodes import NodeObject
-from reserver.wire.k8s.objects import decode
-from reserver.wire.spec import placementform
-from reserver.wire.spec.identity import identified
+from reserver.stores.codec import placement_codec
+from reserver.stores.codec.identity import identified
 
 _CALLS = 20
 _SLOTS = 100
@@ -67,7 +67,7 @@ def _kinds() -> dict[str, Reservation]:
         "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": {"app.kubernetes.io/name": "web"}},
     }
-    over_zones = placementform.read({"topologySpreadConstraints": [constraint]}, NAMESPACE)
+    over_zones = placement_codec.read({"topologySpreadConstraints": [constraint]}, NAMESPACE)
     return {
         "a slot": _reservation(0, 100),
         f"{_SLOTS} slots, packed": _reservation(0, 100, slots=_SLOTS),

@@ -7,9 +7,9 @@ from typing import cast
 
 import msgspec
 
-from reserver.kube.api.client import ApiClient
-from reserver.kube.watch.pages import PAGE
-from reserver.kube.watch.reflector import Reflector, View
+from reserver.k8s.client import ApiClient
+from reserver.k8s.watch.pages import PAGE
+from reserver.k8s.watch.reflector import Reflector, WatchView
 
 
 class Replay:
@@ -26,7 +26,7 @@ class Replay:
         self._ended = asyncio.Event()
         self._handed_out: float | None = None
 
-    async def feed(self, view: View) -> None:
+    async def feed(self, view: WatchView) -> None:
         """Have a reflector read everything into a view."""
         reflector = Reflector(cast("ApiClient", self), "/", view)
         reading = asyncio.create_task(reflector.run())

@@ -23,24 +23,24 @@ from aiohttp import web
 from hack.bench.documents import encode, new_pod, running_pod, running_pods
 from hack.bench.world import REFUSED_REQUESTS, Size, owner_name, state
 from hack.programs import started
+from reserver.base.gc_tuning import brief_collections
 from reserver.cli import logs
 from reserver.cluster.pod import Pod, PodName
-from reserver.config import LogLevel
 from reserver.errors import ApiError
+from reserver.extender.handlers import Extender
+from reserver.extender.metrics import Metrics
+from reserver.extender.server import EXTENDER_LIMITS, MAX_BODY_BYTES, Routes
+from reserver.http.access import Access
+from reserver.http.answer import Handler, HttpResponse
+from reserver.http.checks import Hosts
+from reserver.http.listen import listening
+from reserver.http.request import HttpRequest
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.pods import PodObject
 from reserver.reservations.ledger import Ledger
 from reserver.scheduling.effects import Effect
 from reserver.scheduling.state import State
-from reserver.server.answer import Answer, Handler
-from reserver.server.door import Door
-from reserver.server.extender import Extender
-from reserver.server.garbage import brief_collections
-from reserver.server.gate import Hosts
-from reserver.server.http import EXTENDER_LIMITS, MAX_BODY_BYTES, Routes
-from reserver.server.listen import listening
-from reserver.server.metrics import Metrics
-from reserver.server.request import Request
-from reserver.wire.k8s.objects import decode
-from reserver.wire.k8s.pods import PodObject
+from reserver.settings.serve import LogLevel
 
 FLOOR = "floor"
 BARE = "bare"
@@ -172,12 +172,12 @@ def _changing(cluster: State) -> Handler:
     bound = decode(PodObject, encode(running_pod(0, 1))).value()
     nodes = itertools.cycle(cluster.snapshot.node_names())
 
-    def change(_: Request) -> Answer:
+    def change(_: HttpRequest) -> HttpResponse:
         if cluster.snapshot.counted(bound.uid):
             cluster.snapshot.uncount(bound.uid)
         else:
             cluster.snapshot.count(bound, next(nodes))
-        return Answer(b"{}")
+        return HttpResponse(b"{}")
 
     return change
 
@@ -215,7 +215,7 @@ async def _listening(kind: str, size: Size, tasks: asyncio.TaskGroup) -> AsyncIt
     )
     paths = Routes(extender, metrics, up_to_date.obstacles).paths()
     paths = {**paths, CHANGE: ("GET", _changing(cluster))}
-    door = Door(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), metrics.count_refused)
+    door = Access(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), metrics.count_refused)
     events = tasks.create_task(_show_events(cluster)) if kind == BUSY else None
     with brief_collections():
         async with listening(paths, ("127.0.0.1", 0), 1.0, door) as url:

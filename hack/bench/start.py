@@ -20,11 +20,11 @@ from hack.bench.documents import encode, node_document, running_pods
 from hack.bench.replay import Replay, pages
 from hack.bench.report import kilobytes, microseconds, milliseconds, progress, table, times
 from hack.bench.scale import Scale
+from reserver.base.gc_tuning import brief_collections
 from reserver.cli import logs
-from reserver.config import LogLevel
-from reserver.kube.watch.cluster import node_view, pod_view
+from reserver.extender.cluster_watches import node_view, pod_view
 from reserver.scheduling.state import State
-from reserver.server.garbage import brief_collections
+from reserver.settings.serve import LogLevel
 
 RESERVER, DICTS = "reserver", "dicts"
 _DICTS_PART = 10

@@ -12,12 +12,12 @@ from hack.bench.documents import (
     running_pod,
 )
 from reserver.cluster.pod import Pod, PodName
+from reserver.k8s.objects.nodes import NodeObject
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.pods import PodObject
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.state import State
-from reserver.wire.k8s.nodes import NodeObject
-from reserver.wire.k8s.objects import decode
-from reserver.wire.k8s.pods import PodObject
-from reserver.wire.spec.identity import identified
+from reserver.stores.codec.identity import identified
 
 REFUSED_REQUESTS = {"cpu": "21", "memory": "4Gi"}
 """Fits on every node of `state`, but not beside two reservations there."""

@@ -23,8 +23,9 @@ from hack.differential.draw import NAMESPACES, Json
 from hack.differential.storage import CLASSES, Drawn, storage
 from hack.differential.verdict import Verdict, read_message
 from hack.differential.witness import Witness
+from reserver.base.pacer import outcome
 from reserver.cluster.pod import Pod
-from reserver.kube.watch.cluster import (
+from reserver.extender.cluster_watches import (
     claim_view,
     class_view,
     namespace_view,
@@ -32,7 +33,6 @@ from reserver.kube.watch.cluster import (
     pod_view,
     volume_view,
 )
-from reserver.pacer import outcome
 from reserver.scheduling.state import State
 
 CONFIG = Path(__file__).with_name("scheduler.yaml")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from reserver.cluster.quantity import MAX
 from reserver.errors import InvalidInput
-from reserver.wire.k8s.objects import encode
-from reserver.wire.spec.entries import Entries
+from reserver.k8s.objects.objects import encode
+from reserver.stores.configmap.entries import Entries
 
 SEEN = 1_900_000_000.0
 """When all is read, unix seconds."""

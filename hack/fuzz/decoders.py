@@ -18,9 +18,10 @@ import yaml
 from hack.descheduler import policies
 from hack.fuzz import patching, provisioning, readers, shapes
 from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal, try_to
+from reserver.base.pacer import outcome
+from reserver.base.quarantine import counts
 from reserver.errors import InvalidInput
-from reserver.kube.stores.configmap.cache import ConfigMapCache
-from reserver.kube.watch.cluster import (
+from reserver.extender.cluster_watches import (
     claim_view,
     class_view,
     namespace_view,
@@ -28,32 +29,31 @@ from reserver.kube.watch.cluster import (
     pod_view,
     volume_view,
 )
-from reserver.kube.watch.object_view import ObjectView
-from reserver.kube.watch.stores import store_view
-from reserver.pacer import outcome
-from reserver.quarantine import counts
-from reserver.reservations.reservation import Ref
-from reserver.reservations.status import Status as HoldStatus
-from reserver.reservations.terms import Phase
-from reserver.scheduling.state import State
-from reserver.wire.extender import decode_bind, decode_filter, decode_preempt
-from reserver.wire.k8s import lease
-from reserver.wire.k8s.nodes import NodeObject
-from reserver.wire.k8s.objects import ConfigMapObject, decode, encode
-from reserver.wire.k8s.pods import PodObject
-from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
-from reserver.wire.k8s.watch import (
+from reserver.extender.protocol import decode_bind, decode_filter, decode_preempt
+from reserver.k8s.objects import lease
+from reserver.k8s.objects.nodes import NodeObject
+from reserver.k8s.objects.objects import ConfigMapObject, decode, encode
+from reserver.k8s.objects.pods import PodObject
+from reserver.k8s.objects.storage import ClaimObject, StorageClassObject, VolumeObject
+from reserver.k8s.objects.watch import (
     ObjectList,
     PartialObject,
     Status,
     WatchEvent,
     read_event_of,
 )
-from reserver.wire.past import PodPast, StorePast
-from reserver.wire.spec import edits
-from reserver.wire.spec.entries import Problem, read_key
-from reserver.wire.status import configmap as status
-from reserver.wire.status.companion import CompanionObject, Contents, chunks
+from reserver.k8s.watch.object_view import ObjectView
+from reserver.reservations.enums import Phase
+from reserver.reservations.reservation import Ref
+from reserver.reservations.status import ReservationState as HoldStatus
+from reserver.scheduling.state import State
+from reserver.stores.codec.recovery import PodPast, StorePast
+from reserver.stores.configmap import entry_edits
+from reserver.stores.configmap import status_codec as status
+from reserver.stores.configmap.cache import ConfigMapCache
+from reserver.stores.configmap.companion_codec import CompanionObject, Contents, chunks
+from reserver.stores.configmap.entries import EntryProblem, read_key
+from reserver.stores.watches import store_view
 
 _KEYS = ("web", "worker-1")
 
@@ -144,9 +144,9 @@ def read_entry(raw: bytes) -> object:
         told = status.show(entries, lambda _: HoldStatus(Phase.ACTIVE, is_backed=False))
         list(status.newly_unbacked(None, told))
         if text.lstrip().startswith("[") and entries.reservations:
-            _check_edit(edits.remove(ref, text, entries.reservations[:1]))
+            _check_edit(entry_edits.remove(ref, text, entries.reservations[:1]))
         elif entries.unstamped:
-            _check_edit(edits.complete(ref, text, entries.reservations[0], ()))
+            _check_edit(entry_edits.complete(ref, text, entries.reservations[0], ()))
     return None
 
 
@@ -213,11 +213,11 @@ def _take(line: bytes, views: Iterable[ObjectView[Any]]) -> object:
     return decode(PartialObject, event.object).metadata.resource_version
 
 
-def _check_problem(_: object, problem: Problem) -> None:
+def _check_problem(_: object, problem: EntryProblem) -> None:
     check_refusal(problem.error)
 
 
-def _check_edit(edit: edits.Edit | None) -> None:
+def _check_edit(edit: entry_edits.Edit | None) -> None:
     if edit is not None:
         encode(edit.patch())
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from hack.fuzz.checks import SEEN, Fault
 from hack.fuzz.shapes import METADATA, Document
 from reserver.errors import InvalidInput
-from reserver.patching.book import Book, Entry, NewPod
-from reserver.patching.merge import Conflict, merged
-from reserver.patching.patch import Scheduling
-from reserver.patching.slots import Slots
-from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.k8s.pods import MARKS_ANNOTATION
-from reserver.wire.patching import patchform, review, statusform
+from reserver.k8s.objects.objects import decode, encode
+from reserver.k8s.objects.pods import MARKS_ANNOTATION
+from reserver.patches import codec, status_codec
+from reserver.patches.book import Book, NewPod, PatchEntry
+from reserver.patches.merge import Conflict, merged
+from reserver.patches.model import Scheduling
+from reserver.patches.slots import PatchSlots
+from reserver.webhook import review
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -87,21 +88,21 @@ _INJECTED = Scheduling(
 
 def read_patch(raw: bytes) -> object:
     """Read a SchedPatch and its status, hand out a slot, say so, and patch a pod twice with it."""
-    item = decode(patchform.PatchObject, raw)
-    before = statusform.read_status(item.status)
-    record = statusform.read_record(before)
+    item = decode(codec.PatchObject, raw)
+    before = status_codec.read_status(item.status)
+    record = status_codec.read_record(before)
     try:
-        patch = patchform.read_object(item)
+        patch = codec.read_object(item)
     except InvalidInput as exc:
-        encode(statusform.show_invalid(exc, before, item.metadata, SEEN))
+        encode(status_codec.show_invalid(exc, before, item.metadata, SEEN))
         raise
-    entry = Entry(patch, Slots("two", patch.max_count))
+    entry = PatchEntry(patch, PatchSlots("two", patch.max_count))
     entry.slots.recorded(record, item.metadata.revision, SEEN, inherits=True)
     wanted = entry.slots.wanted(SEEN, is_over=False)
-    shown = statusform.show_status(entry, wanted, before, item.metadata, SEEN)
-    if statusform.read_record(decode(statusform.PatchStatus, encode(shown))) != wanted:
+    shown = status_codec.show_status(entry, wanted, before, item.metadata, SEEN)
+    if status_codec.read_record(decode(status_codec.PatchStatus, encode(shown))) != wanted:
         raise Fault(f"a record is not what was written: {shown}")
-    encode(statusform.patch_body(shown, item.metadata))
+    encode(status_codec.patch_body(shown, item.metadata))
     once = merged(Scheduling(), patch.injected)
     if isinstance(once, Conflict) or len(wanted.spent) > patch.max_count + len(record.spent):
         raise Fault(f"does not fit a pod that says nothing: {once}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hack.fuzz.checks import LONGEST, SEEN, Fault, check_refusal
 from hack.fuzz.shapes import METADATA, POD, Document
 from reserver.errors import InvalidInput
-from reserver.kube.provisioning.requests import Requests, refs
-from reserver.provisioning.advance import Hold, Refusal, Seen, advance
-from reserver.provisioning.request import MOST_VALID_S, Reason, Request
-from reserver.wire.k8s import names
-from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.limits import TENANT
-from reserver.wire.provisioning import requestform, template
-from reserver.wire.spec import specform
+from reserver.k8s.objects import names
+from reserver.k8s.objects.limits import TENANT
+from reserver.k8s.objects.objects import decode, encode
+from reserver.provisioning import codec, template
+from reserver.provisioning.decide import BookingState, NoBooking, Observation, advance
+from reserver.provisioning.model import MOST_VALID_S, ConditionReason, ProvisioningRequest
+from reserver.provisioning.observe import KnownRequests, refs
+from reserver.stores.codec import spec_codec
 
 _CONDITION: Document = {
     "type": "Provisioned",
@@ -41,8 +41,8 @@ REQUEST: Document = {
 
 def read_request(raw: bytes) -> object:
     """Read a request, say what becomes of it at each step, and hold what its template asks for."""
-    item = decode(requestform.RequestObject, raw)
-    known = Requests(lambda _: None)
+    item = decode(codec.RequestObject, raw)
+    known = KnownRequests(lambda _: None)
     known.put(item)
     for each in known:
         if each.request.problem:
@@ -54,7 +54,7 @@ def read_request(raw: bytes) -> object:
     return known.gone(item.name)
 
 
-def try_to_hold(request: Request, raw: bytes) -> None:
+def try_to_hold(request: ProvisioningRequest, raw: bytes) -> None:
     """Write what is held for a request, if all of it may be."""
     counts = [each.pods for each in request.pod_sets]
     if request.valid_s > MOST_VALID_S or max(counts) > TENANT.slots:
@@ -69,24 +69,26 @@ def try_to_hold(request: Request, raw: bytes) -> None:
     for ref, each in zip(refs(request), written, strict=True):
         names.check_subdomain(ref.key, "", "a name")
         if (
-            specform.read({**each, "origin": str(ref)}, ref, SEEN, TENANT).resources.get("pods", 0)
+            spec_codec.read({**each, "origin": str(ref)}, ref, SEEN, TENANT).resources.get(
+                "pods", 0
+            )
             < 1
         ):
             raise Fault(f"holds no place for a pod: {each}")
 
 
-def _check_said(request: Request, item: requestform.RequestObject) -> None:
+def _check_said(request: ProvisioningRequest, item: codec.RequestObject) -> None:
     """Raise Fault unless all conditions can be written and are read again as they were."""
     sets = len(request.pod_sets)
-    refusal = Refusal(Reason.CAPACITY_IS_NOT_FOUND, "no room")
+    refusal = NoBooking(ConditionReason.CAPACITY_IS_NOT_FOUND, "no room")
     looks = (
-        *(Seen((hold,) * sets, "2030-01-01T00:00:00Z") for hold in Hold),
-        Seen((Hold.ABSENT,) * sets, refusal=refusal),
+        *(Observation((hold,) * sets, "2030-01-01T00:00:00Z") for hold in BookingState),
+        Observation((BookingState.ABSENT,) * sets, refusal=refusal),
     )
     for seen in looks:
         said = advance(request, seen).said
-        written = requestform.show_conditions(said, item.conditions(), 2, SEEN)
-        encode(requestform.status_patch(item.metadata, written))
+        written = codec.show_conditions(said, item.conditions(), 2, SEEN)
+        encode(codec.status_patch(item.metadata, written))
         again = {each.type: each.status == "True" for each in written}
         if any(again[kind] is not each.holds for kind, each in said.items()):
             raise Fault(f"conditions are not what was said: {written}")

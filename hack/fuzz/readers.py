@@ -10,20 +10,20 @@ from google.protobuf.message import DecodeError
 
 from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal
 from reserver.errors import InvalidInput
+from reserver.grpc import convert
+from reserver.k8s.objects.objects import decode, encode
+from reserver.k8s.objects.reviews import Review, access_review
 from reserver.moves import podmove, podmove_status
 from reserver.moves.model import MAX_TIMEOUT_S
 from reserver.rebalance import policy_reader as policyform
+from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref
-from reserver.reservations.status import Status
-from reserver.reservations.terms import Phase
+from reserver.reservations.status import ReservationState
+from reserver.stores.codec import demands, document, placement_codec, quota_codec, rewrite
+from reserver.stores.configmap.entries import read_key
+from reserver.stores.object import status_codec as reservation_status
+from reserver.stores.object.codec import Claim, ReservationObject, read_object
 from reserver.v1 import capacity_pb2
-from reserver.wire import grpcform
-from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.k8s.reviews import Review, access_review
-from reserver.wire.spec import demands, document, move, placementform, quotaform
-from reserver.wire.spec.entries import read_key
-from reserver.wire.spec.object import Claim, ReservationObject, read_object
-from reserver.wire.status import object as reservation_status
 
 _HOME = "reserver-system"
 _USED = {"reservations": 3, "held.cpu": 2**53, "held.nvidia.com/gpu": 1, "held.x": 2**70}
@@ -41,7 +41,7 @@ def read_reservation(raw: bytes) -> object:
         for problem in entries.problems:
             encode(reservation_status.invalid(problem, before, generation, SEEN))
         for each in entries.reservations:
-            now = Status(Phase.ACTIVE, is_backed=False)
+            now = ReservationState(Phase.ACTIVE, is_backed=False)
             after = reservation_status.valid(each, now, [_CLAIM], before, generation, SEEN)
             encode(after)
             reservation_status.is_newly_unbacked(before, after)
@@ -70,7 +70,7 @@ def read_demands(raw: bytes) -> object:
     """Read what a pod demands, as the placement of the seat of its replacement."""
     found = demands.placement(raw, leaves="worker-1", node="", selector={"zone": "a"})
     encode(found)
-    return placementform.read(found, "shop")
+    return placement_codec.read(found, "shop")
 
 
 def read_policy(raw: bytes) -> object:
@@ -86,14 +86,14 @@ def read_policy(raw: bytes) -> object:
 def read_quota(raw: bytes) -> object:
     """Read a ReservationQuota, as an object and as the setting, and say what is used of it."""
     try:
-        quota = quotaform.parse_default(raw.decode(errors="replace"))
+        quota = quota_codec.parse_default(raw.decode(errors="replace"))
     except InvalidInput as exc:
         check_refusal(exc)
     else:
-        encode(quotaform.show(quota, _USED) if quota else None)
-    item = decode(quotaform.QuotaObject, raw)
-    said = quotaform.show(quotaform.read_object(item), _USED)
-    encode(quotaform.patch(item.metadata, item.said(), said))
+        encode(quota_codec.show(quota, _USED) if quota else None)
+    item = decode(quota_codec.QuotaObject, raw)
+    said = quota_codec.show(quota_codec.read_object(item), _USED)
+    encode(quota_codec.patch(item.metadata, item.said(), said))
     return said
 
 
@@ -119,15 +119,15 @@ def read_question(raw: bytes) -> object:
             message.MergeFromString(raw)
     except (DecodeError, json_format.ParseError, RecursionError, UnicodeDecodeError):
         return None  # No such message comes: gRPC refuses it, or nobody can write it.
-    grpcform.check_set(message.reservations)
+    convert.check_set(message.reservations)
     for number, spec in enumerate(message.reservations):
         ref = Ref(_HOME, "store", f"web-{number}")
-        text = grpcform.encode_document(grpcform.write(spec, SEEN, "request"))
+        text = convert.encode_document(convert.write(spec, SEEN, "request"))
         encode(text)
         entries = read_key(ref, text, SEEN)
         check_entries(entries)
         for each in entries.reservations:
-            shown = grpcform.show(each, text, Status(Phase.ACTIVE, is_backed=True), {})
+            shown = convert.show(each, text, ReservationState(Phase.ACTIVE, is_backed=True), {})
             if shown.spec.slots != each.slots:
                 raise Fault(f"shows other slots than it holds: {shown}")
     return None
@@ -137,8 +137,8 @@ def read_moved(raw: bytes) -> object:
     """Read a key of a store, and write what it says at another ref."""
     text = raw.decode(errors="replace")
     for reservation in read_key(Ref("shop", "store", "web"), text, SEEN).reservations:
-        ref = Ref.of_object("shop", move.name_for(reservation))
-        encode(move.rewritten(reservation, _document(text), ref, _HOME))
+        ref = Ref.of_object("shop", rewrite.name_for(reservation))
+        encode(rewrite.rewritten(reservation, _document(text), ref, _HOME))
     return None
 
 

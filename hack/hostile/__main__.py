@@ -33,7 +33,7 @@ from hack.hostile.probe import Hold, Phase, Probe
 from hack.hostile.tenant import JOURNAL, at_work
 from hack.hostile.world import NODE_NAME, SCHEDULER, TENANT, World, tenant_kubeconfig
 from hack.reserver_process import ReserverProcess
-from reserver.server.webhook.certificates import CertificateMaker
+from reserver.webhook.certificates import CertificateMaker
 
 _FLAGS = (
     "--grpc-address",

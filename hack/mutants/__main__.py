@@ -29,7 +29,17 @@ from hack.mutants.mutant import ROOT, Mutant, equivalent, picked, possible
 _MOST_S = 900.0
 """A test run that takes longer has noticed: something goes on for ever."""
 
-_COPIED = ("reserver", "tests", "hack", "proto", "scheduler-config", "charts", "docs", "examples")
+_COPIED = (
+    "reserver",
+    "reserver_demo",
+    "tests",
+    "hack",
+    "proto",
+    "scheduler-config",
+    "charts",
+    "docs",
+    "examples",
+)
 _PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", "--tb=no")
 
 

@@ -17,9 +17,14 @@ EQUIVALENT = Path(__file__).parent / "equivalent.json"
 _UNIT, _PROPERTY = "tests/unit", "tests/property"
 TESTS = {
     "reserver/reservations/": (f"{_UNIT}/reservations", f"{_UNIT}/scheduling", _PROPERTY),
-    "reserver/scheduling/": (f"{_UNIT}/scheduling", _PROPERTY, f"{_UNIT}/kube", f"{_UNIT}/server"),
+    "reserver/scheduling/": (
+        f"{_UNIT}/scheduling",
+        _PROPERTY,
+        f"{_UNIT}/extender",
+        f"{_UNIT}/stores",
+    ),
     "reserver/moves/": (f"{_UNIT}/moves", _PROPERTY),
-    "reserver/server/bindings.py": (f"{_UNIT}/server", "tests/integration"),
+    "reserver/extender/bindings.py": (f"{_UNIT}/extender", "tests/integration"),
 }
 """The tests of what is drawn from, those first that notice most."""
 

@@ -22,9 +22,9 @@ from aiohttp import ClientSession, web
 from hack.programs import started
 from reserver import app
 from reserver.cli import logs
-from reserver.config import LogLevel, Settings
-from reserver.kube.api.client import MERGE_PATCH
-from reserver.sim.cluster import EmbeddedCluster
+from reserver.k8s.client import MERGE_PATCH
+from reserver.settings.serve import LogLevel, Settings
+from reserver_demo.cluster import EmbeddedCluster
 
 _SYSTEM = "reserver-system"
 _PODS = f"/api/v1/namespaces/{_SYSTEM}/pods"

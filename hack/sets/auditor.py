@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reserver.kube.api import credentials
-from reserver.kube.api.client import ApiClient
+from reserver.k8s import credentials
+from reserver.k8s.client import ApiClient
 
 SYSTEM = "reserver-system"
 PREFIX = "race"

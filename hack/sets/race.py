@@ -20,7 +20,7 @@ from hack.sets import clients
 from hack.sets.auditor import Auditor
 from hack.sets.clients import Outcome
 from reserver.client import CallFailed, Client, PodOwner, Spec
-from reserver.reservations.terms import StoreKind
+from reserver.reservations.enums import StoreKind
 
 _NODES, _CPUS = 40, 4
 """How many nodes there are, and CPUs of each."""

@@ -82,8 +82,8 @@ def pods(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return names of pods with a prefix, with their namespace if it has one."""
 
     async def names(client: KubeClient, default: str) -> list[str]:
-        from reserver.wire.k8s.objects import decode
-        from reserver.wire.k8s.watch import ObjectList, metadata_of
+        from reserver.k8s.objects.objects import decode
+        from reserver.k8s.objects.watch import ObjectList, metadata_of
 
         home, slash, _ = incomplete.rpartition("/")
         where = home or ctx.params.get("namespace") or default
@@ -153,7 +153,7 @@ def _list(
 
     import kubernetes.aio.config  # noqa: F401 - before the time runs
 
-    import reserver.kube.api.client  # noqa: F401 - as above
+    import reserver.k8s.client  # noqa: F401 - as above
 
     return _soon(ctx, incomplete, listed)
 

@@ -18,12 +18,12 @@ from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Target
 from reserver.cli.progress import Retries
 from reserver.errors import ApiError, ConfigurationError, NotReady, ReserverError
-from reserver.flags import parse_address
+from reserver.settings.flags import parse_address
 
 if TYPE_CHECKING:
     from reserver.client import Client
-    from reserver.kube.api.client import ApiClient
-    from reserver.kube.api.credentials import Credentials
+    from reserver.k8s.client import ApiClient
+    from reserver.k8s.credentials import Credentials
 
 DEFAULT_NAMESPACE = "default"
 
@@ -79,8 +79,8 @@ async def calling(target: Target, work: Callable[[ApiClient, str], Awaitable[Ans
     Raises:
         ConfigurationError: there is no kubeconfig that can be used.
     """
-    from reserver.kube.api import credentials
-    from reserver.kube.api.client import ApiClient
+    from reserver.k8s import credentials
+    from reserver.k8s.client import ApiClient
 
     access = await credentials.load(target.kubeconfig, target.context)
     async with ApiClient(access) as client:
@@ -89,7 +89,7 @@ async def calling(target: Target, work: Callable[[ApiClient, str], Awaitable[Ans
 
 async def default_namespace(target: Target) -> str:
     """Return the namespace that `Session` would have, without a connection."""
-    from reserver.kube.api import credentials
+    from reserver.k8s import credentials
 
     if target.address:
         return DEFAULT_NAMESPACE
@@ -116,10 +116,10 @@ async def _at_address(target: Target, deadline_s: float | None) -> AsyncIterator
 
 @asynccontextmanager
 async def _through_tunnel(target: Target, deadline_s: float | None) -> AsyncIterator[Session]:
-    from reserver.kube.api import credentials
-    from reserver.kube.api.client import ApiClient
-    from reserver.kube.api.portforward import Tunnel
-    from reserver.kube.api.serving_pod import serving_pod
+    from reserver.k8s import credentials
+    from reserver.k8s.client import ApiClient
+    from reserver.k8s.portforward import Tunnel
+    from reserver.k8s.serving_pod import serving_pod
 
     access = await credentials.load(target.kubeconfig, target.context)
     namespace = target.reserver_namespace
@@ -210,7 +210,7 @@ def _client(
 
 async def _token_of_kubeconfig(target: Target) -> str:
     """Return the token of the kubeconfig's user; the errors are those of `_token_of`."""
-    from reserver.kube.api import credentials
+    from reserver.k8s import credentials
 
     return await _token_of(await credentials.load(target.kubeconfig, target.context))
 

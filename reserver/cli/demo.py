@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from reserver.cli import logs
-from reserver.config import LogLevel
+from reserver.settings.serve import LogLevel
 
 
 def demo(
@@ -36,9 +36,10 @@ def demo(
     import uvloop
     from rich.console import Console
 
-    from reserver.cli import demo_run, demo_tour, interrupt
+    from reserver.cli import interrupt
+    from reserver_demo import guided_tour, run
 
     logs.configure(LogLevel.ERROR)
     console = Console()
-    running = demo_tour.tour(console) if tour else demo_run.run(console, once=once)
+    running = guided_tour.tour(console) if tour else run.run(console, once=once)
     sys.exit(0 if interrupt.run(running, uvloop.new_event_loop) else 1)

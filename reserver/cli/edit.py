@@ -21,7 +21,7 @@ from reserver.cli.options import Output, OutputOption, Target
 from reserver.cli.progress import progress
 from reserver.client import CallFailed, Client, Reservation
 from reserver.errors import InvalidInput, ReserverError
-from reserver.wire.spec.object import is_own
+from reserver.stores.object.codec import is_own
 
 _HEAD = """\
 # Edit the reservation below. Lines that begin with # are ignored; an empty file changes nothing.

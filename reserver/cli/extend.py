@@ -15,7 +15,7 @@ from reserver.cli.selection import NamespaceOption, SelectionFlags
 from reserver.cli.serialization import read_moment
 from reserver.client import Reservation
 from reserver.errors import InvalidInput
-from reserver.wire.times import in_hours, parse_duration
+from reserver.k8s.objects.times import in_hours, parse_duration
 
 
 def extend(

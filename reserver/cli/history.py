@@ -15,8 +15,8 @@ from reserver.cli.progress import progress
 from reserver.cli.table import Cell, Row
 from reserver.client import Client, PastReservation, Selection
 from reserver.errors import InvalidInput
-from reserver.reservations.terms import Outcome
-from reserver.wire.times import in_hours, parse_duration
+from reserver.k8s.objects.times import in_hours, parse_duration
+from reserver.reservations.enums import Outcome
 
 COLUMNS = ("NAME", "OUTCOME", "ENDED", "HELD FOR", "CLAIMED", "BY", "NODE")
 WIDE = (*COLUMNS, "ONE SLOT HELD", "OWNERS", "ID", "AUTHOR", "DESCRIPTION")

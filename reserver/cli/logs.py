@@ -8,8 +8,8 @@ from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
-from reserver.config import LogLevel
 from reserver.printable import printable
+from reserver.settings.serve import LogLevel
 
 
 def configure(level: LogLevel) -> None:

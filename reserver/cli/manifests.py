@@ -12,10 +12,10 @@ from typing import Any
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
+from reserver.k8s.objects import names
 from reserver.printable import printable
-from reserver.wire.k8s import names
-from reserver.wire.spec import document as texts
-from reserver.wire.spec.object import API_VERSION, KIND, check_labels, is_own
+from reserver.stores.codec import document as texts
+from reserver.stores.object.codec import API_VERSION, KIND, check_labels, is_own
 
 STDIN = "-"
 

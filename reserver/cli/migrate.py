@@ -12,7 +12,7 @@ from reserver.cli import failure, interrupt
 from reserver.errors import ApiError, ConfigurationError, InvalidInput
 
 if TYPE_CHECKING:
-    from reserver.kube.api.client import ApiClient
+    from reserver.k8s.client import ApiClient
 
 _CANNOT = 2
 
@@ -86,9 +86,9 @@ async def _migrate(
     source: StoreName, destination: StoreName, kubeconfig: Path | None, home: str, timeout_s: float
 ) -> bool:
     """Return whether any reservation was not moved."""
-    from reserver.kube.api import credentials
-    from reserver.kube.api.client import ApiClient
-    from reserver.kube.stores.migrate import Migration
+    from reserver.k8s import credentials
+    from reserver.k8s.client import ApiClient
+    from reserver.stores.migrate import Migration
 
     failed = found = False
     async with ApiClient(await credentials.load(kubeconfig)) as client:
@@ -119,8 +119,8 @@ async def _require(client: ApiClient, flag: str, store: StoreName) -> None:
         ConfigurationError: it is not.
         ApiError: it cannot be looked at.
     """
-    from reserver.wire.spec.entries import STORE_LABEL
-    from reserver.wire.spec.object import collection
+    from reserver.stores.configmap.entries import STORE_LABEL
+    from reserver.stores.object.codec import collection
 
     configmap = f"/api/v1/namespaces/{store.namespace}/configmaps/{store.name}"
     try:

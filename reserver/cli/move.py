@@ -22,15 +22,15 @@ from reserver.cli.options import NamespaceOption, Output, OutputOption, Target, 
 from reserver.cli.podmoves import Document, KubeClient, summary
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, InvalidInput
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.times import in_hours
 from reserver.moves import podmove
 from reserver.moves.manifests import SharedFields, manifest
 from reserver.moves.model import DEFAULT_TIMEOUT_S
 from reserver.moves.phases import MoveMode
-from reserver.patching.patch import PatchName
-from reserver.wire.k8s.objects import decode
-from reserver.wire.patching import patchform
-from reserver.wire.patching.replacement import Leaving, is_patched, patch_of, trial_pod
-from reserver.wire.times import in_hours
+from reserver.patches import codec
+from reserver.patches.model import PatchName
+from reserver.patches.replacement import MovingPod, is_patched, patch_of, trial_pod
 
 WaitOption = Annotated[
     bool, typer.Option("--wait/--no-wait", help="Wait until the move has ended.")
@@ -179,17 +179,17 @@ async def moved_by_patch(
             await _check_node(client, move, to, leaving.spec.node_name)
     finally:
         if wait:
-            await _delete(client, patchform.object_path(name), {})
+            await _delete(client, codec.object_path(name), {})
 
 
-async def _leaving_pod(client: KubeClient, pod: PodName) -> tuple[bytes, Leaving]:
+async def _leaving_pod(client: KubeClient, pod: PodName) -> tuple[bytes, MovingPod]:
     try:
         raw = await client.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
     except ApiError as exc:
         if exc.status == HTTPStatus.NOT_FOUND:
             raise Failed(ExitStatus.REFUSED, f"there is no pod {pod}") from exc
         raise
-    found = decode(Leaving, raw)
+    found = decode(MovingPod, raw)
     if not found.metadata.labels:
         problem = f"{pod} has no labels, by which a SchedPatch could know its replacement"
         raise Failed(ExitStatus.REFUSED, problem)
@@ -201,7 +201,7 @@ async def _write_patch(
 ) -> None:
     """Write a SchedPatch, and wait until it patches pods."""
     try:
-        await client.create(patchform.collection(name.namespace), body)
+        await client.create(codec.collection(name.namespace), body)
     except ApiError as exc:
         if exc.status != HTTPStatus.NOT_FOUND:
             raise
@@ -211,7 +211,7 @@ async def _write_patch(
     with suppress(TimeoutError):
         async with asyncio.timeout(patience_s):
             while True:
-                found = json.loads(await client.get(patchform.object_path(name)))
+                found = json.loads(await client.get(codec.object_path(name)))
                 for each in found.get("status", {}).get("conditions", ()):
                     if each["type"] == "Active" and each["status"] == "True":
                         return

@@ -14,7 +14,7 @@ import typer
 
 from reserver.cli import failure
 from reserver.errors import ConfigurationError
-from reserver.flags import Declared, Flag, declared
+from reserver.settings.flags import Declared, Flag, declared
 
 Group = TypeVar("Group")
 

@@ -1,6 +1,7 @@
 """The settings of `reserver serve`, read without Typer: its imports take 0.2 s of CPU.
 
-What is plainly right is read here, by the same declarations (`flags.py`) and to the same settings.
+What is plainly right is read here, by the same declarations (`settings/flags.py`) and to the
+same settings.
 All else is left to Typer: help, mistakes and what they are called, and other ways to write a value.
 """
 
@@ -10,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reserver.config import Settings
 from reserver.errors import ConfigurationError
-from reserver.flags import Declared, declared
+from reserver.settings.flags import Declared, declared
+from reserver.settings.serve import Settings
 
 _SWITCH = {"true": True, "1": True, "false": False, "0": False}
 """Values of a variable for a flag that takes none."""

@@ -25,8 +25,8 @@ from reserver.cli.options import Target
 from reserver.cluster import quantity
 from reserver.cluster.pod import Pod
 from reserver.errors import InvalidInput
-from reserver.kube.api import credentials
-from reserver.kube.api.client import ApiClient
+from reserver.k8s import credentials
+from reserver.k8s.client import ApiClient
 from reserver.rebalance.capacity import NOTHING_HELD, Held
 from reserver.rebalance.cluster_state import Amounts, ClusterState
 from reserver.rebalance.dump import is_one_a_line, read_dump, read_lines
@@ -41,7 +41,7 @@ from reserver.rebalance.policy import Policy
 from reserver.rebalance.policy_document import MOST_BYTES as MOST_POLICY_BYTES
 from reserver.rebalance.policy_reader import read
 from reserver.reservations.reservation import Ref
-from reserver.wire.spec import specform
+from reserver.stores.codec import spec_codec
 
 MOST_BYTES = 4 * 2**30
 _TOO_LARGE = "is larger than 4 GiB; leave objects out"
@@ -235,7 +235,7 @@ def _slots(document: ManifestDocument) -> Iterator[Pod]:
     namespace = asked.namespace or "default"
     try:
         ref = Ref.of_object(namespace, asked.name)
-        reservation = specform.read(asked.spec, ref, time.time())
+        reservation = spec_codec.read(asked.spec, ref, time.time())
     except InvalidInput as exc:
         raise exc.under(asked.path) if asked.path else exc from exc
     yield from Slots.of(reservation, asked.name).pods()

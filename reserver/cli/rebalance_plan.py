@@ -18,7 +18,6 @@ from reserver.cli.plan_inputs import Cluster, collecting_later
 from reserver.cli.progress import progress
 from reserver.cluster.pod import Pod
 from reserver.errors import ReserverError
-from reserver.flags import Flag
 from reserver.rebalance import pending, planner, upstream
 from reserver.rebalance.capacity import identified
 from reserver.rebalance.defragment import defragment
@@ -27,6 +26,7 @@ from reserver.rebalance.plan import Plan
 from reserver.rebalance.planning_snapshot import planning_snapshot
 from reserver.rebalance.round_input import RoundInput
 from reserver.rebalance.solver import is_installed
+from reserver.settings.flags import Flag
 
 _LONGEST_S = 3600
 _HAS_MOVES = 2

@@ -56,7 +56,7 @@ def _first(group: BaseExceptionGroup[ReserverError]) -> ReserverError:
 
 async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
     from reserver.cli.plan_inputs import held
-    from reserver.kube.api import credentials
+    from reserver.k8s import credentials
     from reserver.rebalance import setup
     from reserver.rebalance.capacity import NOTHING_HELD, Held
     from reserver.rebalance.metrics import DeschedulingMetrics

@@ -11,7 +11,7 @@ import typer
 from reserver.cli import completion
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.errors import InvalidInput
-from reserver.reservations.terms import Phase
+from reserver.reservations.enums import Phase
 
 if TYPE_CHECKING:
     from reserver.client import Selection
@@ -139,7 +139,7 @@ class SelectionFlags:
         """
         from reserver.cli import serialization, spec_flags
         from reserver.client import PodOwner, Selection
-        from reserver.wire.k8s import labelselector
+        from reserver.k8s.objects import labelselector
 
         try:
             labelselector.parse(self.labels)

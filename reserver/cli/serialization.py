@@ -18,12 +18,12 @@ from google.protobuf import json_format
 from reserver.cli.formatting import UNKNOWN
 from reserver.client import OwnerRule, PodOwner, Reservation, Spec, spec_message
 from reserver.errors import InvalidInput
+from reserver.k8s.objects.times import parse_duration, parse_moment
 from reserver.reservations.reservation import Ref
+from reserver.stores.codec import contract, owner_codec, spec_codec
+from reserver.stores.codec.owner_codec import OwnerEntry
+from reserver.stores.object.codec import API_VERSION, KIND
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire.spec import contract, ownerform, specform
-from reserver.wire.spec.object import API_VERSION, KIND
-from reserver.wire.spec.ownerform import OwnerEntry
-from reserver.wire.times import parse_duration, parse_moment
 
 _NO_IDENTITY = ("description", "retain")
 """Fields that are no part of a reservation's digest."""
@@ -47,8 +47,8 @@ def read(document: Any, name: str, namespace: str, now: float) -> Spec:  # noqa:
     Raises:
         InvalidInput: a field is not acceptable; the error carries its path.
     """
-    specform.read(document, Ref.of_object(namespace, name), now)
-    written = specform.convert(document, specform.EntrySpec)
+    spec_codec.read(document, Ref.of_object(namespace, name), now)
+    written = spec_codec.convert(document, spec_codec.EntrySpec)
     for attribute, refusal in _NOT_SENT.items():
         if getattr(written, attribute):
             raise InvalidInput(*refusal)
@@ -101,7 +101,7 @@ def of_object(
 def says_the_same(document: Any, name: str, namespace: str, old: Reservation) -> bool:  # noqa: ANN401
     """Return whether a spec equals a reservation's, however it is written."""
     ref = Ref.of_object(namespace, name)
-    is_same = specform.read(document, ref, 0.0).digest == old.etag
+    is_same = spec_codec.read(document, ref, 0.0).digest == old.etag
     spec = read(document, name, namespace, 0.0)
     return is_same and all(getattr(spec, each) == getattr(old.spec, each) for each in _NO_IDENTITY)
 
@@ -143,5 +143,5 @@ def read_owner(entry: Mapping[str, Any], namespace: str) -> PodOwner | OwnerRule
     Raises:
         InvalidInput: a name in it is not acceptable; the error carries its path.
     """
-    ownerform.read([msgspec.convert(entry, OwnerEntry)], namespace)
+    owner_codec.read([msgspec.convert(entry, OwnerEntry)], namespace)
     return spec_message.read_owner(json_format.ParseDict(dict(entry), pb.Owner()), namespace)

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from reserver.cli import interrupt, logs
-from reserver.config import Settings
 from reserver.errors import ConfigurationError
+from reserver.settings.serve import Settings
 
 _REBALANCE_FLAGS = {
     "policy": "--policy-config-file",

@@ -12,9 +12,9 @@ from reserver.cli import completion
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
-from reserver.flags import Flag, declared
-from reserver.reservations.terms import Policy, Strategy
-from reserver.wire.times import in_hours
+from reserver.k8s.objects.times import in_hours
+from reserver.reservations.enums import Policy, Strategy
+from reserver.settings.flags import Flag, declared
 
 _KINDS = {
     "cronjob": "CronJob",

@@ -17,12 +17,12 @@ from reserver.cli.options import Report, ReportOption
 from reserver.cli.selection import FILES
 from reserver.cli.table import counted
 from reserver.errors import InvalidInput
+from reserver.k8s.objects.objects import LabelledConfigMap, LabelledMetadata, decode
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.wire.k8s.objects import LabelledConfigMap, LabelledMetadata, decode
-from reserver.wire.spec import specform
-from reserver.wire.spec.document import parse
-from reserver.wire.spec.entries import STORE_LABEL, Entries, read_key
-from reserver.wire.spec.object import API_VERSION, KIND, ReservationObject, read_object
+from reserver.stores.codec import spec_codec
+from reserver.stores.codec.document import parse
+from reserver.stores.configmap.entries import STORE_LABEL, Entries, read_key
+from reserver.stores.object.codec import API_VERSION, KIND, ReservationObject, read_object
 
 _CONFIGMAP = ("v1", "ConfigMap")
 _UNNAMED = "reservation"
@@ -272,7 +272,7 @@ def _spec(document: ManifestDocument, now: float) -> int:
     for each in found:
         try:
             ref = Ref.of_object(each.namespace or "default", each.name)
-            if _is_over(specform.read(each.spec, ref, now), now):
+            if _is_over(spec_codec.read(each.spec, ref, now), now):
                 past = "lies in the past, so nothing would be held"
                 raise InvalidInput("expiresAt", past, "write a moment in the future")
         except InvalidInput as exc:

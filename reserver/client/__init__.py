@@ -41,7 +41,7 @@ from reserver.client.values import (
     Selection,
     Spec,
 )
-from reserver.reservations.terms import Outcome, Phase, Policy
+from reserver.reservations.enums import Outcome, Phase, Policy
 
 __all__ = [
     "DEADLINE_S",

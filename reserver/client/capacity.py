@@ -12,9 +12,9 @@ from google.protobuf import json_format
 from reserver.client.connection import Connection
 from reserver.client.spec_message import write_spec
 from reserver.client.values import PlacedSlots, Spec
+from reserver.stores.codec.contract import whole
 from reserver.v1 import capacity_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
-from reserver.wire.spec.contract import whole
 
 
 class Amounts(NamedTuple):

@@ -26,7 +26,7 @@ from reserver.client.values import (
     Selection,
     Spec,
 )
-from reserver.reservations.terms import Phase
+from reserver.reservations.enums import Phase
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import grpc
 
-from reserver.backoff import Backoff
+from reserver.base.backoff import Backoff
 from reserver.client import messages
 from reserver.client.connection import PAUSES_S, REPEATED, Connection
 from reserver.client.values import ChangeKind

@@ -18,7 +18,7 @@ from reserver.client.values import (
     Reservation,
     Selection,
 )
-from reserver.reservations.terms import Outcome, Phase
+from reserver.reservations.enums import Outcome, Phase
 from reserver.v1 import reservation_pb2 as pb
 
 _DETAILS_KEY = "grpc-status-details-bin"

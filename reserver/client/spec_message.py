@@ -8,9 +8,9 @@ from datetime import UTC
 from typing import Any
 
 from reserver.client.values import Controller, OwnerRule, PodOwner, Replaced, Requirement, Spec
-from reserver.reservations.terms import Policy
+from reserver.reservations.enums import Policy
+from reserver.stores.codec.contract import to_document, to_message
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire.spec.contract import to_document, to_message
 
 
 def write_spec(spec: Spec) -> pb.ReservationSpec:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from reserver.errors import ReserverError
-from reserver.reservations.terms import Outcome, Phase, Policy
+from reserver.reservations.enums import Outcome, Phase, Policy
 
 
 class PodOwner(NamedTuple):

@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from reserver.cluster.columns import Bools, Column
-from reserver.cluster.remembered import Remembered
+from reserver.cluster.byte_cache import ByteCache
+from reserver.cluster.categorical import Bools, Categorical
 
 Labels = Mapping[str, str]
 
@@ -106,7 +106,7 @@ class LabelTable:
         """Begin with `size` rows without labels."""
         self._labels: list[Labels | None] = [None] * size
         self._rows: dict[str, set[int]] = {}
-        self._columns: Remembered[str, Column[str]] = Remembered(_COLUMN_BYTES)
+        self._columns: ByteCache[str, Categorical[str]] = ByteCache(_COLUMN_BYTES)
 
     def grow(self, size: int) -> None:
         """Grow to `size` rows; the new ones have no labels."""
@@ -142,11 +142,11 @@ class LabelTable:
                 self._rows.setdefault(key, set()).update(same)
         self._columns.clear()
 
-    def column(self, key: str) -> Column[str]:
+    def column(self, key: str) -> Categorical[str]:
         """Return the values of one key by row."""
         column = self._columns.get(key)
         if column is None:
-            column = Column(len(self._labels))
+            column = Categorical(len(self._labels))
             rows = list(self._rows.get(key, ()))
             column.fill(rows, [self._labels[row][key] for row in rows])  # type: ignore[index]  # they have it
             if rows:

@@ -23,12 +23,12 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from reserver.cluster.beside import Beside, Int64s, clamped
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
+from reserver.cluster.headroom import Headroom, Int64s, clamped
 from reserver.cluster.labels import Labels
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.cluster.residents import Residents
+from reserver.cluster.pod_table import PodTable
 from reserver.cluster.storage import Storage
 from reserver.cluster.topology import Topology
 
@@ -55,7 +55,7 @@ class Amounts(NamedTuple):
     held: int
 
 
-class Counted(NamedTuple):
+class CountedPod(NamedTuple):
     """A pod on a node.
 
     Attributes:
@@ -115,7 +115,7 @@ class Snapshot:
         self._row_of: dict[str, int] = {}
         self._names: list[str] = []
         self._free_rows: list[int] = []
-        self._counted: dict[str, Counted] = {}
+        self._counted: dict[str, CountedPod] = {}
         self._pods_on: dict[str, int] = {}
         self._totals: tuple[dict[str, Totals], ...] = ({}, {}, {})
         self._cells: NDArray[np.int64] = np.zeros((3, 8, 64), dtype=np.int64)
@@ -123,11 +123,11 @@ class Snapshot:
         self.holding: set[str] = set()
         self.without_holds: set[str] = set()
         self.exists: Bools = np.zeros(64, dtype=np.bool_)
-        self.beside = Beside(self.columns, self._cells, ~self.has_holds)
+        self.beside = Headroom(self.columns, self._cells, ~self.has_holds)
         self.in_doubt: Bools = np.zeros(64, dtype=np.bool_)
         self.doubtful: set[str] = set()
         self.topology = Topology(64)
-        self.residents = Residents()
+        self.residents = PodTable()
         self.namespaces: dict[str, Labels] = {}
         self.exempt_namespaces = frozenset({"kube-system"})
         self.storage = Storage()
@@ -214,7 +214,7 @@ class Snapshot:
         self._pods_on[node] = self._pods_on.get(node, 0) + 1
         self._add_requested(node, pod.requests, 1)
         slot = self.residents.add(pod, self._row_of[node])
-        self._counted[pod.uid] = Counted(node, pod, slot)
+        self._counted[pod.uid] = CountedPod(node, pod, slot)
 
     def count_all(self, pods: Sequence[Pod]) -> None:
         """Count pods on their nodes at once, each of which is not counted yet."""
@@ -228,7 +228,7 @@ class Snapshot:
             self._add_requested(node, amounts, 1)
         slots = self.residents.add_all(pods, self.rows([pod.node for pod in pods]))
         for pod, slot in zip(pods, slots, strict=True):
-            self._counted[pod.uid] = Counted(pod.node, pod, slot)
+            self._counted[pod.uid] = CountedPod(pod.node, pod, slot)
 
     def uncount(self, pod_uid: str) -> None:
         """Stop counting a pod, if it is counted."""
@@ -261,7 +261,7 @@ class Snapshot:
             slot = self.residents.add(counted.pod, self._row_of[counted.node])
             self._counted[pod_uid] = counted._replace(slot=slot)
 
-    def counted(self, pod_uid: str) -> Counted | None:
+    def counted(self, pod_uid: str) -> CountedPod | None:
         """Return where a pod is counted; None if it is not."""
         return self._counted.get(pod_uid)
 
@@ -313,7 +313,7 @@ class Snapshot:
         cells: Int64s = self._cells[layer].T
         return cells
 
-    def _leave(self, before: Counted) -> None:
+    def _leave(self, before: CountedPod) -> None:
         """Count no longer what a pod takes of a node."""
         node = before.node
         self._pods_on[node] -= 1
@@ -420,7 +420,7 @@ class Snapshot:
 
     def _compare_anew(self) -> None:
         """Forget where requests fit: rows or columns are others now."""
-        self.beside = Beside(self.columns, self._cells, self.exists | ~self.has_holds)
+        self.beside = Headroom(self.columns, self._cells, self.exists | ~self.has_holds)
 
     def _release_row(self, name: str) -> None:
         row = self._row_of[name]

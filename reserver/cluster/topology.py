@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from reserver.cluster.columns import ABSENT, Bools, Column, Ids
+from reserver.cluster.categorical import ABSENT, Bools, Categorical, Ids
 from reserver.cluster.constraints import NodeTerm, Taint
 from reserver.cluster.labels import LabelTable
 from reserver.cluster.node import Node
@@ -41,7 +41,7 @@ class Topology:
     def __init__(self, size: int) -> None:
         """Begin with `size` rows of which nothing is known."""
         self.labels = LabelTable(size)
-        self.taints: Column[tuple[Taint, ...]] = Column(size)
+        self.taints: Categorical[tuple[Taint, ...]] = Categorical(size)
         self.cordoned: Bools = np.zeros(size, dtype=np.bool_)
         self._fields = LabelTable(size)
 

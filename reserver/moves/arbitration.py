@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
+from reserver.base.fairness import FairCount
 from reserver.cluster.budgets import Budget, Budgets
 from reserver.cluster.pod import NO_CONTROLLER, PodName
-from reserver.fairness import FairCount
 from reserver.moves.groups import Contender, Groups
 from reserver.moves.model import ALONE, Declared, Move
 from reserver.moves.observation import GO, MoveTurn

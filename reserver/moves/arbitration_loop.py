@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from reserver.base.pacer import Pacer
 from reserver.cluster.budgets import Budget
 from reserver.cluster.pod import NO_CONTROLLER, PodName
-from reserver.kube.loops.queue import WorkQueue
+from reserver.k8s.work_queue import WorkQueue
 from reserver.moves.arbitration import STALLED_S, Ruling, arbitrate
 from reserver.moves.groups import Contender, key_of
 from reserver.moves.index import MoveIndex
 from reserver.moves.model import Declared, Move
 from reserver.moves.workloads import Workload, Workloads
-from reserver.pacer import Pacer
 from reserver.scheduling.state import State
 
 _REST_S = 0.05

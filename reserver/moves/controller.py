@@ -13,12 +13,13 @@ from functools import partial
 
 import structlog
 
+from reserver.base.quarantine import quarantined
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, Fault
-from reserver.kube.api.client import ApiClient
-from reserver.kube.loops.queue import WorkQueue
-from reserver.kube.stores.object.cache import ObjectCache
-from reserver.kube.watch.reflector import advice
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.watch.reflector import advice
+from reserver.k8s.work_queue import WorkQueue
 from reserver.moves.advance import MoveStep, advance
 from reserver.moves.arbitration import Ruling
 from reserver.moves.arbitration_loop import ArbitrationLoop
@@ -32,11 +33,10 @@ from reserver.moves.podmove import MoveObject, path, status_path
 from reserver.moves.podmove_status import StatusObject, refused, show_status
 from reserver.moves.workload_object import WantedPods
 from reserver.moves.workloads import Workloads, workload
-from reserver.quarantine import quarantined
+from reserver.reservations.enums import StoreKind
 from reserver.reservations.reservation import Ref
-from reserver.reservations.terms import StoreKind
 from reserver.scheduling.state import State
-from reserver.wire.k8s.objects import decode
+from reserver.stores.object.cache import ObjectCache
 
 log = structlog.get_logger(__name__)
 

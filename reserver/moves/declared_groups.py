@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reserver.errors import ApiError
-from reserver.kube.api.client import ApiClient
-from reserver.kube.loops.queue import WorkQueue
-from reserver.kube.watch.object_view import Key, ObjectView
+from reserver.k8s.client import ApiClient
+from reserver.k8s.watch.object_view import Key, ObjectView
+from reserver.k8s.work_queue import WorkQueue
 from reserver.moves.groups import key_of
 from reserver.moves.index import MoveIndex
 from reserver.moves.model import GroupMember, Move

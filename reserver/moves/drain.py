@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from reserver.wire.k8s.objects import decode
+from reserver.k8s.objects.objects import decode
 
 _MIRROR = "kubernetes.io/config.mirror"
 _FINISHED = {"Succeeded", "Failed"}

@@ -10,18 +10,18 @@ import structlog
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import ApiError, InvalidInput
-from reserver.kube.api.client import ApiClient
-from reserver.kube.api.eviction import Reply, evict, eviction
-from reserver.kube.stores.object.cache import ObjectCache
+from reserver.k8s.client import ApiClient
+from reserver.k8s.eviction import Reply, evict, eviction
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.watch import PartialObject
 from reserver.moves.effects import Effect, EvictPod, HoldSeat, PlaceSeatAnew, ReleaseSeat
 from reserver.moves.model import Move
 from reserver.moves.observation import EffectAnswer
 from reserver.moves.observe import EffectResult
 from reserver.moves.seat import seat
 from reserver.reservations.reservation import Ref
-from reserver.wire.k8s.objects import decode
-from reserver.wire.k8s.watch import PartialObject
-from reserver.wire.spec import object as reservation
+from reserver.stores.object import codec as reservation
+from reserver.stores.object.cache import ObjectCache
 
 log = structlog.get_logger(__name__)
 

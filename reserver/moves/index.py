@@ -7,9 +7,9 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from reserver.base.fairness import FairCount
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
-from reserver.fairness import FairCount
 from reserver.moves.model import MOST_IN_A_ROW, Move, MoveStatus, Replacement
 from reserver.moves.observation import ObservedMove
 from reserver.moves.phases import MovePhase

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
+from reserver.k8s.objects import names
+from reserver.k8s.objects.objects import decode
 from reserver.moves import podmove
 from reserver.moves.model import ALONE, MoveGroup
 from reserver.moves.phases import MoveMode, MovePhase, MoveReason
@@ -20,8 +22,6 @@ from reserver.moves.podmove import (
     TargetObject,
     read_object,
 )
-from reserver.wire.k8s import names
-from reserver.wire.k8s.objects import decode
 
 PROFILE, STRATEGY = "reserver.io/rebalance-profile", "reserver.io/rebalance-strategy"
 """Labels of a PodMove that a round of rebalancing has written: who asked for it."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from cachetools import TTLCache
 
 from reserver.cluster.pod import NO_CONTROLLER, Pod, PodName
-from reserver.kube.stores.object.cache import ObjectCache
+from reserver.k8s.objects.times import show_moment
 from reserver.moves.arbitration import Ruling
 from reserver.moves.feasibility import confined, is_as_asked, outdated
 from reserver.moves.index import MoveIndex, first_of
@@ -19,15 +19,15 @@ from reserver.moves.observation import EffectAnswer, Observation, ObservedPod, O
 from reserver.moves.phases import MovePhase
 from reserver.moves.workload_object import WantedPods
 from reserver.moves.workloads import Workload, Workloads
+from reserver.reservations.enums import Phase as Claims
 from reserver.reservations.placement import Part, nodes_of
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ShortNodes
-from reserver.reservations.terms import Phase as Claims
 from reserver.scheduling.attaching import too_many
 from reserver.scheduling.closing import closed
 from reserver.scheduling.placement import slot_pod
 from reserver.scheduling.state import State
-from reserver.wire.times import show_moment
+from reserver.stores.object.cache import ObjectCache
 
 CLAIM_PATIENCE_S = 5.0
 """The time in which a missing seat may turn out to be claimed, in seconds. A view that lags more

@@ -9,6 +9,10 @@ import msgspec
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput, under
+from reserver.k8s.objects import names
+from reserver.k8s.objects.limits import TENANT, Int64, check_count, check_length
+from reserver.k8s.objects.objects import LabelledMetadata, Metadata, WireStruct, decode
+from reserver.k8s.objects.times import parse_duration, parse_moment
 from reserver.moves.model import (
     ALONE,
     DEFAULT_TIMEOUT_S,
@@ -21,12 +25,8 @@ from reserver.moves.model import (
 from reserver.moves.phases import MoveMode
 from reserver.moves.podmove_status import read_status
 from reserver.reservations.placement import ANYWHERE, Placement
-from reserver.wire.k8s import names
-from reserver.wire.k8s.objects import LabelledMetadata, Metadata, WireStruct, decode
-from reserver.wire.limits import TENANT, Int64, check_count, check_length
-from reserver.wire.spec import placementform
-from reserver.wire.spec.object import API_VERSION
-from reserver.wire.times import parse_duration, parse_moment
+from reserver.stores.codec import placement_codec
+from reserver.stores.object.codec import API_VERSION
 
 KIND = "PodMove"
 COLLECTION = f"/apis/{API_VERSION}/podmoves"
@@ -211,7 +211,7 @@ def _placement(to: TargetObject, namespace: str) -> Placement:
     if not to.node_selector:
         return ANYWHERE
     with under("to"):
-        return placementform.read({"nodeSelector": to.node_selector}, namespace, TENANT)
+        return placement_codec.read({"nodeSelector": to.node_selector}, namespace, TENANT)
 
 
 def _timeout(text: str | None) -> float:

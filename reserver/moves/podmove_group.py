@@ -9,10 +9,10 @@ import msgspec
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput, under
+from reserver.k8s.objects.objects import Metadata, decode
+from reserver.k8s.objects.times import parse_moment
 from reserver.moves.model import MOST_IN_GROUP, GroupMember
-from reserver.wire.k8s.objects import Metadata, decode
-from reserver.wire.spec.object import API_VERSION
-from reserver.wire.times import parse_moment
+from reserver.stores.object.codec import API_VERSION
 
 KIND = "PodMoveGroup"
 COLLECTION = f"/apis/{API_VERSION}/podmovegroups"

@@ -8,12 +8,12 @@ import msgspec
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller
 from reserver.errors import InvalidInput
+from reserver.k8s.objects.conditions import Condition
+from reserver.k8s.objects.limits import Int64
+from reserver.k8s.objects.objects import decode, decode_part
+from reserver.k8s.objects.times import parse_moment, show_micro
 from reserver.moves.model import NOBODY, MoveStatus, Replacement
 from reserver.moves.phases import MovePhase, MoveReason
-from reserver.wire.k8s.conditions import Condition
-from reserver.wire.k8s.objects import decode, decode_part
-from reserver.wire.limits import Int64
-from reserver.wire.times import parse_moment, show_micro
 
 INVALID = "InvalidSpec"
 """The reason of a PodMove that cannot be read."""

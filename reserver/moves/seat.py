@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 
 from reserver.cluster import quantity
+from reserver.k8s.objects.objects import encode
+from reserver.k8s.objects.times import show_moment
 from reserver.moves import podmove
 from reserver.moves.effects import HoldSeat
 from reserver.moves.model import Move
+from reserver.reservations.enums import Policy
 from reserver.reservations.owner import NOBODY, OwnerRule
 from reserver.reservations.reservation import Ref
-from reserver.reservations.terms import Policy
-from reserver.wire.k8s.objects import encode
-from reserver.wire.spec.demands import placement
-from reserver.wire.spec.object import (
+from reserver.stores.codec.demands import placement
+from reserver.stores.object.codec import (
     MOST_CLAIMS,
     PLACEMENT_ANNOTATION,
     VOLUMES_ANNOTATION,
 )
-from reserver.wire.spec.object_edits import manifest
-from reserver.wire.times import show_moment
+from reserver.stores.object.edits import manifest
 
 
 def seat(move: Move, hold: HoldSeat, pod: bytes) -> dict[str, object]:

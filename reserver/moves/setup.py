@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 from reserver.cluster.pod import PodName
-from reserver.kube.api.client import ApiClient
-from reserver.kube.loops.events import Recorder
-from reserver.kube.stores.object.cache import ObjectCache
-from reserver.kube.watch.cluster import attachable_view
-from reserver.kube.watch.object_view import ObjectView
-from reserver.kube.watch.reflector import Reflector
+from reserver.extender.cluster_watches import attachable_view
+from reserver.k8s.client import ApiClient
+from reserver.k8s.events import Recorder
+from reserver.k8s.objects.budgets import BudgetObject
+from reserver.k8s.objects.objects import POD, Metadata, ObjectKind
+from reserver.k8s.watch.object_view import ObjectView
+from reserver.k8s.watch.reflector import Reflector
 from reserver.moves import podmove, podmove_group
 from reserver.moves.arbitration_loop import ArbitrationLoop
 from reserver.moves.controller import MoveController
@@ -19,9 +20,8 @@ from reserver.moves.index import KnownMove, MoveIndex
 from reserver.moves.phases import MovePhase, MoveReason
 from reserver.moves.podmove import MoveObject
 from reserver.scheduling.state import State
-from reserver.wire.k8s.budgets import BudgetObject
-from reserver.wire.k8s.objects import POD, Metadata, ObjectKind
-from reserver.wire.spec.object import API_VERSION
+from reserver.stores.object.cache import ObjectCache
+from reserver.stores.object.codec import API_VERSION
 
 _POD_MOVE = ObjectKind(API_VERSION, podmove.KIND)
 _BUDGETS = "/apis/policy/v1/poddisruptionbudgets"

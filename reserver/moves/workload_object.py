@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from reserver.cluster.quantity import shorten
-from reserver.wire.k8s.objects import WireStruct, decode
-from reserver.wire.limits import Int32
+from reserver.k8s.objects.limits import Int32
+from reserver.k8s.objects.objects import WireStruct, decode
 
 PATHS: Mapping[str, str] = {
     "ReplicaSet": "/apis/apps/v1/namespaces/{namespace}/replicasets/{name}",

@@ -10,7 +10,7 @@ import structlog
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 from reserver.errors import ApiError, InvalidInput
-from reserver.kube.api.client import ApiClient
+from reserver.k8s.client import ApiClient
 from reserver.moves.workload_object import PATHS, WantedPods, read_wanted
 
 log = structlog.get_logger(__name__)

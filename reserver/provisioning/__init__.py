@@ -1,1 +1,1 @@
-"""How a ProvisioningRequest of Reserver's class becomes reservations (docs/adr/0052)."""
+"""ProvisioningRequests of Reserver's class: how they become reservations (docs/adr/0052)."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.labels import Selector
 from reserver.rebalance.cluster_state import ListedPod
 from reserver.rebalance.pod_index import PodIndex

@@ -15,10 +15,10 @@ from itertools import islice
 import msgspec
 
 from reserver.errors import InvalidInput
+from reserver.k8s.objects.objects import decode, encode
 from reserver.rebalance.dump_objects import Raw
 from reserver.rebalance.dump_reader import REMEDY, AnyObject, Dump, Reading
-from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.spec.document import parse
+from reserver.stores.codec.document import parse
 
 MOST_YAML = 33_554_432
 """Characters of YAML, which takes a hundred times as long as JSON."""

@@ -7,12 +7,12 @@ import msgspec
 from reserver.cluster import quantity
 from reserver.cluster.constraints import Taint
 from reserver.cluster.pod import PodName
+from reserver.k8s.objects.limits import Int32
+from reserver.k8s.objects.nodes import NodeObject, NodeSpec
+from reserver.k8s.objects.objects import Metadata, WireStruct, decode
+from reserver.k8s.objects.requests import Amounts as WrittenAmounts
+from reserver.k8s.objects.requests import nano
 from reserver.rebalance.cluster_state import Amounts, ListedNode
-from reserver.wire.k8s.nodes import NodeObject, NodeSpec
-from reserver.wire.k8s.objects import Metadata, WireStruct, decode
-from reserver.wire.k8s.requests import Amounts as WrittenAmounts
-from reserver.wire.k8s.requests import nano
-from reserver.wire.limits import Int32
 
 Raw = bytes | msgspec.Raw
 

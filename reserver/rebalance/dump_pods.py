@@ -11,6 +11,11 @@ from typing import Annotated
 
 import msgspec
 
+from reserver.k8s.objects.limits import Int32
+from reserver.k8s.objects.objects import WireStruct, decode, decode_part
+from reserver.k8s.objects.pods import Owned, PodObject, PodSpec, PodStatus
+from reserver.k8s.objects.requests import PodCondition as WrittenCondition
+from reserver.k8s.objects.requests import is_resize_infeasible
 from reserver.rebalance.cluster_state import (
     EVICT,
     PREFER_NO_EVICTION,
@@ -20,11 +25,6 @@ from reserver.rebalance.cluster_state import (
     ListedPod,
 )
 from reserver.rebalance.pod_template import template_of
-from reserver.wire.k8s.objects import WireStruct, decode, decode_part
-from reserver.wire.k8s.pods import Owned, PodObject, PodSpec, PodStatus
-from reserver.wire.k8s.requests import Condition as WrittenCondition
-from reserver.wire.k8s.requests import is_resize_infeasible
-from reserver.wire.limits import Int32
 
 _ABSENT = msgspec.Raw()
 _NONE = frozenset({b"", b"null", b"[]"})

@@ -20,6 +20,10 @@ from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.cluster.storage import Storage, StorageClass, Volume
 from reserver.errors import Fault, InvalidInput, sparing
+from reserver.k8s.objects.budgets import BudgetObject
+from reserver.k8s.objects.nodes import NamespaceObject
+from reserver.k8s.objects.objects import WireStruct, decode
+from reserver.k8s.objects.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.rebalance.cluster_state import Amounts, ClusterState, ListedNode, ListedPod
 from reserver.rebalance.dump_objects import (
     Raw,
@@ -29,10 +33,6 @@ from reserver.rebalance.dump_objects import (
     read_priority_class,
 )
 from reserver.rebalance.dump_pods import read_pod
-from reserver.wire.k8s.budgets import BudgetObject
-from reserver.wire.k8s.nodes import NamespaceObject
-from reserver.wire.k8s.objects import WireStruct, decode
-from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
 
 MOST_OBJECTS = 1_000_000
 """Objects of one dump that are read."""

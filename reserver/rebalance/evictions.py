@@ -12,9 +12,9 @@ import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from reserver.backoff import Backoff
-from reserver.kube.api.client import ApiClient
-from reserver.kube.api.eviction import Reply, evict, eviction
+from reserver.base.backoff import Backoff
+from reserver.k8s.client import ApiClient
+from reserver.k8s.eviction import Reply, evict, eviction
 from reserver.rebalance.outcomes import NAME, Outcome, Result, Teller, Terms
 from reserver.rebalance.plan import Move
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from reserver.cluster.budgets import Budget
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.labels import EVERYTHING
 from reserver.cluster.pod import PodName
 from reserver.rebalance.arguments.evictor import (

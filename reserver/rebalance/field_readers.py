@@ -12,10 +12,10 @@ import msgspec
 from reserver.cluster.labels import NOTHING, Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
+from reserver.k8s.objects import labelselector, names, selectors
 from reserver.rebalance.arguments.base import Int32, LabelSelector, Part
 from reserver.rebalance.arguments.evictor import SYSTEM_CRITICAL
 from reserver.rebalance.struct_reader import Readers, Walk
-from reserver.wire.k8s import labelselector, names, selectors
 
 PriorityClasses = Callable[[str], int | None]
 """The value of a PriorityClass by its name; None if there is no such class."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.rebalance.cluster_state import Amounts
 from reserver.rebalance.pod_index import NO_ROW, Alike, Indexes, PodIndex
 

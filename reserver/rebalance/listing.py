@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from http import HTTPStatus
 
+from reserver.base.pacer import Pacer
 from reserver.errors import ApiError
-from reserver.kube.api.client import ApiClient
-from reserver.pacer import Pacer
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.objects import Metadata, WireStruct, decode
 from reserver.rebalance.dump_reader import Dump, Reading
-from reserver.wire.k8s.objects import Metadata, WireStruct, decode
 
 COLLECTIONS = (
     "/api/v1/nodes",

@@ -12,7 +12,8 @@ import structlog
 
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, InvalidInput, LoadUnknown
-from reserver.kube.api.client import ApiClient
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.objects import WireStruct, decode
 from reserver.rebalance.arguments.utilization import UsageSource
 from reserver.rebalance.cluster_state import ClusterState, ListedPod
 from reserver.rebalance.load import (
@@ -32,7 +33,6 @@ from reserver.rebalance.plan import Move
 from reserver.rebalance.policy import MetricsProvider, Policy, SecretRef
 from reserver.rebalance.prometheus import Prometheus, queries_for
 from reserver.rebalance.readings import Readings
-from reserver.wire.k8s.objects import WireStruct, decode
 
 log = structlog.get_logger(__name__)
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reserver.cluster.beside import Int64s
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
+from reserver.cluster.headroom import Int64s
 from reserver.cluster.snapshot import Rows
 from reserver.rebalance.ordering import Order, order, take_back
 from reserver.rebalance.packing import DEPTH, Packing

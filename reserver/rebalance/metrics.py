@@ -23,9 +23,9 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from reserver import DISTRIBUTION
-from reserver.server.answer import Answer, Paths, text
-from reserver.server.exposition import Exposition
-from reserver.server.request import Request
+from reserver.extender.exposition import Exposition
+from reserver.http.answer import HttpResponse, Paths, text
+from reserver.http.request import HttpRequest
 
 _STRATEGY_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100)
 _ROUND_SECONDS = (*_STRATEGY_SECONDS, 250, 500)
@@ -143,10 +143,10 @@ def health_paths(registry: CollectorRegistry) -> Paths:
     """Return who says that the process answers, and its metrics."""
     exposition = Exposition(registry)
 
-    async def healthz(_: Request) -> Answer:
+    async def healthz(_: HttpRequest) -> HttpResponse:
         return text("ok\n")
 
-    async def metrics(_: Request) -> Answer:
-        return Answer(exposition.text(), content_type=CONTENT_TYPE_LATEST)
+    async def metrics(_: HttpRequest) -> HttpResponse:
+        return HttpResponse(exposition.text(), content_type=CONTENT_TYPE_LATEST)
 
     return {"/healthz": ("GET", healthz), "/metrics": ("GET", metrics)}

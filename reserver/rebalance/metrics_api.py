@@ -9,10 +9,10 @@ import msgspec
 from reserver.cluster import quantity
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput, under
+from reserver.k8s.objects.objects import Metadata, WireStruct, decode
+from reserver.k8s.objects.requests import Amounts
+from reserver.k8s.objects.times import parse_duration, parse_moment
 from reserver.rebalance.readings import Reading, Readings, Usage
-from reserver.wire.k8s.objects import Metadata, WireStruct, decode
-from reserver.wire.k8s.requests import Amounts
-from reserver.wire.times import parse_duration, parse_moment
 
 _MOST_NAMED = 10
 """So many objects that cannot be read are named; the others are counted."""

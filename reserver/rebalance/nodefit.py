@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.byte_cache import ByteCache
+from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Constraints, Taint, Toleration
 from reserver.cluster.labels import integer
-from reserver.cluster.remembered import Remembered
 from reserver.rebalance.anti_affinity import AntiAffinityTerm, terms_of_all
 from reserver.rebalance.free_resources import FreeResources
 from reserver.rebalance.pod_index import NO_ROW, Alike, Indexes, Once, PodIndex
@@ -74,10 +74,10 @@ class NodeFit:
         self._number: Once[Constraints, int] = Once(lambda each: numbers[_where(each)])
         self._asked = Alike([pod.requests for pod in pods], lambda asked: frozenset(asked.items()))
         self._aparts = Alike(terms_of_all(pods), tuple)
-        self._known: Remembered[_Kind, _Known] = Remembered(_KNOWN_BYTES)
-        self._admitted: Remembered[int, Bools] = Remembered(_KNOWN_BYTES)
-        self._matching: Remembered[int, Bools] = Remembered(_KNOWN_BYTES)
-        self._crowds: Remembered[AntiAffinityTerm, Indexes] = Remembered(_KNOWN_BYTES)
+        self._known: ByteCache[_Kind, _Known] = ByteCache(_KNOWN_BYTES)
+        self._admitted: ByteCache[int, Bools] = ByteCache(_KNOWN_BYTES)
+        self._matching: ByteCache[int, Bools] = ByteCache(_KNOWN_BYTES)
+        self._crowds: ByteCache[AntiAffinityTerm, Indexes] = ByteCache(_KNOWN_BYTES)
         self._rooms = FreeResources(index, self._asked)
 
     def fits_elsewhere(self, pod: int, among: Bools) -> bool:
@@ -110,7 +110,7 @@ class NodeFit:
         return self._kept(self._matching, demands, lambda: self._matching_labels(demands))
 
     def _kept(
-        self, known: Remembered[int, Bools], demands: Constraints, judge: Callable[[], Bools]
+        self, known: ByteCache[int, Bools], demands: Constraints, judge: Callable[[], Bools]
     ) -> Bools:
         number = self._number(demands)
         rows = known.get(number)

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import structlog
 
 from reserver.errors import ApiError
-from reserver.kube.api.client import ApiClient
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.times import show_micro
 from reserver.printable import printable
 from reserver.rebalance.plan import Move
-from reserver.wire.times import show_micro
 
 log = structlog.get_logger(__name__)
 

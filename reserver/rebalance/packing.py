@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.snapshot import Rows
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 

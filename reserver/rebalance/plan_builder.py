@@ -12,7 +12,7 @@ from heapq import nsmallest
 import numpy as np
 from numpy.typing import NDArray
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.snapshot import Rows
 from reserver.rebalance.limits import Spent
 from reserver.rebalance.ordering import Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 
-from reserver.cluster.beside import clamped
+from reserver.cluster.headroom import clamped
 from reserver.rebalance.capacity import amounts_of, requested_by_node, takes_room
 from reserver.rebalance.cluster_state import Amounts, ClusterState
 from reserver.rebalance.ordering import Order

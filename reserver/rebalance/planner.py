@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.labels import Selector
 from reserver.errors import sparing
 from reserver.rebalance.arguments.placement import NodeAffinityType, RemovePodsViolatingNodeAffinity

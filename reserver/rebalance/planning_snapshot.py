@@ -13,9 +13,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from reserver.cluster.beside import Int64s, clamped
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Constraints, PodTerm
+from reserver.cluster.headroom import Int64s, clamped
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Rows, Snapshot
 from reserver.rebalance.capacity import (

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Constraints
 from reserver.cluster.labels import EVERYTHING, UNREAD, Labels, LabelTable, Selector
 from reserver.cluster.topology import Topology

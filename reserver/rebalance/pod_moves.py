@@ -15,10 +15,10 @@ from http import HTTPStatus
 
 import structlog
 
-from reserver.backoff import Backoff
+from reserver.base.backoff import Backoff
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, ConfigurationError
-from reserver.kube.api.client import ApiClient
+from reserver.k8s.client import ApiClient
 from reserver.moves import manifests, podmove, podmove_group
 from reserver.moves.arbitration import DEFAULT
 from reserver.moves.manifests import FailedMove, OpenMove

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from reserver.cluster.remembered import Remembered, reckoned
-from reserver.rebalance.cluster_state import Amounts, Owner, Preference, SpreadRule
-from reserver.wire.k8s.constraints import SpreadObject, spread
-from reserver.wire.k8s.objects import WireStruct, decode, decode_part
-from reserver.wire.k8s.pods import OwnerReference, PodObject, PodSpec, Shared
-from reserver.wire.k8s.requests import (
+from reserver.cluster.byte_cache import ByteCache, reckoned
+from reserver.k8s.objects.constraints import SpreadObject, spread
+from reserver.k8s.objects.limits import POD, Int32
+from reserver.k8s.objects.objects import WireStruct, decode, decode_part
+from reserver.k8s.objects.pods import OwnerReference, PodObject, PodSpec, Shared
+from reserver.k8s.objects.requests import (
     Actuated,
     ContainerSpec,
     Resources,
@@ -24,9 +24,9 @@ from reserver.wire.k8s.requests import (
     request,
     requesting,
 )
-from reserver.wire.k8s.requests import Amounts as WrittenAmounts
-from reserver.wire.k8s.selectors import NodeSelector, NodeSelectorTerm, node_terms
-from reserver.wire.limits import POD, Int32
+from reserver.k8s.objects.requests import Amounts as WrittenAmounts
+from reserver.k8s.objects.selectors import NodeSelector, NodeSelectorTerm, node_terms
+from reserver.rebalance.cluster_state import Amounts, Owner, Preference, SpreadRule
 
 _COMPUTE = ("cpu", "memory")
 
@@ -100,7 +100,7 @@ class Template(NamedTuple):
     spreads: tuple[SpreadRule, ...]
 
 
-_TEMPLATES: Remembered[bytes, Template] = Remembered(64 * 2**20)
+_TEMPLATES: ByteCache[bytes, Template] = ByteCache(64 * 2**20)
 _NO_STATUS = Actuated()
 
 
@@ -130,7 +130,7 @@ def template_of(key: bytes, raw: bytes | msgspec.Raw) -> Template:
     return known
 
 
-_ASKED: Remembered[bytes, _Asked] = Remembered(16 * 2**20)
+_ASKED: ByteCache[bytes, _Asked] = ByteCache(16 * 2**20)
 
 
 def _asked(whole: _Templated) -> _Asked:

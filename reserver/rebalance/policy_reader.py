@@ -13,6 +13,7 @@ from typing import NamedTuple, cast
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
+from reserver.k8s.objects import labelselector
 from reserver.rebalance import metrics_providers as metricsform
 from reserver.rebalance import policy_schema as written
 from reserver.rebalance.arguments.base import Problems
@@ -28,7 +29,6 @@ from reserver.rebalance.policy import (
     Profile,
 )
 from reserver.rebalance.policy_decoding import DecodedProfile, decode
-from reserver.wire.k8s import labelselector
 
 _UNREAD = ("presort", "sort")
 

@@ -14,7 +14,7 @@ import aiohttp
 from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, LoadUnknown
-from reserver.kube.api.client import bounded
+from reserver.k8s.client import bounded
 from reserver.rebalance import prometheus_samples as wire
 from reserver.rebalance.readings import Reading, Readings
 from reserver.rebalance.usage import METRIC

@@ -12,8 +12,8 @@ import msgspec
 from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
+from reserver.k8s.objects.objects import decode as decode_object
 from reserver.rebalance.metrics_api import few
-from reserver.wire.k8s.objects import decode as decode_object
 
 _NODE_LABELS = ("node", "nodename", "instance")
 """Labels that may name the node, the first that does."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import structlog
 
 from reserver.errors import ConfigurationError, ReserverError
-from reserver.kube.api.client import ApiClient
+from reserver.k8s.client import ApiClient
 from reserver.moves.manifests import FailedMove, OpenMove
 from reserver.rebalance.anomaly import Rounds
 from reserver.rebalance.capacity import Held

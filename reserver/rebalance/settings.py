@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from reserver.config import LogLevel
 from reserver.errors import ConfigurationError, InvalidInput
-from reserver.flags import (
+from reserver.rebalance.modes import COMPATS, Compat, Mode, check_making_room, read_compat
+from reserver.settings.flags import (
     Flag,
     check_host,
     check_name,
@@ -16,7 +16,7 @@ from reserver.flags import (
     parse_address,
     parse_seconds,
 )
-from reserver.rebalance.modes import COMPATS, Compat, Mode, check_making_room, read_compat
+from reserver.settings.serve import LogLevel
 
 _FASTEST = 1000.0
 

@@ -12,11 +12,17 @@ from uuid import uuid4
 
 import structlog
 
-from reserver.clock import SteadyClock, elapsed
+from reserver.base.clock import SteadyClock, elapsed
 from reserver.errors import LeadershipLost
-from reserver.kube.api.client import ApiClient
-from reserver.kube.api.credentials import Credentials
-from reserver.kube.loops.lease import Lease
+from reserver.extender.exposition import refusals
+from reserver.extender.server import HEALTH_LIMITS
+from reserver.http.access import Access
+from reserver.http.checks import Hosts
+from reserver.http.listen import listening
+from reserver.k8s.client import ApiClient
+from reserver.k8s.credentials import Credentials
+from reserver.k8s.lease import Lease
+from reserver.k8s.objects.lease import Timing
 from reserver.rebalance import pending, planner, upstream
 from reserver.rebalance.capacity import Held
 from reserver.rebalance.evictions import Evictions, Pace
@@ -28,12 +34,6 @@ from reserver.rebalance.policy_file import PolicyFile
 from reserver.rebalance.round_input import Decision, RoundInput
 from reserver.rebalance.rounds import Hands, Judge, Rebalancer, Round
 from reserver.rebalance.settings import RebalanceSettings
-from reserver.server.door import Door
-from reserver.server.exposition import refusals
-from reserver.server.gate import Hosts
-from reserver.server.http import HEALTH_LIMITS
-from reserver.server.listen import listening
-from reserver.wire.k8s.lease import Timing
 
 log = structlog.get_logger(__name__)
 
@@ -113,7 +113,7 @@ def _health(
 ) -> AbstractAsyncContextManager[str]:
     """Return what serves health and metrics while it is open; it tells the URL."""
     hosts = Hosts.of(address[0], ())
-    door = Door(HEALTH_LIMITS, hosts, refusals(metrics.registry))
+    door = Access(HEALTH_LIMITS, hosts, refusals(metrics.registry))
     return listening(health_paths(metrics.registry), address, _SHUTDOWN_S, door)
 
 

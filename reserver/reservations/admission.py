@@ -27,7 +27,7 @@ _WAIT = "it holds once there is room in the quota"
 _ASK_FOR_LESS = "ask for less, or have the quota raised"
 
 
-class Turn(NamedTuple):
+class WriteOrder(NamedTuple):
     """A turn in the order of writing.
 
     Attributes:
@@ -41,7 +41,7 @@ class Turn(NamedTuple):
     number: int
 
 
-class Standing(Enum):
+class AdmissionState(Enum):
     """The state of a reservation in admission."""
 
     WAITING = auto()
@@ -51,7 +51,7 @@ class Standing(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Share:
+class QuotaShare:
     """The share of the quotas that one reservation asks for.
 
     Attributes:
@@ -66,9 +66,9 @@ class Share:
 
     reservation: Reservation
     asked: Mapping[str, int]
-    turn: Turn
+    turn: WriteOrder
     since: float
-    standing: Standing = Standing.WAITING
+    standing: AdmissionState = AdmissionState.WAITING
     why: str = ""
     former: Reservation | None = None
 
@@ -85,18 +85,18 @@ class Admission:
     """
 
     quotas: Sequence[Quota] = ()
-    shares: dict[str, Share] = field(default_factory=dict)
+    shares: dict[str, QuotaShare] = field(default_factory=dict)
     used: dict[str, int] = field(default_factory=dict)
     is_open: bool = True
-    _admitted: dict[Share, None] = field(default_factory=dict)
-    _row: list[tuple[Turn, str]] = field(default_factory=list)
+    _admitted: dict[QuotaShare, None] = field(default_factory=dict)
+    _row: list[tuple[WriteOrder, str]] = field(default_factory=list)
     _unjudged: deque[str] = field(default_factory=deque)
     _is_over: bool = False
 
     def admits(self, identity: str) -> bool:
         """Return whether a reservation may hold."""
         share = self.shares.get(identity)
-        return share is not None and share.standing is Standing.ADMITTED
+        return share is not None and share.standing is AdmissionState.ADMITTED
 
     @property
     def pending(self) -> int:
@@ -109,13 +109,13 @@ class Admission:
         self._unjudged = deque(self.shares)
         self._is_over = self._exceeds()
 
-    def enter(self, share: Share) -> None:
+    def enter(self, share: QuotaShare) -> None:
         """Let a reservation stand in the row, and in if nobody waits before it."""
         identity = share.reservation.identity
         self.shares[identity] = share
         share.why = self._never(share)
         if share.why:
-            share.standing = Standing.BLOCKED
+            share.standing = AdmissionState.BLOCKED
             return
         first = self._first() if self.is_open else None
         if self.is_open and not self._unjudged and first is None and self._fits(share):
@@ -131,8 +131,8 @@ class Admission:
     def put_first(self, identity: str) -> None:
         """Let in, before all others, a reservation of which it is written that it was in."""
         share = self.shares[identity]
-        if share.standing is not Standing.ADMITTED:
-            share.turn, share.standing = share.turn._replace(is_new=False), Standing.WAITING
+        if share.standing is not AdmissionState.ADMITTED:
+            share.turn, share.standing = share.turn._replace(is_new=False), AdmissionState.WAITING
             self._wait(share)
 
     def update(self, identity: str, slots: int) -> None:
@@ -144,11 +144,11 @@ class Admission:
         asked = usage(share.reservation, slots)
         if asked == share.asked:
             return
-        if share.standing is Standing.ADMITTED:
+        if share.standing is AdmissionState.ADMITTED:
             self._count(share.asked, -1)
             self._count(asked, 1)
         share.asked = asked
-        if share.standing is Standing.BLOCKED:
+        if share.standing is AdmissionState.BLOCKED:
             self._unjudged.append(identity)
 
     def leave(self, identity: str) -> None:
@@ -167,15 +167,15 @@ class Admission:
         asked = usage(after, after.slots)
         if any(amount > share.asked.get(counted, 0) for counted, amount in asked.items()):
             return False
-        if share.standing is Standing.ADMITTED:
+        if share.standing is AdmissionState.ADMITTED:
             self._count(share.asked, -1)
             self._count(asked, 1)
         del self.shares[identity]
         self.shares[after.identity] = share
-        if share.standing is Standing.ADMITTED:
+        if share.standing is AdmissionState.ADMITTED:
             share.former = share.former or share.reservation
         share.reservation, share.asked = after, asked
-        if share.standing is Standing.WAITING:
+        if share.standing is AdmissionState.WAITING:
             self._wait(share)
         self._unjudged.append(after.identity)  # It may live longer now, or name a node.
         return True
@@ -226,27 +226,27 @@ class Admission:
             return f"{first.reservation.ref} waits before it: {first.why}"
         return why
 
-    def _judge(self, share: Share) -> bool:
+    def _judge(self, share: QuotaShare) -> bool:
         """Judge a reservation by itself; return whether something else is the case now."""
-        if share.standing is Standing.ADMITTED and not self._loses(share):
+        if share.standing is AdmissionState.ADMITTED and not self._loses(share):
             before, share.why = share.why, self._beyond(share)
             return share.why != before
         if not share.turn.is_new:
             return False
         why = self._never(share)
         if not why:
-            if share.standing is not Standing.BLOCKED:
+            if share.standing is not AdmissionState.BLOCKED:
                 return False
-            share.standing, share.why = Standing.WAITING, self._excess(share)
+            share.standing, share.why = AdmissionState.WAITING, self._excess(share)
             self._wait(share)
             return True
-        is_news = why != share.why or share.standing is Standing.ADMITTED
-        if share.standing is Standing.ADMITTED:
+        is_news = why != share.why or share.standing is AdmissionState.ADMITTED
+        if share.standing is AdmissionState.ADMITTED:
             self._dismiss(share)
-        share.standing, share.why = Standing.BLOCKED, why
+        share.standing, share.why = AdmissionState.BLOCKED, why
         return is_news
 
-    def _loses(self, share: Share) -> bool:
+    def _loses(self, share: QuotaShare) -> bool:
         """Return whether an edit asks for what is forbidden, and what was there before did not."""
         before, share.former = share.former, None
         if before is None or not forbids_change(
@@ -256,7 +256,7 @@ class Admission:
         share.turn = share.turn._replace(is_new=True)
         return True
 
-    def _beyond(self, share: Share) -> str:
+    def _beyond(self, share: QuotaShare) -> str:
         """Return what one that is admitted exceeds all the same; empty if nothing."""
         why = forbidden(self.quotas, share.reservation, share.since)
         why = why or exceeded(self.quotas, share.asked, {})
@@ -268,34 +268,34 @@ class Admission:
     def _exceeds(self) -> bool:
         return bool(exceeded(self.quotas, self.used, {}))
 
-    def _never(self, share: Share) -> str:
+    def _never(self, share: QuotaShare) -> str:
         """Return why a reservation could not come in if it were alone."""
         why = forbidden(self.quotas, share.reservation, share.since)
         if not why and exceeded(self.quotas, share.asked, {}):
-            others = {} if share.standing is Standing.ADMITTED else self.used
+            others = {} if share.standing is AdmissionState.ADMITTED else self.used
             why = f"{exceeded(self.quotas, share.asked, others)}; {_ASK_FOR_LESS}"
         return why
 
-    def _excess(self, share: Share) -> str:
+    def _excess(self, share: QuotaShare) -> str:
         """Return why a reservation has to wait."""
         why = exceeded(self.quotas, share.asked, self.used)
         return f"{why}; {_WAIT}" if why else ""
 
-    def _fits(self, share: Share) -> bool:
+    def _fits(self, share: QuotaShare) -> bool:
         return not self._excess(share)
 
-    def _admit(self, share: Share) -> None:
-        share.standing, share.why = Standing.ADMITTED, ""
+    def _admit(self, share: QuotaShare) -> None:
+        share.standing, share.why = AdmissionState.ADMITTED, ""
         self._admitted[share] = None
         self._count(share.asked, 1)
 
-    def _dismiss(self, share: Share) -> None:
+    def _dismiss(self, share: QuotaShare) -> None:
         del self._admitted[share]
         self._count(share.asked, -1)
 
     def _remove(self, identity: str) -> None:
         share = self.shares.pop(identity)
-        if share.standing is Standing.ADMITTED:
+        if share.standing is AdmissionState.ADMITTED:
             self._dismiss(share)
 
     def _count(self, asked: Mapping[str, int], sign: int) -> None:
@@ -309,13 +309,13 @@ class Admission:
             self._is_over = not self._is_over
             self._unjudged.extend(each.reservation.identity for each in self._admitted)
 
-    def _wait(self, share: Share) -> None:
+    def _wait(self, share: QuotaShare) -> None:
         if len(self._row) > _SPARE_ROW + 2 * len(self.shares):
             self._row = [each for each in self._row if self._is_in_row(*each)]
             heapq.heapify(self._row)
         heapq.heappush(self._row, (share.turn, share.reservation.identity))
 
-    def _first(self) -> Share | None:
+    def _first(self) -> QuotaShare | None:
         """Return whose turn it is of those that wait; what is in the row in vain goes."""
         while self._row:
             turn, identity = self._row[0]
@@ -324,6 +324,6 @@ class Admission:
             heapq.heappop(self._row)
         return None
 
-    def _is_in_row(self, turn: Turn, identity: str) -> bool:
+    def _is_in_row(self, turn: WriteOrder, identity: str) -> bool:
         share = self.shares.get(identity)
-        return share is not None and share.standing is Standing.WAITING and share.turn == turn
+        return share is not None and share.standing is AdmissionState.WAITING and share.turn == turn

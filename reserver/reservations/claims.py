@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.account import UNSEEN, Account, Entry
 from reserver.reservations.identity import near_digests
-from reserver.reservations.register import Register
+from reserver.reservations.index import ReservationIndex
 
 _REMEMBERED = 20_000
 """How many bindings are remembered: those of the minutes by which two watches may differ."""
@@ -38,7 +38,7 @@ class _Binding(NamedTuple):
 class Claims:
     """The claims of pods, by the identity of the reservation."""
 
-    def __init__(self, register: Register) -> None:
+    def __init__(self, register: ReservationIndex) -> None:
         """Begin without claims; `register` has the reservations."""
         self._register = register
         self._pods: dict[str, dict[str, Pod]] = {}
@@ -57,7 +57,7 @@ class Claims:
         self._keep(identity, pod)
 
     def meaning(self, identity: str, pod: Pod) -> str:
-        """Return the identity by which a claim is known here (`Register.meant`).
+        """Return the identity by which a claim is known here (`ReservationIndex.meant`).
 
         An entry that was written after the pod's claim is another reservation.
         """

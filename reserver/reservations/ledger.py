@@ -17,17 +17,17 @@ from itertools import count
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.account import UNSEEN, Account, Entry, inherit, kept_turns
-from reserver.reservations.holdings import NOTHING
-from reserver.reservations.past import Past
+from reserver.reservations.index import raising
+from reserver.reservations.lifecycle import Lifecycle
+from reserver.reservations.node_holds import NOTHING
 from reserver.reservations.placement import Parts, clipped
 from reserver.reservations.quotas import Quotas
-from reserver.reservations.register import raising
+from reserver.reservations.recovery import RecoveredClaims
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservation, Written
-from reserver.reservations.settling import Settling
 from reserver.reservations.view import OVER
 
 
-class Ledger(Settling):
+class Ledger(Lifecycle):
     """The ledger: what is held where, for whom, at this instant."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Ledger(Settling):
                 could not be asked, and what was raised: it holds what it held.
         """
         super().__init__(snapshot, freed, settled, quotas, failed)
-        self.past = Past(self._register, self._claims, self._settle)
+        self.past = RecoveredClaims(self._register, self._claims, self._settle)
         self._sequence = count()
 
     def put(self, reservation: Reservation, written: Written = ANY_TIME) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from reserver.cluster.constraints import UNCONSTRAINED, Constraints
-from reserver.reservations.terms import Strategy
+from reserver.reservations.enums import Strategy
 
 _MOST_NAMED = 5
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import count, islice
 
-from reserver.reservations.admission import Admission, Share, Standing, Turn
+from reserver.reservations.admission import Admission, AdmissionState, QuotaShare, WriteOrder
 from reserver.reservations.quota import Quota, exceeded, forbidden, usage
 from reserver.reservations.reservation import Reservation
 
@@ -102,18 +102,18 @@ class Quotas:
         """Return why a reservation could not hold if it were alone; empty where it could."""
         admission = self._admissions.get(reservation.ref.namespace)
         share = admission.shares.get(reservation.identity) if admission else None
-        return share.why if share is not None and share.standing is Standing.BLOCKED else ""
+        return share.why if share is not None and share.standing is AdmissionState.BLOCKED else ""
 
     def exceeding(self, reservation: Reservation) -> str:
         """Return what a reservation that may hold exceeds all the same; empty if nothing."""
         admission = self._admissions.get(reservation.ref.namespace)
         share = admission.shares.get(reservation.identity) if admission else None
-        return share.why if share is not None and share.standing is Standing.ADMITTED else ""
+        return share.why if share is not None and share.standing is AdmissionState.ADMITTED else ""
 
     def exceeding_count(self) -> int:
         """Return how many reservations that may hold exceed a quota."""
         every = (share for each in self._admissions.values() for share in each.shares.values())
-        return sum(share.standing is Standing.ADMITTED and bool(share.why) for share in every)
+        return sum(share.standing is AdmissionState.ADMITTED and bool(share.why) for share in every)
 
     def charge(self, reservation: Reservation, slots: int, now: float) -> None:
         """Note how many slots of a reservation are unclaimed; 0 if it is over.
@@ -221,10 +221,10 @@ class Quotas:
     def _enter(
         self, admission: Admission, reservation: Reservation, slots: int, at: float, now: float
     ) -> None:
-        turn = Turn(is_new=True, at=at, number=next(self._numbers))
+        turn = WriteOrder(is_new=True, at=at, number=next(self._numbers))
         since = reservation.created_at or now
         asked = usage(reservation, slots)
-        admission.enter(Share(reservation, asked, turn, since))
+        admission.enter(QuotaShare(reservation, asked, turn, since))
 
     def _admission(self, namespace: str) -> Admission:
         admission = self._admissions.get(namespace)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from reserver.cluster.pod import Pod, PodName
+from reserver.reservations.enums import Phase, Policy, StoreKind
 from reserver.reservations.identity import near_digests
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
-from reserver.reservations.terms import Phase, Policy, StoreKind
 
 
 class Written(NamedTuple):

@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reserver.cluster.beside import CELL_MAX
-from reserver.cluster.columns import ABSENT
+from reserver.cluster.categorical import ABSENT
 from reserver.cluster.constraints import Taint
+from reserver.cluster.headroom import CELL_MAX
 from reserver.cluster.snapshot import Amounts, Snapshot
 from reserver.cluster.topology import CORDON, REMOVING
 from reserver.printable import printable
+from reserver.reservations.enums import Phase
 from reserver.reservations.placement import nodes_of
 from reserver.reservations.quota import EXCEEDED
 from reserver.reservations.reservation import Reservation
-from reserver.reservations.terms import Phase
 from reserver.reservations.view import LedgerView
 
 _NOT_HOLDING = {
@@ -50,11 +50,11 @@ _NO_RESOURCE = "no node offers {} as a resource; a device of a DeviceClass (DRA)
 
 
 def limit_of(exceeds: str) -> str:
-    """Return in one word what kind of limit a reservation exceeds (`Status.exceeds`)."""
+    """Return in one word what kind of limit a reservation exceeds (`ReservationState.exceeds`)."""
     return EXCEEDS_QUOTA if exceeds.startswith(EXCEEDED) else EXCEEDS_BOUNDS
 
 
-class Status(NamedTuple):
+class ReservationState(NamedTuple):
     """The status of one reservation at one instant.
 
     Attributes:
@@ -137,7 +137,7 @@ class ShortNodes:
         }
         return cls({**lacking, **dict.fromkeys(missing)}, frozenset(resources), closed)
 
-    def status(self, reservation: Reservation, ledger: LedgerView) -> Status:
+    def status(self, reservation: Reservation, ledger: LedgerView) -> ReservationState:
         """Return the status of a reservation.
 
         Where a node is short, those written last are not backed: an owner takes its seat whatever
@@ -147,7 +147,7 @@ class ShortNodes:
         phase = ledger.phase(reservation.ref) or Phase.PENDING
         ref = reservation.ref
         if excess := ledger.excess(ref):
-            verdict = Status(phase, is_backed=False, message=excess, exceeds_quota=True)
+            verdict = ReservationState(phase, is_backed=False, message=excess, exceeds_quota=True)
         else:
             verdict = self._judge(phase, reservation, ledger)
         message, unwritten = verdict.message, ledger.unwritten(ref)
@@ -158,36 +158,42 @@ class ShortNodes:
             message=printable(message), claims=claims, landed=landed, exceeds=ledger.exceeds(ref)
         )
 
-    def _judge(self, phase: Phase, reservation: Reservation, ledger: LedgerView) -> Status:
+    def _judge(
+        self, phase: Phase, reservation: Reservation, ledger: LedgerView
+    ) -> ReservationState:
         """Return the status of a reservation, claims aside."""
         if phase is Phase.FAILED:
             node = reservation.node
             message = f"node {node!r} does not exist; the hold takes effect once it does"
-            return Status(phase, is_backed=False, message=message)
+            return ReservationState(phase, is_backed=False, message=message)
         if phase is Phase.PENDING and (obstacle := _placelessness(reservation, ledger)):
-            return Status(phase, is_backed=False, message=obstacle, is_unplaced=True)
+            return ReservationState(phase, is_backed=False, message=obstacle, is_unplaced=True)
         if phase is not Phase.ACTIVE:
-            return Status(phase, is_backed=False, message=_NOT_HOLDING[phase])
+            return ReservationState(phase, is_backed=False, message=_NOT_HOLDING[phase])
         if unsettled := _unsettled(reservation, ledger):
-            return Status(Phase.PENDING, is_backed=False, message=unsettled, is_unplaced=True)
+            return ReservationState(
+                Phase.PENDING, is_backed=False, message=unsettled, is_unplaced=True
+            )
         for part in reservation.parts:
             if lacking := self._lacking(part.node, reservation, ledger):
                 message = _short(part.node, lacking, reservation)
                 unknown = [name for name in lacking if name not in self.offered]
                 if unknown:
                     message += f"; {_NO_RESOURCE.format(', '.join(unknown))}"
-                return Status(phase, is_backed=False, message=message)
+                return ReservationState(phase, is_backed=False, message=message)
         return self._judge_nodes(reservation)
 
-    def _judge_nodes(self, reservation: Reservation) -> Status:
+    def _judge_nodes(self, reservation: Reservation) -> ReservationState:
         """Return the status of a reservation for which there is room, which may be out of reach."""
         tolerations = reservation.placement.constraints.tolerations if self.closed else ()
         for part in reservation.parts if self.closed else ():
             taint = self.closed.get(part.node)
             if taint and not any(each.tolerates(taint) for each in tolerations):
                 reason, message = _out_of_reach(part.node, taint)
-                return Status(Phase.ACTIVE, is_backed=True, message=message, closed=reason)
-        return Status(Phase.ACTIVE, is_backed=True)
+                return ReservationState(
+                    Phase.ACTIVE, is_backed=True, message=message, closed=reason
+                )
+        return ReservationState(Phase.ACTIVE, is_backed=True)
 
     def _lacking(self, node: str, reservation: Reservation, ledger: LedgerView) -> list[str]:
         """Return the resources that a reservation holds and a node does not have for it."""

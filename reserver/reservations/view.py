@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+from reserver.base.moment import Moment
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
-from reserver.moment import Moment
 from reserver.reservations.account import UNSEEN, Account
 from reserver.reservations.claims import Claims
-from reserver.reservations.holdings import Hold, Holdings
+from reserver.reservations.enums import Phase, Policy
+from reserver.reservations.index import ReservationIndex, raising
+from reserver.reservations.node_holds import Hold, NodeHolds
 from reserver.reservations.placement import Parts
 from reserver.reservations.quotas import Quotas
-from reserver.reservations.register import Register, raising
+from reserver.reservations.replacement import ReplacementStanding, Succession
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.reservations.succession import Standing, Succession
-from reserver.reservations.terms import Phase, Policy
 
 Slot = tuple[str, str]
 """A slot, by the identity of its reservation and its node."""
@@ -39,9 +39,9 @@ class LedgerView:
         """Begin with nothing held; for the arguments see `ledger.Ledger`."""
         self.quotas = quotas or Quotas()
         self._snapshot = snapshot
-        self._holdings = Holdings(snapshot, freed)
+        self._holdings = NodeHolds(snapshot, freed)
         self.succession = Succession(snapshot)
-        self._register = Register(self.succession, failed)
+        self._register = ReservationIndex(self.succession, failed)
         self._claims = Claims(self._register)
         self._now = Moment(0.0)
 
@@ -201,7 +201,7 @@ class LedgerView:
         for account in (*self._register.naming(pod.name), *self._register.matching(pod)):
             if account.reservation.policy is Policy.REQUIRE and self._is_unplaced(account):
                 return account.reservation
-        for account in self._register.matching(pod, Standing.UNKNOWN):
+        for account in self._register.matching(pod, ReplacementStanding.UNKNOWN):
             if account.reservation.policy is Policy.REQUIRE and self._is_active(account):
                 return account.reservation
         return None
@@ -233,7 +233,7 @@ class LedgerView:
     ) -> dict[str, int]:
         """Return what is held on a node that does not count against a pod with these seats there.
 
-        See `Holdings.later`.
+        See `NodeHolds.later`.
         """
         return self._holdings.later(node, self._holds(node, seats), requests)
 

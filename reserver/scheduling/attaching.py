@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.pod import PodName
 from reserver.cluster.storage import Storage, Volume
 from reserver.reservations import owner

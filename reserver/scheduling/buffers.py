@@ -12,7 +12,7 @@ from enum import Enum
 
 import numpy as np
 
-from reserver.cluster.beside import Int64s
+from reserver.cluster.headroom import Int64s
 from reserver.cluster.node import HOSTNAME
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Rows, Snapshot
@@ -56,7 +56,7 @@ class Buffer:
 
 
 @dataclass(slots=True)
-class Sight:
+class KeptOutNodes:
     """The nodes where only holds keep slots out, judged once for equal demands.
 
     Good for as long as no node, no pod and no hold changes.
@@ -88,7 +88,7 @@ def need(ref: Ref, state: State) -> Need:
     return Need.NOTHING if is_kept else Need.PATIENCE
 
 
-def buffer(ref: Ref, state: State, sight: Sight) -> Buffer | None:
+def buffer(ref: Ref, state: State, sight: KeptOutNodes) -> Buffer | None:
     """Return what an autoscaler is to make room for; None if no slot waits."""
     reservation, (_, slots) = state.ledger.get(ref), state.ledger.wants_place(ref)
     if reservation is None or not slots:

@@ -8,7 +8,7 @@ from reserver.cluster.pod import Pod
 
 
 @dataclass(frozen=True, slots=True)
-class Steer:
+class Nominate:
     """Nominate a node for a pod, so that kube-scheduler at once asks about that node alone.
 
     Attributes:
@@ -40,7 +40,7 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
-class Rouse:
+class Activate:
     """Have kube-scheduler try a pod again that its own filters refused.
 
     A node is nominated for the pod and taken back, which counts as if a pod had been deleted there:
@@ -52,4 +52,4 @@ class Rouse:
     node: str
 
 
-Effect = Steer | Retry | Rouse
+Effect = Nominate | Retry | Activate

@@ -8,12 +8,12 @@ from itertools import islice
 
 import numpy as np
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Rows, Snapshot
+from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ShortNodes
-from reserver.reservations.terms import Phase
 from reserver.scheduling.fit import (
     fits_beside_holds,
     has_room,

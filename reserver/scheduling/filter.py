@@ -17,11 +17,11 @@ from zlib import crc32
 
 import numpy as np
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.scheduling.effects import Effect, Retry, Steer
+from reserver.scheduling.effects import Effect, Nominate, Retry
 from reserver.scheduling.fit import (
     NO_SEATS,
     Seats,
@@ -33,11 +33,11 @@ from reserver.scheduling.fit import (
     with_yields,
 )
 from reserver.scheduling.gangs import NOBODY, Attempt
+from reserver.scheduling.inflight_binds import FORGETTING_S
 from reserver.scheduling.naming import words_for
+from reserver.scheduling.nomination import steered
 from reserver.scheduling.state import State
-from reserver.scheduling.steering import steered
-from reserver.scheduling.undecided import FORGETTING_S
-from reserver.scheduling.waiting import LEAST_SAMPLE
+from reserver.scheduling.waiting_pod import LEAST_SAMPLE
 
 ANSWER_LIMIT = LEAST_SAMPLE
 """How many nodes are enough: more cost throughput and place no better."""
@@ -298,4 +298,4 @@ def _retry(
         return (Retry(pod, attempts=-(-snapshot.node_count // len(names))),)
     # Pods that are refused together are sent to different nodes.
     row = rows[crc32(pod.uid.encode()) % len(rows)]
-    return (Steer(pod, snapshot.name_of(row)),)
+    return (Nominate(pod, snapshot.name_of(row)),)

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reserver.cluster.beside import Int64s, clamped
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
+from reserver.cluster.headroom import Int64s, clamped
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Amounts, Rows, Snapshot
 from reserver.reservations.reservation import Ref, Reservation

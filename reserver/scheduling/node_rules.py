@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Constraints, Taint
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot

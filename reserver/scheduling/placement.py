@@ -14,23 +14,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reserver.cluster.beside import Int64s
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import NodeTerm
+from reserver.cluster.headroom import Int64s
 from reserver.cluster.pod import ClaimUse, Pod, PodName
 from reserver.cluster.snapshot import Rows, Snapshot
 from reserver.reservations import owner
+from reserver.reservations.enums import Strategy
 from reserver.reservations.placement import Part, Parts
 from reserver.reservations.reservation import Reservation
-from reserver.reservations.terms import Strategy
 from reserver.scheduling.attaching import too_many
 from reserver.scheduling.explain import count_reasons, reasons_against, summary
-from reserver.scheduling.filling import filled
 from reserver.scheduling.fit import allowed, cells, wanted
 from reserver.scheduling.node_rules import allowed_by_affinity
 from reserver.scheduling.reasons import TOO_MANY_VOLUMES
+from reserver.scheduling.slot_distribution import filled
 from reserver.scheduling.state import State
-from reserver.scheduling.trial import trial
+from reserver.scheduling.what_if import trial
 
 NO_NODES = "no nodes available to schedule pods"
 """ErrNoNodesAvailable in pkg/scheduler/schedule_one.go."""
@@ -75,7 +75,7 @@ class Suits(NamedTuple):
     has_room: bool
 
 
-class Sight:
+class AllowedNodes:
     """The nodes that constraints allow, judged once for all slots with the same demands.
 
     Good for as long as no pod and no node changes.
@@ -120,7 +120,7 @@ def placing(
     reservation: Reservation,
     slots: int,
     state: State,
-    sight: Sight | None = None,
+    sight: AllowedNodes | None = None,
     aside: Aside = nullcontext,
 ) -> Generator[None, None, Placed]:
     """Find where so many slots of a reservation go: all of them somewhere, or none.
@@ -141,7 +141,7 @@ def placing(
         parts = yield from _beside_each_other(pod, strategy, slots, state, aside)
     else:
         with aside():
-            may_go = (sight or Sight()).allowed(pod, state.snapshot)
+            may_go = (sight or AllowedNodes()).allowed(pod, state.snapshot)
             if reservation.volume_claims:
                 may_go = may_go & ~too_many(reservation, state)
             parts = _at_once(pod, strategy, slots, state, may_go)

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from reserver.cluster.columns import Bools, Ids
+from reserver.cluster.categorical import Bools, Ids
 from reserver.cluster.constraints import PodTerm
 from reserver.cluster.labels import EVERYTHING, NOTHING
 from reserver.cluster.pod import Pod

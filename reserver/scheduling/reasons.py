@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 
 
 class Reason(NamedTuple):

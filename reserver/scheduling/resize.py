@@ -8,8 +8,8 @@ from typing import NamedTuple
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.quantity import show
 from reserver.scheduling.fit import is_exempt
-from reserver.scheduling.growing import Growth
 from reserver.scheduling.naming import words_for
+from reserver.scheduling.pending_resizes import PendingResize
 from reserver.scheduling.state import State
 
 
@@ -89,7 +89,7 @@ def judge_resize(pod: Pod, state: State, now: float) -> str | None:
     return None
 
 
-def grow(pod: Pod, state: State) -> Growth:
+def grow(pod: Pod, state: State) -> PendingResize:
     """Count a pod as it is to be once `judge_resize` has let it; the arguments are the same."""
     return state.grow(pod, yielding(pod, state))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Spread
 from reserver.cluster.labels import EVERYTHING, NOTHING, Selector, equals
 from reserver.cluster.pod import Pod

@@ -15,17 +15,17 @@ from types import MappingProxyType
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.index import raising
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.quotas import Quotas
-from reserver.reservations.register import raising
 from reserver.reservations.reservation import Ref
-from reserver.scheduling.assumption import Assumption, slots_of, with_rest
-from reserver.scheduling.doubts import Doubts
+from reserver.scheduling.assumed_pod import AssumedPod, slots_of, with_rest
 from reserver.scheduling.gangs import Gangs
-from reserver.scheduling.growing import Growing, Growth
+from reserver.scheduling.inflight_binds import InFlightBinds
 from reserver.scheduling.nominations import Nominations
-from reserver.scheduling.undecided import Undecided
-from reserver.scheduling.waiting import Waiting, offered, remembered
+from reserver.scheduling.pending_resizes import PendingResize, PendingResizes
+from reserver.scheduling.unreadable import UnreadableObjects
+from reserver.scheduling.waiting_pod import Waiting, offered, remembered
 
 
 class State:
@@ -74,16 +74,16 @@ class State:
         self._nodes: dict[str, Node] = {}
         self.snapshot = Snapshot()
         self.ledger = Ledger(self.snapshot, freed, settled, quotas, failed)
-        self.doubts = Doubts(self.snapshot, freed)
+        self.doubts = UnreadableObjects(self.snapshot, freed)
         self.public_namespaces: frozenset[str] = frozenset()
         self.is_complete = False
         self.waiting: dict[str, Waiting] = {}
         self.nominations = Nominations()
         self.gangs = Gangs()
-        self.undecided = Undecided()
-        self.growing = Growing(self.snapshot)
+        self.undecided = InFlightBinds()
+        self.growing = PendingResizes(self.snapshot)
         self._pods: dict[PodName, Pod] = {}
-        self._assumed: dict[str, Assumption] = {}
+        self._assumed: dict[str, AssumedPod] = {}
         self._shown = 0
         self._read: dict[str, Pod] = {}  # By UID, those that were read and not shown since.
 
@@ -98,7 +98,7 @@ class State:
         """The pods as the watch last showed them."""
         return MappingProxyType(self._pods)
 
-    def assumption(self, pod_uid: str) -> Assumption | None:
+    def assumption(self, pod_uid: str) -> AssumedPod | None:
         """Return the binding under way for a pod."""
         return self._assumed.get(pod_uid)
 
@@ -291,7 +291,7 @@ class State:
 
         What a slot has beyond the pod's request is free only once the binding is written.
         """
-        self._assumed[pod.uid] = Assumption(pod, node)
+        self._assumed[pod.uid] = AssumedPod(pod, node)
         self._binding(pod, node)
         self.nominations.drop(pod.uid)
         self.gangs.drop(pod)
@@ -323,7 +323,7 @@ class State:
             self._uncount(pod_uid)
             self.ledger.unclaim(pod_uid)
 
-    def grow(self, pod: Pod, yielded: Mapping[str, int]) -> Growth:
+    def grow(self, pod: Pod, yielded: Mapping[str, int]) -> PendingResize:
         """Count a bound pod as it is to be, as far as there is room, until it is.
 
         Args:
@@ -335,7 +335,7 @@ class State:
         self._place_written(shown, shown.node)
         return growth
 
-    def ungrow(self, growth: Growth) -> None:
+    def ungrow(self, growth: PendingResize) -> None:
         """Count a pod as the watch shows it: it was not resized after all."""
         if self.growing.ended(growth):
             self._place_written(self._pods[growth.pod.name], growth.pod.node)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.pod import ClaimUse, Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.cluster.storage import ZONE_LABELS, Volume, VolumeClaim

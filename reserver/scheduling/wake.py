@@ -11,14 +11,14 @@ from collections.abc import Collection, Generator, Iterable
 
 import numpy as np
 
-from reserver.cluster.beside import Int64s, clamped
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
+from reserver.cluster.headroom import Int64s, clamped
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Rows, Snapshot
-from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
+from reserver.scheduling.effects import Activate, Effect, Nominate, Retry
 from reserver.scheduling.fit import allowed, total, wanted
 from reserver.scheduling.state import State
-from reserver.scheduling.waiting import Waiting
+from reserver.scheduling.waiting_pod import Waiting
 
 
 class Wake:
@@ -77,7 +77,7 @@ class Wake:
         snapshot = self._state.snapshot
         if not self._roused and (node := _preempted(waiting, self._nodes, self._free, snapshot)):
             self._roused = True  # One brings all the others of its priority or less.
-            return Rouse(waiting.pod, node)
+            return Activate(waiting.pod, node)
         return None
 
     def _take(self, waiting: Waiting) -> int | None:
@@ -169,4 +169,4 @@ def _freed_by(pods: Iterable[Pod], node: str, snapshot: Snapshot) -> Int64s:
 
 def _send_back(pod: Pod, node: str) -> Effect:
     """Steer a pod to a node, unless somebody else has nominated one for it (preemption)."""
-    return Retry(pod, attempts=1) if pod.nominated_node else Steer(pod, node)
+    return Retry(pod, attempts=1) if pod.nominated_node else Nominate(pod, node)

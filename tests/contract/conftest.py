@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from reserver.sim.apiserver.server import serve
-from reserver.sim.apiserver.store import Store
-from reserver.sim.clock import SystemClock
+from reserver_demo.apiserver.server import serve
+from reserver_demo.apiserver.store import Store
+from reserver_demo.clock import SystemClock
 from tests.contract.api import Api, Server, pod, server_from
 
 EMBEDDED, REAL = "embedded", "real"

@@ -16,7 +16,7 @@ import aiohttp
 
 from tests.contract.api import Api, server_from
 
-SHIPPED = Path(__file__).parents[2] / "reserver" / "sim" / "apiserver" / "schema.json"
+SHIPPED = Path(__file__).parents[2] / "reserver_demo" / "apiserver" / "schema.json"
 PREFIX = "#/components/schemas/"
 ROOTS = (
     "io.k8s.api.core.v1.Binding",

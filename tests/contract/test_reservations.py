@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from reserver.errors import ApiError
-from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.spec.object import ObjectMetadata
-from reserver.wire.spec.object_edits import replacement
+from reserver.k8s.objects.objects import decode, encode
+from reserver.stores.object.codec import ObjectMetadata
+from reserver.stores.object.edits import replacement
 from tests.contract.api import APPLY_PATCH, JSON_PATCH, STRATEGIC_PATCH, Answer, Api, Json, Watching
 
 CRD = Path(__file__).parents[2] / "scheduler-config/core/crd.yaml"

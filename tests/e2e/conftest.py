@@ -19,7 +19,7 @@ from hack.bed.proxy import Proxy
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import service_account_kubeconfig
 from hack.reserver_process import ReserverProcess, wait_for
-from reserver.reservations.terms import StoreKind
+from reserver.reservations.enums import StoreKind
 from tests.e2e.cluster import Corner
 from tests.e2e.forms import CONFIG_MAP_FORMS, FORMS, NAMED_STORE, STORE, Form
 

@@ -17,7 +17,7 @@ from hack.controlplane.cluster import ControlPlane
 from hack.reserver_process import ReserverProcess, wait_for
 from hack.sets.race import race
 from reserver.client import CallFailed, Client, PodOwner, Spec
-from reserver.reservations.terms import StoreKind
+from reserver.reservations.enums import StoreKind
 from tests.e2e.cluster import Corner
 from tests.e2e.forms import OBJECTS
 

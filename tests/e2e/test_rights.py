@@ -22,9 +22,9 @@ from hack.controlplane.kubeconfig import service_account_kubeconfig
 from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.cluster.pod import PodName
-from reserver.kube.api import credentials
-from reserver.kube.api.apply import PodWrites
-from reserver.kube.api.client import ApiClient
+from reserver.extender.pod_writes import PodWrites
+from reserver.k8s import credentials
+from reserver.k8s.client import ApiClient
 from reserver.scheduling.effects import Retry
 from tests.e2e.cluster import Corner
 from tests.e2e.forms import SPEC

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from reserver import app
-from reserver.config import Settings
-from reserver.kube.watch.history import History
-from reserver.sim.cluster import EmbeddedCluster
+from reserver.settings.serve import Settings
+from reserver.stores.history import HistoryReader
+from reserver_demo.cluster import EmbeddedCluster
 from tests.integration.world import CONFIGMAPS, SYSTEM
 
 SPEC = {
@@ -49,10 +49,10 @@ async def test_until_it_is_ready_it_only_reads(
 
         before = []
 
-        async def read(_: History) -> None:
+        async def read(_: HistoryReader) -> None:
             before.append((await stores(), await events()))
 
-        monkeypatch.setattr(History, "read", read)
+        monkeypatch.setattr(HistoryReader, "read", read)
         settings = Settings(kubeconfig=tmp_path / "kubeconfig", http_port=0)
         async with app.running(settings), asyncio.timeout(20):
             while await stores() == BEGUN or not await events():  # noqa: ASYNC110 - nothing tells

@@ -13,8 +13,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from reserver.errors import ApiError
-from reserver.kube.api import credentials
-from reserver.kube.api.client import CONNECTIONS, ApiClient
+from reserver.k8s import credentials
+from reserver.k8s.client import CONNECTIONS, ApiClient
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

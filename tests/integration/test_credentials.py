@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reserver.errors import ConfigurationError
-from reserver.kube.api import credentials
+from reserver.k8s import credentials
 
 
 def _kubeconfig(path: Path, user: dict[str, Any], **cluster: Any) -> Path:

@@ -11,9 +11,9 @@ from pathlib import Path
 from rich.console import Console
 
 from hack.programs import done
-from reserver.cli.demo_folder import demo_folder
-from reserver.cli.demo_pages import pages
-from reserver.cli.demo_run import Demo, play, run, started
+from reserver_demo.pages import pages
+from reserver_demo.run import Demo, play, run, started
+from reserver_demo.workdir import demo_folder
 from tests.terminal import terminal
 
 RESERVER = str(Path(sys.executable).parent / "reserver")

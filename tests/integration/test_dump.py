@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from reserver import app, debugging
+from reserver import app
 from reserver.client import Client
-from reserver.config import Settings
-from reserver.sim.cluster import EmbeddedCluster
+from reserver.process import dump
+from reserver.settings.serve import Settings
+from reserver_demo.cluster import EmbeddedCluster
 from tests.integration.test_files_entered import SPEC
 from tests.integration.world import CONFIGMAPS, SYSTEM
 
@@ -94,7 +95,7 @@ async def test_what_is_too_long_is_left_out(
 ) -> None:
     whole = await dumped(settings)
     most = len(whole) - 1000
-    monkeypatch.setattr(debugging, "MOST_BYTES", most)
+    monkeypatch.setattr(dump, "MOST_BYTES", most)
     text = await dumped(settings)
     assert len(text) <= most
     assert json.loads(text)["metrics"] == "too long"

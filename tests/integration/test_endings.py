@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from reserver.base.pacer import Pacer
 from reserver.client import CallFailed, Client, PodOwner, Spec
 from reserver.errors import ApiError
-from reserver.pacer import Pacer
-from reserver.reservations.terms import Outcome, StoreKind
+from reserver.reservations.enums import Outcome, StoreKind
+from reserver.stores.codec.archive import SHARDS
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire.status.archive import SHARDS
 from tests.integration.world import CONFIGMAPS, SYSTEM, World, again, serving
 
 SPEC = Spec(owners=(PodOwner("shop", "web-0"),), node="worker-1", resources={"cpu": "2"})

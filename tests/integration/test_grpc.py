@@ -13,7 +13,7 @@ import pytest
 from google.rpc import error_details_pb2, status_pb2
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from reserver.reservations.terms import StoreKind
+from reserver.reservations.enums import StoreKind
 from reserver.v1 import reservation_pb2 as pb
 from tests.integration.world import World, again, serving
 

@@ -13,7 +13,7 @@ import pytest
 from google.protobuf import json_format
 
 from reserver.cluster.pod import PodName
-from reserver.server import bindings
+from reserver.extender import bindings
 from reserver.v1 import capacity_pb2, reservation_pb2
 from reserver.v1 import scheduler_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub

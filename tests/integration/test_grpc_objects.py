@@ -12,9 +12,9 @@ from typing import Any
 import grpc
 import pytest
 
-from reserver.kube.stores.object.writer import ObjectWriter
+from reserver.reservations.enums import StoreKind
 from reserver.reservations.reservation import Ref
-from reserver.reservations.terms import StoreKind
+from reserver.stores.object.writer import ObjectWriter
 from reserver.v1 import reservation_pb2 as pb
 from tests.integration.test_grpc import refused, spec
 from tests.integration.world import OBJECTS, SYSTEM, World, again, serving

@@ -15,18 +15,18 @@ import grpc
 import pytest
 
 from reserver import app
+from reserver.base.pacer import Pacer
 from reserver.client import Client, Phase, PodOwner, Spec
 from reserver.errors import ApiError
-from reserver.kube.stores.object.cache import ObjectCache
-from reserver.kube.stores.stores import Stores
-from reserver.kube.watch.cluster import PODS
-from reserver.pacer import Pacer
-from reserver.reservations.terms import StoreKind
-from reserver.server.rpc import creation
+from reserver.extender.cluster_watches import PODS
+from reserver.grpc import creation
+from reserver.reservations.enums import StoreKind
+from reserver.stores.configmap.entry_edits import Edit
+from reserver.stores.object.cache import ObjectCache
+from reserver.stores.stores import Stores
 from reserver.v1 import capacity_pb2
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
-from reserver.wire.spec.edits import Edit
 from tests.builders import pod
 from tests.integration.test_grpc import refused, spec
 from tests.integration.world import World, serving

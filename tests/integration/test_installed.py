@@ -13,7 +13,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from hack.reserver_process import ReserverProcess
-from reserver.sim.cluster import EmbeddedCluster
+from reserver_demo.cluster import EmbeddedCluster
 
 ROOT = Path(__file__).parents[2]
 NO_RIGHTS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs")

@@ -13,10 +13,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from hack.dashboard import queries
 from reserver import app
-from reserver.config import Settings
 from reserver.rebalance.metrics import DeschedulingMetrics
-from reserver.sim.apiserver import deletion, resources, server
-from reserver.sim.cluster import EmbeddedCluster
+from reserver.settings.serve import Settings
+from reserver_demo.apiserver import deletion, resources, server
+from reserver_demo.cluster import EmbeddedCluster
 
 ROOT = Path(__file__).parents[2]
 RULES = (ROOT / "monitoring/rules.yaml").read_text()

@@ -16,8 +16,8 @@ from reserver.moves import manifests, podmove, podmove_group
 from reserver.moves.manifests import SharedFields
 from reserver.moves.model import ALONE, GroupMember, MoveGroup
 from reserver.moves.phases import MoveMode, MovePhase
-from reserver.sim.apiserver import deletion, resources, server
-from reserver.sim.apiserver.resources import RESOURCES, Resource
+from reserver_demo.apiserver import deletion, resources, server
+from reserver_demo.apiserver.resources import RESOURCES, Resource
 from tests.integration.world import World, serving
 
 CRD = Path(__file__).parents[2] / "scheduler-config/components/moves/crd.yaml"

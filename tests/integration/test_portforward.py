@@ -12,11 +12,11 @@ import pytest
 from aiohttp import web
 
 from reserver.errors import ApiError, NotReady
-from reserver.kube.api import credentials
-from reserver.kube.api.client import MERGE_PATCH, ApiClient
-from reserver.kube.api.portforward import Tunnel
-from reserver.kube.api.serving_pod import ServingPod, serving_pod
-from reserver.sim.cluster import EmbeddedCluster
+from reserver.k8s import credentials
+from reserver.k8s.client import MERGE_PATCH, ApiClient
+from reserver.k8s.portforward import Tunnel
+from reserver.k8s.serving_pod import ServingPod, serving_pod
+from reserver_demo.cluster import EmbeddedCluster
 
 PODS = "/api/v1/namespaces/ns/pods"
 PORT = struct.pack("<H", 9443)

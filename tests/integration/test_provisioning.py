@@ -14,12 +14,12 @@ import pytest
 import yaml
 
 from reserver import app
-from reserver.config import Settings
 from reserver.errors import ConfigurationError
-from reserver.sim.apiserver import deletion, resources, server
-from reserver.sim.apiserver.resources import RESOURCES, Resource
-from reserver.sim.cluster import EmbeddedCluster
-from reserver.wire.spec.object import SET_LABEL, UNFINISHED_ANNOTATION
+from reserver.settings.serve import Settings
+from reserver.stores.object.codec import SET_LABEL, UNFINISHED_ANNOTATION
+from reserver_demo.apiserver import deletion, resources, server
+from reserver_demo.apiserver.resources import RESOURCES, Resource
+from reserver_demo.cluster import EmbeddedCluster
 
 CRD = Path(__file__).parents[1] / "e2e/crd-provisioning.yaml"
 REQUESTS = "/apis/autoscaling.x-k8s.io/v1/namespaces/shop/provisioningrequests"

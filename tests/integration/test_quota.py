@@ -15,12 +15,12 @@ from google.protobuf.duration_pb2 import Duration
 from typer.testing import CliRunner
 
 from reserver import app
-from reserver.assembly import Assembly
 from reserver.cli.main import app as cli
 from reserver.cluster.pod import PodName
-from reserver.config import Settings
 from reserver.errors import ApiError
-from reserver.reservations.terms import StoreKind
+from reserver.process.assembly import Assembly
+from reserver.reservations.enums import StoreKind
+from reserver.settings.serve import Settings
 from reserver.v1 import capacity_pb2 as pb_capacity
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub

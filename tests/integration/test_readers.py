@@ -18,17 +18,19 @@ import pytest
 
 import reserver
 from reserver.errors import InvalidInput
+from reserver.k8s.objects import constraints, nodes, pods, requests, storage, watch
+from reserver.k8s.objects.constraints import Affinity
+from reserver.k8s.objects.limits import POD, TENANT
+from reserver.k8s.objects.objects import ConfigMapObject, decode
+from reserver.k8s.objects.pods import BoundPod, PodObject
 from reserver.moves import podmove
-from reserver.server.webhook.handlers import MOST_BODY_BYTES
-from reserver.wire.k8s import constraints, nodes, pods, requests, storage, watch
-from reserver.wire.k8s.constraints import Affinity
-from reserver.wire.k8s.objects import ConfigMapObject, decode
-from reserver.wire.k8s.pods import BoundPod, PodObject
-from reserver.wire.limits import POD, TENANT
-from reserver.wire.patching import patchform, review
-from reserver.wire.provisioning import requestform, template
-from reserver.wire.spec import object as objects
-from reserver.wire.spec import quotaform, specform
+from reserver.patches import codec as patches_codec
+from reserver.provisioning import codec as provisioning_codec
+from reserver.provisioning import template
+from reserver.stores.codec import quota_codec, spec_codec
+from reserver.stores.object import codec as objects
+from reserver.webhook import review
+from reserver.webhook.handlers import MOST_BODY_BYTES
 from tests.builders import NOW
 from tests.cpu import MOST_S, least_cpu_s
 from tests.integration.filled import Filler
@@ -54,16 +56,16 @@ RAW: dict[tuple[type, str], Any] = {
     (review._PodSpec, "tolerations"): list[constraints.TolerationObject],
     (review.ReviewRequest, "object"): list[Any],
     (review.ReviewRequest, "old_object"): list[Any],
-    (quotaform.QuotaObject, "spec"): quotaform.QuotaSpec,
-    (quotaform.QuotaObject, "status"): quotaform.QuotaStatus,
-    (objects.ReservationObject, "spec"): specform.Spec,
+    (quota_codec.QuotaObject, "spec"): quota_codec.QuotaSpec,
+    (quota_codec.QuotaObject, "status"): quota_codec.QuotaStatus,
+    (objects.ReservationObject, "spec"): spec_codec.Spec,
     (objects.ReservationObject, "status"): objects.ReservationStatus,
-    (patchform.PatchObject, "spec"): patchform.PatchSpec,
-    (patchform.PatchObject, "status"): list[Any],
+    (patches_codec.PatchObject, "spec"): patches_codec.PatchSpec,
+    (patches_codec.PatchObject, "status"): list[Any],
     (podmove.MoveObject, "spec"): podmove.SpecObject,
     (podmove.MoveObject, "status"): list[Any],
-    (requestform.RequestObject, "spec"): requestform._Spec,
-    (requestform.RequestObject, "status"): requestform._Status,
+    (provisioning_codec.RequestObject, "spec"): provisioning_codec._Spec,
+    (provisioning_codec.RequestObject, "status"): provisioning_codec._Status,
     (template._Object, "template"): template._Template,
 }
 """What the parts are read as that stay JSON at first."""
@@ -86,10 +88,10 @@ def reservation(spec: bytes) -> object:
 
 
 def patch(spec: bytes) -> object:
-    metadata = patchform.PatchMetadata(
+    metadata = patches_codec.PatchMetadata(
         name="p", namespace="shop", creation_timestamp="2030-01-01T00:00:00Z"
     )
-    return patchform.read_object(patchform.PatchObject(metadata, msgspec.Raw(spec)))
+    return patches_codec.read_object(patches_codec.PatchObject(metadata, msgspec.Raw(spec)))
 
 
 def move(spec: bytes) -> object:
@@ -100,9 +102,9 @@ def move(spec: bytes) -> object:
 
 
 def request(spec: bytes) -> object:
-    metadata = requestform.RequestMetadata(name="p", namespace="shop")
-    said = requestform.RequestObject(metadata, msgspec.Raw(spec))
-    return said.is_ours, requestform.read_object(said)
+    metadata = provisioning_codec.RequestMetadata(name="p", namespace="shop")
+    said = provisioning_codec.RequestObject(metadata, msgspec.Raw(spec))
+    return said.is_ours, provisioning_codec.read_object(said)
 
 
 def reviewed(pod: bytes) -> review.ReviewRequest:
@@ -149,22 +151,24 @@ READERS: dict[str, Reader] = {
             decode(objects.ReservationObject, raw), NOW, "reserver-system"
         ),
     ),
-    "spec of a tenant's Reservation": Reader(specform.Spec, TENANT.spec_bytes, reservation),
+    "spec of a tenant's Reservation": Reader(spec_codec.Spec, TENANT.spec_bytes, reservation),
     "ReservationQuota": Reader(
-        quotaform.QuotaObject,
+        quota_codec.QuotaObject,
         OBJECT,
-        lambda raw: quotaform.read_object(decode(quotaform.QuotaObject, raw)),
+        lambda raw: quota_codec.read_object(decode(quota_codec.QuotaObject, raw)),
     ),
-    "SchedPatch": Reader(patchform.PatchObject, OBJECT, decoded(patchform.PatchObject)),
-    "spec of a SchedPatch": Reader(patchform.PatchSpec, TENANT.spec_bytes, patch),
+    "SchedPatch": Reader(patches_codec.PatchObject, OBJECT, decoded(patches_codec.PatchObject)),
+    "spec of a SchedPatch": Reader(patches_codec.PatchSpec, TENANT.spec_bytes, patch),
     "PodMove": Reader(podmove.MoveObject, OBJECT, decoded(podmove.MoveObject)),
     "spec of a PodMove": Reader(podmove.SpecObject, podmove.MOST_BYTES, move),
     "ProvisioningRequest": Reader(
-        requestform.RequestObject,
+        provisioning_codec.RequestObject,
         OBJECT,
-        lambda raw: decode(requestform.RequestObject, raw).conditions(),
+        lambda raw: decode(provisioning_codec.RequestObject, raw).conditions(),
     ),
-    "spec of a ProvisioningRequest": Reader(requestform._Spec, requestform.MOST_BYTES, request),
+    "spec of a ProvisioningRequest": Reader(
+        provisioning_codec._Spec, provisioning_codec.MOST_BYTES, request
+    ),
 }
 
 
@@ -190,34 +194,37 @@ def test_what_is_longer_than_its_bound_is_not_read() -> None:
 
 ELSEWHERE: dict[str, str] = {
     "cli.": "a command of whoever calls it",
-    "kube.api.serving_pod": "a command of whoever calls it: the pods of Reserver itself",
+    "k8s.serving_pod": "a command of whoever calls it: the pods of Reserver itself",
     "rebalance.": "a process of its own (docs/adr/0066); a policy by policy_document.MOST_BYTES",
     "moves.drain.": "the command `drain`",
-    "wire.patching.replacement.": "the command `move`",
-    "wire.extender.Extender": "kube-scheduler; the pod that it sends is one of READERS",
-    "wire.extender._": "kube-scheduler; the pod that it sends is one of READERS",
-    "wire.extender.MetaVictims": "kube-scheduler",
-    "wire.k8s.budgets.": "who may write PodDisruptionBudgets, up to what the API server takes",
-    "wire.k8s.lease.": "Reserver, in its own namespace",
-    "wire.k8s.reviews.": "the API server and its authenticator",
-    "wire.k8s.conditions.": "Reserver, in a status",
-    "wire.k8s.watch.": "the API server: pages have PAGE_BYTES, items stay JSON",
-    "wire.k8s.objects.Labelled": "managers and Reserver: ConfigMaps, in its own namespace",
-    "wire.past.": "managers and Reserver: what READERS have, of before",
+    "patches.replacement.": "the command `move`",
+    "extender.protocol.Extender": "kube-scheduler; the pod that it sends is one of READERS",
+    "extender.protocol._": "kube-scheduler; the pod that it sends is one of READERS",
+    "extender.protocol.MetaVictims": "kube-scheduler",
+    "k8s.objects.budgets.": "who may write PodDisruptionBudgets, up to what the API server takes",
+    "k8s.objects.lease.": "Reserver, in its own namespace",
+    "k8s.objects.reviews.": "the API server and its authenticator",
+    "k8s.objects.conditions.": "Reserver, in a status",
+    "k8s.objects.watch.": "the API server: pages have PAGE_BYTES, items stay JSON",
+    "k8s.objects.objects.Labelled": "managers and Reserver: ConfigMaps, in its own namespace",
+    "stores.codec.recovery.": "managers and Reserver: what READERS have, of before",
     "moves.workload_object.": "the API server: one workload, of which numbers are read",
-    "wire.spec.demands.": "a pod or template that READERS have bounded",
+    "stores.codec.demands.": "a pod or template that READERS have bounded",
     "moves.podmove_group.": "trusted objects, by podmove_group.MOST_BYTES",
     "moves.podmove.": "READERS; MoveList by the command that asks for it",
     "moves.podmove_status.": "Reserver, in a status",
-    "wire.patching.statusform.": "Reserver, in a status",
-    "wire.patching.secretform.": "Reserver, and who may write webhook configurations",
-    "wire.spec.listform.": "managers, by ITEM_BYTES",
-    "wire.spec.ownerform.": "the reader of a spec, by the Limits of its place",
-    "wire.spec.placementform.": "the reader of a spec, by the Limits of its place",
-    "wire.provisioning.requestform._Class": "who writes READERS' requests: one name",
-    "wire.spec.specform.EntrySpec": "managers, by HOME.spec_bytes",
-    "wire.provisioning.template.": "the reader of a template, by TENANT.spec_bytes",
-    "wire.status.": "Reserver, in companions and its archive",
+    "patches.status_codec.": "Reserver, in a status",
+    "webhook.certificate_secret.": "Reserver, and who may write webhook configurations",
+    "stores.configmap.list_codec.": "managers, by ITEM_BYTES",
+    "stores.codec.owner_codec.": "the reader of a spec, by the Limits of its place",
+    "stores.codec.placement_codec.": "the reader of a spec, by the Limits of its place",
+    "provisioning.codec._Class": "who writes READERS' requests: one name",
+    "stores.codec.spec_codec.EntrySpec": "managers, by HOME.spec_bytes",
+    "provisioning.template.": "the reader of a template, by TENANT.spec_bytes",
+    "stores.configmap.status_codec.": "Reserver, in companions and its archive",
+    "stores.configmap.companion_codec.": "Reserver, in companions and its archive",
+    "stores.object.status_codec.": "Reserver, in companions and its archive",
+    "stores.codec.archive.": "Reserver, in companions and its archive",
 }
 """Who writes what no reader above reads, or what bounds it; by the beginning of its name."""
 
@@ -230,14 +237,14 @@ def structs(kind: type[Any]) -> set[type[Any]]:
 def test_every_struct_belongs_to_a_reader_or_to_somebody_who_is_trusted() -> None:
     """What is added to one of them is filled by the test above; a new one has to be named here."""
     for module in pkgutil.walk_packages(reserver.__path__, "reserver."):
-        if not module.name.startswith(("reserver.sim", "reserver.__main__")):
+        if not module.name.startswith(("reserver_demo", "reserver.__main__")):
             importlib.import_module(module.name)
     read = {each for reader in READERS.values() for each in FILLER.structs(reader.kind)}
     bases = {base for each in read for base in each.__mro__}
     unknown = set()
     for each in structs(msgspec.Struct) - bases:
         name = f"{each.__module__}.{each.__qualname__}".removeprefix("reserver.")
-        is_ours = each.__module__.startswith("reserver") and not name.startswith("sim.")
+        is_ours = each.__module__.startswith("reserver")
         is_base = not msgspec.structs.fields(each)
         if is_ours and not is_base and not name.startswith(tuple(ELSEWHERE)):
             unknown.add(name)

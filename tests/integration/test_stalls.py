@@ -12,12 +12,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from reserver.errors import ApiError
-from reserver.kube.loops.placer import Placer
+from reserver.extender.placer import Placer
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from tests.integration.world import serving
 
-HOLDER = "kube.loops.placer.Placer.look"
+HOLDER = "extender.placer.Placer.look"
 
 
 async def _metrics(url: str) -> str:

@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 
 from reserver import app
-from reserver.assembly import Assembly
-from reserver.config import Settings
-from reserver.sim.cluster import EmbeddedCluster
+from reserver.process.assembly import Assembly
+from reserver.settings.serve import Settings
+from reserver_demo.cluster import EmbeddedCluster
 
 MERGE = "application/merge-patch+json"
 

@@ -17,8 +17,8 @@ from hack.programs import done
 ASKS = """
 import asyncio, sys
 from reserver.errors import ApiError
-from reserver.kube.api.client import ApiClient
-from reserver.kube.api.credentials import Credentials
+from reserver.k8s.client import ApiClient
+from reserver.k8s.credentials import Credentials
 
 async def nobody():
     return None

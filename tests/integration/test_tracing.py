@@ -20,13 +20,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
 
 from reserver import app
 from reserver.cluster.pod import PodName
-from reserver.config import Settings
 from reserver.moves.model import Move, MoveSpec, MoveStatus
 from reserver.moves.phases import MovePhase, MoveReason
-from reserver.sim.cluster import EmbeddedCluster
-from reserver.tracing import Tracing
+from reserver.process.tracing import Tracing
+from reserver.settings.serve import Settings
 from reserver.v1 import reservation_pb2
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
+from reserver_demo.cluster import EmbeddedCluster
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 POD = {
@@ -152,4 +152,6 @@ def test_without_tracing_nothing_of_opentelemetry_is_imported() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     names = done.stdout.split()
     assert "reserver.app" in names
-    assert not [name for name in names if name.startswith(("opentelemetry", "reserver.tracing"))]
+    assert not [
+        name for name in names if name.startswith(("opentelemetry", "reserver.process.tracing"))
+    ]

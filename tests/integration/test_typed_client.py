@@ -30,8 +30,8 @@ from reserver.client import (
     Selection,
     Spec,
 )
-from reserver.config import Settings
-from reserver.reservations.terms import StoreKind
+from reserver.reservations.enums import StoreKind
+from reserver.settings.serve import Settings
 from tests.integration.world import World, serving
 
 EXAMPLE = Path(__file__).parents[2] / "examples/global_manager.py"

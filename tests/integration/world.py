@@ -13,10 +13,10 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from reserver import app
-from reserver.config import Settings
-from reserver.reservations.terms import StoreKind
-from reserver.sim.cluster import EmbeddedCluster
+from reserver.reservations.enums import StoreKind
+from reserver.settings.serve import Settings
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
+from reserver_demo.cluster import EmbeddedCluster
 
 SYSTEM = "reserver-system"
 CONFIGMAPS = f"/api/v1/namespaces/{SYSTEM}/configmaps"

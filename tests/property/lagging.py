@@ -8,12 +8,12 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
+from reserver.reservations.enums import Phase
 from reserver.reservations.placement import joined
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref, Reservation, Written
 from reserver.reservations.status import ShortNodes
-from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from tests.builders import node, place
 

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from hack.fuzz import shapes
 from hack.fuzz.checks import SEEN, check_entries, try_to
 from hack.fuzz.decoders import DECODERS, Decoder
+from reserver.k8s.objects.objects import encode
 from reserver.reservations.reservation import Ref
-from reserver.wire.k8s.objects import encode
-from reserver.wire.spec import document, edits
-from reserver.wire.spec.entries import read_key
+from reserver.stores.codec import document
+from reserver.stores.configmap import entry_edits
+from reserver.stores.configmap.entries import read_key
 
 numbers = st.integers() | st.floats() | st.sampled_from([0, -1, 2**53, 2**64, 10**30, 1e308])
 quantities = st.from_regex(r"[+-]?[0-9]{0,5}\.?[0-9]{0,3}([numkMGTPE]i?|[eE][+-]?[0-9]{1,3})?")
@@ -125,7 +126,7 @@ def test_removing_what_is_over_changes_nothing_else(written: list[Any], after: s
     over = {r.ref: r for number, r in enumerate(before.reservations) if number in after}
     if not before.reservations:
         return
-    edit = edits.remove(ref, text, over.values())
+    edit = entry_edits.remove(ref, text, over.values())
     if edit is None:
         assert not over
         return
@@ -140,7 +141,7 @@ def test_a_stamp_changes_nothing_but_that_it_is_written_down(written: Any) -> No
     for text in (json.dumps(written), "---\n" + json.dumps(written, indent=1)):
         before = read_key(ref, text, SEEN)
         if before.unstamped:
-            edit = edits.complete(ref, text, before.reservations[0], ())
+            edit = entry_edits.complete(ref, text, before.reservations[0], ())
             if edit is not None:
                 encode(edit.patch())
                 after = read_key(ref, edit.value or "", SEEN + 100_000)

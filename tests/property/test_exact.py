@@ -21,7 +21,7 @@ from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
-from reserver.wire.spec import specform
+from reserver.stores.codec import spec_codec
 from tests.builders import place
 
 NOW = 1_900_000_000.0
@@ -177,7 +177,7 @@ def worlds(draw: st.DrawFn) -> tuple[Model, State, dict[Ref, Hold]]:
             turn = next(turns)
             ref = Ref.of_object("shop", f"r{turn}")
             try:
-                read = specform.read({**document, "node": "n"}, ref, NOW)
+                read = spec_codec.read({**document, "node": "n"}, ref, NOW)
             except InvalidInput:
                 break
             state.ledger.put(read, Written(turn, turn))
@@ -219,7 +219,7 @@ def test_what_is_backed_and_what_finds_a_place_is_that_of_plain_integers(
         assert known is not None
         assert short_nodes.status(known, state.ledger).is_backed is model.backed(hold)
     try:
-        more = specform.read(document, Ref.of_object("shop", "more"), NOW)
+        more = spec_codec.read(document, Ref.of_object("shop", "more"), NOW)
     except InvalidInput:
         return
     is_offered = all(name in model.offered for name in more.resources)

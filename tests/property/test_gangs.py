@@ -16,7 +16,7 @@ from reserver.reservations.reservation import Reservation
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
-from reserver.wire.spec.identity import identified
+from reserver.stores.codec.identity import identified
 from tests.builders import NAMESPACE, NOW, node, pod, reservation, state_of
 
 GANG, OTHER = "training", "blog"

@@ -21,11 +21,11 @@ from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.growing import Growth
+from reserver.scheduling.pending_resizes import PendingResize
 from reserver.scheduling.state import State
-from reserver.server.webhook import resizing
-from reserver.server.webhook.resizing import Resizes
-from reserver.wire.patching.review import read_request
+from reserver.webhook import resizing
+from reserver.webhook.resizing import Resizes
+from reserver.webhook.review import read_request
 from tests.builders import NOW, amounts, node, pod, reservation
 
 WORKERS, NAMESPACES, NAMES = ("worker-1", "worker-2"), ("shop", "bank"), ("web-0", "web-1")
@@ -94,7 +94,7 @@ class Passed:
 
     pod: Pod
     requests: dict[str, int]
-    growth: Growth | None
+    growth: PendingResize | None
 
 
 class ResizesBesideApiServer(RuleBasedStateMachine):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations import holdings
+from reserver.reservations import node_holds
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Written
 from tests.builders import NOW, amounts, node, reservation
@@ -40,7 +40,7 @@ def test_many_holds_are_behind_as_much_as_few(
     request = amounts({"cpu": str(cpu), "pods": "1"})
 
     def told(few: int) -> dict[str, int]:
-        with patch.object(holdings, "_FEW", few):
+        with patch.object(node_holds, "_FEW", few):
             return ledger.later("worker-1", seats, request)
 
     assert told(0) == told(100)

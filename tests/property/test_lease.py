@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tests.unit.kube.fakes import Request
-from tests.unit.kube.leases import LeaseServer
+from tests.unit.k8s.fakes import Request
+from tests.unit.k8s.leases import LeaseServer
 
 CANDIDATES = ("a", "b", "c")
 candidates = st.sampled_from(CANDIDATES)

@@ -3,14 +3,14 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from reserver.base.moment import Moment
 from reserver.cluster.pod import PodName
 from reserver.cluster.snapshot import Snapshot
-from reserver.moment import Moment
-from reserver.reservations.holdings import Hold
+from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger
+from reserver.reservations.node_holds import Hold
 from reserver.reservations.reservation import Ref, Reservation, Written
-from reserver.reservations.terms import Phase
-from reserver.wire.spec.identity import identified
+from reserver.stores.codec.identity import identified
 from tests.builders import node, pod, reservation
 
 WORKERS = ("worker-1", "worker-2", "worker-3")

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reserver.base.pacer import outcome
 from reserver.cluster.labels import equals
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
-from reserver.kube.provisioning.requests import Requests
-from reserver.kube.stores.object.sets import Sets
+from reserver.k8s.objects.objects import decode, encode
 from reserver.moves.arbitration import MoveLimits, arbitrate
 from reserver.moves.groups import Contender
 from reserver.moves.index import KnownMove, MoveIndex
@@ -24,18 +24,18 @@ from reserver.moves.model import ALONE, GroupMember, Move, MoveGroup, MoveSpec, 
 from reserver.moves.phases import MovePhase, MoveReason
 from reserver.moves.podmove import MoveObject
 from reserver.moves.workloads import Workload
-from reserver.pacer import outcome
-from reserver.patching.book import Book, Mark, NewPod
-from reserver.patching.patch import Patch, PatchName, Scheduling
+from reserver.patches.book import Book, Mark, NewPod
+from reserver.patches.model import PatchName, SchedPatch, Scheduling
+from reserver.provisioning.codec import RequestObject
+from reserver.provisioning.observe import KnownRequests
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.quota import Quota
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
-from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.provisioning.requestform import RequestObject
-from reserver.wire.spec.identity import identified
-from reserver.wire.spec.object import ABANDONED, SET_LABEL, UNFINISHED_ANNOTATION, ObjectMetadata
+from reserver.stores.codec.identity import identified
+from reserver.stores.object.codec import ABANDONED, SET_LABEL, UNFINISHED_ANNOTATION, ObjectMetadata
+from reserver.stores.object.sets import Sets
 from tests.builders import node, pod, reservation, state_of
 
 E = TypeVar("E")
@@ -191,7 +191,7 @@ def test_pods_are_patched_as_if_no_other_namespace_had_patches_of_their_names(
         marks: dict[str, tuple[Mark, ...]] = {HERE: (), THERE: ()}
         for space, (what, name, number) in played:
             if what == "put":
-                patch = Patch(
+                patch = SchedPatch(
                     name=PatchName(space, name),
                     uid=f"uid-{name}",  # As if a UID could be chosen, too.
                     selector=equals({"app": "web"}),
@@ -272,7 +272,7 @@ def test_provisioning_requests_are_found_by_names_of_their_own_namespace(
 ) -> None:
     def shown(played: Sequence[tuple[str, tuple[str, bool, bool]]]) -> Any:
         touched: list[PodName] = []
-        requests = Requests(touched.append)
+        requests = KnownRequests(touched.append)
         for revision, (space, (name, is_there, is_new)) in enumerate(played, 1):
             if not is_there:
                 requests.drop(PodName(space, name))

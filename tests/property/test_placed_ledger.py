@@ -5,11 +5,11 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from reserver.moment import Moment
+from reserver.base.moment import Moment
+from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.placement import Part, Parts, clipped
 from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
-from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from tests.builders import node, pod, reservation
 

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reserver.cluster.node import Node
+from reserver.reservations.enums import Strategy
 from reserver.reservations.placement import Placement
 from reserver.reservations.reservation import Reservation
-from reserver.reservations.terms import Strategy
 from reserver.scheduling.state import State
 from tests.builders import node, place, pod, reservation, state_of
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from reserver.cluster.beside import Beside
+from reserver.cluster.headroom import Headroom
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
@@ -82,7 +82,7 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
     @invariant()
     def compares_only_what_has_changed(self) -> None:
         snapshot = self.snapshot
-        anew = Beside(
+        anew = Headroom(
             snapshot.columns,
             np.array([snapshot.allocatable.T, snapshot.requested.T, snapshot.held.T]),
             snapshot.exists | ~snapshot.has_holds,

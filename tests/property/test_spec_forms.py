@@ -19,8 +19,8 @@ from reserver.client import (
     Spec,
 )
 from reserver.client.spec_message import read_spec, write_spec
+from reserver.stores.codec import document
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire.spec import document
 
 NOW = 1_800_000_000.0
 

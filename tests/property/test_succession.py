@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reserver.cluster.pod import Controller, Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.owner import OwnerRule, Replaced
-from reserver.reservations.succession import Standing, Succession
+from reserver.reservations.replacement import ReplacementStanding, Succession
 from tests.builders import NAMESPACE, node, pod
 
 WEB = Controller("ReplicaSet", "web")
@@ -62,7 +62,8 @@ def test_only_pods_that_come_later_may_claim(
         if not is_blind:
             _check(succession, shown[: n + 1], siblings[before:], is_exact=not lost)
     assert len(shown) - 1 in gap or all(
-        succession.standing(RULE, each) is Standing.MAY_CLAIM for each in siblings[before:]
+        succession.standing(RULE, each) is ReplacementStanding.MAY_CLAIM
+        for each in siblings[before:]
     )
 
 
@@ -71,7 +72,7 @@ def _check(succession: Succession, written: list[Pod], later: list[Pod], *, is_e
     for each in written:
         if each.node:
             continue
-        may = succession.standing(RULE, each) is Standing.MAY_CLAIM
+        may = succession.standing(RULE, each) is ReplacementStanding.MAY_CLAIM
         is_later = each.uid in {one.uid for one in later}
         assert not may or has_left
         assert may or not is_later

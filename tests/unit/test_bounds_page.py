@@ -6,30 +6,30 @@ from pathlib import Path
 
 import pytest
 
+from reserver.autoscaling.buffer_writer import MOST_A_TURN, MOST_POD_BYTES
 from reserver.cluster.pod import MOST_UNOFFERED
-from reserver.kube.loops.buffer_writer import MOST_A_TURN, MOST_POD_BYTES
-from reserver.kube.provisioning.requests import MOST_REQUESTS
+from reserver.grpc import listen
+from reserver.grpc.concurrency import CallCounts
+from reserver.grpc.paging import MOST_IN_PAGE
+from reserver.http.limits import ListenerLimits
+from reserver.k8s.objects import limits
+from reserver.k8s.objects.limits import HOME, POD, TENANT
 from reserver.moves import podmove, podmove_group
 from reserver.moves.index import MOST_MOVES, MOST_MOVES_IN_ALL
 from reserver.moves.model import MOST_IN_GROUP
-from reserver.patching.book import MOST_MERGED, MOST_PATCHES
-from reserver.patching.merge import MOST_BYTES
-from reserver.provisioning.request import MOST_POD_SETS
+from reserver.patches.book import MOST_MERGED, MOST_PATCHES
+from reserver.patches.codec import MOST_PODS
+from reserver.patches.merge import MOST_BYTES
+from reserver.provisioning import codec
+from reserver.provisioning.model import MOST_POD_SETS
+from reserver.provisioning.observe import MOST_REQUESTS
 from reserver.rebalance import policy_document as document
 from reserver.scheduling.buffers import MOST_BUFFERS
-from reserver.server.limits import Limits
-from reserver.server.rpc import listen
-from reserver.server.rpc.paging import MOST_IN_PAGE
-from reserver.server.rpc.shares import Shares
-from reserver.wire import limits
-from reserver.wire.limits import HOME, POD, TENANT
-from reserver.wire.patching.patchform import MOST_PODS
-from reserver.wire.provisioning import requestform
-from reserver.wire.spec.quotaform import MOST_HARD
+from reserver.stores.codec.quota_codec import MOST_HARD
 
 PAGE = Path(__file__).parents[2] / "docs/threat-model.md"
 
-_SHARES, _HTTP = Shares(), Limits()
+_SHARES, _HTTP = CallCounts(), ListenerLimits()
 ROWS: dict[str, list[float]] = {
     "Reservation": [
         *TENANT[:2],
@@ -58,7 +58,7 @@ ROWS: dict[str, list[float]] = {
     "PodMoveGroup": [podmove_group.MOST_BYTES, MOST_IN_GROUP],
     "SchedPatch": [MOST_PODS, MOST_BYTES, MOST_PATCHES, MOST_MERGED],
     "ProvisioningRequest": [
-        requestform.MOST_BYTES,
+        codec.MOST_BYTES,
         MOST_POD_SETS,
         TENANT.slots,
         limits.SET_SLOTS_BESIDE_EACH_OTHER,

@@ -10,24 +10,24 @@ import numpy as np
 import pytest
 from cachetools import Cache
 
-from reserver.assembly import Assembly
-from reserver.clock import SteadyClock
-from reserver.cluster import beside
-from reserver.config import Settings
+from reserver.base.clock import SteadyClock
+from reserver.base.pacer import Pacer, outcome
+from reserver.cluster import headroom
 from reserver.errors import ApiError
-from reserver.kube.api.client import ApiClient
-from reserver.kube.loops.queue import WorkQueue
-from reserver.pacer import Pacer, outcome
+from reserver.extender.handlers import Extender
+from reserver.extender.protocol import ExtenderBindingArgs
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.pods import PodObject
+from reserver.k8s.work_queue import WorkQueue
+from reserver.process.assembly import Assembly
 from reserver.reservations import admission
 from reserver.scheduling.state import State
-from reserver.server.extender import Extender
-from reserver.wire.extender import ExtenderBindingArgs
-from reserver.wire.k8s.objects import decode
-from reserver.wire.k8s.pods import PodObject
-from reserver.wire.status.archive import SHARD_BYTES, SHARDS, Archive
+from reserver.settings.serve import Settings
+from reserver.stores.codec.archive import SHARD_BYTES, SHARDS, Archive
 from tests.builders import NOW
-from tests.unit.kube.clocks import ManualTime, worked_off
-from tests.unit.kube.fakes import always, refused
+from tests.unit.k8s.clocks import ManualTime, worked_off
+from tests.unit.k8s.fakes import always, refused
 
 NODES = [f"worker-{number}" for number in range(4)]
 PODS, NODE_PATH = "/api/v1/pods", "/api/v1/nodes"
@@ -40,7 +40,7 @@ SPARE_ROW = 10
 BOUNDED = {
     "_turns": SPARE_TURNS + 4 * 10,
     "_row": SPARE_ROW + 2 * 10 + 1,
-    "_changed": beside._MOST_CHANGES,
+    "_changed": headroom._MOST_CHANGES,
 }
 """What is bounded by number, and does not shrink at once: how many there may be, by its name."""
 

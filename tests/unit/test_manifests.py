@@ -9,14 +9,14 @@ import yaml
 
 from reserver.cli.main import app
 from reserver.cli.options import taken
-from reserver.config import WEBHOOK_SERVICE
-from reserver.flags import parse_address
+from reserver.grpc.access import _RIGHTS
 from reserver.rebalance.listing import COLLECTIONS
 from reserver.rebalance.policy_reader import read as read_policy
 from reserver.rebalance.settings import RebalanceSettings
-from reserver.server.rpc.access import _RIGHTS
-from reserver.server.webhook.handlers import PATCH_PATH, PATIENCE_S, RESIZE_PATH
-from reserver.wire.patching.secretform import CONFIGURATIONS, SECRET
+from reserver.settings.flags import parse_address
+from reserver.settings.serve import WEBHOOK_SERVICE
+from reserver.webhook.certificate_secret import CONFIGURATIONS, SECRET
+from reserver.webhook.handlers import PATCH_PATH, PATIENCE_S, RESIZE_PATH
 
 RBAC = "rebalance/core/rbac.yaml"
 MANIFESTS = Path(__file__).parents[2] / "scheduler-config"

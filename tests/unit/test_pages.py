@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from reserver.moves.phases import MoveReason
-from reserver.provisioning import request as provisioning
-from reserver.reservations.status import Status
-from reserver.reservations.terms import Phase
+from reserver.provisioning import model as provisioning
+from reserver.reservations.enums import Phase
+from reserver.reservations.status import ReservationState
 from tests.pages import NOT_HERE, ROOT, commands
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -100,14 +100,14 @@ def test_the_reasons_of_conditions_that_troubleshooting_lists_are_those_of_the_c
     said = {reason for _, reason in re.findall(r'\bsay\(("?\w+"?), "(\w+)"', code)}
     done = set(re.findall(r'Condition\("\w+", "True", "(\w+)"', code))
     phases = set(Phase) - {Phase.INVALID}
-    backed = {Status(phase, is_backed=False).reason for phase in phases} | {
-        Status(Phase.ACTIVE, is_backed=True).reason,
-        Status(Phase.PENDING, is_backed=False, is_unplaced=True).reason,
-        Status(Phase.PENDING, is_backed=False, exceeds_quota=True).reason,
+    backed = {ReservationState(phase, is_backed=False).reason for phase in phases} | {
+        ReservationState(Phase.ACTIVE, is_backed=True).reason,
+        ReservationState(Phase.PENDING, is_backed=False, is_unplaced=True).reason,
+        ReservationState(Phase.PENDING, is_backed=False, exceeds_quota=True).reason,
     }
     assert {"Accepted", "Patching"} <= said
     assert done
-    assert listed == said | done | backed | set(MoveReason) | set(provisioning.Reason)
+    assert listed == said | done | backed | set(MoveReason) | set(provisioning.ConditionReason)
 
 
 @pytest.mark.parametrize("page", [str(p.relative_to(ROOT)) for p in PAGES])

@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from reserver.cli import failure, logs, output, table
 from reserver.cli.options import Output
 from reserver.errors import ApiError, InvalidInput
-from reserver.kube.loops import announce
+from reserver.extender import reservation_events
+from reserver.grpc.status_errors import CallError
+from reserver.http import answer
+from reserver.k8s.objects.objects import Metadata
 from reserver.printable import is_printable, printable
 from reserver.reservations.status import ShortNodes
-from reserver.server import answer
-from reserver.server.rpc.refusal import Refusal
-from reserver.wire.k8s.objects import Metadata
-from reserver.wire.spec.entries import Problem, read_key
-from reserver.wire.status import configmap as companion
-from reserver.wire.status.object import invalid
+from reserver.stores.configmap import status_codec as companion
+from reserver.stores.configmap.entries import EntryProblem, read_key
+from reserver.stores.object.status_codec import invalid
 from tests.builders import node, ref, reservation, state_of
-from tests.unit.kube.fakes import ScriptedClient
-from tests.unit.kube.test_events import events, recording
+from tests.unit.k8s.fakes import ScriptedClient
+from tests.unit.k8s.test_events import events, recording
 
 NASTY = {
     "a terminal's command": "\x1b[2J",
@@ -48,7 +48,7 @@ def error(text: str) -> InvalidInput:
 
 
 def _conditions(text: str) -> Iterable[str]:
-    status = invalid(Problem(ref("r"), error(text)), None, 1, 0.0)
+    status = invalid(EntryProblem(ref("r"), error(text)), None, 1, 0.0)
     return (condition.message for condition in status.conditions)
 
 
@@ -69,7 +69,7 @@ def _status(text: str) -> Iterable[str]:
 
 def _refusal(text: str) -> Iterable[str]:
     code = grpc.StatusCode.INVALID_ARGUMENT
-    refusal = Refusal(code, "INVALID", f"no {text}", [(f"spec.{text}", f"{text} is wrong")])
+    refusal = CallError(code, "INVALID", f"no {text}", [(f"spec.{text}", f"{text} is wrong")])
     yield refusal.message
     request = error_details_pb2.BadRequest()
     status = status_pb2.Status.FromString(refusal.details())
@@ -87,7 +87,7 @@ def _body(text: str) -> Iterable[str]:
 PLACES: dict[str, Callable[[str], Iterable[str]]] = {
     "an error": lambda text: [str(error(text))],
     "its parts": lambda text: [error(text).path, error(text).problem, error(text).remedy],
-    "a problem": lambda text: [str(Problem(ref(text), error(text)))],
+    "a problem": lambda text: [str(EntryProblem(ref(text), error(text)))],
     "the API server's error": lambda text: [str(ApiError(422, "Invalid", f"denied: {text}"))],
     "a condition": _conditions,
     "a companion": _companion,
@@ -114,7 +114,7 @@ async def test_an_event_holds_nothing_that_is_not_seen(text: str) -> None:
     client = ScriptedClient({}, {}, {})
     store = Metadata(name="store", namespace="shop", uid="u", resource_version="7")
     async with recording(client) as recorder:
-        announce.unread(recorder, store, Problem(ref(text), error(text)))
+        reservation_events.unread(recorder, store, EntryProblem(ref(text), error(text)))
         recorder.warn(store, "A", text * 1000)
         recorder.note(store, "B", text * 1000)
     messages = [event["message"] for event in events(client)]

@@ -4,10 +4,10 @@ from typing import Any, cast
 
 import pytest
 
-from reserver import readiness as module
 from reserver.errors import NotReady
-from reserver.kube.watch.lag import Lag
-from reserver.readiness import ProcessReadiness, Pulse
+from reserver.k8s.watch.lag import Lag
+from reserver.process import readiness as module
+from reserver.process.readiness import ProcessReadiness, Pulse
 from reserver.scheduling.state import State
 
 

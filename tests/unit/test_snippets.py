@@ -13,16 +13,16 @@ import yaml
 
 from reserver.cli.manifests import ManifestDocument
 from reserver.cli.validate import Readers, judge
+from reserver.k8s.objects.objects import decode
 from reserver.moves import podmove
+from reserver.patches import codec as patches_codec
+from reserver.provisioning import codec as provisioning_codec
 from reserver.rebalance import policy_reader as policyform
-from reserver.sim.apiserver.custom import structure_of
-from reserver.sim.apiserver.resources import RESOURCES
-from reserver.sim.apiserver.schema import conform
-from reserver.sim.apiserver.structural import causes, pruned
-from reserver.wire.k8s.objects import decode
-from reserver.wire.patching import patchform
-from reserver.wire.provisioning import requestform
-from reserver.wire.spec import quotaform
+from reserver.stores.codec import quota_codec
+from reserver_demo.apiserver.custom import structure_of
+from reserver_demo.apiserver.resources import RESOURCES
+from reserver_demo.apiserver.schema import conform
+from reserver_demo.apiserver.structural import causes, pruned
 from tests.pages import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -45,8 +45,8 @@ _SPEC = {"owners": [{"pod": {"name": "a", "namespace": "b"}}], "resources": {"cp
 _STORE = {"name": "store", "namespace": "reserver-system", "labels": {"reserver.io/store": "true"}}
 _READERS: dict[str, Callable[[bytes], object]] = {
     "PodMove": lambda raw: podmove.read_object(decode(podmove.MoveObject, raw)),
-    "SchedPatch": lambda raw: patchform.read_object(decode(patchform.PatchObject, raw)),
-    "ReservationQuota": lambda raw: quotaform.read_object(decode(quotaform.QuotaObject, raw)),
+    "SchedPatch": lambda raw: patches_codec.read_object(decode(patches_codec.PatchObject, raw)),
+    "ReservationQuota": lambda raw: quota_codec.read_object(decode(quota_codec.QuotaObject, raw)),
 }
 _CRDS = {
     crd["spec"]["names"]["kind"]: structure_of(crd)
@@ -75,9 +75,9 @@ def problems(value: dict[str, Any], text: str) -> Iterator[str]:
         yield from (f"the chart has no {key}" for key in value if key not in _VALUES)
     elif kind == "DeschedulerPolicy":
         yield from map(str, policyform.read(text.encode(), lambda _: None).problems)
-    elif kind == requestform.KIND:
+    elif kind == provisioning_codec.KIND:
         raw = json.dumps(with_metadata(value)).encode()
-        read = requestform.read_object(decode(requestform.RequestObject, raw))
+        read = provisioning_codec.read_object(decode(provisioning_codec.RequestObject, raw))
         yield from filter(None, (read.problem,))
     elif kind in _CRDS:
         yield from _schema_problems(value, kind)

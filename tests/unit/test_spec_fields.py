@@ -12,11 +12,11 @@ import pytest
 
 from reserver.cli.spec_flags import SpecFlags
 from reserver.client import Spec
-from reserver.flags import declared
+from reserver.settings.flags import declared
+from reserver.stores.codec.placement_codec import PlacementObject
+from reserver.stores.codec.spec_codec import EntrySpec
+from reserver.stores.codec.spec_codec import Spec as Written
 from reserver.v1.reservation_pb2 import ReservationSpec
-from reserver.wire.spec.placementform import PlacementObject
-from reserver.wire.spec.specform import EntrySpec
-from reserver.wire.spec.specform import Spec as Written
 
 ROOT = Path(__file__).parents[2]
 FIELDS = {field.encode_name: field for field in msgspec.structs.fields(Written)}

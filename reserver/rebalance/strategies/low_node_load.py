@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.rebalance.arguments.load import LowNodeLoad
 from reserver.rebalance.cluster_state import ListedPod
 from reserver.rebalance.load_balance import BalanceInput, balance

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.rebalance.arguments.placement import RemoveDuplicates
 from reserver.rebalance.cluster_state import ListedPod
 from reserver.rebalance.strategies.candidate import Batches, Candidate, State, by_row

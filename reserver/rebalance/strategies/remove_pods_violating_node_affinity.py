@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.rebalance.arguments.placement import NodeAffinityType, RemovePodsViolatingNodeAffinity
 from reserver.rebalance.pod_index import PodIndex
 from reserver.rebalance.strategies.candidate import Batches, Candidate, State

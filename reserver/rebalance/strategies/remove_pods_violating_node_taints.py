@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Taint, Toleration
 from reserver.rebalance.arguments.placement import RemovePodsViolatingNodeTaints
 from reserver.rebalance.pod_index import Once

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Spread
 from reserver.cluster.labels import Requirement, Selector
 from reserver.rebalance.arguments.placement import RemovePodsViolatingTopologySpreadConstraint

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reserver.cluster.beside import Int64s
-from reserver.cluster.columns import ABSENT, Bools
+from reserver.cluster.categorical import ABSENT, Bools
 from reserver.cluster.constraints import Spread
+from reserver.cluster.headroom import Int64s
 from reserver.cluster.labels import EVERYTHING, NOTHING, Selector, equals
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Rows

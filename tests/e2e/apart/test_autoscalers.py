@@ -16,7 +16,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config import new_client_from_config
 
 from hack.reserver_process import wait_for
-from reserver.wire.k8s.scaledown import KEEPING, KEPT
+from reserver.k8s.objects.scale_down import KEEPING, KEPT
 from tests.e2e.apart.yard import Yard
 from tests.e2e.cluster import GROUP
 from tests.e2e.forms import SPEC

@@ -13,7 +13,7 @@ import pytest
 
 from hack import dist
 from hack.controlplane.build import bin_dir
-from reserver.sim.cluster import EmbeddedCluster
+from reserver_demo.cluster import EmbeddedCluster
 from tests import krew
 
 pytestmark = pytest.mark.controlplane

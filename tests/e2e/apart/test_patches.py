@@ -21,11 +21,11 @@ from kubernetes.client.exceptions import ApiException
 
 from hack.controlplane.kubeconfig import kubectl
 from hack.reserver_process import ReserverProcess, wait_for
-from reserver.kube.api import credentials
-from reserver.kube.api.client import ApiClient
-from reserver.patching.slots import RETURN_AFTER_S
-from reserver.wire.k8s.pods import MARKS_ANNOTATION
-from reserver.wire.patching.secretform import SECRET
+from reserver.k8s import credentials
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.pods import MARKS_ANNOTATION
+from reserver.patches.slots import RETURN_AFTER_S
+from reserver.webhook.certificate_secret import SECRET
 from tests.e2e.apart.conftest import account
 from tests.e2e.apart.yard import Cordoned
 from tests.e2e.cluster import GROUP, Corner

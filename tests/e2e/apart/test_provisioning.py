@@ -9,7 +9,7 @@ from kubernetes.client import CustomObjectsApi
 
 from hack.chaos.moving.deadly import Deadly
 from hack.reserver_process import ReserverProcess, wait_for
-from reserver.wire.spec.object import SET_LABEL, UNFINISHED_ANNOTATION
+from reserver.stores.object.codec import SET_LABEL, UNFINISHED_ANNOTATION
 from tests.e2e.apart.yard import Yard
 from tests.e2e.cluster import HELD
 from tests.e2e.forms import OBJECTS

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from structlog.testing import capture_logs
 
-from reserver.reservations.terms import StoreKind
+from reserver.reservations.enums import StoreKind
 from tests.integration.cli.runs import Run, runs_beside, untimed
 from tests.integration.world import OBJECTS, World, serving
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hack.programs import started
-from reserver.kube.api.client import MERGE_PATCH
+from reserver.k8s.client import MERGE_PATCH
 from tests.integration.world import World
 
 POLICY = """

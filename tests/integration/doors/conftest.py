@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import uvloop
 
-from reserver.server.http import EXTENDER_LIMITS, HEALTH_LIMITS
+from reserver.extender.server import EXTENDER_LIMITS, HEALTH_LIMITS
 from tests.integration.doors.site import Site, serving
 
 

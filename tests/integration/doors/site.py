@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from reserver.server.answer import Answer, Paths
-from reserver.server.door import Door
-from reserver.server.gate import Hosts
-from reserver.server.limits import Limits
-from reserver.server.listen import listening
-from reserver.server.request import Request
+from reserver.http.access import Access
+from reserver.http.answer import HttpResponse, Paths
+from reserver.http.checks import Hosts
+from reserver.http.limits import ListenerLimits
+from reserver.http.listen import listening
+from reserver.http.request import HttpRequest
 from tests.integration.doors.wire import call, wire
 
 SOON_S = 0.05
@@ -30,23 +30,23 @@ ATTACKER, OTHERS, KUBELET = "127.0.0.2", ("127.0.0.3", "127.0.0.4"), "127.0.0.9"
 class Site:
     """A listener, and what came through its door."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ListenerLimits) -> None:
         self.handled: list[str] = []
         self.refused: list[str] = []
         self.url = ""
         self.answers = asyncio.Event()
         self.answers.set()
-        self.door = Door(limits, Hosts.of("127.0.0.1", ()), self.refused.append)
+        self.door = Access(limits, Hosts.of("127.0.0.1", ()), self.refused.append)
 
     def paths(self) -> Paths:
         methods = {"/filter": "POST", "/bind": "POST", "/healthz": "GET"}
         return {path: (method, self._handle) for path, method in methods.items()}
 
-    async def _handle(self, request: Request) -> Answer:
+    async def _handle(self, request: HttpRequest) -> HttpResponse:
         self.handled.append(f"{request.method} {request.path}")
         await self.answers.wait()
         size = int(request.target.partition("?bytes=")[2] or "0")
-        return Answer(b"x" * size or request.body)
+        return HttpResponse(b"x" * size or request.body)
 
     async def is_well(self, peer: str = KUBELET) -> bool:
         """Whether a probe is answered."""
@@ -56,7 +56,7 @@ class Site:
 
 
 @asynccontextmanager
-async def serving(limits: Limits, **changed: Any) -> AsyncIterator[Site]:
+async def serving(limits: ListenerLimits, **changed: Any) -> AsyncIterator[Site]:
     site = Site(replace(limits, **changed))
     async with listening(site.paths(), ("127.0.0.1", 0), 1.0, site.door) as site.url:
         yield site

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from reserver.server.http import EXTENDER_LIMITS
+from reserver.extender.server import EXTENDER_LIMITS
 from tests.integration.doors.site import (
     ATTACKER,
     BIND,

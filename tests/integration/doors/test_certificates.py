@@ -16,15 +16,15 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from reserver.server.answer import Answer, text
-from reserver.server.door import Door
-from reserver.server.gate import Hosts
-from reserver.server.http import EXTENDER_LIMITS
-from reserver.server.limits import Limits
-from reserver.server.listen import listening
-from reserver.server.request import Request
-from reserver.server.tls import ServerTls
-from reserver.server.tls_files import TlsFiles
+from reserver.extender.server import EXTENDER_LIMITS
+from reserver.http.access import Access
+from reserver.http.answer import HttpResponse, text
+from reserver.http.checks import Hosts
+from reserver.http.limits import ListenerLimits
+from reserver.http.listen import listening
+from reserver.http.request import HttpRequest
+from reserver.http.tls import ServerTls
+from reserver.http.tls_files import TlsFiles
 from tests.integration.doors.wire import Wire, call, until
 
 SCHEDULER = "system:kube-scheduler"
@@ -74,12 +74,14 @@ def pki(tmp_path: Path) -> Pki:
 
 
 @asynccontextmanager
-async def serving(pki: Pki, *names: str, limits: Limits = EXTENDER_LIMITS) -> AsyncIterator[str]:
-    async def ok(_: Request) -> Answer:
+async def serving(
+    pki: Pki, *names: str, limits: ListenerLimits = EXTENDER_LIMITS
+) -> AsyncIterator[str]:
+    async def ok(_: HttpRequest) -> HttpResponse:
         return text("ok")
 
     tls = ServerTls(pki.files, names or (SCHEDULER,))
-    door = Door(limits, Hosts.of("127.0.0.1", ()), lambda _: None, tls)
+    door = Access(limits, Hosts.of("127.0.0.1", ()), lambda _: None, tls)
     async with listening({"/healthz": ("GET", ok)}, ("127.0.0.1", 0), 1.0, door) as url:
         yield url
 
@@ -294,7 +296,7 @@ async def test_a_ca_that_is_added_lets_in_new_clients_and_the_old_ones_again(pki
 
 
 async def test_who_does_not_finish_a_handshake_is_let_go(pki: Pki) -> None:
-    limits = Limits(request_s=SOON_S)
+    limits = ListenerLimits(request_s=SOON_S)
     async with serving(pki, limits=limits) as url:
         address = urlsplit(url)
         for said in (b"", b"\x16\x03\x01\x02\x00\x01", HEALTHZ):
@@ -307,7 +309,7 @@ async def test_who_does_not_finish_a_handshake_is_let_go(pki: Pki) -> None:
 
 
 async def test_unfinished_handshakes_push_out_each_other_and_not_kube_scheduler(pki: Pki) -> None:
-    limits = Limits(new=8, new_per_peer=4)
+    limits = ListenerLimits(new=8, new_per_peer=4)
     async with serving(pki, limits=limits) as url, AsyncExitStack() as stack:
         kept = await stack.enter_async_context(connected(url, pki.client(cn=SCHEDULER)))
         kept.say(HEALTHZ)

@@ -12,8 +12,8 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from reserver.server.http import EXTENDER_LIMITS, HEALTH_LIMITS
-from reserver.server.limits import Limits
+from reserver.extender.server import EXTENDER_LIMITS, HEALTH_LIMITS
+from reserver.http.limits import ListenerLimits
 from tests.integration.doors.site import (
     ATTACKER,
     BIND,
@@ -45,7 +45,7 @@ from tests.integration.doors.wire import Wire, call, until, wire
 )
 @pytest.mark.parametrize("limits", [EXTENDER_LIMITS, HEALTH_LIMITS], ids=["extender", "health"])
 async def test_a_head_that_is_too_large_or_none_ends_the_connection(
-    limits: Limits, head: bytes
+    limits: ListenerLimits, head: bytes
 ) -> None:
     with capture_logs() as logs:
         async with serving(limits) as site, wire(site.url) as client:
@@ -122,7 +122,7 @@ async def test_the_health_port_answers_one_request_for_each_connection(health: S
     [replace(EXTENDER_LIMITS, unread_s=SOON_S), replace(HEALTH_LIMITS, lifetime_s=SOON_S)],
     ids=["extender", "health"],
 )
-async def test_who_does_not_read_the_answer_is_let_go(limits: Limits) -> None:
+async def test_who_does_not_read_the_answer_is_let_go(limits: ListenerLimits) -> None:
     async with serving(limits) as site, wire(site.url) as client:
         client.pause()
         client.say(call("GET /healthz?bytes=33554432 HTTP/1.1"))

@@ -14,7 +14,7 @@ import aiohttp
 from aiohttp import TraceConfig
 
 from hack.reserver_process import ReserverProcess
-from reserver.sim.cluster import EmbeddedCluster
+from reserver_demo.cluster import EmbeddedCluster
 from tests.integration.doors.wire import call, wire
 
 ATTACKER = "127.0.0.2"

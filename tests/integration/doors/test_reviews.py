@@ -12,11 +12,11 @@ import grpc
 import pytest
 
 from reserver import app
-from reserver.config import Settings
-from reserver.kube.api.strangers import MOST_FAILURES
-from reserver.sim.cluster import EmbeddedCluster
+from reserver.k8s.review_limits import MOST_FAILURES
+from reserver.settings.serve import Settings
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
+from reserver_demo.cluster import EmbeddedCluster
 from tests.integration.doors.api_server import RIGHTS, TOKENS, reviewing
 from tests.integration.doors.wire import until
 

@@ -11,8 +11,8 @@ import pytest
 import trustme
 
 from reserver import app
-from reserver.config import Settings
-from reserver.sim.cluster import EmbeddedCluster
+from reserver.settings.serve import Settings
+from reserver_demo.cluster import EmbeddedCluster
 from tests.integration.doors.wire import call, wire
 
 

@@ -9,8 +9,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from reserver.cli.demo_pages import pages
-from reserver.cli.demo_view import (
+from reserver_demo.pages import pages
+from reserver_demo.view import (
     LEAST_WIDTH,
     NodeRow,
     Page,

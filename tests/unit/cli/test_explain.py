@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from reserver.cli.explain import _show_explanation as show
 from reserver.cli.main import app
+from reserver.k8s.objects.objects import encode
 from reserver.scheduling.explain import explain
-from reserver.wire.k8s.objects import encode
 from tests.builders import NOW, node, pod, reservation, state_of
 
 

@@ -20,10 +20,10 @@ from reserver.moves.drain import DrainOptions
 from reserver.moves.manifests import SharedFields, manifest
 from reserver.moves.phases import MoveMode
 from reserver.moves.podmove import MoveMetadata, MoveObject, read_object
-from reserver.patching.merge import PREFERRED
-from reserver.patching.patch import Patch
-from reserver.wire.patching.patchform import PatchMetadata, PatchObject
-from reserver.wire.patching.patchform import read_object as read_patch
+from reserver.patches.codec import PatchMetadata, PatchObject
+from reserver.patches.codec import read_object as read_patch
+from reserver.patches.merge import PREFERRED
+from reserver.patches.model import SchedPatch
 from tests.unit.moves.test_drain import pod
 
 META: dict[str, Any] = {
@@ -54,7 +54,7 @@ class Api:
         self.no_group: ApiError | None = None
         self.active = "True"
         self.patches: bool | ApiError = True
-        self.patch_read: Patch
+        self.patch_read: SchedPatch
         self.gone: list[str] = []
         self.most, self.phase, self.landed = most, phase, landed
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from reserver.cli import plain
 from reserver.cli.options import with_flags
 from reserver.cli.serve import removed_setting
-from reserver.config import Settings
-from reserver.flags import declared
+from reserver.settings.flags import declared
+from reserver.settings.serve import Settings
 
 FLAGS = {each.name: each for each in declared(Settings)}
 VALUES = [

@@ -19,7 +19,7 @@ from reserver.client import (
     Reservation,
     Spec,
 )
-from reserver.reservations.terms import Outcome
+from reserver.reservations.enums import Outcome
 
 NOON = datetime(2030, 1, 31, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

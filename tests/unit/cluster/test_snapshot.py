@@ -5,12 +5,12 @@ import numpy as np
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
+from reserver.k8s.objects.limits import MOST_OFFERED
+from reserver.k8s.objects.nodes import NodeObject
+from reserver.k8s.objects.objects import decode
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.fit import fits
 from reserver.scheduling.wake import Wake
-from reserver.wire.k8s.nodes import NodeObject
-from reserver.wire.k8s.objects import decode
-from reserver.wire.limits import MOST_OFFERED
 from tests.builders import NOW, held, node, pod, requested, reservation, state_of
 
 

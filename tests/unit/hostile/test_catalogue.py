@@ -9,7 +9,7 @@ import pytest
 from hack.hostile.catalogue import CATALOGUE
 from hack.hostile.costly.entry import POD, REVIEW, TEMPLATE, WHAT_IF, Target
 from hack.hostile.tenant import body
-from reserver.server.webhook.handlers import MOST_BODY_BYTES
+from reserver.webhook.handlers import MOST_BODY_BYTES
 
 LARGEST = 1_500_000
 """What etcd takes in one request, in bytes."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reserver.base.pacer import outcome
 from reserver.cluster.budgets import Budget
 from reserver.cluster.labels import equals
 from reserver.cluster.pod import Controller, PodName
@@ -17,7 +18,6 @@ from reserver.moves.groups import Contender
 from reserver.moves.model import ALONE, Declared, Move, MoveGroup, MoveSpec
 from reserver.moves.observation import Observation, ObservedPod
 from reserver.moves.phases import MovePhase, MoveReason
-from reserver.pacer import outcome
 from tests.builders import pod
 from tests.unit.moves.build import BACKED, NOW
 

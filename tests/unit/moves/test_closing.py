@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from reserver.base.pacer import Pacer
 from reserver.errors import ApiError
-from reserver.pacer import Pacer
-from tests.unit.kube.crashes import crash_at_each_write, done_or_not
+from tests.unit.k8s.crashes import crash_at_each_write, done_or_not
 from tests.unit.moves.world import MOVES, PODS, SEATS, World
 
 BLOCKED = ApiError(429, "TooManyRequests", "it would violate the pod's disruption budget")

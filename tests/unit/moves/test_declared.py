@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
+from reserver.base.pacer import outcome
 from reserver.cluster.pod import PodName
+from reserver.k8s.objects.objects import decode, encode
+from reserver.k8s.objects.times import show_moment
 from reserver.moves.declared_groups import KEPT_S, DeclaredGroups
 from reserver.moves.index import MoveIndex
 from reserver.moves.model import GroupMember
 from reserver.moves.podmove import MoveObject
-from reserver.pacer import outcome
-from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.times import show_moment
-from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
+from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
 from tests.unit.moves.world import NOW
 
 MEMBERS = [{"namespace": space, "name": "m", "uid": f"uid-{space}"} for space in ("a", "b")]

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from reserver.base.pacer import outcome
 from reserver.cluster.pod import Controller, PodName
 from reserver.moves.arbitration import STALLED_S, MoveLimits, Ruling, arbitrate
 from reserver.moves.groups import Contender
 from reserver.moves.model import ALONE, Declared, GroupMember, Move, MoveGroup, MoveSpec
 from reserver.moves.phases import MovePhase, MoveReason
-from reserver.pacer import outcome
 from tests.builders import pod
 from tests.unit.moves.build import NOW
 

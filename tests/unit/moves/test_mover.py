@@ -6,11 +6,11 @@ from unittest.mock import ANY
 
 import pytest
 
+from reserver.base.pacer import Pacer
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
-from reserver.pacer import Pacer
-from reserver.wire.spec import object as reservation
-from tests.unit.kube.crashes import crash_at_each_write, done_or_not
+from reserver.stores.object import codec as reservation
+from tests.unit.k8s.crashes import crash_at_each_write, done_or_not
 from tests.unit.moves.world import MOVES, PODS, SEATS, World
 
 BLOCKED = ApiError(429, "TooManyRequests", "it would violate the pod's disruption budget")
@@ -236,7 +236,7 @@ async def test_nobody_is_evicted_for_a_seat_that_may_be_gone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The seat is removed while the watch of Reservations is broken."""
-    monkeypatch.setattr("reserver.readiness.STALE_AFTER_S", 0.0)  # Wait for no watch.
+    monkeypatch.setattr("reserver.process.readiness.STALE_AFTER_S", 0.0)  # Wait for no watch.
     world.move()
     while world.status.get("phase") != "Evicting":
         await world.round()

@@ -12,6 +12,8 @@ import yaml
 from hack.fuzz import shapes
 from reserver.cluster.pod import Controller, PodName
 from reserver.errors import InvalidInput
+from reserver.k8s.objects.conditions import Condition
+from reserver.k8s.objects.objects import decode, encode
 from reserver.moves import manifests, podmove, podmove_status
 from reserver.moves.effects import HoldSeat
 from reserver.moves.model import MAX_TIMEOUT_S, MOST_IN_GROUP, Move, MoveGroup
@@ -20,10 +22,8 @@ from reserver.moves.seat import seat
 from reserver.moves.workload_object import read_wanted
 from reserver.reservations.owner import OwnerRule, Replaced
 from reserver.reservations.placement import ANYWHERE
-from reserver.wire.k8s.conditions import Condition
-from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.spec import placementform
-from reserver.wire.spec.demands import placement
+from reserver.stores.codec import placement_codec
+from reserver.stores.codec.demands import placement
 
 CRD = Path(__file__).parents[3] / "scheduler-config/components/moves/crd.yaml"
 WHOLE, SMALL, FOLLOWING = shapes.MOVES
@@ -223,7 +223,7 @@ def test_a_seat_demands_what_the_pod_demands_and_prefers_nothing() -> None:
     assert len(found["topologySpreadConstraints"]) == 1
     apart = found["affinity"]["podAntiAffinity"]
     assert apart == {shapes.REQUIRED: [{"topologyKey": "zone", "labelSelector": {}}]}
-    placementform.read(found, "shop")
+    placement_codec.read(found, "shop")
 
 
 def test_labels_that_the_pod_contradicts_are_refused() -> None:

@@ -10,22 +10,22 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
-from reserver.assembly import Assembly
+from reserver.base.pacer import Pacer, outcome
 from reserver.cluster.pod import Pod
-from reserver.config import Settings
 from reserver.errors import ApiError
-from reserver.kube.api.client import MERGE_PATCH, ApiClient
-from reserver.kube.watch.reflector import Reflector
+from reserver.k8s.client import MERGE_PATCH, ApiClient
+from reserver.k8s.objects.objects import encode
+from reserver.k8s.objects.pods import CLAIMS_ANNOTATION
+from reserver.k8s.objects.times import show_moment
+from reserver.k8s.watch.reflector import Reflector
 from reserver.moves import podmove
 from reserver.moves.phases import ENDED
-from reserver.pacer import Pacer, outcome
-from reserver.readiness import Pulse
+from reserver.process.assembly import Assembly
+from reserver.process.readiness import Pulse
 from reserver.scheduling.fit import allowed
-from reserver.wire.k8s.objects import encode
-from reserver.wire.k8s.pods import CLAIMS_ANNOTATION
-from reserver.wire.spec import object as reservation
-from reserver.wire.times import show_moment
-from tests.unit.kube.crashes import Crash, Writes
+from reserver.settings.serve import Settings
+from reserver.stores.object import codec as reservation
+from tests.unit.k8s.crashes import Crash, Writes
 
 NOW = 1_900_000_000.0
 PODS = "/api/v1/namespaces/shop/pods"

@@ -10,7 +10,7 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor
 
 from hack.proto.generate import ROOT, contracts, generate
 from hack.proto.reference import PAGE, page
-from reserver.server.rpc.access import call_of
+from reserver.grpc.access import call_of
 from reserver.v1 import capacity_pb2, reservation_pb2, scheduler_pb2
 
 CONTRACTS = (reservation_pb2, capacity_pb2, scheduler_pb2)

@@ -10,25 +10,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reserver.cluster.pod import PodName
-from reserver.provisioning.advance import Hold, Refusal, Seen, advance
-from reserver.provisioning.request import Kind, PodSet, Reason, Request, Said
+from reserver.provisioning.decide import BookingState, NoBooking, Observation, advance
+from reserver.provisioning.model import (
+    ConditionChange,
+    ConditionReason,
+    Kind,
+    PodSet,
+    ProvisioningRequest,
+)
 
-REQUEST = Request(
+REQUEST = ProvisioningRequest(
     name=PodName("shop", "job"), uid="0123456789", pod_sets=(PodSet("a", 3), PodSet("b", 2))
 )
-ACCEPTED = Said(Kind.ACCEPTED, Reason.ACCEPTED, "", holds=True)
-PROVISIONED = Said(Kind.PROVISIONED, Reason.CAPACITY_IS_FOUND, "", holds=True)
-NO_ROOM = Refusal(Reason.CAPACITY_IS_NOT_FOUND, "too little cpu")
-NO_TEMPLATE = Refusal(Reason.POD_TEMPLATE_NOT_FOUND, "no PodTemplate a")
-BROKEN = Refusal(Reason.INVALID_POD_TEMPLATE, "cpu: -1", is_final=True)
-A, U, H, E, L = Hold.ABSENT, Hold.UNSETTLED, Hold.HELD, Hold.EXPIRED, Hold.LOST
+ACCEPTED = ConditionChange(Kind.ACCEPTED, ConditionReason.ACCEPTED, "", holds=True)
+PROVISIONED = ConditionChange(Kind.PROVISIONED, ConditionReason.CAPACITY_IS_FOUND, "", holds=True)
+NO_ROOM = NoBooking(ConditionReason.CAPACITY_IS_NOT_FOUND, "too little cpu")
+NO_TEMPLATE = NoBooking(ConditionReason.POD_TEMPLATE_NOT_FOUND, "no PodTemplate a")
+BROKEN = NoBooking(ConditionReason.INVALID_POD_TEMPLATE, "cpu: -1", is_final=True)
+A, U, H, E, L = (
+    BookingState.ABSENT,
+    BookingState.UNSETTLED,
+    BookingState.HELD,
+    BookingState.EXPIRED,
+    BookingState.LOST,
+)
 
 
-def having(*said: Said, **other: object) -> Request:
+def having(*said: ConditionChange, **other: object) -> ProvisioningRequest:
     return replace(REQUEST, said={each.kind: each for each in said}, **other)  # type: ignore[arg-type]
 
 
-def shown(said: Mapping[Kind, Said]) -> dict[str, tuple[str, bool]]:
+def shown(said: Mapping[Kind, ConditionChange]) -> dict[str, tuple[str, bool]]:
     return {kind.value: (each.reason, each.holds) for kind, each in said.items()}
 
 
@@ -50,14 +62,14 @@ def shown(said: Mapping[Kind, Said]) -> dict[str, tuple[str, bool]]:
     ],
 )
 def test_a_request_is_accepted_and_then_held_as_a_whole(
-    holds: tuple[Hold, ...],
-    refusal: Refusal | None,
+    holds: tuple[BookingState, ...],
+    refusal: NoBooking | None,
     *,
     retries: bool,
     becomes: dict[str, tuple[str, bool]],
     does: str,
 ) -> None:
-    step = advance(replace(REQUEST, retries=retries), Seen(holds, "2030", 0, "why", refusal))
+    step = advance(replace(REQUEST, retries=retries), Observation(holds, "2030", 0, "why", refusal))
     others = shown(step.said)
     assert others.pop("Accepted") == ("Accepted", True)
     assert others == becomes
@@ -77,10 +89,10 @@ def test_a_request_is_accepted_and_then_held_as_a_whole(
     ],
 )
 def test_what_was_held_ends_for_one_reason_and_what_is_left_is_released(
-    holds: tuple[Hold, ...], kind: str | None, reason: str
+    holds: tuple[BookingState, ...], kind: str | None, reason: str
 ) -> None:
     before = having(ACCEPTED, PROVISIONED)
-    step = advance(before, Seen(holds, "2030", 1, "worker-1 has gone"))
+    step = advance(before, Observation(holds, "2030", 1, "worker-1 has gone"))
     news = {each: said for each, said in step.said.items() if each not in before.said}
     assert shown(news) == ({kind: (reason, True)} if kind else {})
     assert all(step.said[each] == before.said[each] for each in before.said)
@@ -89,30 +101,32 @@ def test_what_was_held_ends_for_one_reason_and_what_is_left_is_released(
 
 
 def test_messages_say_how_much_until_when_and_why() -> None:
-    held = advance(REQUEST, Seen((H, H), "2030-01-01T00:00:00Z"))
+    held = advance(REQUEST, Observation((H, H), "2030-01-01T00:00:00Z"))
     message = "room for 5 pods is held until 2030-01-01T00:00:00Z"
     assert held.said[Kind.PROVISIONED].message == message
     after = having(ACCEPTED, PROVISIONED)
-    late = advance(after, Seen((E, H), "2030-01-01T00:00:00Z", 2)).said[Kind.BOOKING_EXPIRED]
+    late = advance(after, Observation((E, H), "2030-01-01T00:00:00Z", 2)).said[Kind.BOOKING_EXPIRED]
     assert late.message.startswith("2 of 5 pods had come by 2030-01-01T00:00:00Z")
-    lost = advance(after, Seen((L, H), why="worker-1 has gone")).said[Kind.CAPACITY_REVOKED]
+    lost = advance(after, Observation((L, H), why="worker-1 has gone")).said[Kind.CAPACITY_REVOKED]
     assert lost.message.startswith("worker-1 has gone; delete the request")
 
 
 def test_what_cannot_be_read_fails_and_holds_nothing() -> None:
     broken = replace(REQUEST, pod_sets=(), problem="spec.podSets: is empty")
-    step = advance(broken, Seen(()))
+    step = advance(broken, Observation(()))
     assert shown(step.said) == {"Failed": ("InvalidSpec", True)}
     assert (step.books, step.releases) == (False, False)
 
 
 @given(
     ended=st.sampled_from([Kind.FAILED, Kind.BOOKING_EXPIRED, Kind.CAPACITY_REVOKED]),
-    holds=st.tuples(st.sampled_from(Hold), st.sampled_from(Hold)),
+    holds=st.tuples(st.sampled_from(BookingState), st.sampled_from(BookingState)),
 )
-def test_what_has_ended_stays_ended_and_is_released(ended: Kind, holds: tuple[Hold, ...]) -> None:
-    over = having(ACCEPTED, PROVISIONED, Said(ended, "X", "", holds=True))
-    step = advance(over, Seen(holds, "2030"))
+def test_what_has_ended_stays_ended_and_is_released(
+    ended: Kind, holds: tuple[BookingState, ...]
+) -> None:
+    over = having(ACCEPTED, PROVISIONED, ConditionChange(ended, "X", "", holds=True))
+    step = advance(over, Observation(holds, "2030"))
     assert step.said == over.said
     assert not step.books
     assert step.releases == (set(holds) != {A})

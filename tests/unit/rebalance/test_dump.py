@@ -8,12 +8,12 @@ import pytest
 from reserver.cluster.constraints import Taint
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
+from reserver.k8s.objects import objects
 from reserver.rebalance import dump
 from reserver.rebalance import dump_pods as pods
 from reserver.rebalance import dump_reader as reading
 from reserver.rebalance import pod_template as podtemplate
 from reserver.rebalance.dump import is_one_a_line, read_dump, read_lines
-from reserver.wire.k8s import objects
 from tests.unit.rebalance.dumped import listing, written_pod
 
 NODE = {

@@ -8,7 +8,7 @@ from reserver.errors import ApiError
 from reserver.rebalance.evictions import Evictions, Pace
 from reserver.rebalance.outcomes import Outcome, Result, Teller, Terms
 from reserver.rebalance.plan import Move
-from tests.unit.kube.fakes import NO_ANSWER, Request, ScriptedClient, refused
+from tests.unit.k8s.fakes import NO_ANSWER, Request, ScriptedClient, refused
 
 FORBIDDEN_FOR_NOW = ApiError(
     429,

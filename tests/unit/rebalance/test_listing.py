@@ -4,7 +4,7 @@ import pytest
 
 from reserver.errors import ApiError
 from reserver.rebalance.listing import COLLECTIONS, list_cluster
-from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
+from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
 
 EMPTY: list[dict[str, Any]] = [{"kind": "List", "items": []}] * (len(COLLECTIONS) - 1)
 

@@ -4,7 +4,7 @@ import pytest
 
 from reserver.errors import ApiError, LoadUnknown
 from reserver.rebalance.load_sources import MetricsApi
-from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
+from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
 
 NODES = {"kind": "NodeMetricsList", "items": []}
 PODS = {"kind": "PodMetricsList", "items": []}

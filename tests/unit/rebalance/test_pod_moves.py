@@ -16,7 +16,7 @@ from reserver.rebalance.evictions import Pace
 from reserver.rebalance.outcomes import Outcome, Result, Teller, Terms
 from reserver.rebalance.plan import Move
 from reserver.rebalance.pod_moves import PodMoves
-from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
+from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
 
 MOVE = Move(
     pod=PodName("shop", "web-0"),

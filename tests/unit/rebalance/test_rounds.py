@@ -7,6 +7,7 @@ import pytest
 
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, ConfigurationError, InvalidInput, LoadUnknown, ReserverError
+from reserver.k8s.objects.times import show_micro
 from reserver.rebalance.anomaly import Rounds
 from reserver.rebalance.capacity import Held
 from reserver.rebalance.evictions import Evictions, Pace
@@ -18,8 +19,7 @@ from reserver.rebalance.pod_moves import MOST_OPEN, PodMoves
 from reserver.rebalance.policy_file import PolicyFile
 from reserver.rebalance.round_input import Decision, RoundInput
 from reserver.rebalance.rounds import SAMPLE_S, Hands, Judge, Rebalancer
-from reserver.wire.times import show_micro
-from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
+from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
 
 POLICY = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
 BY_LOAD = (

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Ref, Reservation, Written
-from reserver.reservations.status import ShortNodes, Status
-from reserver.reservations.terms import Phase
+from reserver.reservations.status import ReservationState, ShortNodes
 from tests.builders import name, node, pod, reservation
 
 OLD = reservation("web", owners=("a", "b"), slots=2, cpu="2")
@@ -62,7 +62,7 @@ def test_a_full_node_backs_both(ledger: Ledger) -> None:
     ledger.put(OLD, Written(1, 1))
     ledger.put(reservation("late", cpu="1"), Written(2, 2))
     ledger.put(NEW, Written(3, 3))
-    backed = Status(Phase.ACTIVE, is_backed=True)
+    backed = ReservationState(Phase.ACTIVE, is_backed=True)
     short_nodes = ShortNodes.of(ledger._snapshot)
     assert [short_nodes.status(r, ledger) for r in (OLD, NEW)] == [backed, backed]
     ledger.drop(OLD.ref)

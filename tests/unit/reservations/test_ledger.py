@@ -2,12 +2,12 @@ from typing import Any
 
 import pytest
 
+from reserver.base.moment import Moment
 from reserver.cluster.snapshot import Snapshot
-from reserver.moment import Moment
+from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger
+from reserver.reservations.lifecycle import AT_ONCE
 from reserver.reservations.reservation import Ref, Written
-from reserver.reservations.settling import AT_ONCE
-from reserver.reservations.terms import Phase
 from tests.builders import name, node, pod, ref, reservation
 from tests.unit.reservations.held import held
 

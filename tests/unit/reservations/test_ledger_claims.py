@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Reservation, Written
-from reserver.reservations.terms import Phase
 from tests.builders import pod, ref, reservation, rule
 from tests.unit.reservations.held import held
 

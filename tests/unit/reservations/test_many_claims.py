@@ -9,15 +9,15 @@ from typing import Any, TypeAlias
 import pytest
 
 from reserver.cluster.pod import Pod
+from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED
 from reserver.reservations.mark import is_mark, mark
 from reserver.reservations.reservation import Ref, Reservation, Written
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
-from reserver.wire.limits import MOST_CLAIMS_RECORDED
-from reserver.wire.spec.entries import Entries
-from reserver.wire.spec.object import Claim, ReservationStatus
-from reserver.wire.status import object as object_status
-from reserver.wire.status.configmap import recorded_claims, show
+from reserver.stores.configmap.entries import Entries
+from reserver.stores.configmap.status_codec import recorded_claims, show
+from reserver.stores.object import status_codec as object_status
+from reserver.stores.object.codec import Claim, ReservationStatus
 from tests.builders import NOW, node, pod, reservation, rule, state_of
 
 MORE = 60

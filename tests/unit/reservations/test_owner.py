@@ -7,9 +7,9 @@ import pytest
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.owner import OwnerRule
-from reserver.reservations.terms import Phase
 from tests.builders import name, node, pod, ref, reservation, rule
 
 WEB = Controller("ReplicaSet", "web-5d8f")

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from reserver.cluster.pod import Pod
+from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
-from reserver.reservations.status import ShortNodes, Status
-from reserver.reservations.terms import Phase
+from reserver.reservations.status import ReservationState, ShortNodes
 from reserver.scheduling.state import State
 from tests.builders import held, node, parts, pod, ref, reservation, state_of
 
@@ -36,7 +36,7 @@ def bind(state: State, name: str, on: str) -> Pod:
     return owner
 
 
-def status(state: State, reservation: Reservation) -> Status:
+def status(state: State, reservation: Reservation) -> ReservationState:
     return ShortNodes.of(state.snapshot).status(reservation, state.ledger)
 
 
@@ -57,7 +57,7 @@ def test_it_holds_from_the_decision_and_says_so_once_that_is_written() -> None:
     assert status(state, wanted()).phase is Phase.PENDING
     recorded = wanted(placed={"a": 2, "b": 1})
     state.ledger.put(recorded, Written(5, 5))
-    assert status(state, recorded) == Status(Phase.ACTIVE, is_backed=True)
+    assert status(state, recorded) == ReservationState(Phase.ACTIVE, is_backed=True)
     assert recorded.identity == wanted().identity
 
 
@@ -172,7 +172,7 @@ def test_an_edit_begins_where_it_was(after: Reservation, expected: dict[str, int
         assert status(state, after).phase is Phase.PENDING
         state.ledger.keep(ref("r"))
         as_placed = replace(after, placed=state.ledger.placed(after))
-        assert status(state, as_placed) == Status(Phase.ACTIVE, is_backed=True)
+        assert status(state, as_placed) == ReservationState(Phase.ACTIVE, is_backed=True)
 
 
 def test_a_copy_is_placed_where_the_reservation_is_and_takes_over() -> None:

@@ -9,13 +9,13 @@ import pytest
 from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm
 from reserver.cluster.labels import EVERYTHING, Requirement, Selector, equals
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.placement import Placement
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import AT_ONCE, Quotas
 from reserver.reservations.reservation import Reservation, Written
 from reserver.reservations.status import ShortNodes
-from reserver.reservations.terms import Phase
 from tests.builders import NAMESPACE, amounts, node, parts, pod, ref, reservation
 
 WEEK = 168 * 3600.0

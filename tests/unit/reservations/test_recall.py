@@ -6,9 +6,9 @@ import pytest
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Reservation, Written
-from reserver.reservations.terms import Phase
 from tests.builders import node, pod, reservation, rule
 
 PAIR = reservation("pair", owners=(), rules=(rule(app="web"),), slots=2, cpu="1")

@@ -1,6 +1,6 @@
 import pytest
 
-from reserver.reservations.terms import Phase
+from reserver.reservations.enums import Phase
 from tests.builders import ref, reservation
 
 

@@ -5,10 +5,10 @@ import pytest
 from reserver.cluster.constraints import Constraints, Taint, Toleration
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
+from reserver.reservations.enums import Phase
 from reserver.reservations.placement import Placement
 from reserver.reservations.reservation import Reservation, Written
-from reserver.reservations.status import ShortNodes, Status, count_unbacked
-from reserver.reservations.terms import Phase
+from reserver.reservations.status import ReservationState, ShortNodes, count_unbacked
 from reserver.scheduling.state import State
 from tests.builders import NOW, node, pod, ref, reservation, state_of
 
@@ -16,7 +16,7 @@ W1 = node("worker-1", cpu="4", memory="8Gi")
 WEB = reservation("web", cpu="2")
 
 
-def status(state: State, key: str = "web") -> Status:
+def status(state: State, key: str = "web") -> ReservationState:
     held = state.ledger.get(ref(key))
     assert held is not None
     return ShortNodes.of(state.snapshot).status(held, state.ledger)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from reserver.cluster.columns import Column
+from reserver.cluster.categorical import Categorical
 from reserver.cluster.labels import LabelTable, Requirement, Selector
 from reserver.cluster.pod import Pod
-from reserver.wire.k8s.objects import decode
-from reserver.wire.k8s.pods import PodObject
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.pods import PodObject
 from tests.builders import NAMESPACE
 
 Written = dict[str, Any]
@@ -32,9 +32,9 @@ class Work:
 def counting(monkeypatch: pytest.MonkeyPatch) -> Work:
     """Return the work that is done from now on."""
     counted = Work()
-    fill, matching = Column.fill, LabelTable.matching
+    fill, matching = Categorical.fill, LabelTable.matching
 
-    def counting_fill(self: Column[str], rows: Sequence[int], values: Sequence[str]) -> None:
+    def counting_fill(self: Categorical[str], rows: Sequence[int], values: Sequence[str]) -> None:
         counted.columns += 1
         counted.filled += len(values)
         fill(self, rows, values)
@@ -43,7 +43,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Work:
         counted.asked += 1
         return matching(self, selector)
 
-    monkeypatch.setattr(Column, "fill", counting_fill)
+    monkeypatch.setattr(Categorical, "fill", counting_fill)
     monkeypatch.setattr(LabelTable, "matching", counting_matching)
     return counted
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from reserver.k8s.objects.nodes import NamespaceObject, NodeObject
+from reserver.k8s.objects.objects import decode, encode
+from reserver.k8s.objects.pods import PodObject
 from reserver.scheduling.fit import fit, fits
 from reserver.scheduling.state import State
-from reserver.wire.k8s.nodes import NamespaceObject, NodeObject
-from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.k8s.pods import PodObject
 from tests.builders import NAMESPACE
 
 Json = dict[str, Any]

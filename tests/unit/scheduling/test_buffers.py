@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from reserver.cluster.node import HOSTNAME
-from reserver.scheduling.buffers import MOST_NODES, Need, Sight, buffer, need
+from reserver.scheduling.buffers import MOST_NODES, KeptOutNodes, Need, buffer, need
 from reserver.scheduling.state import State
 from tests.builders import NOW, node, parts, pod, reservation, state_of
 
@@ -15,7 +15,7 @@ WAITS = reservation("waits", node="", cpu="3", slots=2)
 
 
 def shunned(state: State, key: str = "waits") -> tuple[str, ...]:
-    wanted = buffer(reservation(key).ref, state, Sight())
+    wanted = buffer(reservation(key).ref, state, KeptOutNodes())
     assert wanted is not None
     return wanted.shunned
 
@@ -23,11 +23,11 @@ def shunned(state: State, key: str = "waits") -> tuple[str, ...]:
 def test_a_reservation_needs_room_for_the_slots_that_have_no_place() -> None:
     state = state_of(node("a", cpu="4"), WAITS)
     assert need(WAITS.ref, state) is Need.ROOM
-    wanted = buffer(WAITS.ref, state, Sight())
+    wanted = buffer(WAITS.ref, state, KeptOutNodes())
     assert wanted is not None
     assert (wanted.replicas, wanted.shunned) == (2, ())
     state.ledger.place(WAITS.ref, parts({"a": 1}))
-    wanted = buffer(WAITS.ref, state, Sight())
+    wanted = buffer(WAITS.ref, state, KeptOutNodes())
     assert wanted is not None
     assert wanted.replicas == 1
 
@@ -54,7 +54,7 @@ def test_a_place_on_a_node_that_is_not_kept_yet_has_the_buffer_wait() -> None:
     state = state_of(node("a", cpu="8"), WAITS)
     state.ledger.place(WAITS.ref, parts({"a": 2}))
     assert need(WAITS.ref, state) is Need.PATIENCE
-    assert buffer(WAITS.ref, state, Sight()) is None
+    assert buffer(WAITS.ref, state, KeptOutNodes()) is None
     state.node_seen(dataclasses.replace(node("a", cpu="8"), is_kept=True))
     assert need(WAITS.ref, state) is Need.NOTHING
 
@@ -93,7 +93,7 @@ def test_nodes_are_named_up_to_a_bound() -> None:
 def test_what_is_judged_once_serves_all_that_ask_for_the_same() -> None:
     other = reservation("other", node="", cpu="3")
     state = state_of(node("a", cpu="4"), reservation("held", node="a", cpu="2"), WAITS, other)
-    sight = Sight()
+    sight = KeptOutNodes()
     found = [buffer(each.ref, state, sight) for each in (WAITS, other)]
     assert [each.shunned for each in found if each] == [("a",), ("a",)]
     assert len(sight.known) == 1

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from reserver.cluster.pod import Controller, Pod
+from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Reservation, Written
 from reserver.reservations.status import ShortNodes
-from reserver.reservations.terms import Phase
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State

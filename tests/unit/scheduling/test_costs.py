@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 
-from reserver.cluster import residents
+from reserver.cluster import pod_table
 from reserver.cluster.constraints import TOO_MANY, PodTerm
 from reserver.cluster.labels import equals
 from reserver.cluster.node import HOSTNAME
 from reserver.cluster.pod import MOST_UNOFFERED, Pod, PodName
 from reserver.cluster.request import Container, PodResources, effective_request
 from reserver.cluster.snapshot import Snapshot
+from reserver.k8s.objects.limits import POD
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.pods import PodObject
 from reserver.scheduling import pod_affinity
-from reserver.scheduling.admit import judge_set
+from reserver.scheduling.dry_run import judge_set
 from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.fit import fits
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.reasons import NOT_JUDGED
 from reserver.scheduling.state import State
-from reserver.wire.k8s.objects import decode
-from reserver.wire.k8s.pods import PodObject
-from reserver.wire.limits import POD
 from tests.builders import (
     NAMESPACE,
     NOW,
@@ -201,7 +201,7 @@ def test_neighbours_that_want_nobody_near_are_asked_so_many_times(
 
     monkeypatch.setattr(pod_affinity, "rejects", counting)
     assert fits(pod("w", cpu="1"), crowd.snapshot)[crowd.snapshot.row("free")]
-    assert asked == residents.MOST_ASKED
+    assert asked == pod_table.MOST_ASKED
 
 
 # What a pod requests.

@@ -11,8 +11,8 @@ from reserver.cluster.labels import equals
 from reserver.cluster.pod import Pod
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Reservation
-from reserver.scheduling import nominations, steering
-from reserver.scheduling.effects import Steer
+from reserver.scheduling import nomination, nominations
+from reserver.scheduling.effects import Nominate
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
 from tests.builders import NAMESPACE, NOW, node, pod, reservation, rule, state_of
@@ -86,7 +86,7 @@ def test_a_gang_beside_a_thousand_reservations_asks_few_rules(
     asked.clear()
     filter_nodes(gang[0], NODES[:2], state, NOW)
     own = sum(one.uid == gang[0].uid for one in asked)
-    assert len(asked) - own <= steering.MOST_ASKED
+    assert len(asked) - own <= nomination.MOST_ASKED
 
 
 @pytest.mark.parametrize("nominated", ["", "worker-9"])
@@ -102,7 +102,7 @@ def test_a_filter_call_beside_a_gang_takes_little(what: str, nominated: str) -> 
 def test_all_of_a_gang_are_sent_to_their_seats_at_once() -> None:
     state, gang = world(*HELD["spread"])
     (steer,) = filter_nodes(gang[0], NODES[:2], state, NOW).effects
-    assert isinstance(steer, Steer)
+    assert isinstance(steer, Nominate)
     assert len({one.uid for one, _ in steer.first} | {steer.pod.uid}) == MEMBERS
     taken = [node for _, node in steer.first] + [steer.node]
     assert max(map(taken.count, NODES)) <= -(-RESERVATIONS // len(NODES[2:]))

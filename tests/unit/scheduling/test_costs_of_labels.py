@@ -7,8 +7,8 @@ import pytest
 from reserver.cluster import labels as label_tables
 from reserver.cluster.labels import UNREAD, LabelTable, Selector, equals
 from reserver.cluster.pod import Pod
+from reserver.k8s.objects.limits import POD
 from reserver.reservations.owner import OwnerRule
-from reserver.wire.limits import POD
 from tests.builders import NAMESPACE
 from tests.unit.scheduling.counted import Work, Written, selector, written_pod
 

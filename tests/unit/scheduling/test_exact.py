@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
+from reserver.base.pacer import outcome
 from reserver.cluster.pod import Pod
-from reserver.pacer import outcome
 from reserver.reservations.reservation import Reservation, Written
 from reserver.reservations.status import ShortNodes
-from reserver.scheduling.admit import judge_set
 from reserver.scheduling.bind import judge_bind
+from reserver.scheduling.dry_run import judge_set
 from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.node_explanation import explain_nodes
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
-from reserver.scheduling.waiting import Waiting
+from reserver.scheduling.waiting_pod import Waiting
 from tests.builders import (
     NOW,
     at,

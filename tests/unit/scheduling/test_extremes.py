@@ -10,17 +10,17 @@ import pytest
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.errors import InvalidInput
+from reserver.extender.protocol import decode_preempt
+from reserver.k8s.objects.lease import LeaseObject
+from reserver.k8s.objects.nodes import NodeObject
+from reserver.k8s.objects.objects import decode, encode
+from reserver.k8s.objects.pods import PodObject
 from reserver.reservations.status import count_unbacked
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.node_explanation import explain_nodes
 from reserver.scheduling.preempt import judge_preemption
-from reserver.wire.extender import decode_preempt
-from reserver.wire.k8s.lease import LeaseObject
-from reserver.wire.k8s.nodes import NodeObject
-from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.k8s.pods import PodObject
 from tests.builders import NOW, name, node, pod, reservation, state_of, wake
 
 Written = dict[str, Any]

@@ -6,7 +6,7 @@ import pytest
 
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.effects import Steer
+from reserver.scheduling.effects import Nominate
 from reserver.scheduling.filter import FilterVerdict, WaitsFor, filter_nodes
 from reserver.scheduling.preempt import judge_preemption
 from tests.builders import NOW, pod, reservation, rule, state_of
@@ -14,7 +14,7 @@ from tests.unit.scheduling.asking import NAMES, OWNER, SEAT, W1, W2, W3, answer,
 
 
 def steered_to(verdict: FilterVerdict) -> list[str]:
-    return [effect.node for effect in verdict.effects if isinstance(effect, Steer)]
+    return [effect.node for effect in verdict.effects if isinstance(effect, Nominate)]
 
 
 def test_an_owner_gets_its_seat_and_nothing_else() -> None:

@@ -6,7 +6,7 @@ from reserver.cluster.constraints import Taint
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Reservation
-from reserver.scheduling.effects import Retry, Steer
+from reserver.scheduling.effects import Nominate, Retry
 from reserver.scheduling.filter import FilterVerdict, filter_nodes
 from tests.builders import NOW, node, pod, reservation, state_of
 from tests.unit.scheduling.asking import answer, ask, many
@@ -49,7 +49,7 @@ def test_a_pod_is_steered_only_if_a_node_outside_its_sample_fits(
     asking = pod("a", cpu="2")
     verdict = ask_with_sample_held(asking, *elsewhere, names=SAMPLE)
     assert answer(verdict) == []
-    assert verdict.effects == (Steer(asking, "elsewhere"),) * effects
+    assert verdict.effects == (Nominate(asking, "elsewhere"),) * effects
 
 
 def test_pods_that_are_refused_together_are_steered_to_different_nodes() -> None:
@@ -58,7 +58,7 @@ def test_pods_that_are_refused_together_are_steered_to_different_nodes() -> None
     for number in range(40):
         verdict = ask_with_sample_held(pod(f"p{number}", cpu="2"), *free, names=SAMPLE)
         (steer,) = verdict.effects
-        assert isinstance(steer, Steer)
+        assert isinstance(steer, Nominate)
         chosen.add(steer.node)
     assert len(chosen) > 15
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from reserver.wire.k8s.nodes import NodeObject
-from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.k8s.pods import PodObject
+from reserver.k8s.objects.nodes import NodeObject
+from reserver.k8s.objects.objects import decode, encode
+from reserver.k8s.objects.pods import PodObject
 from tests.builders import NAMESPACE
 from tests.unit.scheduling.documents import (
     HOST,

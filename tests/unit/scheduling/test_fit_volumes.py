@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.k8s.pods import PodObject
-from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
+from reserver.k8s.objects.objects import decode, encode
+from reserver.k8s.objects.pods import PodObject
+from reserver.k8s.objects.storage import ClaimObject, StorageClassObject, VolumeObject
 from tests.builders import NAMESPACE
 from tests.unit.scheduling.documents import ZONE, ZONES, Cluster, Json, on, pod_json, term
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from reserver.cluster.pod import Controller, Pod
-from reserver.scheduling import steering
+from reserver.scheduling import nomination
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.effects import Steer
+from reserver.scheduling.effects import Nominate
 from reserver.scheduling.filter import FilterVerdict, filter_nodes
 from reserver.scheduling.gangs import ATTEMPT_S
 from reserver.scheduling.state import State
-from reserver.scheduling.waiting import LEAST_SAMPLE
+from reserver.scheduling.waiting_pod import LEAST_SAMPLE
 from tests.builders import NOW, node, pod, reservation, rule, state_of
 
 OURS = rule(controller=Controller("PodGroup", "training"))
@@ -179,9 +179,9 @@ def wide(*pods: Pod) -> State:
     return state_of(W1, *(node(name, cpu="4") for name in seats), *holds, *pods)
 
 
-def steer_of(verdict: FilterVerdict) -> Steer:
+def steer_of(verdict: FilterVerdict) -> Nominate:
     (effect,) = verdict.effects
-    assert isinstance(effect, Steer)
+    assert isinstance(effect, Nominate)
     return effect
 
 
@@ -225,7 +225,7 @@ def test_a_pod_that_is_being_bound_is_not_sent_anywhere() -> None:
 
 def test_a_large_group_is_sent_to_its_seats_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one call costs is bounded; each attempt comes further than the one before."""
-    monkeypatch.setattr(steering, "MOST_TOGETHER", 1)
+    monkeypatch.setattr(nomination, "MOST_TOGETHER", 1)
     state = wide(A, B, C)
     steer = steer_of(ask(A, state, ["worker-1"]))
     assert (steer.node, steer.first) == ("seat-1", ((B, "seat-2"),))

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from reserver.base.pacer import outcome
 from reserver.cluster.constraints import NodeTerm, PodTerm, Spread, Taint, Toleration
 from reserver.cluster.labels import EVERYTHING, Requirement, Selector, equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.pacer import outcome
+from reserver.reservations.enums import Strategy
 from reserver.reservations.placement import Placement
 from reserver.reservations.reservation import Reservation
-from reserver.reservations.terms import Strategy
 from reserver.scheduling.placement import NO_NODES, Placed, placing
 from reserver.scheduling.state import State
 from tests.builders import NAMESPACE, demanding, held, node, place, pod, reservation, rule, state_of

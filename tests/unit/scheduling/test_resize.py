@@ -7,7 +7,7 @@ import pytest
 from reserver.cluster.pod import Pod
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.growing import Growth
+from reserver.scheduling.pending_resizes import PendingResize
 from reserver.scheduling.resize import Subject, grow, judge_resize, judge_unseen, seen
 from reserver.scheduling.state import State
 from tests.builders import NOW, amounts, node, pod, requested, reservation, state_of
@@ -25,7 +25,7 @@ def subject(web: Pod = WEB) -> Subject:
     return Subject(web.name, web.uid, web.node, web.revision)
 
 
-def let(cpu: str, state: State, web: Pod = WEB, **more: str) -> Growth:
+def let(cpu: str, state: State, web: Pod = WEB, **more: str) -> PendingResize:
     """Have a resize pass."""
     pod = grown(cpu, web, **more)
     assert judge_resize(pod, state, NOW) is None

@@ -2,8 +2,8 @@ import dataclasses
 
 import pytest
 
+from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Reservation
-from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from tests.builders import held, name, node, pod, ref, requested, reservation, state_of
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from reserver.base.pacer import outcome
 from reserver.cluster.constraints import Constraints
 from reserver.cluster.labels import equals
 from reserver.cluster.pod import Pod
-from reserver.pacer import outcome
-from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
+from reserver.scheduling.effects import Activate, Effect, Nominate, Retry
 from reserver.scheduling.filter import WaitsFor, filter_nodes
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
@@ -43,7 +43,7 @@ def release(state: State, *numbers: int) -> tuple[Effect, ...]:
 
 def test_a_pod_that_fits_now_is_steered_to_what_became_free() -> None:
     asking = pod("a", cpu="2")
-    assert release(waiting(asking), 2) == (Steer(asking, "worker-2"),)
+    assert release(waiting(asking), 2) == (Nominate(asking, "worker-2"),)
 
 
 def test_a_pod_that_still_does_not_fit_is_left_alone() -> None:
@@ -52,7 +52,7 @@ def test_a_pod_that_still_does_not_fit_is_left_alone() -> None:
 
 def test_only_as_many_are_woken_as_fit() -> None:
     pods = [pod(f"p{number}", cpu="2") for number in range(5)]
-    assert release(waiting(*pods), 1) == tuple(Steer(p, "worker-1") for p in pods[:2])
+    assert release(waiting(*pods), 1) == tuple(Nominate(p, "worker-1") for p in pods[:2])
 
 
 def test_the_most_important_come_first_and_then_those_that_waited_longest() -> None:
@@ -65,7 +65,7 @@ def test_the_most_important_come_first_and_then_those_that_waited_longest() -> N
 def test_what_many_nodes_give_is_handed_out_node_by_node() -> None:
     pods = [pod(f"p{number}", cpu="3") for number in range(3)]
     effects = release(waiting(*pods), 1, 2)
-    assert effects == (Steer(pods[0], "worker-1"), Steer(pods[1], "worker-2"))
+    assert effects == (Nominate(pods[0], "worker-1"), Nominate(pods[1], "worker-2"))
 
 
 def test_a_node_that_kube_scheduler_did_not_offer_is_of_no_use() -> None:
@@ -77,8 +77,8 @@ def test_a_node_that_is_freed_is_of_no_use_to_a_pod_that_may_not_go_there() -> N
     state = waiting(picky, pod("other", cpu="2"))
     state.node_seen(node("worker-1", cpu="4", labels={"zone": "a"}))
     state.node_seen(node("worker-2", cpu="4", labels={"zone": "b"}))
-    assert release(state, 1) == (Steer(pod("other", cpu="2"), "worker-1"),)
-    assert Steer(picky, "worker-2") in release(state, 2)
+    assert release(state, 1) == (Nominate(pod("other", cpu="2"), "worker-1"),)
+    assert Nominate(picky, "worker-2") in release(state, 2)
 
 
 def test_a_nomination_that_somebody_else_made_is_left_alone() -> None:
@@ -120,7 +120,7 @@ def test_a_pod_that_was_asked_for_before_the_watch_shows_it_is_woken_as_well() -
     state.pod_seen(dataclasses.replace(pod("b", cpu="2"), revision=6))
     ask(state, asking)
     state.pod_seen(asking)
-    assert release(state, 1) == (Steer(asking, "worker-1"),)
+    assert release(state, 1) == (Nominate(asking, "worker-1"),)
 
 
 def test_a_pod_that_came_and_went_while_no_watch_was_there_waits_no_more() -> None:
@@ -182,7 +182,7 @@ def spared(*asking: Pod, victim: str = "3") -> State:
 
 def test_a_pod_for_which_nobody_was_evicted_is_roused_when_that_would_help() -> None:
     asking = pod("a", priority=1000, cpu="4")
-    assert release(spared(asking), 1) == (Rouse(asking, "worker-1"),)
+    assert release(spared(asking), 1) == (Activate(asking, "worker-1"),)
 
 
 def test_a_pod_for_which_evicting_would_still_not_help_is_left_alone() -> None:
@@ -199,7 +199,7 @@ def test_victims_that_have_left_since_are_not_counted() -> None:
 
 def test_one_that_is_roused_brings_the_others() -> None:
     low, high = pod("low", priority=10, cpu="4"), pod("high", priority=1000, cpu="4")
-    assert release(spared(low, high), 1) == (Rouse(high, "worker-1"),)
+    assert release(spared(low, high), 1) == (Activate(high, "worker-1"),)
 
 
 def test_a_pod_that_is_refused_again_is_not_roused_for_what_was_before() -> None:
@@ -217,7 +217,7 @@ def test_what_filter_refused_is_still_known_after_preempt() -> None:
     verdict = judge_preemption(asking, {"worker-1": []}, state, NOW)
     state.judged_preemption(asking, verdict.nodes, {"worker-9": ("uid-w",)})
     state.pod_gone(pod("v").name)
-    assert release(state, 1) == (Steer(asking, "worker-1"),)
+    assert release(state, 1) == (Nominate(asking, "worker-1"),)
 
 
 def test_a_pod_that_is_gone_when_preempt_asks_does_not_wait() -> None:
@@ -236,7 +236,7 @@ def test_of_a_whole_sample_no_name_is_remembered() -> None:
     state.judged(asking, names, waits=True)
     assert state.waiting[asking.uid].names is None
     state.ledger.drop(ref("n7"))
-    assert wake(["n7"], state, NOW) == (Steer(asking, "n7"),)
+    assert wake(["n7"], state, NOW) == (Nominate(asking, "n7"),)
 
 
 def test_names_are_remembered_as_they_are_kept_anyway() -> None:
@@ -270,7 +270,7 @@ def test_no_more_than_a_thousand_victims_are_remembered_and_all_nodes_count() ->
     assert sum(map(len, kept.spared.values())) <= 1000
     for node_name, key in (("n0", "r0"), ("n29", "r29")):
         state.ledger.drop(ref(key))
-        assert wake([node_name], state, NOW) == (Rouse(kept.pod, node_name),)
+        assert wake([node_name], state, NOW) == (Activate(kept.pod, node_name),)
 
 
 def test_a_node_of_which_no_victims_are_remembered_rouses_nobody_if_it_is_too_small() -> None:

@@ -11,12 +11,12 @@ import pytest
 
 from reserver.cluster.labels import Requirement, Selector, equals
 from reserver.cluster.pod import Controller, Pod, PodName
-from reserver.reservations.holdings import Holdings
+from reserver.reservations.node_holds import NodeHolds
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.effects import Steer
+from reserver.scheduling.effects import Nominate
 from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import ANSWER_LIMIT, filter_nodes
 from reserver.scheduling.preempt import judge_preemption
@@ -162,7 +162,7 @@ def test_whoever_is_nominated_is_asked_for_its_seat_there_and_for_no_other(
 def test_an_owner_is_judged_on_the_seats_that_were_named(monkeypatch: pytest.MonkeyPatch) -> None:
     state = crowd(everywhere([rule(controller=WEB)]))
     own = pod("w", controller=WEB, cpu="1")
-    later = counting(monkeypatch, Holdings, "later")
+    later = counting(monkeypatch, NodeHolds, "later")
     verdict = filter_nodes(own, ["x", "n7", "n250", "y"], state, NOW)
     assert verdict.nodes == ["n7", "n250"]
     assert later.calls == 2
@@ -206,9 +206,9 @@ def test_an_owner_is_steered_to_the_first_seat_without_looking_at_all(
 ) -> None:
     state = crowd(everywhere([rule(controller=WEB)]))
     own = pod("w", controller=WEB, cpu="1")
-    later = counting(monkeypatch, Holdings, "later")
+    later = counting(monkeypatch, NodeHolds, "later")
     verdict = filter_nodes(own, [f"x{number}" for number in range(200)], state, NOW)
-    assert verdict.effects == (Steer(own, "n0"),)
+    assert verdict.effects == (Nominate(own, "n0"),)
     assert later.calls < 150
 
 
@@ -218,7 +218,7 @@ def test_an_owner_is_steered_to_the_seat_after_the_one_that_was_refused(nominate
     own = pod("w", controller=WEB, cpu="1", nominated=nominated)
     verdict = filter_nodes(own, ["x"], state, NOW)
     following = NODES[NODES.index(nominated) + 1]
-    assert verdict.effects == (Steer(own, following),)
+    assert verdict.effects == (Nominate(own, following),)
     assert verdict.lost_seat is not None
     assert verdict.lost_seat.node == nominated
 
@@ -263,7 +263,7 @@ def test_a_claim_changes_what_is_held_on_its_node_and_nowhere_else(
     listed: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
     state = crowd(everywhere([rule(controller=WEB)]))
-    changed = counting(monkeypatch, Holdings, "hold")
+    changed = counting(monkeypatch, NodeHolds, "hold")
     for one in owners:
         state.pod_seen(one, listed=listed)
     assert changed.calls == len(owners)
@@ -276,7 +276,7 @@ def test_a_binding_under_way_and_its_failure_change_one_node(
     state = crowd(everywhere([rule(controller=WEB)]))
     own = pod("w", controller=WEB, cpu="1")
     state.pod_seen(own)
-    changed = counting(monkeypatch, Holdings, "hold")
+    changed = counting(monkeypatch, NodeHolds, "hold")
     verdict = judge_bind(own, "n5", state, NOW)
     state.assume(own, "n5", verdict.claims)
     assert held(state, "n5") == 0
@@ -293,7 +293,7 @@ def test_a_slot_that_comes_back_changes_one_node(
     owners = [replace(one, claims=frozenset({wide.identity})) for one in owners]
     for one in owners:
         state.pod_seen(one)
-    changed = counting(monkeypatch, Holdings, "hold")
+    changed = counting(monkeypatch, NodeHolds, "hold")
     for one in owners[:10]:
         state.pod_gone(one.name)
     assert changed.calls == 10
@@ -306,6 +306,6 @@ def test_who_waits_is_sent_to_its_seat_on_what_became_free() -> None:
         one = pod(f"w-{number}", controller=WEB, cpu="1")
         state.pod_seen(one)
         state.judged(one, NODES[:5], waits=True)
-    assert {effect.node for effect in wake(["n9"], state, NOW) if isinstance(effect, Steer)} == {
+    assert {effect.node for effect in wake(["n9"], state, NOW) if isinstance(effect, Nominate)} == {
         "n9"
     }

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.sim.apiserver.listing import list_page, parse_options
-from reserver.sim.apiserver.resources import CONFIG_MAP_RESOURCE
-from reserver.sim.apiserver.status import Json, StatusError
-from reserver.sim.apiserver.store import Store
-from reserver.sim.apiserver.watch import BOOKMARK_INTERVAL, Watch
+from reserver_demo.apiserver.listing import list_page, parse_options
+from reserver_demo.apiserver.resources import CONFIG_MAP_RESOURCE
+from reserver_demo.apiserver.status import Json, StatusError
+from reserver_demo.apiserver.store import Store
+from reserver_demo.apiserver.watch import BOOKMARK_INTERVAL, Watch
 from tests.unit.sim.clocks import ManualClock
 
 PLURAL = "configmaps"

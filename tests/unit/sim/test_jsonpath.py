@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reserver.sim.apiserver.jsonpath import first
-from reserver.sim.apiserver.resources import RESOURCES
+from reserver_demo.apiserver.jsonpath import first
+from reserver_demo.apiserver.resources import RESOURCES
 
 STATUS = {
     "used": {"held.cpu": "60"},

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.sim.apiserver.patch import MAX_OPERATIONS, json_patch, merge_patch
-from reserver.sim.apiserver.status import Json, StatusError
-from reserver.sim.apiserver.strategic import strategic_merge
+from reserver_demo.apiserver.patch import MAX_OPERATIONS, json_patch, merge_patch
+from reserver_demo.apiserver.status import Json, StatusError
+from reserver_demo.apiserver.strategic import strategic_merge
 
 POD = "io.k8s.api.core.v1.Pod"
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=3)

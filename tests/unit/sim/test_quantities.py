@@ -2,7 +2,7 @@
 
 import pytest
 
-from reserver.sim.apiserver.quantities import canonical
+from reserver_demo.apiserver.quantities import canonical
 
 
 @pytest.mark.parametrize(

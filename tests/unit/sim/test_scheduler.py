@@ -11,13 +11,13 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from reserver.sim.client import ApiClient
-from reserver.sim.clock import SystemClock
-from reserver.sim.cluster import EmbeddedCluster
-from reserver.sim.scheduler.loop import RETRY_S, Scheduler
-from reserver.sim.scheduler.view import ClusterView, fit_message, parse_pod
-from reserver.wire.k8s.nodes import NodeObject
-from reserver.wire.k8s.objects import decode, encode
+from reserver.k8s.objects.nodes import NodeObject
+from reserver.k8s.objects.objects import decode, encode
+from reserver_demo.client import ApiClient
+from reserver_demo.clock import SystemClock
+from reserver_demo.cluster import EmbeddedCluster
+from reserver_demo.scheduler.loop import RETRY_S, Scheduler
+from reserver_demo.scheduler.view import ClusterView, fit_message, parse_pod
 from tests.unit.sim.clocks import ManualClock
 
 PODS = "/api/v1/namespaces/default/pods"

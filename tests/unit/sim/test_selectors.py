@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.sim.apiserver.resources import POD_RESOURCE
-from reserver.sim.apiserver.selectors import FieldTerm, Selector, parse_fields, parse_labels
-from reserver.sim.apiserver.status import StatusError
+from reserver_demo.apiserver.resources import POD_RESOURCE
+from reserver_demo.apiserver.selectors import FieldTerm, Selector, parse_fields, parse_labels
+from reserver_demo.apiserver.status import StatusError
 
 NAMES = st.from_regex(r"[a-z]{1,3}", fullmatch=True)
 LABELS = st.dictionaries(NAMES, NAMES, max_size=3)

@@ -1,0 +1,1 @@
+"""CapacityBuffers and scale-down guards: what node autoscalers read from Reserver."""

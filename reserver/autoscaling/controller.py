@@ -1,0 +1,183 @@
+"""CapacityBuffers: decides for which reservations and pods autoscalers make room."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+from reserver.autoscaling.buffer_writer import BufferWriter
+from reserver.autoscaling.codec import name_for
+from reserver.base.pacer import Pacer
+from reserver.base.quarantine import quarantined
+from reserver.cluster.pod import Pod
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.objects import Metadata, ObjectKind
+from reserver.k8s.watch.reflector import watched
+from reserver.k8s.work_queue import Time, WorkQueue
+from reserver.reservations.reservation import Ref
+from reserver.scheduling.buffer_candidates import BufferedPods, Simulation, came_before, lands
+from reserver.scheduling.buffers import MOST_BUFFERS, Buffer, KeptOutNodes, Need, buffer, need
+from reserver.scheduling.state import State
+from reserver.stores.cache import Name
+
+AFTER_S = 1.0
+"""How long a reservation or a pod waits before an autoscaler is asked, in seconds.
+
+What finds its place by itself, because a hold ends or kube-scheduler's sample was small, does so in
+less; and Karpenter gathers pods for as long before it adds nodes.
+"""
+
+_AGAIN = ""
+
+
+class Buffers:
+    """Decides which CapacityBuffers there are, and which nodes stay for pods that came by one.
+
+    Attributes:
+        queue: of reservations to look at, and of the UIDs of pods; an empty one has all that wait
+            looked at again.
+        writer: writes the buffers.
+        guests: the pods that came by one, whose nodes stay.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        clock: Callable[[], float],
+        subject: Callable[[Ref], tuple[Metadata, ObjectKind] | None],
+        time: Time | None = None,
+        *,
+        let_go: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Begin with nothing known.
+
+        Args:
+            client: of the API server.
+            clock: unix seconds.
+            subject: returns metadata and kind of the object in which a reservation is written.
+            time: passes for the queues; None for that of the event loop.
+            let_go: called with each node that need not stay any more.
+        """
+        self._clock = clock
+        self._let_go = let_go
+        self.queue = WorkQueue[Ref | str]("buffers", time=time)
+        again = partial(self.queue.add, _AGAIN, AFTER_S)
+        self.writer = BufferWriter(client, subject, again, time)
+        self._waiting: dict[Ref, Name] = {}
+        self._refused: dict[str, Name] = {}
+        self.guests = BufferedPods()
+
+    def touched(self, ref: Ref) -> None:
+        """Note that a reservation may wait for room now, or no longer; returns at once."""
+        self.queue.add(ref, AFTER_S)
+
+    def refused(self, pod_uid: str) -> None:
+        """Note that a pod begins to wait because of holds; returns at once."""
+        self.queue.add(pod_uid, AFTER_S)
+
+    def binding(self, pod: Pod, node: str) -> None:
+        """Note that a pod is being bound; returns at once.
+
+        An autoscaler that sees the pod on its node, and its buffer still, adds another node.
+        """
+        name = self._refused.pop(pod.uid, None)
+        if name is not None and self.writer.wanted(name) is not None:
+            self.writer.end(name)
+            self.guests.add(pod, node)
+
+    def changed(self) -> None:
+        """Note that some node has changed; returns at once."""
+        if self._waiting or self._refused or self.guests:
+            self.queue.add(_AGAIN, AFTER_S)
+
+    async def run(self, state: State) -> None:
+        """Have buffers written until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(watched(self.writer.reflector))
+            await self.writer.reflector.synced.wait()
+            await self.begin(state, Pacer())
+            tasks.create_task(self.writer.run())
+            tasks.create_task(self.queue.passes(partial(self.look, state), AFTER_S))
+
+    async def begin(self, state: State, pacer: Pacer) -> None:
+        """Have all looked at that may wait: what a predecessor has left is known only by them."""
+        for ref in state.ledger.refs():
+            self.queue.add(ref)
+            await pacer.give_way()
+        for uid in tuple(state.waiting):
+            self.queue.add(uid)
+        for pod in tuple(state.pods.values()):
+            if came_before(pod, state):
+                self.guests.add(pod, pod.node)
+            await pacer.give_way()
+        self.queue.add(_AGAIN)
+
+    async def look(self, state: State, pacer: Pacer) -> None:
+        """Decide which buffers there should be now."""
+        await pacer.run(state.ledger.advancing(self._clock()))
+        for key in self.queue.take_all():
+            with quarantined("buffer", key):
+                self._take(key, state)
+            await pacer.give_way()
+        sight, numbers = KeptOutNodes(), Counter[str]()
+        for ref in tuple(self._waiting):
+            with quarantined("buffer", ref):
+                self._decide(ref, state, sight, numbers)
+            if await pacer.give_way():
+                sight = KeptOutNodes()
+        await self._look_at_pods(state, Simulation(state, numbers), pacer)
+        self.writer.keep_only({*self._waiting.values(), *self._refused.values()})
+        for uid in self.guests.uids():
+            with quarantined("buffer", uid):
+                if node := self.guests.let_go(uid, state):
+                    self._let_go(node)
+            await pacer.give_way()
+
+    def _take(self, key: Ref | str, state: State) -> None:
+        """Take what may wait: a reservation, or a pod by its UID."""
+        if isinstance(key, str):
+            if waiting := state.waiting.get(key):
+                self._refused[key] = (waiting.pod.name.namespace, name_for(key))
+        elif key not in self._waiting and need(key, state) is not Need.NOTHING:
+            self._waiting[key] = (key.namespace, name_for(key))
+
+    def _decide(self, ref: Ref, state: State, sight: KeptOutNodes, numbers: Counter[str]) -> None:
+        """Decide whether a reservation should have a buffer, and which."""
+        name, needed = self._waiting[ref], need(ref, state)
+        if needed is Need.PATIENCE and name in self.writer:
+            return  # Without it an autoscaler might remove the node before it is kept.
+        wanted = buffer(ref, state, sight) if numbers[ref.namespace] < MOST_BUFFERS else None
+        numbers[ref.namespace] += wanted is not None
+        if needed is not Need.ROOM:
+            del self._waiting[ref]
+        self.writer.want(name, wanted)
+
+    async def _look_at_pods(self, state: State, simulation: Simulation, pacer: Pacer) -> None:
+        """Decide which pods should have buffers now, once all reservations are decided on."""
+        for uid in tuple(self._refused):
+            with quarantined("buffer", uid):
+                simulation.consider(uid)
+            await pacer.give_way()
+        wanted: dict[str, Buffer | None] = {}
+        for waiting in simulation.in_order():
+            uid = waiting.pod.uid
+            with quarantined("buffer", uid):
+                wanted[uid] = simulation.buffer(waiting)
+            await pacer.give_way()
+        for uid in tuple(self._refused):
+            self._decide_pod(uid, wanted.get(uid), state)
+            await pacer.give_way()
+
+    def _decide_pod(self, uid: str, wanted: Buffer | None, state: State) -> None:
+        """Give a pod the buffer that it should have."""
+        name = self._refused.get(uid)
+        if name is None:
+            return  # It has been bound meanwhile.
+        before = self.writer.wanted(name)
+        if wanted is None and before is not None and lands(before.pod, state):
+            wanted = before
+        elif wanted is None and uid not in state.waiting:
+            del self._refused[uid]
+        self.writer.want(name, wanted)

@@ -1,0 +1,1 @@
+"""Primitives that every part uses: time, pacing, quarantine, back-off, fairness."""

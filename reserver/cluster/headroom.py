@@ -1,0 +1,164 @@
+"""What pods may request beside what is held, on all nodes at once.
+
+Many pods request the same, and few nodes change between two calls. So where a request fits is
+remembered, and compared again only on the nodes that have changed (docs/adr/0056).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reserver.cluster.byte_cache import reckoned
+from reserver.cluster.categorical import Bools
+
+Int64s = NDArray[np.int64]
+
+CELL_MAX = 2**60
+"""Clamp for one cell; allocatable − requested − held then stays within int64."""
+
+ANYTHING = CELL_MAX
+"""No pod requests more: amounts are clamped as well."""
+
+_MOST_BYTES = 2**20
+"""What is remembered takes at most so many bytes; then all of it is forgotten."""
+
+_MOST_CHANGES = 1024
+_FEW = 16
+"""Rows that are compared one by one: that takes half a microsecond each, all at once about ten."""
+
+_Key = tuple[tuple[str, int], ...]
+_Asked = tuple[tuple[int, int], ...]
+"""Columns of resources, each with a clamped amount of it."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """Where the requests of a pod fit.
+
+    Attributes:
+        asked: what is requested.
+        fits: bool array, rows.
+        shown: the same memory, which nobody can write to.
+        seen: how many changes there were when it was compared.
+    """
+
+    asked: _Asked
+    fits: Bools
+    shown: Bools
+    seen: int
+
+
+class Headroom:
+    """What pods may request beside the holds, and where requests were found to fit."""
+
+    def __init__(self, columns: Mapping[str, int], layers: Int64s, known: Bools) -> None:
+        """Begin with what all nodes have.
+
+        Args:
+            columns: of resources; they stay as they are.
+            layers: int64 array, {allocatable, requested, held} × columns × rows; `put` reads it.
+            known: bool array, rows: the Node object is known, or nothing is held.
+        """
+        self._columns = columns
+        self._layers = layers
+        self._cells = _left(layers)
+        self._known = known
+        self._changed: list[int] = []
+        self._found: dict[_Key, _Found] = {}
+        self._bytes = 0
+
+    def of(self, column: int) -> Int64s:
+        """Return what may be requested of a resource, for each row.
+
+        That is what is allocatable − requested − held, and anything where nothing is held.
+        """
+        found: Int64s = self._cells[column]
+        return found
+
+    def put(self, row: int, columns: Iterable[int], *, is_known: bool) -> None:
+        """Note that a node has changed.
+
+        Args:
+            row: of the node.
+            columns: of the resources that have changed.
+            is_known: the Node object is known, or nothing is held.
+        """
+        amount = self._layers.item
+        for column in columns:
+            held = amount(2, column, row)
+            left = amount(0, column, row) - amount(1, column, row) - held
+            self._cells[column, row] = left if held > 0 else ANYTHING
+        self._known[row] = is_known
+        self._changed.append(row)
+        if len(self._changed) > _MOST_CHANGES:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Compare all nodes for the next call of each kind."""
+        self._changed, self._found, self._bytes = [], {}, 0
+
+    def fits(self, requests: Mapping[str, int]) -> Bools:
+        """Return, for each row, whether a pod's requests fit there now; nobody can write to it.
+
+        A resource that no node offers is not compared: nobody holds it.
+        """
+        key = tuple(requests.items())
+        found = self._found.get(key)
+        if found is None:
+            found = self._remembered(key, requests)
+        elif found.seen != len(self._changed):
+            self._compare_again(found)
+        return found.shown
+
+    def _remembered(self, key: _Key, requests: Mapping[str, int]) -> _Found:
+        size = self._known.nbytes + reckoned(sum(map(len, requests)))
+        if size > _MOST_BYTES:
+            return self._compared(requests)
+        if self._bytes + size > _MOST_BYTES:
+            self._forget()
+        found = self._found[key] = self._compared(requests)
+        self._bytes += size
+        return found
+
+    def _compared(self, requests: Mapping[str, int]) -> _Found:
+        columns = self._columns
+        amounts = ((columns[name], n) for name, n in requests.items() if n and name in columns)
+        asked = tuple((column, clamped(amount)) for column, amount in amounts)
+        fits = self._everywhere(asked)
+        shown = fits.view()
+        shown.flags.writeable = False
+        return _Found(asked, fits, shown, len(self._changed))
+
+    def _everywhere(self, asked: _Asked) -> Bools:
+        fits = self._known.copy()
+        for column, amount in asked:
+            fits &= self._cells[column] >= amount
+        return fits
+
+    def _compare_again(self, found: _Found) -> None:
+        changed = self._changed[found.seen :]
+        found.seen = len(self._changed)
+        if len(changed) > _FEW:
+            found.fits[:] = self._everywhere(found.asked)
+            return
+        cell = self._cells.item
+        for row in changed:
+            fits = self._known[row]
+            for column, amount in found.asked:
+                fits = fits and cell(column, row) >= amount
+            found.fits[row] = fits
+
+
+def clamped(total: int) -> int:
+    """Return a total within the bounds of a cell."""
+    return max(-CELL_MAX, min(total, CELL_MAX))
+
+
+def _left(layers: Int64s) -> Int64s:
+    allocatable, requested, held = layers
+    left: Int64s = np.where(held > 0, allocatable - requested - held, ANYTHING)
+    return left

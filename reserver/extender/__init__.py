@@ -1,0 +1,1 @@
+"""The scheduler extender: kube-scheduler's calls, bindings, and the loops that follow from them."""

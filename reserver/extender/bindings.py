@@ -1,0 +1,329 @@
+"""Bindings under way: each is decided, then assumed, then written by the API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import Protocol
+
+import structlog
+
+from reserver.base.quarantine import quarantined
+from reserver.cluster.pod import Pod, PodName
+from reserver.errors import ApiError, Gone, InvalidInput, NotReady
+from reserver.extender.protocol import ExtenderBindingArgs
+from reserver.extender.readiness import Readiness, up_to_date
+from reserver.scheduling.assumed_pod import AssumedPod
+from reserver.scheduling.bind import BindVerdict, judge_bind
+from reserver.scheduling.state import State
+
+log = structlog.get_logger(__name__)
+
+BIND_PATIENCE_S = 25.0
+"""How long a Bind call waits for the API server, in seconds: less than the extender's httpTimeout.
+The binding itself goes on; kube-scheduler's next Bind call for the pod joins it."""
+
+RESERVED_S = 60.0
+"""How long `reserve` takes a node for a pod that is not bound, in seconds."""
+
+MOST_TRIES = 4
+"""How often a pod is judged for one binding, if it changes each time before it is bound."""
+
+LEFT_S = 2.0
+"""How long a binding without an answer is repeated after the last Bind call for it has gone, in
+seconds. The kube-scheduler that wanted it may have ended; another one, with a Reserver of its own,
+needs about as long to take the lead (docs/adr/0013)."""
+
+
+class Pods(Protocol):
+    """What bindings need of the API server (`PodWrites`)."""
+
+    async def read_pod(self, name: PodName) -> Pod:
+        """Return a pod as it is now."""
+
+    async def bind(
+        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], Awaitable[bool]]
+    ) -> None:
+        """Bind a pod that has not changed; return only when it is known to have happened."""
+
+
+@dataclass(slots=True)
+class _Taken:
+    """A node that a pod takes, and that the watch has not shown yet.
+
+    Attributes:
+        pod: the pod as it was when that was decided, and as which it is bound.
+        node: the node.
+        verdict: what it claims; or why it does not get the node after all, once it has changed.
+        expiry: takes it back when no binding comes; None where one was asked for at once.
+        task: writes the binding; None before that is asked for.
+        callers: how many Bind calls wait for it.
+        left_at: when the last of them went, by the event loop's clock.
+    """
+
+    pod: Pod
+    node: str
+    verdict: BindVerdict
+    expiry: asyncio.TimerHandle | None = None
+    task: asyncio.Task[BindVerdict] | None = None
+    callers: int = 0
+    left_at: float = 0.0
+
+    def is_wanted(self) -> bool:
+        """Return whether a kube-scheduler waits for it, or did until a moment ago."""
+        return self.callers > 0 or asyncio.get_running_loop().time() - self.left_at < LEFT_S
+
+
+class Bindings:
+    """The bindings under way, and those that were promised."""
+
+    def __init__(
+        self,
+        state: State,
+        pods: Pods,
+        clock: Callable[[], float],
+        readiness: Readiness,
+        tasks: asyncio.TaskGroup,
+    ) -> None:
+        """Decide on a state, and have pods bound; `Extender` says what these are."""
+        self._state = state
+        self._pods = pods
+        self._clock = clock
+        self._readiness = readiness
+        self._tasks = tasks
+        self._log = log.bind()  # To look up what is configured takes as long as judging a pod.
+        self._under_way: dict[str, _Taken] = {}
+
+    def __len__(self) -> int:
+        """Return how many are under way."""
+        return len(self._under_way)
+
+    async def bind(self, args: ExtenderBindingArgs) -> BindVerdict:
+        """Bind a pod; return why not, or what it claims once it is bound.
+
+        Raises:
+            NotReady: the state is not good enough to decide on.
+        """
+        decided = await self._decide(args)
+        if isinstance(decided, BindVerdict):
+            return decided
+        if decided.task is None:
+            if decided.expiry is not None:
+                decided.expiry.cancel()
+            decided.task = self._tasks.create_task(self._write(decided))
+        return await self._wait(decided, decided.task)
+
+    async def reserve(self, args: ExtenderBindingArgs) -> BindVerdict:
+        """Take a node for a pod until it is bound or `unreserve` is called, a minute at most.
+
+        Raises:
+            NotReady: the state is not good enough to decide on.
+        """
+        decided = await self._decide(args)
+        if isinstance(decided, BindVerdict):
+            return decided
+        if decided.task is None and decided.expiry is None:
+            later = asyncio.get_running_loop().call_later
+            decided.expiry = later(RESERVED_S, self.unreserve, decided.pod.uid)
+        return decided.verdict
+
+    def unreserve(self, pod_uid: str) -> None:
+        """Take back what `reserve` took; a binding under way goes on."""
+        taken = self._under_way.get(pod_uid)
+        if taken is not None and taken.task is None:
+            self._drop(taken)
+            self._state.forget(pod_uid)
+
+    def _drop(self, taken: _Taken) -> None:
+        if taken.expiry is not None:
+            taken.expiry.cancel()
+        del self._under_way[taken.pod.uid]
+
+    async def drain(self) -> None:
+        """Wait for the bindings under way, unless the API server stays down.
+
+        A binding that is given up has its claim on it, in case it was carried out after all.
+        """
+        for pod_uid in tuple(self._under_way):
+            self.unreserve(pod_uid)
+        if tasks := [taken.task for taken in self._under_way.values() if taken.task]:
+            _, late = await asyncio.wait(tasks, timeout=BIND_PATIENCE_S)
+            for task in late:
+                task.cancel()
+
+    async def find_pod(self, name: PodName, uid: str) -> Pod:
+        """Return a pod that kube-scheduler knows; it may not have come through our watch yet.
+
+        Raises:
+            ApiError: it cannot be read.
+            InvalidInput: it is not written as a pod is.
+            Gone: there is none any more; another pod may have its name.
+        """
+        if known := self._known(name, uid):
+            return known
+        pod = await self._pods.read_pod(name)
+        if pod.uid != uid:
+            raise Gone(f"{name} with UID {uid!r} was replaced")
+        if known := self._known(name, uid):
+            return known  # The watch was faster.
+        if not pod.node and not self._state.pod_read(pod):
+            raise Gone(f"{name} with UID {uid!r} is gone")
+        return pod
+
+    def _known(self, name: PodName, uid: str) -> Pod | None:
+        """Return a pod that the watch has shown; None if another one has its name."""
+        known = self._state.pods.get(name)
+        return known if known is not None and known.uid == uid else None
+
+    async def _decide(self, args: ExtenderBindingArgs) -> _Taken | BindVerdict:
+        """Take the node for the pod, unless it is taken already; or return what to answer."""
+        self._state.undecided.asked(args.node)
+        try:
+            decided = await self._take(args)
+        finally:
+            self._state.undecided.decided(args.node)
+        if isinstance(decided, BindVerdict) and decided.refusal is not None:
+            self._state.undecided.failed(args.node, self._clock())
+        return decided
+
+    async def _take(self, args: ExtenderBindingArgs) -> _Taken | BindVerdict:
+        # A watch that broke a moment ago may be about to show a hold, or an entry of this owner.
+        await up_to_date(self._readiness, self._state.ledger, self._clock)
+        name = PodName(args.pod_namespace, args.pod_name)
+        pod = self._known(name, args.pod_uid)
+        if pod is None:
+            try:
+                pod = await self.find_pod(name, args.pod_uid)
+            except (ApiError, InvalidInput, Gone) as exc:
+                return BindVerdict(refusal=f"pod cannot be read: {exc}")
+            # That may have taken long, or this process may have stood still.
+            await up_to_date(self._readiness, self._state.ledger, self._clock)
+            pod = self._known(name, args.pod_uid) or pod
+        # From here to the assumption there is no await: no other decision comes between.
+        if pod.node:
+            is_there = pod.node == args.node
+            return BindVerdict(refusal=None if is_there else f"already bound to {pod.node}")
+        assumption = self._state.assumption(pod.uid)
+        if assumption is not None:
+            return self._joined(assumption, pod, args.node)
+        self._state.gangs.drop(pod)
+        verdict = judge_bind(pod, args.node, self._state, self._clock())
+        if verdict.refusal is not None:
+            log.info("bind refused", pod=str(pod.name), node=args.node, why=verdict.refusal)
+            return verdict
+        self._state.assume(pod, args.node, verdict.claims)
+        taken = _Taken(pod, args.node, verdict)
+        self._under_way[pod.uid] = taken
+        return taken
+
+    def _joined(self, assumption: AssumedPod, pod: Pod, node: str) -> _Taken | BindVerdict:
+        """Return what is under way for a pod, or what to answer."""
+        if assumption.node != node:
+            return BindVerdict(refusal=f"being bound to {assumption.node}")
+        taken = self._under_way.get(pod.uid)
+        if taken is None:
+            return BindVerdict()  # It is written, and the watch has not shown it yet.
+        if taken.task is None and pod.revision > taken.pod.revision:
+            self._judge_again(taken, pod)
+            if taken.verdict.refusal is not None:
+                self._drop(taken)
+                return taken.verdict
+        return taken
+
+    async def _write(self, taken: _Taken) -> BindVerdict:
+        name, uid, node = taken.pod.name, taken.pod.uid, taken.node
+        why: list[object] = []
+        try:
+            with quarantined("bind", name) as told:
+                try:
+                    await self._bind(taken)
+                except (ApiError, InvalidInput) as exc:
+                    why.append(exc.reason if isinstance(exc, ApiError) else exc)
+                    log.warning("binding failed", pod=str(name), node=node, why=str(exc))
+            if why := [*why, *told]:
+                taken.verdict = BindVerdict(refusal=f"binding failed: {why[0]}")
+            if taken.verdict.refusal is not None:
+                self._state.forget(uid)
+                self._state.undecided.failed(node, self._clock())
+                return taken.verdict
+            self._state.confirm(uid)
+            # A line takes as long as judging the pod.
+            claims = len(taken.verdict.claims)
+            tell = self._log.info if claims else self._log.debug
+            tell("bound", pod=str(name), node=node, claims=claims)
+            return taken.verdict
+        finally:
+            del self._under_way[uid]
+
+    async def _bind(self, taken: _Taken) -> None:
+        """Have a pod bound as it was judged; if it has changed since, judge it again.
+
+        Raises:
+            ApiError: it is not bound, and will not be.
+            InvalidInput: it has changed, and cannot be read.
+        """
+        for tries in count(1):
+            try:
+                is_wanted = partial(self._is_wanted, taken)
+                await self._pods.bind(taken.pod, taken.node, taken.verdict.claims, is_wanted)
+            except ApiError as exc:
+                if not exc.is_conflict or tries == MOST_TRIES:
+                    raise
+                pod = await self._changed(taken)
+                if pod is None:
+                    raise
+                self._judge_again(taken, pod)
+                if taken.verdict.refusal is None:
+                    continue
+            return
+
+    async def _changed(self, taken: _Taken) -> Pod | None:
+        """Return a pod as it is now; None unless it has changed and waits for a node."""
+        pod = await self._pods.read_pod(taken.pod.name)
+        try:
+            await up_to_date(self._readiness, self._state.ledger, self._clock)
+        except NotReady:
+            return None
+        known = self._known(pod.name, pod.uid)
+        if known is not None and known.revision > pod.revision:
+            pod = known
+        is_same = pod.uid == taken.pod.uid and not pod.node
+        return pod if is_same and pod.revision != taken.pod.revision else None
+
+    def _judge_again(self, taken: _Taken, pod: Pod) -> None:
+        """Decide for a pod as it is now what was decided for it as it was; nothing comes between.
+
+        If the answer is another one now, the node is not taken any more.
+        """
+        self._state.forget(pod.uid)
+        taken.pod, taken.verdict = pod, judge_bind(pod, taken.node, self._state, self._clock())
+        if taken.verdict.refusal is None:
+            self._state.assume(pod, taken.node, taken.verdict.claims)
+        why = taken.verdict.refusal
+        log.info("judged again, pod has changed", pod=str(pod.name), node=taken.node, why=why)
+
+    async def _is_wanted(self, taken: _Taken) -> bool:
+        """Return whether a request without an answer may be sent again.
+
+        What the API server is when it comes back may be another cluster than was decided on.
+        """
+        with suppress(NotReady):
+            await self._readiness.caught_up()
+            return taken.is_wanted()
+        return False
+
+    @staticmethod
+    async def _wait(taken: _Taken, task: asyncio.Task[BindVerdict]) -> BindVerdict:
+        taken.callers += 1
+        try:
+            done, _ = await asyncio.wait([task], timeout=BIND_PATIENCE_S)
+        finally:
+            taken.callers -= 1
+            taken.left_at = asyncio.get_running_loop().time()
+        if not done:
+            return BindVerdict(refusal="binding not confirmed by the API server yet")
+        return task.result()

@@ -1,0 +1,187 @@
+"""The cleaner: removes entries that are over. They hold nothing even before it does."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from itertools import accumulate, islice, takewhile
+from math import inf
+from typing import Protocol
+
+import structlog
+
+from reserver.base.backoff import Backoff
+from reserver.base.pacer import Pacer
+from reserver.base.quarantine import quarantined
+from reserver.errors import ApiError, Fault
+from reserver.k8s.work_queue import WorkQueue
+from reserver.reservations.enums import StoreKind
+from reserver.reservations.reservation import Ref
+from reserver.stores.configmap.entry_edits import Edit
+from reserver.stores.edits import StoreEdits
+from reserver.stores.object.edits import Tidying
+
+log = structlog.get_logger(__name__)
+
+REFUSED = Backoff(5.0, 300.0)
+"""How long the cleaner waits after the API server has refused an edit."""
+
+_UNSURE_S = 5.0
+"""How long it waits at most after another failure, in seconds."""
+
+_AT_ONCE = 4
+"""How many ConfigMaps and Reservations are written at once."""
+
+_MOST_EDITS = 500
+_MOST_CHARACTERS = 2**18
+"""How many edits are made in one request at most, and how much they may replace and write."""
+
+
+class Cleaned(Protocol):
+    """What the cleaner cleans."""
+
+    def due_edit(self, ref: Ref, now: float) -> Tidying | None:
+        """Return the edit that a ref needs, `item` empty, at `now` (unix seconds)."""
+
+
+class Cleaner:
+    """Removes entries that have expired or were claimed, if they have not changed since.
+
+    Claimed entries are removed at once: the pod with the claim may be deleted at any moment, and a
+    Reserver that starts after that would believe that nobody has claimed the entry.
+
+    Attributes:
+        queue: of the keys that may have to be edited.
+        edits: how many edits were made.
+        lost: how many were not, because somebody else changed the key first.
+    """
+
+    def __init__(
+        self,
+        edits: StoreEdits,
+        clock: Callable[[], float],
+        done: Callable[[Tidying], None] = lambda _: None,
+        refused: Callable[[Ref, ApiError], None] = lambda *_: None,
+        spoiled: Callable[[Ref, Fault], None] = lambda *_: None,
+        queue: WorkQueue[Ref] | None = None,
+    ) -> None:
+        """Edit what is due.
+
+        Args:
+            edits: carries edits out.
+            clock: unix seconds.
+            done: called with each edit made.
+            refused: called with each key that the API server did not let us write, and why.
+            spoiled: called with each key that could not be judged.
+            queue: of the keys that may have to be edited.
+        """
+        self._spoiled = spoiled
+        self._refused = refused
+        self._edits = edits
+        self._clock = clock
+        self._done = done
+        self.queue = queue or WorkQueue("cleaner", REFUSED, group=written_together)
+        self.edits = 0
+        self.lost = 0
+
+    def touched(self, ref: Ref) -> None:
+        """Note that a key or one of its items may be over now; returns at once."""
+        self.queue.add(ref.whole)
+
+    async def run(self, store: Cleaned, may_write: Callable[[], Awaitable[bool]]) -> None:
+        """Clean until cancelled, whenever it may be written what is known.
+
+        If somebody else was faster, the watch will show it, and the key is looked at again.
+        """
+        await self.queue.run(partial(self._clean, store, may_write), _AT_ONCE)
+
+    async def _clean(
+        self, store: Cleaned, may_write: Callable[[], Awaitable[bool]], refs: list[Ref]
+    ) -> None:
+        """Make the edits that are due in one ConfigMap, or of one Reservation."""
+        if not await may_write():
+            for ref in refs:
+                self.queue.add(ref, _UNSURE_S)
+            return
+        due = await self._due(store, refs)
+        while due:
+            count = _fitting(due)
+            batch, due = due[:count], due[count:]
+            exc = await self._try(batch)
+            if exc is None:
+                continue
+            if exc.is_away:
+                batch, due = [*batch, *due], []
+            log.warning("store cannot be cleaned, retrying", key=str(batch[0].ref), why=str(exc))
+            for edit in batch:
+                self.queue.failed(edit.ref, exc, edit, inf if exc.is_definite else _UNSURE_S)
+                if exc.is_definite:
+                    self._refused(edit.ref, exc)
+
+    async def _due(self, store: Cleaned, refs: list[Ref]) -> list[Tidying]:
+        due: list[Tidying] = []
+        pacer = Pacer()
+        for ref in refs:
+            with quarantined("cleaner", ref, partial(self._spoiled, ref)):
+                edit = store.due_edit(ref, self._clock())
+                if edit is None:
+                    self.queue.succeeded(ref)
+                elif not self.queue.rests(ref, edit):
+                    due.append(edit)
+            await pacer.give_way()
+        return due
+
+    async def _try(self, batch: list[Tidying]) -> ApiError | None:
+        """Make edits; return why they could not be made."""
+
+        def spoil(fault: Fault) -> None:
+            for edit in batch:
+                self._spoiled(edit.ref, fault)
+
+        with quarantined("cleaner", batch[0].ref, spoil):
+            try:
+                await self._make(batch)
+            except ApiError as exc:
+                return exc
+        return None
+
+    async def _make(self, batch: list[Tidying]) -> None:
+        """Make edits in one request if possible, else each half of them.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        if len(batch) == 1:
+            self._count(batch, done=await self._edits.edit(batch[0]))
+            return
+        at_once = [edit for edit in batch if isinstance(edit, Edit)]
+        if await self._edits.edit_all(at_once):
+            self._count(batch, done=True)
+            return
+        half = len(batch) // 2
+        await self._make(batch[:half])
+        await self._make(batch[half:])
+
+    def _count(self, batch: Iterable[Tidying], *, done: bool) -> None:
+        for edit in batch:
+            self.queue.succeeded(edit.ref)
+            if done:
+                self._done(edit)
+            self.edits += done
+            self.lost += not done
+            # What is only completed stays: no line for each of thousands that are new.
+            is_routine = done and isinstance(edit, Edit) and not edit.endings
+            tell = log.debug if is_routine else log.info
+            tell("entry cleaned", key=str(edit.ref), reason=edit.reason, done=done)
+
+
+def _fitting(due: list[Tidying]) -> int:
+    """Return how many edits, from the first on, one request makes."""
+    sizes = (len(each.seen) + len(each.value or "") for each in due if isinstance(each, Edit))
+    fitting = takewhile(_MOST_CHARACTERS.__ge__, accumulate(islice(sizes, _MOST_EDITS)))
+    return max(1, sum(1 for _ in fitting))
+
+
+def written_together(ref: Ref) -> Ref:
+    """Return the group that one request can edit: a ConfigMap, or a Reservation."""
+    return ref._replace(key="") if ref.kind is StoreKind.CONFIGMAP else ref

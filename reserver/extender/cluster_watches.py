@@ -1,0 +1,194 @@
+"""The watches of all that placing a pod depends on; they feed the state that decisions use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, MutableMapping
+from itertools import chain
+from typing import TypeVar
+
+import msgspec
+
+from reserver.cluster.pod import Pod, PodName
+from reserver.cluster.snapshot import Snapshot
+from reserver.cluster.storage import Storage
+from reserver.errors import InvalidInput
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.nodes import NamespaceObject, NodeObject
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.pods import FINISHED, MARKS_ANNOTATION, BoundPod, PodObject
+from reserver.k8s.objects.storage import (
+    ClaimObject,
+    CsiNodeObject,
+    StorageClassObject,
+    VolumeObject,
+)
+from reserver.k8s.watch.object_view import UNKNOWN, Key, ObjectView
+from reserver.k8s.watch.reflector import Reflector
+from reserver.scheduling.state import State
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+PODS = "/api/v1/pods"
+"""The path of all pods of a cluster."""
+
+PodChanged = Callable[[Pod | None, Pod | None], None]
+"""Takes a pod as it was and as it is; None where it was or is not."""
+
+
+def unheard(*_: object) -> None:
+    """Hear nothing."""
+
+
+def cluster_reflectors(
+    client: ApiClient,
+    state: State,
+    pod_changed: PodChanged = unheard,
+    marked: Callable[[str, str], None] = unheard,
+) -> Iterable[Reflector]:
+    """Yield the watches of what placing a pod depends on; the functions are those of `pod_view`."""
+    snapshot, storage = state.snapshot, state.snapshot.storage
+    yield Reflector(client, "/api/v1/nodes", node_view(state))
+    yield Reflector(client, PODS, pod_view(state, pod_changed, marked))
+    yield Reflector(client, "/api/v1/namespaces", namespace_view(snapshot))
+    yield Reflector(client, "/api/v1/persistentvolumeclaims", claim_view(storage))
+    yield Reflector(client, "/api/v1/persistentvolumes", volume_view(storage))
+    yield Reflector(client, "/apis/storage.k8s.io/v1/storageclasses", class_view(storage))
+
+
+def pod_view(
+    state: State,
+    changed: PodChanged = unheard,
+    marked: Callable[[str, str], None] = unheard,
+) -> ObjectView[PodObject]:
+    """Return a view that keeps the state's pods up to date.
+
+    Args:
+        state: what to feed.
+        changed: called after each change of a pod.
+        marked: called with the namespace of each pod that has SchedPatches, and what it says of
+            them.
+    """
+
+    def seen(pod: PodObject, listed: bool) -> None:  # noqa: FBT001 - as the view calls it
+        marks = (pod.metadata.annotations or {}).get(MARKS_ANNOTATION)
+        if marks is not None:
+            marked(pod.metadata.namespace, marks)
+        value = pod.value()
+        before = state.pods.get(value.name)
+        state.pod_seen(value, listed=listed)
+        state.doubts.trust(value.name)
+        changed(before, state.pods.get(value.name))
+
+    def gone(key: Key) -> None:
+        name = PodName(*key)
+        before = state.pods.get(name)
+        state.doubts.trust(key)
+        state.pod_gone(name)
+        changed(before, None)
+
+    def broken(key: Key, item: PodObject | msgspec.Raw) -> None:
+        try:
+            pod = decode(BoundPod, item) if isinstance(item, msgspec.Raw) else item
+        except InvalidInput:  # Not even that can be read: no API server has such a pod.
+            pod = BoundPod()
+        # What has finished takes nothing from its node, however much it requests.
+        state.doubts.doubt(key, "" if pod.status.phase in FINISHED else pod.spec.node_name)
+
+    return ObjectView(
+        PodObject,
+        seen=seen,
+        gone=gone,
+        known=lambda: chain(state.pods, filter(_has_namespace, state.doubts)),
+        has_successor=lambda key, uid: (
+            (known := state.pods.get(PodName(*key))) is not None and known.uid != uid
+        ),
+        revision_of=lambda key: (
+            known.revision if (known := state.pods.get(PodName(*key))) else UNKNOWN
+        ),
+        broken=broken,
+        ended=state.pods_listed,
+    )
+
+
+def node_view(state: State) -> ObjectView[NodeObject]:
+    """Return a view that keeps the state's nodes up to date."""
+
+    def seen(node: NodeObject, _: bool) -> None:  # noqa: FBT001 - as the view calls it
+        value = node.value()
+        state.node_seen(value)
+        state.doubts.trust(("", value.name))
+
+    def gone(key: Key) -> None:
+        state.doubts.trust(key)
+        state.node_gone(key[1])
+
+    return ObjectView(
+        NodeObject,
+        seen=seen,
+        gone=gone,
+        known=lambda: (
+            *(("", name) for name in state.snapshot.node_names()),
+            *(key for key in state.doubts if not _has_namespace(key)),
+        ),
+        broken=lambda key, _: state.doubts.doubt(key, key[1]),
+    )
+
+
+def _has_namespace(key: Key) -> bool:
+    return bool(key[0])
+
+
+def namespace_view(snapshot: Snapshot) -> ObjectView[NamespaceObject]:
+    """Return a view that keeps the labels of namespaces up to date."""
+    namespaces = snapshot.namespaces
+    return ObjectView(
+        NamespaceObject,
+        seen=lambda one, _: namespaces.update({one.metadata.name: one.metadata.labels or {}}),
+        gone=lambda key: _drop(namespaces, key[1]),
+        known=lambda: (("", name) for name in namespaces),
+    )
+
+
+def claim_view(storage: Storage) -> ObjectView[ClaimObject]:
+    """Return a view that keeps PersistentVolumeClaims up to date."""
+    return ObjectView(
+        ClaimObject,
+        seen=lambda item, _: storage.claims.update({(one := item.value()).name: one}),
+        gone=lambda key: _drop(storage.claims, PodName(*key)),
+        known=lambda: storage.claims,
+    )
+
+
+def volume_view(storage: Storage) -> ObjectView[VolumeObject]:
+    """Return a view that keeps PersistentVolumes up to date."""
+    return ObjectView(
+        VolumeObject,
+        seen=lambda item, _: storage.volumes.update({(one := item.value()).name: one}),
+        gone=lambda key: _drop(storage.volumes, key[1]),
+        known=lambda: (("", name) for name in storage.volumes),
+    )
+
+
+def class_view(storage: Storage) -> ObjectView[StorageClassObject]:
+    """Return a view that keeps StorageClasses up to date."""
+    return ObjectView(
+        StorageClassObject,
+        seen=lambda item, _: storage.classes.update({(one := item.value()).name: one}),
+        gone=lambda key: _drop(storage.classes, key[1]),
+        known=lambda: (("", name) for name in storage.classes),
+    )
+
+
+def attachable_view(storage: Storage) -> ObjectView[CsiNodeObject]:
+    """Return a view that keeps up to date how many volumes nodes can attach."""
+    return ObjectView(
+        CsiNodeObject,
+        seen=lambda item, _: storage.attachable.update({item.metadata.name: item.limits()}),
+        gone=lambda key: _drop(storage.attachable, key[1]),
+        known=lambda: (("", name) for name in storage.attachable),
+    )
+
+
+def _drop(known: MutableMapping[K, V], key: K) -> None:
+    known.pop(key, None)

@@ -1,0 +1,175 @@
+"""The extender: decides on the state, and has the API server carry out bindings."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import asdict
+from http import HTTPStatus
+from typing import Protocol
+
+import structlog
+
+from reserver.base.pacer import Pacer
+from reserver.cluster.pod import Pod, PodName
+from reserver.errors import ApiError, Gone, InvalidInput, NotReady
+from reserver.extender.bindings import Bindings, Pods
+from reserver.extender.readiness import Readiness, require_ready, up_to_date
+from reserver.k8s.objects.pods import PodObject
+from reserver.scheduling.effects import Effect
+from reserver.scheduling.explain import Explanation, explain
+from reserver.scheduling.filter import FilterVerdict, filter_nodes
+from reserver.scheduling.node_explanation import explain_nodes
+from reserver.scheduling.pod_events import PodEvent, tell
+from reserver.scheduling.preempt import PreemptVerdict, Victims, judge_preemption
+from reserver.scheduling.state import State
+
+log = structlog.get_logger(__name__)
+
+_MOST_LOGGED = 5
+
+
+class Requeuing(Protocol):
+    """What sends pods back to kube-scheduler (`kube.loops.requeue.Requeue`)."""
+
+    def send_sparingly(self, effect: Effect) -> None:
+        """Have kube-scheduler ask about a pod again, with as many attempts as it takes."""
+
+    def judged(self, pod_uid: str) -> None:
+        """Note that kube-scheduler has asked about a pod."""
+
+
+class Extender:
+    """Decides Filter, Preempt and Bind on the state.
+
+    Attributes:
+        bindings: those that are under way.
+    """
+
+    def __init__(  # noqa: PLR0913 - what it decides on, and whom it has do what
+        self,
+        state: State,
+        pods: Pods,
+        requeue: Requeuing,
+        clock: Callable[[], float],
+        readiness: Readiness,
+        tasks: asyncio.TaskGroup,
+        *,
+        told: Callable[[PodEvent], None],
+    ) -> None:
+        """Decide on a state.
+
+        Args:
+            state: what decisions are made on.
+            pods: carries out bindings.
+            requeue: carries out what Filter wants.
+            clock: unix seconds.
+            readiness: how well the state shows the cluster.
+            tasks: owns the bindings under way.
+            told: is given what the owners of pods should know; returns at once.
+        """
+        self._state = state
+        self._requeue = requeue
+        self._clock = clock
+        self._readiness = readiness
+        self._told = told
+        self.bindings = Bindings(state, pods, clock, readiness, tasks)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether reservations are to start or end before the next decision."""
+        return self._state.ledger.is_due(self._clock())
+
+    async def advanced(self) -> None:
+        """Start and end the reservations that are due, giving way to other calls.
+
+        The next decision would do it anyway; after this it has little left to do.
+        """
+        await Pacer().run(self._state.ledger.advancing(self._clock()))
+
+    def read(self, sent: PodObject) -> Pod:
+        """Return a pod that kube-scheduler sends: the one that the watch has shown, if it is that.
+
+        Objects of one resourceVersion are the same, and to look it up is a tenth of reading it.
+
+        Raises:
+            InvalidInput: a part of it is malformed.
+        """
+        metadata, revision = sent.metadata, sent.metadata.revision
+        known = self._state.pods.get(PodName(metadata.namespace, metadata.name))
+        is_known = known is not None and known.uid == metadata.uid
+        return known if known and is_known and known.revision == revision > 0 else sent.value()
+
+    def filter(self, pod: Pod, names: list[str]) -> FilterVerdict:
+        """Return which nodes a pod may have.
+
+        Raises:
+            NotReady: the state is not good enough to decide on.
+        """
+        require_ready(self._readiness)
+        now = self._clock()
+        verdict = filter_nodes(pod, names, self._state, now)
+        # A steered pod waits as well: a seat that is freed meanwhile may serve it sooner.
+        waits = verdict.waits_for is not None or bool(verdict.effects)
+        self._state.judged(pod, names, waits=waits)
+        if pod.group and verdict.nodes:
+            self._state.answered(pod, verdict.nodes, now)
+        self._requeue.judged(pod.uid)
+        if telling := tell(pod, len(names), verdict, self._state):
+            self._told(telling)
+        if not verdict.nodes and log.is_enabled_for(logging.DEBUG):
+            nodes = explain_nodes(pod, names[:_MOST_LOGGED], self._state, now)
+            log.debug(
+                "filter refused all",
+                pod=str(pod.name),
+                names=len(names),
+                effects=[type(effect).__name__ for effect in verdict.effects],
+                nodes=[asdict(node) for node in nodes],
+            )
+        return verdict
+
+    async def preempt(self, pod: Pod, victims: Victims) -> PreemptVerdict:
+        """Return on which nodes pods may be evicted for a pod.
+
+        Raises:
+            NotReady: the state is not good enough to decide on, or the pod cannot be read.
+        """
+        await self._readiness.caught_up()  # As in Bind: an evicted pod does not come back.
+        require_ready(self._readiness)
+        try:
+            # This may be the only call for it: it has to be known, to be remembered.
+            await self.bindings.find_pod(pod.name, pod.uid)
+        except Gone:
+            return PreemptVerdict((), {})
+        except (ApiError, InvalidInput) as exc:
+            if isinstance(exc, ApiError) and exc.status == HTTPStatus.NOT_FOUND:
+                return PreemptVerdict((), {})
+            raise NotReady(f"pod cannot be read: {exc}") from exc
+        await up_to_date(self._readiness, self._state.ledger, self._clock)
+        verdict = judge_preemption(pod, victims, self._state, self._clock())
+        self._state.judged_preemption(pod, verdict.nodes, verdict.spared)
+        if verdict.spared:
+            log.debug(
+                "preemption would not help beside what is held",
+                pod=str(pod.name),
+                nodes=len(verdict.spared),
+                first=next(iter(verdict.spared)),
+                left=len(verdict.nodes),
+            )
+        return verdict
+
+    def carry_out(self, verdict: FilterVerdict) -> None:
+        """Begin what a Filter verdict wants done; its answer has to be on the way."""
+        for effect in verdict.effects:
+            self._requeue.send_sparingly(effect)
+
+    def explain(self, name: PodName) -> Explanation | None:
+        """Return what the holds mean for a pod, None when there is no such pod.
+
+        Raises:
+            NotReady: the state is not good enough to say.
+        """
+        require_ready(self._readiness)
+        pod = self._state.pods.get(name)
+        return None if pod is None else explain(pod, self._state, self._clock())

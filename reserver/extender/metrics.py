@@ -1,0 +1,220 @@
+"""Prometheus metrics, counted as calls come or read from the state on each scrape."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter as Tally
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib.metadata import version
+from typing import Protocol, get_args
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from reserver import DISTRIBUTION
+from reserver.base.quarantine import Component
+from reserver.base.quarantine import counts as faults
+from reserver.extender.exposition import refusals
+from reserver.reservations.enums import Phase
+from reserver.reservations.status import count_unbacked
+from reserver.reservations.view import LedgerView
+from reserver.scheduling.state import State
+
+_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_LANDING_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+_HELD_SECONDS = (0.2, 0.5, 1, 2.5, 5, 10)
+
+Problems = Callable[[], Iterable[tuple[tuple[str, ...], int]]]
+Families = Callable[[], Iterable[Metric]]
+
+
+class MeasuredState(Protocol):
+    """The state that gauges are read from (`reserver.process.assembly.Assembly`)."""
+
+    @property
+    def state(self) -> State:
+        """What decisions are made on."""
+
+    @property
+    def ledger(self) -> LedgerView:
+        """The ledger of reservations, at this moment."""
+
+    @property
+    def expiring(self) -> int:
+        """How many holds expire soon although nobody has claimed them."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether calls are decided."""
+
+
+class Metrics:
+    """The metrics of one process.
+
+    Attributes:
+        registry: what to expose.
+        count_refused: counts an HTTP call that was refused unread, by its reason.
+        calls: extender calls, labelled by verb and outcome.
+        seconds: their duration, labelled by verb.
+    """
+
+    def __init__(self, measured: MeasuredState, problems: Problems, families: Families) -> None:
+        """Count calls, and read all else when scraped.
+
+        Args:
+            measured: the state.
+            problems: returns the parts of the stores, each with how many entries are not enforced.
+            families: returns what the parts of the process are measured by.
+        """
+        disable_created_metrics()  # A time series more for each, which nobody reads.
+        self.registry = CollectorRegistry()
+        count = partial(Counter, registry=self.registry)
+        observe = partial(Histogram, registry=self.registry, buckets=_SECONDS)
+        self.calls = count(
+            "reserver_extender_calls", "Extender calls by verb and outcome.", ("verb", "outcome")
+        )
+        self.seconds = observe(
+            "reserver_extender_call_seconds",
+            "Time from the request's last byte to the answer, in seconds.",
+            ("verb",),
+        )
+        self.count_refused = refusals(self.registry)
+        self._rpcs = count(
+            "reserver_grpc_calls", "gRPC calls by method and status code.", ("method", "code")
+        )
+        self._rpc_seconds = observe(
+            "reserver_grpc_call_seconds",
+            "Time from a gRPC request to the end of its answer, in seconds.",
+            ("method",),
+        )
+        self._moves = count(
+            "reserver_pod_moves",
+            "PodMoves that came to a phase, by phase and reason.",
+            ("phase", "reason"),
+        )
+        self._landing = observe(
+            "reserver_pod_move_landing_seconds",
+            "Time from the eviction of a pod that moves until its replacement is bound, by mode.",
+            ("mode",),
+            buckets=_LANDING_SECONDS,
+        )
+        self._webhooks = observe(
+            "reserver_webhook_call_seconds",
+            "Time from a webhook call's last byte to the answer, in seconds, by outcome.",
+            ("webhook", "outcome"),
+        )
+        self._held = observe(
+            "reserver_event_loop_held_seconds",
+            "Times for which the event loop was held for longer than 0.1 seconds, by what.",
+            ("by",),
+            buckets=_HELD_SECONDS,
+        )
+        self._begin_at_zero()
+        _describe_process(self.registry)
+        self.registry.register(_StateCollector(measured, problems, families))
+
+    def _begin_at_zero(self) -> None:
+        """Expose what has not happened yet where its first time has to show."""
+        for verb, done in (("filter", "passed"), ("preempt", "passed"), ("bind", "bound")):
+            for outcome in (done, "refused", "error"):
+                self.calls.labels(verb, outcome)
+        for webhook in ("patch", "resize"):
+            self._webhooks.labels(webhook, "error")
+
+    def held(self, by: str, seconds: float) -> None:
+        """Count how long a function held the event loop."""
+        self._held.labels(by).observe(seconds)
+
+    def count_move(self, phase: str, reason: str) -> None:
+        """Count a PodMove that has come to another phase."""
+        self._moves.labels(phase, reason).inc()
+
+    def count_landing(self, mode: str, seconds: float) -> None:
+        """Count the time from an eviction until the replacement of the pod is bound."""
+        self._landing.labels(mode).observe(seconds)
+
+    def count_webhook(self, webhook: str, outcome: str, seconds: float) -> None:
+        """Count a call of a webhook."""
+        self._webhooks.labels(webhook, outcome).observe(seconds)
+
+    def count_rpc(self, method: str, code: str, seconds: float) -> None:
+        """Count a gRPC call; the duration of a watch is not recorded."""
+        self._rpcs.labels(method, code).inc()
+        if not method.endswith("/Watch"):
+            self._rpc_seconds.labels(method).observe(seconds)
+
+
+def _describe_process(registry: CollectorRegistry) -> None:
+    """Expose what is running, and what it takes of its machine, under everybody's names."""
+    ProcessCollector(registry=registry)
+    told = "1; the version that runs, and that of Python."
+    labels = ("version", "python_version")
+    build = Gauge("reserver_build_info", told, labels, registry=registry)
+    build.labels(version(DISTRIBUTION), platform.python_version()).set(1)
+
+
+class _StateCollector(Collector):
+    def __init__(self, measured: MeasuredState, problems: Problems, families: Families) -> None:
+        self._measured, self._problems, self._families = measured, problems, families
+
+    def collect(self) -> Iterable[Metric]:
+        measured = self._measured
+        yield GaugeMetricFamily(
+            "reserver_ready", "1 when calls are decided, 0 when refused.", measured.is_ready
+        )
+        yield self._reservations()
+        invalid = GaugeMetricFamily(
+            "reserver_invalid_entries",
+            "Entries of a store ConfigMap that are not enforced because they cannot be.",
+            labels=("configmap",),
+        )
+        for part, count in self._problems():
+            invalid.add_metric(("/".join(part),), count)
+        yield invalid
+        yield GaugeMetricFamily(
+            "reserver_unbacked_reservations",
+            "Reservations that hold what their node does not have, or whose node is not there.",
+            count_unbacked(measured.state.snapshot, measured.ledger),
+        )
+        yield GaugeMetricFamily(
+            "reserver_expiring_reservations",
+            "Holds that expire soon although nobody has claimed them.",
+            measured.expiring,
+        )
+        yield GaugeMetricFamily(
+            "reserver_waiting_pods",
+            "Pods that were refused because of what is held for others, or for want of their seat.",
+            len(measured.state.waiting),
+        )
+        yield _quarantined()
+        yield from self._families()
+
+    def _reservations(self) -> Metric:
+        reservations = GaugeMetricFamily(
+            "reserver_reservations", "Reservations in the store, by phase.", labels=("phase",)
+        )
+        counts = Tally(phase for _, phase in self._measured.ledger)
+        for phase in Phase:
+            if phase is not Phase.INVALID:  # What cannot be read is in no ledger.
+                reservations.add_metric((phase,), counts[phase])
+        return reservations
+
+
+def _quarantined() -> Metric:
+    quarantined = CounterMetricFamily(
+        "reserver_quarantined",
+        "Objects, entries and calls passed over because of a fault in reserver, by component.",
+        labels=("component",),
+    )
+    for component in get_args(Component):
+        quarantined.add_metric((component,), faults[component])
+    return quarantined

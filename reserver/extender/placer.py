@@ -1,0 +1,360 @@
+"""The placer: finds a node for reservations that name none, and another one when theirs is gone.
+
+A decision holds at once. The cleaner writes it into the entry, or the status writer into the
+Reservation, if they have not changed since; if the API server refuses that, the hold ends. A
+reservation that waits is tried again when a node has changed, unless that cannot help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
+
+import structlog
+
+from reserver.base.backoff import Backoff
+from reserver.base.pacer import Pacer
+from reserver.base.quarantine import quarantined
+from reserver.cluster.pod import Pod
+from reserver.errors import ApiError, Fault
+from reserver.k8s.work_queue import WorkQueue
+from reserver.reservations.ledger import Ledger
+from reserver.reservations.placement import Parts, joined, nodes_of
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.placement import (
+    AllowedNodes,
+    Placed,
+    placing,
+    room_for,
+    slot_pod,
+    suits,
+)
+from reserver.scheduling.state import State
+from reserver.scheduling.what_if import without
+
+log = structlog.get_logger(__name__)
+
+_PAUSE_S = 0.1
+"""The time between passes, in seconds: changes come in bursts."""
+
+UNWRITTEN = Backoff(5.0, 300.0)
+"""How long after its place could not be written a reservation is placed again, in seconds."""
+
+_SAY_AGAIN_S = 10.0
+"""How long a new reason for having no place is not reported, in seconds."""
+
+
+class Notice(NamedTuple):
+    """An Event on a reservation.
+
+    Attributes:
+        ref: its place in the store.
+        reason: in one word, as Events have it.
+        message: of the Event.
+        is_warning: it has no place.
+    """
+
+    ref: Ref
+    reason: str
+    message: str
+    is_warning: bool
+
+
+@dataclass(slots=True)
+class _Wish:
+    """A reservation without a place.
+
+    Attributes:
+        pod: what a slot of it is judged as.
+        shape: equal for those of which one fits where another one does.
+        digest: of what it asks for.
+        is_new: it was not tried as it is now.
+        said_at: when it was said why it has no place, unix seconds.
+    """
+
+    pod: Pod
+    shape: object
+    digest: str
+    is_new: bool = True
+    said_at: float = 0.0
+
+
+@dataclass(slots=True)
+class _Pass:
+    """What one pass has found so far.
+
+    Attributes:
+        eased: the nodes that have changed since the last one.
+        helped: whether that may help reservations of a shape.
+        hopeless: why so many slots of a shape have no place.
+        sight: where constraints let slots go.
+        pacer: lets other work have its turn.
+    """
+
+    eased: list[str]
+    pacer: Pacer
+    helped: dict[object, bool] = field(default_factory=dict)
+    hopeless: dict[tuple[object, int], Placed] = field(default_factory=dict)
+    sight: AllowedNodes = field(default_factory=AllowedNodes)
+
+    def may_help(self, wish: _Wish, state: State) -> bool:
+        """Return whether a slot fits on a changed node, or whether that cannot be told."""
+        if not self.eased:
+            return False
+        helped = self.helped.get(wish.shape)
+        if helped is None:
+            rows = state.snapshot.rows([n for n in self.eased if state.snapshot.has_node(n)])
+            helped = wish.pod.constraints.are_about_neighbours or bool(
+                room_for(wish.pod, state, rows).any()
+            )
+            self.helped[wish.shape] = helped
+        return helped
+
+    async def find(self, reservation: Reservation, slots: int, state: State) -> Placed:
+        """Find where slots go, giving way."""
+        found = await self.pacer.run(placing(reservation, slots, state, self.sight))
+        if reservation.placement.constraints.are_about_neighbours:
+            self.sight = AllowedNodes()  # Others may have had their turn.
+        return found
+
+    async def give_way(self, state: State, clock: Callable[[], float]) -> None:
+        """Give way to other work if this takes long."""
+        if await self.pacer.give_way():
+            await self.pacer.run(state.ledger.advancing(clock()))
+            self.sight = AllowedNodes()
+
+
+class Placer:
+    """Places reservations that name no node.
+
+    Attributes:
+        queue: of reservations to look at, and of nodes on which there may be room.
+        placed: how often one was placed, or placed again.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        seated: Callable[[str], None] = lambda _: None,
+        tell: Callable[[Notice], None] = lambda _: None,
+        spoiled: Callable[[Ref, Fault], None] = lambda *_: None,
+        queue: WorkQueue[Ref | str] | None = None,
+    ) -> None:
+        """Begin without reservations.
+
+        Args:
+            clock: unix seconds.
+            seated: called with each node on which something is placed.
+            tell: is told what the writer of a reservation should know.
+            spoiled: called with each that could not be judged.
+            queue: of reservations to look at, and of nodes on which there may be room.
+        """
+        self._clock = clock
+        self._seated = seated
+        self._tell = tell
+        self._spoiled = spoiled
+        self.queue = queue or WorkQueue("placer", UNWRITTEN)
+        self._wishes: dict[Ref, _Wish] = {}
+        self._unwritten: dict[Ref, ApiError] = {}
+        self._unsuited: set[Ref] = set()
+        self._anywhere: set[Ref] = set()
+        self._is_deciding = False
+        self.placed = 0
+
+    def touched(self, ref: Ref) -> None:
+        """Note that a reservation may now want a place, or no longer; returns at once."""
+        if not self._is_deciding:
+            self.queue.add(ref)
+
+    def eased(self, node: str) -> None:
+        """Note that there may be room on a node where there was none; returns at once."""
+        if self._wishes or self._unsuited:
+            self.queue.add(node)
+
+    def unsuited(self, ref: Ref, anywhere: bool) -> None:  # noqa: FBT001 - as `Features` has it
+        """Note that a seat may be of no use where it is, and is to be elsewhere; returns at once.
+
+        It keeps what it has until there is another place: where its placement says or, from now on,
+        anywhere where its pod may be.
+        """
+        self._unsuited.add(ref)
+        if anywhere:
+            self._anywhere.add(ref)
+        self.queue.add(ref)
+
+    def refused(self, ref: Ref, error: ApiError) -> None:
+        """Note that a reservation's place cannot be written; returns at once."""
+        self._unwritten[ref] = error
+        self.queue.add(ref)
+
+    async def run(self, state: State) -> None:
+        """Place until cancelled."""
+        await self.queue.passes(partial(self.look, state), _PAUSE_S)
+
+    async def look(self, state: State, pacer: Pacer) -> None:
+        """Place what can be placed now, the oldest first."""
+        await pacer.run(state.ledger.advancing(self._clock()))
+        keys = self.queue.take_all()
+        this = _Pass([key for key in keys if isinstance(key, str)], pacer)
+        for ref in dict.fromkeys((*keys, *(self._unsuited if this.eased else ()))):
+            if isinstance(ref, str):
+                continue
+            with self._deciding(ref):
+                if error := self._unwritten.pop(ref, None):
+                    self._take_back(ref, error, state)
+                self._consider(ref, state)
+            with self._judging(ref):
+                await self._settle_placed(ref, state, pacer)
+            await this.give_way(state, self._clock)
+        for ref, wish in tuple(self._wishes.items()):
+            with self._judging(ref):
+                rests = self.queue.rests(ref, wish.digest)
+                if wish.is_new or (not rests and this.may_help(wish, state)):
+                    await self._try(ref, wish, state, this)
+            await this.give_way(state, self._clock)
+
+    def _consider(self, ref: Ref, state: State) -> None:
+        """Note whether a reservation wants a place."""
+        reservation = state.ledger.get(ref)
+        _, slots = state.ledger.wants_place(ref)
+        if reservation is None or not slots:
+            self._wishes.pop(ref, None)
+            if reservation is None:
+                self.queue.succeeded(ref)
+                self._anywhere.discard(ref)
+            return
+        pod = slot_pod(reservation.anywhere if ref in self._anywhere else reservation)
+        shape = (
+            pod.name.namespace,
+            tuple(sorted(pod.labels.items())),
+            tuple(sorted(pod.requests.items())),
+            reservation.placement.text,
+            reservation.is_seat,
+            reservation.volume_claims,
+            ref in self._anywhere and reservation.fallback is not None,
+        )
+        digest = reservation.digest
+        wish = self._wishes.setdefault(ref, _Wish(pod, shape, digest))
+        wish.pod, wish.shape, wish.digest = pod, shape, digest
+        wish.is_new = not self.queue.rests(ref, digest)
+
+    async def _try(self, ref: Ref, wish: _Wish, state: State, this: _Pass) -> None:
+        """Place a reservation, or report why it has no place."""
+        wish.is_new = False
+        reservation = state.ledger.get(ref)
+        kept, slots = state.ledger.wants_place(ref)
+        if reservation is None or not slots:
+            self._wishes.pop(ref, None)
+            return
+        key = (wish.shape, slots)
+        found = this.hopeless.get(key)
+        if found is None:
+            for meant in self._meanings(reservation):
+                found = await this.find(meant, slots, state)
+                if found.parts:
+                    break
+            assert found is not None  # noqa: S101 - it means one thing at least
+            is_same = state.ledger.get(ref) is reservation
+            if not is_same or state.ledger.wants_place(ref) != (kept, slots):
+                self.queue.add(ref)  # It has changed while others had their turn.
+                return
+        with self._deciding(ref):
+            if found.parts:
+                del self._wishes[ref]
+                self._put(reservation, joined(kept, found.parts), state)
+                return
+            this.hopeless[key] = found
+            if not state.ledger.obstacle(ref):
+                self._tell(Notice(ref, "NotPlaced", found.why, is_warning=True))
+            elif self._clock() < wish.said_at + _SAY_AGAIN_S:
+                return
+            wish.said_at = self._clock()
+            state.ledger.cannot_place(ref, found.why)
+
+    def _put(self, reservation: Reservation, parts: Parts, state: State) -> None:
+        ref = reservation.ref
+        state.ledger.place(ref, parts)
+        self.placed += 1
+        log.info("placed", reservation=str(ref), nodes=nodes_of(parts))
+        self._tell(Notice(ref, "Placed", f"placed on {nodes_of(parts)}", is_warning=False))
+        for part in parts:
+            self._seated(part.node)
+
+    async def _settle_placed(self, ref: Ref, state: State, pacer: Pacer) -> None:
+        """Keep a reservation that was edited, or does not suit, where it is, or place it again.
+
+        If it may stay but there is no room for it there, nor elsewhere, it stays. So does a seat in
+        any case: who was evicted for it has no other.
+        """
+        reservation, ledger = state.ledger.get(ref), state.ledger
+        if reservation is None or ledger.wants_place(ref)[1] or not self._is_open(ref, ledger):
+            self._unsuited.discard(ref)
+            return
+        meanings = self._meanings(reservation)
+        suited = suits(meanings[-1], state)
+        if suited.is_allowed and suited.has_room:
+            self._unsuited.discard(ref)
+            with self._deciding(ref):
+                ledger.keep(ref)
+            return
+        aside = partial(without, ref, state)
+        for meant in meanings:
+            found = await pacer.run(placing(meant, reservation.slots, state, aside=aside))
+            if found.parts:
+                break
+        if ledger.get(ref) is not reservation or not self._is_open(ref, ledger):
+            self.queue.add(ref)  # It has changed while others had their turn.
+            return
+        with self._deciding(ref):
+            if found.parts:
+                self._unsuited.discard(ref)
+                self._put(reservation, found.parts, state)
+            elif suited.is_allowed:
+                self._unsuited.discard(ref)
+                ledger.keep(ref)
+            elif reservation.is_seat:
+                self._unsuited.add(ref)
+                ledger.keep(ref)
+                ledger.cannot_place(ref, found.why)
+            else:
+                ledger.place(ref, ())
+                self.queue.add(ref)
+
+    def _meanings(self, reservation: Reservation) -> tuple[Reservation, ...]:
+        """Return what a reservation asks for: one after the other, until there is a place.
+
+        Of a seat that may be anywhere that is first what it says, if there is room now.
+        """
+        if reservation.ref not in self._anywhere:
+            return (reservation,)
+        return replace(reservation, is_seat=False), reservation.anywhere
+
+    def _is_open(self, ref: Ref, ledger: Ledger) -> bool:
+        """Return whether it is to be decided where what has a place is from now on."""
+        return ledger.is_edited(ref) or ref in self._unsuited
+
+    def _take_back(self, ref: Ref, error: ApiError, state: State) -> None:
+        """Put a reservation back where its entry says it is placed."""
+        reservation = state.ledger.get(ref)
+        recorded = state.ledger.recorded_place(ref)
+        if reservation is None or reservation.placed == recorded:
+            return
+        state.ledger.place(ref, recorded)
+        state.ledger.cannot_place(ref, f"its place cannot be written down: {error}")
+        self.queue.failed(ref, what=reservation.digest)
+
+    @contextmanager
+    def _deciding(self, ref: Ref) -> Iterator[None]:
+        """Ignore the changes that this loop makes until the block ends."""
+        self._is_deciding = True
+        try:
+            with self._judging(ref):
+                yield
+        finally:
+            self._is_deciding = False
+
+    def _judging(self, ref: Ref) -> AbstractContextManager[object]:
+        return quarantined("placer", ref, partial(self._spoiled, ref))

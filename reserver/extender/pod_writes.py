@@ -1,0 +1,160 @@
+"""Writes pods as decisions ask for it: bind, nominate, retry."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import count
+
+import structlog
+
+from reserver.base.backoff import Backoff
+from reserver.cluster.pod import Pod, PodName
+from reserver.errors import ApiError, InvalidInput
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.objects import decode, encode
+from reserver.k8s.objects.pods import CLAIMS_ANNOTATION, RETRY_ANNOTATION, BoundPod, PodObject
+from reserver.scheduling.effects import Activate, Effect, Nominate
+
+log = structlog.get_logger(__name__)
+
+_AT_ONCE = 4
+"""How many pods of a PodGroup are nominated at a time."""
+
+_MOST_FAILURES = 4
+"""How often a binding may fail with a server error before Reserver looks at the pod."""
+
+
+class PodWrites:
+    """The writes to pods that decisions ask for."""
+
+    def __init__(self, client: ApiClient, clock: Callable[[], float]) -> None:
+        """Write through a client; `clock` gives unix seconds."""
+        self._client = client
+        self._clock = clock
+
+    async def read_pod(self, name: PodName) -> Pod:
+        """Return a pod as the API server has it now.
+
+        Raises:
+            ApiError: there is none, or no answer.
+            InvalidInput: it cannot be read.
+        """
+        return decode(PodObject, await self._client.get(pod_path(name))).value()
+
+    async def bind(
+        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], Awaitable[bool]]
+    ) -> None:
+        """Bind a pod as it was judged and record its claims, in one write of the API server.
+
+        Returns only when it is known to have happened, however long that takes: a request without
+        an answer is sent again, because the API server carries out at most one of them. When it is
+        not wanted any more, the pod is only looked at.
+
+        Args:
+            pod: the pod.
+            node: where to.
+            claims: identities of the reservations that it claims.
+            is_wanted: whether the caller still wants it, and knows all that would tell against it.
+
+        Raises:
+            ApiError: it has not happened and will not.
+        """
+        failure: ApiError | None = None
+        may_have_happened = False
+        backoff = Backoff(0.1, 5.0)
+        for attempt in count(1):
+            has_to_look = True
+            if failure is None or await is_wanted():
+                failure = await self._try_to_bind(pod, node, claims)
+                if failure is None:
+                    return
+                if failure.is_absent:
+                    raise failure  # The pod is gone, whatever became of it before.
+                is_refusal = failure.is_definite and not failure.is_conflict
+                if is_refusal and not may_have_happened:
+                    raise failure
+                may_have_happened = may_have_happened or not failure.is_definite
+                has_failed_often = failure.status and attempt >= _MOST_FAILURES
+                has_to_look = bool(failure.is_definite or has_failed_often)
+            bound = await self._is_bound(pod, node) if has_to_look else None
+            if bound:
+                return
+            if bound is False:
+                raise failure
+            log.warning("binding not confirmed yet", pod=str(pod.name), why=str(failure))
+            await backoff.sleep()
+
+    async def _try_to_bind(self, pod: Pod, node: str, claims: tuple[str, ...]) -> ApiError | None:
+        try:
+            body = _binding(pod, node, claims)
+            await self._client.create(f"{pod_path(pod.name)}/binding", body)
+        except ApiError as exc:
+            return exc
+        return None
+
+    async def carry_out(self, effect: Effect) -> None:
+        """Have kube-scheduler try a pod again.
+
+        All goes through `pods/status`, which takes annotations, too (podStatusStrategy in
+        pkg/registry/core/pod/strategy.go): the right to patch pods could swap their images.
+
+        Raises:
+            ApiError: the API server refused (409: another pod has its name), or did not answer.
+        """
+        if isinstance(effect, Nominate):
+            for start in range(0, len(effect.first), _AT_ONCE):
+                some = effect.first[start : start + _AT_ONCE]
+                await asyncio.gather(*(self._nominate(pod, node) for pod, node in some))
+            for pod, node in ((effect.pod, effect.node), *effect.last):
+                await self._nominate(pod, node)
+        elif isinstance(effect, Activate):
+            await self._nominate(effect.pod, effect.node)
+            await self._nominate(effect.pod, None)
+        else:
+            annotations = {RETRY_ANNOTATION: f"{self._clock():.3f}"}
+            await self._patch_status(effect.pod, {"metadata": {"annotations": annotations}})
+
+    async def _nominate(self, pod: Pod, node: str | None) -> None:
+        await self._patch_status(pod, {"status": {"nominatedNodeName": node}})
+
+    async def _patch_status(self, pod: Pod, patch: Mapping[str, Mapping[str, object]]) -> None:
+        await self._client.patch(f"{pod_path(pod.name)}/status", _for_uid(pod, patch))
+
+    async def _is_bound(self, pod: Pod, node: str) -> bool | None:
+        """Return whether a request was carried out after all; None while that is unknown."""
+        try:
+            now = decode(BoundPod, await self._client.get(pod_path(pod.name)))
+        except ApiError as exc:
+            return False if exc.is_absent else None
+        except InvalidInput:
+            return None
+        return now.metadata.uid == pod.uid and now.spec.node_name == node
+
+
+def pod_path(name: PodName) -> str:
+    """Return the path of a pod."""
+    return f"/api/v1/namespaces/{name.namespace}/pods/{name.name}"
+
+
+def _for_uid(pod: Pod, patch: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+    """Return a merge patch that the API server refuses for another pod of the same name."""
+    return {**patch, "metadata": {**patch.get("metadata", {}), "uid": pod.uid}}
+
+
+def _binding(pod: Pod, node: str, claims: tuple[str, ...]) -> dict[str, object]:
+    metadata: dict[str, object] = {
+        "name": pod.name.name,
+        "namespace": pod.name.namespace,
+        "uid": pod.uid,
+    }
+    if pod.revision:  # A pod that has grown since, or is no owner any more, is judged again.
+        metadata["resourceVersion"] = str(pod.revision)
+    if claims:
+        metadata["annotations"] = {CLAIMS_ANNOTATION: encode(claims).decode()}
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": metadata,
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }

@@ -1,0 +1,177 @@
+"""The HTTP server: the extender's verbs, health, metrics, explanations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from http import HTTPStatus
+from urllib.parse import unquote
+
+from prometheus_client import CONTENT_TYPE_LATEST, Counter, Histogram
+
+from reserver.cluster.pod import PodName
+from reserver.errors import NotReady
+from reserver.extender.exposition import Exposition
+from reserver.extender.handlers import Extender
+from reserver.extender.metrics import Metrics
+from reserver.extender.protocol import (
+    ExtenderBindingResult,
+    ExtenderFilterResult,
+    ExtenderPreemptionResult,
+    decode_bind,
+    decode_filter,
+    decode_preempt,
+)
+from reserver.http.answer import Answered, HttpResponse, Paths, error, text
+from reserver.http.limits import ListenerLimits
+from reserver.http.request import HttpRequest
+from reserver.k8s.objects.objects import encode
+from reserver.k8s.objects.pods import PodObject
+
+MAX_BODY_BYTES = 8 * 2**20
+"""Bound on a call's body: a pod (at most 1.5 MiB) and the names of 10,000 nodes take half of it."""
+
+_BIND_BYTES = 2**16
+"""Bound on a Bind call's body: four names, each of 253 bytes at most."""
+
+EXTENDER_LIMITS = ListenerLimits(
+    bodies={"/filter": MAX_BODY_BYTES, "/preempt": MAX_BODY_BYTES, "/bind": _BIND_BYTES}
+)
+"""For kube-scheduler, which opens a connection for each binding under way."""
+
+HEALTH_LIMITS = ListenerLimits(
+    connections=128, new=128, new_per_peer=32, lifetime_s=10.0, idle_s=10.0, header_bytes=2048
+)
+"""For probes and Prometheus, on a port that is open to anybody: one request per connection."""
+
+_EXPLAIN = "/explain/"
+
+
+class Routes:
+    """The handlers of one server."""
+
+    def __init__(
+        self, extender: Extender, metrics: Metrics, obstacles: Callable[[], tuple[str, ...]]
+    ) -> None:
+        """Answer for an extender; `obstacles` says what keeps it from deciding."""
+        self._extender = extender
+        self._metrics = metrics
+        self._counted: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
+        self._exposition = Exposition(metrics.registry)
+        self._obstacles = obstacles
+
+    def paths(self) -> Paths:
+        """Return who answers what."""
+        return {
+            "/filter": ("POST", self.filter),
+            "/preempt": ("POST", self.preempt),
+            "/bind": ("POST", self.bind),
+            _EXPLAIN: ("GET", self.explain),
+            **self.health_paths(),
+        }
+
+    def health_paths(self) -> Paths:
+        """Return who answers for health and metrics."""
+        return {
+            "/healthz": ("GET", self.healthz),
+            "/readyz": ("GET", self.readyz),
+            "/metrics": ("GET", self.metrics),
+        }
+
+    def filter(self, request: HttpRequest) -> Answered:
+        """Answer kube-scheduler's Filter call."""
+        began = time.perf_counter()
+        pod, names = decode_filter(request.body)
+        if self._extender.is_due:
+            return self._filter_advanced(pod, names, began)
+        return self._filter(pod, names, began)
+
+    async def _filter_advanced(
+        self, pod: PodObject, names: list[str], began: float
+    ) -> HttpResponse:
+        await self._extender.advanced()
+        return self._filter(pod, names, began)
+
+    def _filter(self, pod: PodObject, names: list[str], began: float) -> HttpResponse:
+        try:
+            verdict = self._extender.filter(self._extender.read(pod), names)
+        except NotReady as exc:
+            return self._answered("filter", "error", began, ExtenderFilterResult(error=str(exc)))
+        outcome = "passed" if verdict.nodes else "refused"
+        result = ExtenderFilterResult(
+            node_names=verdict.nodes, failed_and_unresolvable_nodes=verdict.refused
+        )
+        answer = self._answered("filter", outcome, began, result)
+        if verdict.effects:
+            # kube-scheduler must have the answer first, or the retry finds the pod in flight.
+            return answer._replace(then=partial(self._extender.carry_out, verdict))
+        return answer
+
+    async def preempt(self, request: HttpRequest) -> HttpResponse:
+        """Answer kube-scheduler's Preempt call; its protocol has no other error than a status."""
+        began = time.perf_counter()
+        pod, victims = decode_preempt(request.body)
+        uids = {node: victims[node].uids() for node in victims}
+        try:
+            verdict = await self._extender.preempt(pod.value(), uids)
+        except NotReady as exc:
+            self._count("preempt", "error", began)
+            return error(HTTPStatus.SERVICE_UNAVAILABLE, str(exc))
+        outcome = "passed" if verdict.nodes else "refused"
+        result = ExtenderPreemptionResult({node: victims[node] for node in verdict.nodes})
+        return self._answered("preempt", outcome, began, result)
+
+    async def bind(self, request: HttpRequest) -> HttpResponse:
+        """Answer kube-scheduler's Bind call."""
+        args = decode_bind(request.body)
+        began = time.perf_counter()
+        try:
+            verdict = await self._extender.bindings.bind(args)
+        except NotReady as exc:
+            return self._answered("bind", "error", began, ExtenderBindingResult(error=str(exc)))
+        outcome = "bound" if verdict.refusal is None else "refused"
+        result = ExtenderBindingResult(error=verdict.refusal or "")
+        return self._answered("bind", outcome, began, result)
+
+    async def healthz(self, _: HttpRequest) -> HttpResponse:
+        """Say that the process answers."""
+        return text("ok\n")
+
+    async def readyz(self, _: HttpRequest) -> HttpResponse:
+        """Say whether calls are decided and, if not, why."""
+        if obstacles := self._obstacles():
+            said = "".join(f"{obstacle}\n" for obstacle in obstacles)
+            return text(said, HTTPStatus.SERVICE_UNAVAILABLE)
+        return text("ok\n")
+
+    async def metrics(self, _: HttpRequest) -> HttpResponse:
+        """Expose the metrics to Prometheus."""
+        return HttpResponse(self._exposition.text(), content_type=CONTENT_TYPE_LATEST)
+
+    async def explain(self, request: HttpRequest) -> HttpResponse:
+        """Say in numbers what the holds mean for a pod."""
+        namespace, _, pod = unquote(request.path.removeprefix(_EXPLAIN)).partition("/")
+        name = PodName(namespace, pod)
+        await self._extender.advanced()
+        try:
+            explanation = self._extender.explain(name)
+        except NotReady as exc:
+            return error(HTTPStatus.SERVICE_UNAVAILABLE, str(exc))
+        if explanation is None:
+            return error(HTTPStatus.NOT_FOUND, f"there is no pod {name}")
+        return HttpResponse(encode(asdict(explanation)))
+
+    def _answered(self, verb: str, outcome: str, began: float, result: object) -> HttpResponse:
+        answer = HttpResponse(encode(result))
+        self._count(verb, outcome, began)
+        return answer
+
+    def _count(self, verb: str, outcome: str, began: float) -> None:
+        counted = self._counted.get((verb, outcome))
+        if counted is None:  # Looking up labels takes longer.
+            counted = self._metrics.calls.labels(verb, outcome), self._metrics.seconds.labels(verb)
+            self._counted[verb, outcome] = counted
+        counted[0].inc()
+        counted[1].observe(time.perf_counter() - began)

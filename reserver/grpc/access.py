@@ -1,0 +1,153 @@
+"""Authentication and authorization of gRPC calls by the API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import grpc
+
+from reserver.errors import ApiError, TooMany
+from reserver.grpc.status_errors import CallError
+from reserver.k8s.objects.reviews import GROUP, User
+
+
+class TokenReviews(Protocol):
+    """Reviews tokens and rights (`kube.api.reviewer.Reviewer`)."""
+
+    async def authenticate(self, token: str, peer: str) -> User | None:
+        """Return whose token it is; None if nobody's. The token may be empty."""
+
+    async def may(self, user: User, verb: str, resource: str, name: str) -> bool:
+        """Return whether a user may do something to a resource of our group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A method of the contract.
+
+    Attributes:
+        method: ``Service/Method``.
+        verb: what it is in the words of RBAC.
+        resource: of our group, what it is done to.
+    """
+
+    method: str
+    verb: str
+    resource: str
+
+    @property
+    def needs_readiness(self) -> bool:
+        """Whether it is answered only while the cluster is seen well enough."""
+        return self.method != "CapacityService/Dump"
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes something."""
+        return self.verb in {"create", "update", "patch", "delete"}
+
+    def target(self, request: Any) -> str:  # noqa: ANN401 - any message
+        """Return what the right is asked for, as `TokenReviews.may` has it."""
+        return str(getattr(request, "name", ""))
+
+
+_RESERVATIONS, _CAPACITY, _SCHEDULER = (
+    "reservations",
+    "reservations/capacity",
+    "reservations/scheduler",
+)
+
+_RIGHTS = {
+    "ReservationService/Create": ("create", _RESERVATIONS),
+    "ReservationService/CreateSet": ("create", _RESERVATIONS),
+    "ReservationService/Get": ("get", _RESERVATIONS),
+    "ReservationService/List": ("list", _RESERVATIONS),
+    "ReservationService/Watch": ("watch", _RESERVATIONS),
+    "ReservationService/Update": ("update", _RESERVATIONS),
+    "ReservationService/Extend": ("update", _RESERVATIONS),
+    "ReservationService/Release": ("delete", _RESERVATIONS),
+    "ReservationService/History": ("list", _RESERVATIONS),
+    "CapacityService/ListNodes": ("list", _CAPACITY),
+    "CapacityService/ListQuotas": ("list", _CAPACITY),
+    "CapacityService/WhatIf": ("get", _CAPACITY),
+    "CapacityService/Explain": ("get", _CAPACITY),
+    "CapacityService/Dump": ("get", _CAPACITY),
+    "SchedulerService/Filter": ("get", _SCHEDULER),
+    "SchedulerService/Preempt": ("get", _SCHEDULER),
+    "SchedulerService/Reserve": ("create", _SCHEDULER),
+    "SchedulerService/Unreserve": ("delete", _SCHEDULER),
+    "SchedulerService/Bind": ("create", _SCHEDULER),
+}
+
+
+def call_of(path: str) -> Call:
+    """Return the method of a path such as ``/reserver.v1.ReservationService/Get``."""
+    method = path.rpartition(".")[2]
+    return Call(method, *_RIGHTS[method])
+
+
+AGAIN_S = 50.0
+"""How often it is asked again whether a call that lasts may go on, in seconds: with what a verdict
+is believed, a right that was taken away serves for a minute."""
+
+UNCONFIRMED_S = 300.0
+"""How long a call goes on while the API server does not say whether it may, in seconds."""
+
+
+class Access:
+    """Decides who may call."""
+
+    def __init__(self, reviewer: TokenReviews, again_s: float = AGAIN_S) -> None:
+        """Ask a reviewer; about calls that last, again after so many seconds."""
+        self._reviewer = reviewer
+        self._again_s = again_s
+
+    async def identify(self, metadata: Mapping[str, str | bytes], peer: str) -> User:
+        """Return who calls from a peer.
+
+        Raises:
+            Refusal: the API server does not know them.
+            TooMany: too many unknown callers come from there.
+            ApiError: the API server does not say.
+        """
+        scheme, _, token = str(metadata.get("authorization", "")).partition(" ")
+        token = token if scheme.lower() == "bearer" else ""
+        user = await self._reviewer.authenticate(token, peer)
+        if user is None:
+            message = "send a token that the API server knows: authorization: Bearer TOKEN"
+            raise CallError(grpc.StatusCode.UNAUTHENTICATED, "NO_VALID_TOKEN", message)
+        return user
+
+    async def require(self, user: User, call: Call, name: str) -> None:
+        """Refuse a call that its user may not make.
+
+        Raises:
+            Refusal: they may not.
+            ApiError: the API server does not say.
+        """
+        if not await self._reviewer.may(user, call.verb, call.resource, name):
+            message = f"{user.name} may not {call.verb} {call.resource}.{GROUP}"
+            raise CallError(grpc.StatusCode.PERMISSION_DENIED, "NOT_ALLOWED", message)
+
+    async def last(
+        self, call: Call, metadata: Mapping[str, str | bytes], peer: str, name: str = ""
+    ) -> None:
+        """Never return; raise once the caller may no longer make the call to what has this name.
+
+        Raises:
+            Refusal: their token or their right has ended.
+            ReserverError: for long it could not be told whether it has.
+        """
+        loop = asyncio.get_running_loop()
+        confirmed_at = loop.time()
+        while True:
+            await asyncio.sleep(self._again_s)
+            try:
+                await self.require(await self.identify(metadata, peer), call, name)
+            except (ApiError, TooMany):
+                if loop.time() - confirmed_at > UNCONFIRMED_S:
+                    raise
+            else:
+                confirmed_at = loop.time()

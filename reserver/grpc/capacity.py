@@ -1,0 +1,174 @@
+"""CapacityService: what nodes offer, what is requested and held, and what would fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+
+import grpc
+from google.protobuf import json_format
+from google.protobuf.struct_pb2 import Struct
+
+from reserver.base.pacer import Pacer
+from reserver.cluster import quantity
+from reserver.cluster.pod import PodName
+from reserver.cluster.quantity import shorten
+from reserver.cluster.snapshot import Snapshot
+from reserver.errors import under
+from reserver.extender.handlers import Extender
+from reserver.grpc import convert
+from reserver.grpc.paging import PageToken
+from reserver.grpc.status_errors import CallError
+from reserver.k8s.objects.limits import check_amount
+from reserver.k8s.objects.objects import encode
+from reserver.reservations.quota import Quota
+from reserver.reservations.quotas import Quotas
+from reserver.reservations.reservation import Ref
+from reserver.scheduling.dry_run import Lack, judge_set
+from reserver.scheduling.state import State
+from reserver.stores.codec import quota_codec, spec_codec
+from reserver.v1 import capacity_pb2 as pb
+from reserver.v1.capacity_pb2_grpc import CapacityServiceServicer
+
+Aio = grpc.aio.ServicerContext[Any, Any]
+
+
+class CapacityServicer(CapacityServiceServicer):
+    """CapacityService on a state."""
+
+    def __init__(
+        self,
+        state: State,
+        extender: Extender,
+        clock: Callable[[], float],
+        namespace: str,
+        dump: Callable[[], bytes],
+    ) -> None:
+        """Serve what a state shows.
+
+        Args:
+            state: what decisions are made on.
+            extender: explains.
+            clock: unix seconds.
+            namespace: of the reservations asked about.
+            dump: returns how this process is.
+        """
+        self._state = state
+        self._extender = extender
+        self._clock = clock
+        self._namespace = namespace
+        self._dump = dump
+
+    async def ListNodes(self, request: pb.ListNodesRequest, context: Aio) -> pb.ListNodesResponse:  # noqa: ARG002, N802
+        """Return the capacity of nodes, ordered by name, page by page."""
+        self._state.ledger.advance(self._clock())
+        snapshot = self._state.snapshot
+        slot = _slot(request.slot)
+        names = list(filter(snapshot.has_node, request.node_names)) or []
+        if not request.node_names:
+            names = snapshot.node_names()
+        page, token = PageToken.of(request).cut(names, str)
+        nodes, pacer = [], Pacer()
+        for name in page:
+            if snapshot.has_node(name):  # It may have gone meanwhile.
+                nodes.append(_node(name, snapshot, slot))
+            await pacer.give_way()
+        return pb.ListNodesResponse(nodes=nodes, next_page_token=token)
+
+    async def ListQuotas(  # noqa: N802
+        self,
+        request: pb.ListQuotasRequest,
+        context: Aio,  # noqa: ARG002
+    ) -> pb.ListQuotasResponse:
+        """Return what namespaces may hold, and hold, page by page."""
+        self._state.ledger.advance(self._clock())
+        quotas, pacer = self._state.ledger.quotas, Pacer()
+        named = [request.namespace] if request.namespace else quotas.namespaces()
+        here = ((namespace, quota) for namespace in named for quota in quotas.of(namespace))
+        page, token = PageToken.of(request).cut(here, lambda each: f"{each[0]}/{each[1].name}")
+        shown = []
+        for namespace, quota in page:
+            shown.append(_quota(namespace, quota, quotas))
+            await pacer.give_way()
+        return pb.ListQuotasResponse(quotas=shown, next_page_token=token)
+
+    async def WhatIf(self, request: pb.WhatIfRequest, context: Aio) -> pb.WhatIfResponse:  # noqa: ARG002, N802
+        """Say whether a set would be created at this instant."""
+        convert.check_set(request.reservations)
+        asked_at = self._clock()
+        wanted, pacer = [], Pacer()
+        for index, spec in enumerate(request.reservations):
+            with under(f"reservations[{index}]"):
+                ref = Ref(self._namespace, "what-if", f"what-if-{index}")
+                wanted.append(spec_codec.read(convert.write(spec, asked_at), ref, asked_at))
+            await pacer.give_way()
+        spec_codec.check_set(wanted)
+        lacks, judged = await pacer.run(judge_set(wanted, self._state, self._clock))
+        if why := self._state.ledger.quotas.trial(wanted, self._clock()):  # All of them together.
+            lacks = (Lack(0, why, never=False), *lacks)
+        shortages = [pb.Shortage(index=at, message=text, never=never) for at, text, never in lacks]
+        placements = [pb.WhatIfPlacement(parts=convert.show_parts_of(each)) for each in judged]
+        return pb.WhatIfResponse(fits=not lacks, shortages=shortages, placements=placements)
+
+    async def Explain(self, request: pb.ExplainRequest, context: Aio) -> pb.ExplainResponse:  # noqa: ARG002, N802
+        """Say why a pod is pending, or where it may go."""
+        name = PodName(request.pod_namespace, request.pod_name)
+        explanation = self._extender.explain(name)
+        if explanation is None:
+            message = f"there is no pod {shorten(str(name), 200)}"
+            raise CallError(grpc.StatusCode.NOT_FOUND, "NO_SUCH_POD", message)
+        said = json_format.Parse(encode(asdict(explanation)), Struct())
+        return pb.ExplainResponse(explanation=said)
+
+    async def Dump(self, request: pb.DumpRequest, context: Aio) -> pb.DumpResponse:  # noqa: ARG002, N802
+        """Return how this process is, for a bug report."""
+        return pb.DumpResponse(document=self._dump())
+
+
+def _quota(namespace: str, quota: Quota, quotas: Quotas) -> pb.NamespaceQuota:
+    status = quota_codec.show(quota, quotas.used(namespace))
+    shown = pb.NamespaceQuota(
+        namespace=namespace,
+        name=quota.name,
+        hard=status.hard,
+        used=status.used,
+        pending=quotas.pending(namespace),
+        forbids_node_names=not quota.allows_node_names,
+        forbids_firm_holds=not quota.allows_firm_holds,
+    )
+    if quota.max_ttl is not None:
+        shown.max_ttl.FromTimedelta(timedelta(seconds=quota.max_ttl))
+    return shown
+
+
+def _slot(written: Mapping[str, str]) -> dict[str, int]:
+    slot = {}
+    for name, text in written.items():
+        path = f"slot.{shorten(name)}"
+        with under(path):
+            amount = quantity.amount(name, text)
+        slot[name] = check_amount(amount, text, path)
+    return {"pods": 1} | slot if slot else {}
+
+
+def _node(name: str, snapshot: Snapshot, slot: Mapping[str, int]) -> pb.NodeCapacity:
+    row = snapshot.rows((name,))[0]
+    free: dict[str, int] = {}
+    resources = {}
+    for resource, column in snapshot.columns.items():
+        allocatable = int(snapshot.allocatable[row, column])
+        requested = int(snapshot.requested[row, column])
+        held = int(snapshot.held[row, column])
+        if not (allocatable or requested or held):
+            continue
+        free[resource] = allocatable - requested - held
+        resources[resource] = pb.Amounts(
+            allocatable=quantity.show(resource, allocatable),
+            requested=quantity.show(resource, requested),
+            held=quantity.show(resource, held),
+            free=quantity.show(resource, free[resource]),
+        )
+    fits = [max(0, free.get(each, 0) // amount) for each, amount in slot.items() if amount]
+    return pb.NodeCapacity(node=name, resources=resources, fits=min(fits, default=0))

@@ -1,0 +1,243 @@
+"""Update, Extend and Release: each changes only what its client has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import Protocol
+
+import grpc
+
+from reserver.base.pacer import Pacer
+from reserver.errors import InvalidInput, under
+from reserver.extender.readiness import Readiness, require_ready, up_to_date
+from reserver.grpc import convert, status_errors
+from reserver.grpc.reservation_list import Catalogue
+from reserver.grpc.status_errors import CallError
+from reserver.reservations.placement import clipped
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.dry_run import judge_set
+from reserver.scheduling.placement import suits
+from reserver.scheduling.state import State
+from reserver.scheduling.what_if import promised
+from reserver.stores.configmap import entry_edits
+from reserver.stores.configmap.entry_edits import Edit
+from reserver.v1 import reservation_pb2 as pb
+
+_TRIES = 3
+
+_Changed = tuple[str, Reservation | None]
+"""A new text; and what it says, if room was found for it that it does not hold yet."""
+
+
+class Editing(Protocol):
+    """What changes the store (`kube.stores.Stores`)."""
+
+    async def edit(self, edit: Edit) -> bool:
+        """Change one ref and return once that is in force; False if somebody was faster."""
+
+
+def _stays(new: Reservation, old: Reservation) -> bool:
+    """Return whether a reservation can stay where it is, or wait as it did."""
+    if new.node or old.node:
+        return new.holds_no_more_than(old)
+    slot_is_less = all(
+        amount <= old.resources.get(name, 0) for name, amount in new.resources.items()
+    )
+    return new.placement == old.placement and new.slots <= old.slots and slot_is_less
+
+
+def _says_the_same(new: Reservation, old: Reservation) -> bool:
+    """Return whether only labels are to be written: claims stay, and no room is asked for."""
+    said = (new.description, new.is_retained) == (old.description, old.is_retained)
+    return said and new.digest == old.digest
+
+
+class Changes:
+    """Changes reservations, and ends them."""
+
+    def __init__(
+        self,
+        state: State,
+        clock: Callable[[], float],
+        catalogue: Catalogue,
+        editing: Editing,
+        readiness: Readiness,
+    ) -> None:
+        """Change what a catalogue shows.
+
+        Args:
+            state: what decisions are made on.
+            clock: unix seconds.
+            catalogue: what is written.
+            editing: changes it.
+            readiness: how well the state shows the cluster.
+        """
+        self._state = state
+        self._clock = clock
+        self._catalogue = catalogue
+        self._editing = editing
+        self._readiness = readiness
+
+    async def update(self, request: pb.UpdateRequest) -> pb.Reservation:
+        """Replace a spec, and set and take away labels; more is held only if it fits.
+
+        Raises:
+            InvalidInput: a field is wrong.
+            Refusal: there is no such reservation, or no room, or it was changed meanwhile.
+            ApiError: it cannot be written.
+        """
+        ref = self._catalogue.find(request.name)
+        status_errors.require_change_of_labels(request, ref)
+        labels = {**request.labels, **dict.fromkeys(request.remove_labels)}
+        asked_at = self._clock()
+
+        async def change(text: str, old: Reservation) -> _Changed:
+            grown = None
+            with under("spec"):
+                written = convert.write(request.spec, asked_at) | convert.unshown(text)
+                if not (request.spec.HasField("expires_at") or request.spec.HasField("ttl")):
+                    written |= convert.expiry(old)
+                new = self._catalogue.read(written, ref)
+                if not new.node:
+                    new = replace(new, placed=clipped(self._state.ledger.placed(old), new.slots))
+                status_errors.require_future(new, "expiresAt", self._clock())
+            if labels and _says_the_same(new, old):
+                return text, None
+            self._require_quota(new, old, "spec")
+            # Another reservation inherits no claims: then it holds more than what is left of this.
+            if self._state.ledger.claimed(ref) or not _stays(new, old):
+                grown = new = await self._require_room(new, old, request.name)
+                self._require_quota(new, old, "spec")
+                require_ready(self._readiness)  # This process may have stood still.
+            whole = convert.with_placements(written, new.placed, ref)
+            return convert.encode_document(whole), grown
+
+        return await self._edit(ref, request.etag, change, labels)
+
+    async def extend(self, request: pb.ExtendRequest) -> pb.Reservation:
+        """Let a reservation expire at another moment.
+
+        Raises:
+            InvalidInput: a field is wrong.
+            Refusal: there is no such reservation, it is partly claimed, or was changed meanwhile.
+            ApiError: it cannot be written.
+        """
+        ref = self._catalogue.find(request.name)
+        asked_at = self._clock()
+        until = request.WhichOneof("until")
+        if until is None:
+            raise InvalidInput("until", "is missing", "give expiresAt or ttl")
+        if until == "ttl":
+            lifetime = convert.lifetime(convert.seconds_of(request.ttl), asked_at)
+        else:
+            lifetime = {"expiresAt": convert.moment(request.expires_at, "expiresAt")}
+
+        async def change(text: str, old: Reservation) -> _Changed:
+            if claims := self._state.ledger.claimed(ref):
+                problem = f"{claims} of {old.slots} slots are claimed; create another one"
+                raise CallError(grpc.StatusCode.FAILED_PRECONDITION, "PARTLY_CLAIMED", problem)
+            written = convert.with_lifetime(text, lifetime, ref)
+            new = self._catalogue.read(written, ref)
+            status_errors.require_future(new, until, self._clock())
+            self._require_quota(new, old, until)
+            return convert.encode_document(written), None
+
+        return await self._edit(ref, request.etag, change)
+
+    async def release(self, request: pb.ReleaseRequest) -> None:
+        """Remove a reservation; it holds nothing when this returns.
+
+        Raises:
+            InvalidInput: it is no name.
+            Refusal: there is no such reservation, or it was changed meanwhile.
+            ApiError: it cannot be removed.
+        """
+        ref = self._catalogue.find(request.name)
+        for _ in range(_TRIES):
+            if not ref.item and self._catalogue.problem(ref) is not None:
+                old, text = None, self._catalogue.text(ref)
+            else:
+                old, text = self._current(ref, request.etag)
+            key = ref._replace(item="")
+            if ref.item:
+                edit = entry_edits.remove(key, text, (old,) if old else ())
+                done = edit is None or await self._editing.edit(edit)
+            else:
+                done = await self._editing.edit(Edit(key, text, None, "released"))
+            if done:
+                return
+            if self._catalogue.reservation(ref) == old:
+                break  # The same still: our view is behind, so let the client come back.
+        raise status_errors.changed_meanwhile(ref)
+
+    def _require_quota(self, new: Reservation, old: Reservation, path: str) -> None:
+        new = replace(new, created_at=old.created_at)
+        if why := self._state.ledger.quotas.trial([new], self._clock(), old):
+            raise status_errors.quota_exceeded(why, path)
+
+    async def _require_room(self, new: Reservation, old: Reservation, name: str) -> Reservation:
+        # As in Bind: a watch that broke may be about to show that room is taken.
+        await up_to_date(self._readiness, self._state.ledger, self._clock)
+        pacer = Pacer()
+        judging = partial(judge_set, state=self._state, clock=self._clock, instead=old)
+        if new.placed and sum(part.slots for part in new.placed) == new.slots:
+            here = [new.on(part) for part in new.placed]
+            is_allowed = suits(new, self._state).is_allowed
+            if is_allowed and not (await pacer.run(judging(here))).lacks:
+                return new
+        verdict = await pacer.run(judging([new]))
+        if verdict.lacks:
+            raise status_errors.no_room(verdict.lacks, [name], "spec")
+        return verdict.reservations[0]
+
+    def _settle(self, ref: Ref) -> None:
+        """Let a changed reservation stay where it is placed, if it may."""
+        ledger = self._state.ledger
+        ledger.advance(self._clock())
+        reservation = ledger.get(ref)
+        if (
+            reservation is not None
+            and ledger.is_edited(ref)
+            and all(suits(reservation, self._state))
+        ):
+            ledger.keep(ref)
+
+    def _current(self, ref: Ref, etag: str) -> tuple[Reservation, str]:
+        old = self._catalogue.reservation(ref)
+        if old is None:
+            if (broken := self._catalogue.problem(ref)) is not None:
+                raise status_errors.unreadable(str(ref), broken.status.message)
+            raise status_errors.missing(str(ref))
+        if etag and etag != old.digest:
+            raise status_errors.changed_meanwhile(ref)
+        return old, self._catalogue.text(ref)
+
+    async def _edit(
+        self,
+        ref: Ref,
+        etag: str,
+        change: Callable[[str, Reservation], Awaitable[_Changed]],
+        labels: Mapping[str, str | None] = MappingProxyType({}),
+    ) -> pb.Reservation:
+        """Change a ref and its labels (`Edit.labels`); if somebody was faster, what they wrote."""
+        if ref.item:
+            problem = "is an item of a list, which only its manager changes"
+            raise InvalidInput("name", problem, "name a reservation with a key of its own")
+        for _ in range(_TRIES):
+            old, text = self._current(ref, etag)
+            new, grown = await change(text, old)  # From its last look at the room on no `await`.
+            there = self._catalogue.labels(ref)
+            changed = {key: each for key, each in labels.items() if there.get(key) != each}
+            edit = Edit(ref, text, new, "changed", labels=changed)
+            with promised(grown, self._state) if grown else nullcontext():
+                is_done = (new == text and not changed) or await self._editing.edit(edit)
+            if is_done:
+                self._settle(ref)
+                return self._catalogue.show_one(ref)
+            if self._catalogue.text(ref) == text:
+                break  # The same still: our view is behind, so let the client come back.
+        raise status_errors.changed_meanwhile(ref)

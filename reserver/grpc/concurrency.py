@@ -1,0 +1,91 @@
+"""How many calls may be open at once: of one peer, of one user, and in all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from reserver.base.fairness import FairCount
+from reserver.errors import TooMany
+
+MOST_CALLS = 2_000
+"""In all: gRPC itself refuses more."""
+
+
+_ACCOUNT = "system:serviceaccount:"
+
+
+def party_of(user: str) -> str:
+    """Return with whom a user shares a part: with all service accounts of its namespace."""
+    if not user.startswith(_ACCOUNT):
+        return user
+    return user[: user.find(":", len(_ACCOUNT))]
+
+
+class CallCount:
+    """Counts what is open at once."""
+
+    def __init__(self, what: str, each: int, everybody: int = MOST_CALLS) -> None:
+        """Begin with nothing.
+
+        Args:
+            what: is counted, in the plural.
+            each: how many one may have.
+            everybody: how many there may be in all; each party has its part of them.
+        """
+        self._what = what
+        self._each = each
+        self._everybody = everybody
+        self._open: Counter[str] = Counter()
+        self._parties = FairCount(everybody)
+
+    def __len__(self) -> int:
+        """Return how many are open."""
+        return self._parties.total
+
+    @contextmanager
+    def of(self, who: str) -> Iterator[None]:
+        """Count one call until the block ends.
+
+        Raises:
+            TooMany: it would be one too many.
+        """
+        party = party_of(who)
+        if self._open[who] >= self._each:
+            raise TooMany(f"{who} has {self._each} {self._what} open; end one of them")
+        if len(self) >= self._everybody:
+            raise TooMany(f"there are {self._everybody} {self._what}; try again")
+        if not self._parties.has_room(party):
+            own = self._parties.of(party)
+            part = f"{party} has {own} {self._what} open, which is its part"
+            raise TooMany(f"{part} of {self._everybody}; end one of them")
+        self._open[who] += 1
+        self._parties.add(party)
+        try:
+            yield
+        finally:
+            self._parties.add(party, -1)
+            self._open[who] -= 1
+            if not self._open[who]:
+                del self._open[who]
+
+
+class CallCounts:
+    """Counts of open calls.
+
+    Attributes:
+        peers: open calls by peer, from before it is known who makes them.
+        users: open calls by user.
+        watches: open watches by user.
+        strangers: calls that need no token, by peer: health.
+        lasting: those that last, reflection among them, so that they keep nobody from asking once.
+    """
+
+    def __init__(self) -> None:
+        """Begin with no calls."""
+        self.peers = CallCount("calls", each=256)
+        self.users = CallCount("calls", each=128)
+        self.watches = CallCount("watches", each=32, everybody=256)
+        self.strangers = CallCount("calls without a token", each=8, everybody=64)
+        self.lasting = CallCount("watches without a token", each=8, everybody=64)

@@ -1,0 +1,270 @@
+"""Creates reservations: decides and holds at once, and writes once per request id."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from reserver.base.pacer import Pacer
+from reserver.errors import InvalidInput, NotReady, ReserverError, Taken, under
+from reserver.extender.readiness import Readiness, require_ready, up_to_date
+from reserver.grpc import convert, status_errors
+from reserver.grpc.caller import LOCAL, caller
+from reserver.grpc.draft import Draft
+from reserver.grpc.idempotency import IdempotentRequests, digest_of
+from reserver.grpc.reservation_list import Catalogue
+from reserver.k8s.objects import names
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.dry_run import judge_set, place_now
+from reserver.scheduling.state import State
+from reserver.stores.codec import spec_codec
+from reserver.stores.configmap.entries import Entries
+from reserver.v1 import reservation_pb2 as pb
+
+_REMEMBERED_BYTES = 64 * 2**20
+"""What is remembered of reservations that were created with a request id takes so much."""
+
+_LEAST_BYTES = 1024
+"""What is remembered of one reservation beside its message."""
+
+_TAKEN = "is taken; give another one, or update what has it"
+
+Request: TypeAlias = pb.CreateRequest | pb.CreateSetRequest
+Outcome: TypeAlias = "asyncio.Task[ReserverError | None]"
+
+
+class Inserting(Protocol):
+    """What writes reservations (`kube.stores.Stores`)."""
+
+    def find(self, name: str) -> Ref | None:
+        """Return where the reservation of a name is written, or being written."""
+
+    def is_unfinished(self, ref: Ref) -> bool:
+        """Return whether an entry is of a set that is being written, or taken back."""
+
+    def new_ref(self, sizes: Mapping[str, int]) -> Ref:
+        """Return a ref, its key empty, with room for so many bytes by name."""
+
+    def insert(
+        self,
+        ref: Ref,
+        texts: Mapping[str, str],
+        entries: Mapping[str, Entries],
+        labels: Mapping[str, Mapping[str, str]],
+    ) -> Outcome:
+        """Begin to write reservations, all or none; they hold from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreationCall:
+    """A request to create that is under way, or done.
+
+    Attributes:
+        digest: of what was asked for, to tell it from another one of the same id.
+        refs: where it is written.
+        shown: how it was in the beginning; decoded messages would take ten times as much.
+        task: ends when it is known whether it was written; None for what was there before.
+    """
+
+    digest: bytes
+    refs: tuple[Ref, ...]
+    shown: tuple[bytes, ...]
+    task: Outcome | None
+
+    @property
+    def size(self) -> int:
+        """What it takes at most, in bytes."""
+        return sum(_LEAST_BYTES + len(one) for one in self.shown)
+
+
+class Creation:
+    """Creates reservations."""
+
+    def __init__(
+        self,
+        state: State,
+        clock: Callable[[], float],
+        catalogue: Catalogue,
+        stores: Inserting,
+        readiness: Readiness,
+    ) -> None:
+        """Create what a state has room for.
+
+        Args:
+            state: what decisions are made on.
+            clock: unix seconds.
+            catalogue: what is written.
+            stores: writes it.
+            readiness: how well the state shows the cluster.
+        """
+        self._state = state
+        self._clock = clock
+        self._catalogue = catalogue
+        self._stores = stores
+        self._readiness = readiness
+        self._requests: IdempotentRequests[CreationCall] = IdempotentRequests(
+            _REMEMBERED_BYTES, clock
+        )
+        self._deciding = asyncio.Lock()
+
+    async def one(self, request: pb.CreateRequest) -> pb.Reservation:
+        """Create a reservation, whether there is room for it or not; only if it does not wait.
+
+        Raises:
+            InvalidInput: a field is wrong.
+            Refusal: the name is taken, or it would have to wait and is not to.
+            ApiError: it cannot be written.
+        """
+        begun = self._requests.before(request)
+        if begun is None:
+            drafts = self._drafts(request, [request], [""])
+            begun = await self._begin(request, drafts, "spec" if request.no_wait else "")
+        (reservation,) = await self._finish(request, begun)
+        return reservation
+
+    async def all(self, request: pb.CreateSetRequest) -> list[pb.Reservation]:
+        """Create all reservations of a set, all of them backed, or none.
+
+        Raises:
+            InvalidInput: a field is wrong.
+            Refusal: there is no room, or a name is taken.
+            NotReady: the state is not good enough to decide on.
+            ApiError: they cannot be written.
+        """
+        begun = self._requests.before(request)
+        if begun is None:
+            entries = request.reservations
+            convert.check_set([each.spec for each in entries])
+            paths = [f"reservations[{index}]." for index in range(len(entries))]
+            drafts = self._drafts(request, entries, paths)
+            begun = await self._begin(request, drafts, "reservations")
+        return await self._finish(request, begun)
+
+    def _drafts(
+        self,
+        request: Request,
+        wanted: Iterable[pb.CreateRequest | pb.CreateSetRequest.Entry],
+        paths: Iterable[str],
+    ) -> list[Draft]:
+        now, who = self._clock(), caller.get()
+        author = "" if who == LOCAL else who
+        drafts: dict[str, Draft] = {}
+        for path, each in zip(paths, wanted, strict=True):
+            name = each.name
+            with under(f"{path}spec"):
+                document = convert.write(each.spec, now, request.request_id, author)
+            names.check_subdomain(name, f"{path}name", "a reservation's name")
+            if name in drafts:
+                raise InvalidInput(f"{path}name", f"{name} is given twice", "give each name once")
+            drafts[name] = Draft(name, path, document, dict(each.labels))
+        return list(drafts.values())
+
+    async def _begin(self, request: Request, drafts: Sequence[Draft], path: str) -> CreationCall:
+        """Decide, giving way, hold and begin to write; one request after the other.
+
+        From the last look at the room on there is no `await`.
+
+        Args:
+            request: what was sent.
+            drafts: what it asks for.
+            path: where they stand in the request; empty for one that may wait.
+        """
+        if path:  # As in Bind: a watch that broke may be about to show that room is taken.
+            await up_to_date(self._readiness, self._state.ledger, self._clock)
+        async with self._deciding:
+            return self._requests.before(request) or await self._decide(request, drafts, path)
+
+    async def _decide(self, request: Request, drafts: Sequence[Draft], path: str) -> CreationCall:
+        existing = self._existing(drafts, request.request_id)
+        if existing is not None:
+            return self._remember(request, existing, None)
+        ref = self._stores.new_ref({each.name: each.size for each in drafts})
+        for draft in drafts:
+            status_errors.require_labels(draft.labels, f"{draft.path}labels", ref)
+        drafts = [draft.at(ref) for draft in drafts]
+        new = self._read(drafts, ref)
+        obstacles: dict[Ref, str] = {}
+        if path:
+            new = await self._require_backing(new, drafts, path)
+        else:
+            for index, one in enumerate(new):
+                if not self._state.ledger.quotas.trial([one], self._clock()):
+                    placing = place_now(one, self._state, self._clock)
+                    new[index], obstacles[one.ref] = await Pacer().run(placing)
+        entries = {each.ref.key: Entries((each,)) for each in new}
+        texts = {
+            draft.name: draft.text(one.placed, ref) for draft, one in zip(drafts, new, strict=True)
+        }
+        labels = {draft.name: draft.labels for draft in drafts}
+        task = self._stores.insert(ref, texts, entries, labels)
+        for ref, why in obstacles.items():
+            if why:
+                self._state.ledger.cannot_place(ref, why)
+        return self._remember(request, tuple(each.ref for each in new), task)
+
+    def _read(self, drafts: Iterable[Draft], ref: Ref) -> list[Reservation]:
+        now, new = self._clock(), []
+        for draft in drafts:
+            with under(f"{draft.path}spec"):
+                one = self._catalogue.read(draft.document, ref._replace(key=draft.name))
+                status_errors.require_future(one, "expiresAt", now)
+            new.append(one)
+        return new
+
+    async def _require_backing(
+        self, new: Sequence[Reservation], drafts: Sequence[Draft], path: str
+    ) -> list[Reservation]:
+        spec_codec.check_set(new)
+        now = self._clock()
+        for each, draft in zip(new, drafts, strict=True):
+            if each.starts_at is not None and each.starts_at > now:
+                field = f"{draft.path}spec.startsAt"
+                remedy = "leave it out: what does not wait holds at once"
+                raise InvalidInput(field, "lies in the future", remedy)
+        self._require_quota(new, path)
+        verdict = await Pacer().run(judge_set(new, self._state, self._clock))
+        if verdict.lacks:
+            raise status_errors.no_room(verdict.lacks, [draft.name for draft in drafts], path)
+        self._require_quota(new, path)
+        require_ready(self._readiness)  # This process may have stood still.
+        return list(verdict.reservations)
+
+    def _require_quota(self, new: Sequence[Reservation], path: str) -> None:
+        if why := self._state.ledger.quotas.trial(new, self._clock()):
+            raise status_errors.quota_exceeded(why, path)
+
+    def _existing(self, drafts: Sequence[Draft], request_id: str) -> tuple[Ref, ...] | None:
+        """Return the refs that the same request wrote before; None if there are none."""
+        refs = {draft.name: self._stores.find(draft.name) for draft in drafts}
+        there = [ref for ref in refs.values() if ref is not None]
+        if not there:
+            return None
+        if any(map(self._stores.is_unfinished, there)):
+            raise NotReady("a set of these names is not finished, or is being taken back")
+        ours = request_id and all(
+            convert.request_id_of(self._catalogue.text(ref)) == request_id for ref in there
+        )
+        if ours and len(there) == len(drafts):
+            return tuple(there)
+        taken = [draft for draft in drafts if refs[draft.name]]
+        message = f"{', '.join(draft.name for draft in taken[:5])}: the name is taken"
+        raise status_errors.taken(message, [(f"{draft.path}name", _TAKEN) for draft in taken])
+
+    def _remember(
+        self, request: Request, refs: tuple[Ref, ...], task: Outcome | None
+    ) -> CreationCall:
+        shown = tuple(self._catalogue.show_one(ref).SerializeToString() for ref in refs)
+        begun = CreationCall(digest_of(request), refs, shown, task)
+        self._requests.remember(request, begun)
+        return begun
+
+    async def _finish(self, request: Request, begun: CreationCall) -> list[pb.Reservation]:
+        """Wait until all is written, and return it as it is then."""
+        error = await asyncio.shield(begun.task) if begun.task else None
+        if error is not None:
+            self._requests.forget(request, begun)
+            raise status_errors.taken(str(error)) if isinstance(error, Taken) else error
+        found = zip(map(self._catalogue.show, begun.refs), begun.shown, strict=True)
+        return [now[0] if now else pb.Reservation.FromString(then) for now, then in found]

@@ -1,0 +1,208 @@
+"""The feed of a watch: the changes of what the API shows, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Generic, NamedTuple, TypeVar
+from uuid import uuid4
+
+import grpc
+
+from reserver.base.pacer import Pacer, Steps
+from reserver.base.quarantine import quarantined
+from reserver.errors import InvalidInput
+from reserver.grpc.status_errors import CallError
+
+K = TypeVar("K", bound=Hashable)
+
+REMEMBERED = 20_000
+"""So many changes a watch can be behind when it resumes."""
+
+REMEMBERED_BYTES = 32 * 2**20
+"""Nor are more remembered than take so many bytes."""
+
+QUEUE = 2_000
+"""So many changes a watch can be behind while it goes on."""
+
+
+class Change(NamedTuple):
+    """One change; messages stay packed, for unpacked they take ten times as much.
+
+    Attributes:
+        number: counts changes, from 1.
+        before: what was shown before it, None if there was nothing.
+        after: what is shown after it, None if there is nothing any more.
+    """
+
+    number: int
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def size(self) -> int:
+        """What it takes, in bytes."""
+        return len(self.before or b"") + len(self.after or b"")
+
+
+class Watcher:
+    """The changes that one watcher has still to receive."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[Change | None] = asyncio.Queue(QUEUE)
+        self._is_late = False
+        self._is_over = False
+
+    def tell(self, change: Change) -> None:
+        """Queue a change; one that finds no room any more ends the watch."""
+        try:
+            self._queue.put_nowait(change)
+        except asyncio.QueueFull:
+            self._is_late = True
+
+    def end(self) -> None:
+        """End the watch."""
+        self._is_over = True
+        if self._queue.empty():
+            self._queue.put_nowait(None)  # Whoever waits looks again.
+
+    async def next(self) -> Change:
+        """Return the next change.
+
+        Raises:
+            Refusal: more have come than wait for anybody, or no more will come.
+        """
+        if self._is_late:
+            problem = f"{QUEUE} changes were not read; resume from the last token"
+            raise CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_SLOW", problem)
+        change = await self._queue.get() if not self._is_over else None
+        if change is None:
+            problem = "the server ends; resume from the last token, or watch anew"
+            raise CallError(grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN", problem)
+        return change
+
+
+class Feed(ABC, Generic[K]):
+    """The changes of what is shown of some keys, in their order.
+
+    Resume tokens are good for as long as this process lives, and remembers.
+    """
+
+    def __init__(self) -> None:
+        self._epoch = uuid4().hex[:12]
+        self._touched: dict[K, None] = {}
+        self._something_touched = asyncio.Event()
+        self._known: dict[K, dict[str, bytes]] = {}
+        self._changes: deque[Change] = deque()
+        self._bytes = 0
+        self._number = 0
+        self._watchers: set[Watcher] = set()
+        self._catching_up = asyncio.Lock()
+
+    @abstractmethod
+    async def _look(self, key: K, pacer: Pacer) -> Mapping[str, bytes]:
+        """Return what is shown of a key now, packed, by id."""
+
+    def _others_ran(self) -> None:
+        """Forget what is good only as long as nothing else has its turn."""
+
+    def touched(self, key: K) -> None:
+        """Note that a key may look different now; returns at once."""
+        self._touched[key] = None
+        self._something_touched.set()
+
+    async def run(self) -> None:
+        """Follow changes until cancelled; whoever asks for all of them at once need not wait."""
+        while True:
+            await self._something_touched.wait()
+            pacer = Pacer()
+            with quarantined("pass", "feed"):
+                await self.catch_up(pacer)
+            await pacer.rest()
+
+    async def catch_up(self, pacer: Pacer | None = None) -> None:
+        """Take all changes that have happened until now."""
+        async with self._catching_up:
+            pacer = pacer or Pacer()
+            while self._touched:
+                key = next(iter(self._touched))
+                del self._touched[key]
+                with quarantined("feed", key):
+                    await pacer.run(self._compare(key, await self._look(key, pacer)))
+                if await pacer.give_way():
+                    self._others_ran()
+            self._something_touched.clear()
+            self._others_ran()
+
+    def all(self) -> list[bytes]:
+        """Return all that is shown, as it was when last looked at, packed."""
+        return [each for entries in self._known.values() for each in entries.values()]
+
+    @property
+    def token(self) -> str:
+        """From where to resume, to miss nothing that comes from now on."""
+        return self.token_of(self._number)
+
+    def token_of(self, number: int) -> str:
+        """Return the token to resume from after a change."""
+        return f"{self._epoch}.{number}"
+
+    def since(self, token: str) -> list[Change]:
+        """Return the changes after a token.
+
+        Raises:
+            Refusal: they are not remembered.
+            InvalidInput: it is no token.
+        """
+        epoch, dot, number = token.partition(".")
+        if not (dot and number.isascii() and number.isdecimal() and len(number) < 20):  # noqa: PLR2004
+            problem = "is not a token of this server"
+            raise InvalidInput("resumeToken", problem, "pass on what Watch sent")
+        oldest = self._changes[0].number if self._changes else self._number + 1
+        if epoch != self._epoch or not oldest - 1 <= int(number) <= self._number:
+            problem = "the server no longer has the changes since that token; watch without one"
+            raise CallError(grpc.StatusCode.OUT_OF_RANGE, "TOKEN_TOO_OLD", problem)
+        missed = self._number - int(number)
+        return list(self._changes)[len(self._changes) - missed :]
+
+    @contextmanager
+    def watching(self) -> Iterator[Watcher]:
+        """Begin to note changes for somebody, until the block ends."""
+        watcher = Watcher()
+        self._watchers.add(watcher)
+        try:
+            yield watcher
+        finally:
+            self._watchers.discard(watcher)
+
+    def end(self) -> None:
+        """End all watches."""
+        for watcher in self._watchers:
+            watcher.end()
+
+    def _compare(self, key: K, after: Mapping[str, bytes]) -> Steps:
+        """Tell of each entry that has changed; it is known as soon as it is told."""
+        known = self._known.setdefault(key, {})
+        for name in known.keys() | after.keys():
+            before, now = known.get(name), after.get(name)
+            if before != now:
+                if now is None:
+                    del known[name]
+                else:
+                    known[name] = now
+                self._number += 1
+                self._tell(Change(self._number, before, now))
+            yield
+        if not known:
+            del self._known[key]
+
+    def _tell(self, change: Change) -> None:
+        self._changes.append(change)
+        self._bytes += change.size
+        while len(self._changes) > REMEMBERED or self._bytes > REMEMBERED_BYTES:
+            self._bytes -= self._changes.popleft().size
+        for watcher in self._watchers:
+            watcher.tell(change)

@@ -1,0 +1,89 @@
+"""The History method: reservations that are over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from reserver.base.pacer import Pacer
+from reserver.grpc import convert
+from reserver.grpc.paging import PageToken
+from reserver.k8s.objects.times import parse_moment
+from reserver.stores.codec.archive import Archive, EndedReservation
+from reserver.v1 import reservation_pb2 as pb
+
+
+class Bygone(Protocol):
+    """Who keeps the archive (`kube.loops.archivist.Archivist`)."""
+
+    @property
+    def archive(self) -> Archive:
+        """What became of reservations that are over."""
+
+    async def refresh(self) -> None:
+        """Read all again, unless that was done a moment ago."""
+
+
+class History:
+    """Answers what became of reservations."""
+
+    def __init__(self, bygone: Bygone, clock: Callable[[], float]) -> None:
+        """Answer from an archive; `clock` gives unix seconds."""
+        self._bygone = bygone
+        self._clock = clock
+
+    async def page(self, request: pb.HistoryRequest) -> pb.HistoryResponse:
+        """Return what ended, the oldest first.
+
+        Raises:
+            InvalidInput: a field is out of range.
+        """
+        pages = PageToken.of(request)
+        since = parse_moment(convert.moment(request.since, "since"))
+        await self._bygone.refresh()
+        found: list[tuple[str, EndedReservation]] = []
+        pacer = Pacer()
+        for key, one in self._bygone.archive.all(self._clock()):
+            is_named = request.name in {"", one.name, one.id}
+            if (
+                is_named
+                and request.owner_namespace in {"", one.owner_namespace}
+                and parse_moment(one.ended) >= since
+            ):
+                found.append((f"{one.ended}/{key}", one))
+            await pacer.give_way()
+        page, token = pages.cut(found, lambda each: each[0])
+        shown = [_show(one) for _, one in page]
+        return pb.HistoryResponse(reservations=shown, next_page_token=token)
+
+
+def _show(one: EndedReservation) -> pb.PastReservation:
+    return pb.PastReservation(
+        name=one.name,
+        id=one.id,
+        owner_namespace=one.owner_namespace,
+        owners=one.owners,
+        outcome=f"OUTCOME_{one.outcome.name}",
+        since=_moment(one.since),
+        ended=_moment(one.ended),
+        expires_at=_moment(one.expires_at),
+        nodes=one.nodes,
+        resources=one.resources,
+        slots=one.slots,
+        claimed=one.claimed,
+        claims=[
+            pb.PastClaim(pod=c.pod, uid=c.uid, node=c.node, at=_moment(c.at)) for c in one.claims
+        ],
+        description=one.description,
+        author=one.author,
+    )
+
+
+def _moment(text: str) -> Timestamp | None:
+    if not text:
+        return None
+    moment = Timestamp()
+    moment.FromJsonString(text)
+    return moment

@@ -1,0 +1,231 @@
+"""The interceptor of all gRPC calls: who calls, whether they may, and the outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Protocol, TypeAlias
+
+import grpc
+import structlog
+
+from reserver.base.quarantine import take_note
+from reserver.cluster.quantity import shorten
+from reserver.errors import NotReady, ReserverError
+from reserver.grpc import message_size, status_errors
+from reserver.grpc.access import Access, Call, call_of
+from reserver.grpc.caller import caller
+from reserver.grpc.concurrency import CallCounts
+from reserver.grpc.message_size import Decode, most_bytes, receive
+from reserver.grpc.peer_address import peer_of
+from reserver.grpc.revocation import while_lasting
+from reserver.grpc.status_errors import DETAILS_KEY, CallError
+from reserver.k8s.objects.reviews import User
+
+log = structlog.get_logger(__name__)
+
+_PREFIX = "/reserver.v1."
+_STRANGERS_BYTES = 4_096
+
+Aio = grpc.aio.ServicerContext[Any, Any]
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+
+class CallCounter(Protocol):
+    """Where calls are counted (`server.metrics.Metrics`)."""
+
+    def count_rpc(self, method: str, code: str, seconds: float) -> None:
+        """Note a call."""
+
+
+class Calls(grpc.aio.ServerInterceptor):
+    """Lets calls through to the services, and turns ReserverErrors into gRPC errors.
+
+    All are handled as calls that send a stream, which on the wire they are: so who calls is judged
+    before a message is taken, and none is waited for without end.
+    """
+
+    def __init__(
+        self, access: Access | None, obstacles: Callable[[], tuple[str, ...]], counted: CallCounter
+    ) -> None:
+        """Guard calls.
+
+        Args:
+            access: who may call; None if anybody who reaches the port may, on loopback.
+            obstacles: what keeps calls from being answered; empty if nothing.
+            counted: where calls are counted.
+        """
+        self._access = access
+        self._obstacles = obstacles
+        self._counted = counted
+        self._shares = CallCounts()
+
+    async def intercept_service(  # type: ignore[override]  # the types say that it may be sync
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler | None:
+        """Return the handler of a call, guarded; None if there is no such method."""
+        handler: Any = await continuation(handler_call_details)
+        method = handler_call_details.method
+        if handler is None:
+            return None
+        if not method.startswith(_PREFIX):
+            return self._for_strangers(handler)
+        call, decode = call_of(method), handler.request_deserializer
+        # Without a deserializer of its own gRPC hands over what came, packed.
+        codec = None, handler.response_serializer
+        if handler.unary_stream is not None:
+            streaming = self._streaming(handler.unary_stream, call, decode)
+            return grpc.stream_stream_rpc_method_handler(streaming, *codec)
+        if handler.unary_unary is None:
+            raise TypeError(f"{method} takes a stream, which is not guarded")
+        single = self._single(handler.unary_unary, call, decode)
+        return grpc.stream_unary_rpc_method_handler(single, *codec)
+
+    def _for_strangers(self, handler: Any) -> Handler:  # noqa: ANN401 - as grpc types handlers
+        """Return the handler of health or reflection, which reveal nothing of the cluster."""
+        decode, encode = handler.request_deserializer, handler.response_serializer
+
+        async def answer(requests: Any, context: Aio) -> Any:  # noqa: ANN401 - any message
+            is_lasting = not (handler.unary_unary or handler.stream_unary)
+            share = self._shares.lasting if is_lasting else self._shares.strangers
+            try:
+                with share.of(peer_of(context.peer())):
+                    if handler.stream_stream is not None:
+                        async with asyncio.timeout(message_size.PATIENCE_S):
+                            async for response in handler.stream_stream(requests, context):
+                                await context.write(response)
+                        return None
+                    request = await receive(requests, decode, _STRANGERS_BYTES)
+                    # Health.Watch writes by itself.
+                    behaviour = handler.unary_unary or handler.unary_stream
+                    return await behaviour(request, context)
+            except TimeoutError:
+                await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "asked for too long")
+            except ReserverError as exc:
+                why = status_errors.of(exc)
+                await context.abort(why.code, why.message, ((DETAILS_KEY, why.details()),))
+
+        if handler.stream_stream is not None:
+            return grpc.stream_stream_rpc_method_handler(answer, decode, encode)
+        if handler.unary_unary is not None:
+            return grpc.stream_unary_rpc_method_handler(answer, None, encode)
+        return grpc.stream_stream_rpc_method_handler(answer, None, encode)
+
+    def _single(self, behaviour: Any, call: Call, decode: Decode) -> Any:  # noqa: ANN401
+        async def answer(requests: Any, context: Aio) -> Any:  # noqa: ANN401 - any message
+            async with self._let_in(call, requests, context, decode) as request:
+                return await behaviour(request, context)
+
+        return answer
+
+    def _streaming(self, behaviour: Any, call: Call, decode: Decode) -> Any:  # noqa: ANN401
+        async def answer(requests: Any, context: Aio) -> AsyncIterator[Any]:  # noqa: ANN401
+            async with self._let_in(call, requests, context, decode) as request:
+                responses = behaviour(request, context)
+                if self._access is not None:
+                    who = dict(context.invocation_metadata() or ()), peer_of(context.peer())
+                    lasting = self._access.last(call, *who, call.target(request))
+                    responses = while_lasting(lasting, responses)
+                async for response in responses:
+                    yield response
+
+        return answer
+
+    @asynccontextmanager
+    async def _let_in(
+        self,
+        call: Call,
+        requests: Any,  # noqa: ANN401 - a stream of one message
+        context: Aio,
+        decode: Decode,
+    ) -> AsyncIterator[Any]:
+        """Yield the request of a call that may be answered; tell the caller and count the end."""
+        began, request = time.perf_counter(), None
+        try:
+            async with AsyncExitStack() as stack:
+                user = await self._identify(call, context, stack)
+                request = await receive(requests, decode, most_bytes(call.method))
+                await self._admit(user, call, request)
+                yield request
+        except ReserverError as exc:
+            await self._refuse(call, request, context, status_errors.of(exc), began)
+        except grpc.aio.AbortError:
+            raise  # Answered already.
+        except Exception as exc:  # noqa: BLE001 - the caller is told
+            await self._refuse(call, request, context, _fault(call, exc), began)
+        else:
+            self._account(call, request, grpc.StatusCode.OK.name, began)
+
+    async def _identify(self, call: Call, context: Aio, open_: AsyncExitStack) -> User | None:
+        """Return who calls, and count the call as open; None if no token is required."""
+        caller.set("")
+        peer = peer_of(context.peer())
+        open_.enter_context(self._shares.peers.of(peer))
+        user = None
+        if self._access is not None:
+            user = await self._access.identify(dict(context.invocation_metadata() or ()), peer)
+            caller.set(user.name)
+            open_.enter_context(self._shares.users.of(user.name))
+        if call.verb == "watch":
+            open_.enter_context(self._shares.watches.of(user.name if user else peer))
+        return user
+
+    async def _admit(self, user: User | None, call: Call, request: Any) -> None:  # noqa: ANN401
+        if self._access is not None and user is not None:
+            await self._access.require(user, call, call.target(request))
+        if call.needs_readiness and (obstacles := self._obstacles()):
+            raise NotReady(f"reserver does not see the cluster yet: {'; '.join(obstacles)}")
+
+    async def _refuse(
+        self,
+        call: Call,
+        request: Any,  # noqa: ANN401
+        context: Aio,
+        why: CallError,
+        began: float,
+    ) -> None:
+        self._account(call, request, why.code.name, began, why=why.message)
+        await context.abort(why.code, why.message, ((DETAILS_KEY, why.details()),))
+
+    def _account(
+        self,
+        call: Call,
+        request: Any,  # noqa: ANN401
+        code: str,
+        began: float,
+        **more: str,
+    ) -> None:
+        self._counted.count_rpc(call.method, code, time.perf_counter() - began)
+        if call.writes or code in {"UNAUTHENTICATED", "PERMISSION_DENIED"}:
+            log.info(
+                "audit",
+                who=caller.get(),
+                call=call.method,
+                what=shorten(_what(request), 200),
+                code=code,
+                **more,
+            )
+
+
+def _fault(call: Call, exc: Exception) -> CallError:
+    """Note an exception; return what to answer the call that it is about."""
+    if isinstance(exc, MemoryError):
+        raise exc
+    fault = take_note("call", call.method, exc)
+    return CallError(grpc.StatusCode.INTERNAL, "FAULT", str(fault))
+
+
+def _what(request: Any) -> str:  # noqa: ANN401 - any message
+    """Return what a request is about, in a few words."""
+    home = f"{namespace}/" if (namespace := getattr(request, "namespace", "")) else ""
+    if name := getattr(request, "name", ""):
+        return f"{home}{name}"
+    if pod := getattr(request, "pod_name", ""):
+        return f"{request.pod_namespace}/{pod}"
+    entries = getattr(request, "reservations", ())
+    names = ", ".join(entry.name for entry in entries[:5])
+    return f"{home}{names}{', …' if len(entries) > 5 else ''}"  # noqa: PLR2004

@@ -1,0 +1,193 @@
+"""The catalogue: all reservations, as the API shows them, and their changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from reserver.base.pacer import Pacer
+from reserver.errors import InvalidInput
+from reserver.grpc import convert
+from reserver.grpc.feed import Feed
+from reserver.grpc.status_errors import missing
+from reserver.k8s.objects.limits import limits_at
+from reserver.reservations.enums import StoreKind
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.status import ShortNodes
+from reserver.scheduling.state import State
+from reserver.stores.codec import spec_codec
+from reserver.stores.codec.archive import Archive
+from reserver.stores.configmap.entries import Entries
+from reserver.v1 import reservation_pb2 as pb
+
+
+class ListedStores(Protocol):
+    """What the catalogue wants of the stores (`kube.stores.Stores`)."""
+
+    def latest(self, ref: Ref) -> tuple[str, Entries] | None:
+        """Return what is written at a ref, or being written, and what that says."""
+
+    def labels(self, ref: Ref) -> Mapping[str, str]:
+        """Return the labels of the object at a ref."""
+
+
+class Catalogue:
+    """All reservations as the API shows them."""
+
+    def __init__(
+        self,
+        store: ListedStores,
+        state: State,
+        clock: Callable[[], float],
+        named: Callable[[str], Ref | None],
+        home: str,
+        archive: Archive,
+    ) -> None:
+        """Show what there is.
+
+        Args:
+            store: what is written.
+            state: what becomes of it.
+            clock: unix seconds.
+            named: returns where the reservation of a name is written.
+            home: Reserver's own namespace (`limits_at`).
+            archive: what became of those that are over.
+        """
+        self._archive = archive
+        self._store = store
+        self._state = state
+        self._clock = clock
+        self._named = named
+        self._home = home
+
+    def find(self, name: str) -> Ref:
+        """Return where the reservation of a name, or of an id, is written.
+
+        Raises:
+            InvalidInput: it is neither.
+            Refusal: there is none.
+        """
+        if not name:
+            raise InvalidInput("name", "is empty", "name a reservation")
+        ref = convert.parse_id(name) or self._named(name)
+        if ref is None or not (self.reservation(ref) or self.problem(ref)):
+            past = self._archive.last(name, self._clock())
+            raise missing(name, past.told if past else "")
+        return ref
+
+    def text(self, ref: Ref) -> str:
+        """Return what is written at a ref; empty if nothing is."""
+        latest = self._store.latest(ref._replace(item=""))
+        return latest[0] if latest else ""
+
+    def labels(self, ref: Ref) -> Mapping[str, str]:
+        """Return the labels of the object at a ref; empty where there is none."""
+        return self._store.labels(ref)
+
+    def reservation(self, ref: Ref) -> Reservation | None:
+        """Return the reservation of a ref, None if there is none."""
+        latest = self._store.latest(ref._replace(item=""))
+        here = (r for r in latest[1].reservations if r.ref == ref) if latest else iter(())
+        return next(here, None)
+
+    def broken(self, ref: Ref) -> list[pb.Reservation]:
+        """Return what cannot be read of a ref, its `item` aside, and is no reservation either."""
+        latest = self._store.latest(ref._replace(item=""))
+        if latest is None:
+            return []
+        entries = latest[1]
+        known = {str(reservation.ref) for reservation in entries.reservations}
+        labels, problems = self._store.labels(ref), map(convert.show_problem, entries.problems)
+        shown = (convert.with_labels(each, labels) for each in problems)
+        return [each for each in shown if each.id not in known]
+
+    def problem(self, ref: Ref) -> pb.Reservation | None:
+        """Return the entry of a ref if it cannot be read."""
+        return next((each for each in self.broken(ref) if each.id == str(ref)), None)
+
+    def read(self, document: Mapping[str, Any], ref: Ref) -> Reservation:
+        """Return the reservation that a document would be at a ref.
+
+        Raises:
+            InvalidInput: some field is not acceptable there.
+        """
+        return spec_codec.read(document, ref, self._clock(), limits_at(ref, self._home))
+
+    def short_nodes(self) -> ShortNodes:
+        """Return which nodes are short now."""
+        self._state.ledger.advance(self._clock())
+        return ShortNodes.of(self._state.snapshot)
+
+    def written(self, ref: Ref) -> list[tuple[Reservation, str]]:
+        """Return what is written at a ref, or the one of an item, each with its text."""
+        latest = self._store.latest(ref._replace(item=""))
+        if latest is None:
+            return []
+        text, entries = latest
+        return [(r, text) for r in entries.reservations if not ref.item or r.ref == ref]
+
+    def show_written(
+        self, reservation: Reservation, text: str, short_nodes: ShortNodes
+    ) -> pb.Reservation:
+        """Return a reservation as it is at this moment."""
+        ledger = self._state.ledger
+        status = short_nodes.status(reservation, ledger)
+        store, ref = self._store, reservation.ref
+        shown = convert.show(reservation, text, status, ledger.claims(ref), ledger.since(ref))
+        shown.status.assumes_namespace = self._assumes_namespace(ref, shown.spec)
+        return convert.with_labels(shown, store.labels(ref))
+
+    def _assumes_namespace(self, ref: Ref, spec: pb.ReservationSpec) -> bool:
+        """Return whether it is for pods of our own namespace only because nobody says whose."""
+        if ref.kind is not StoreKind.CONFIGMAP or ref.namespace != self._home:
+            return False
+        return any(
+            not (o.pod.namespace or o.controller.namespace or o.selector.namespace)
+            for o in spec.owners
+        )
+
+    def show(self, ref: Ref) -> list[pb.Reservation]:
+        """Return the reservations of a ref, or the one of an item; empty if there is none."""
+        found = self.written(ref)
+        short_nodes = self.short_nodes() if found else None
+        shown = [self.show_written(r, text, short_nodes) for r, text in found if short_nodes]
+        return shown + [each for each in self.broken(ref) if not ref.item or each.id == str(ref)]
+
+    def show_one(self, ref: Ref) -> pb.Reservation:
+        """Return the reservation of a ref.
+
+        Raises:
+            Refusal: there is none.
+        """
+        shown = self.show(ref)
+        if not shown:
+            raise missing(str(ref))
+        return shown[0]
+
+
+class ReservationFeed(Feed[Ref]):
+    """The changes of reservations, in their order."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        """Tell the changes of what a catalogue shows."""
+        super().__init__()
+        self._catalogue = catalogue
+        self._short_nodes: ShortNodes | None = None
+
+    def touched(self, key: Ref) -> None:
+        """Note that a key or one of its items may look different now; returns at once."""
+        super().touched(key._replace(item=""))
+
+    def _others_ran(self) -> None:
+        self._short_nodes = None
+
+    async def _look(self, key: Ref, pacer: Pacer) -> dict[str, bytes]:
+        after: dict[str, bytes] = {}
+        for reservation, text in self._catalogue.written(key):
+            if await pacer.give_way() or self._short_nodes is None:
+                self._short_nodes = self._catalogue.short_nodes()
+            shown = self._catalogue.show_written(reservation, text, self._short_nodes)
+            after[shown.id] = shown.SerializeToString(deterministic=True)
+        for shown in self._catalogue.broken(key):
+            after[shown.id] = shown.SerializeToString(deterministic=True)
+        return after

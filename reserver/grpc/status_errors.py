@@ -1,0 +1,187 @@
+"""Why a call is refused: a status code, and google.rpc details that a program can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import grpc
+from google.rpc import error_details_pb2, status_pb2
+
+from reserver.cluster.quantity import shorten
+from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError, TooMany
+from reserver.printable import printable
+from reserver.reservations.enums import StoreKind
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.dry_run import Lack
+from reserver.stores.object.codec import check_labels
+from reserver.v1 import reservation_pb2 as pb
+
+DOMAIN = "reserver.io"
+"""Of each ErrorInfo."""
+
+DETAILS_KEY = "grpc-status-details-bin"
+# Details travel in a header, and gRPC allows 8 KiB for all headers.
+_MOST_FIELDS = 20
+_MOST_TEXT = 200
+_MOST_BYTES = 4096
+
+Field = tuple[str, str]
+"""Path and description of what is wrong with a field."""
+
+
+class CallError(ReserverError):
+    """Why a call is refused.
+
+    Attributes:
+        code: the status code.
+        message: one line for a person.
+        reason: for a program, in capital letters.
+        fields: the fields that are to blame.
+    """
+
+    def __init__(
+        self, code: grpc.StatusCode, reason: str, message: str, fields: Iterable[Field] = ()
+    ) -> None:
+        super().__init__(code, reason, message)
+        self.code = code
+        self.reason = reason
+        self.message = shorten(printable(message), _MOST_TEXT)
+        self.fields = tuple(fields)
+
+    def __str__(self) -> str:
+        """Return one line for a person."""
+        return self.message
+
+    def details(self) -> bytes:
+        """Return the google.rpc.Status, for the trailing metadata."""
+        number: int = self.code.value[0]
+        status = status_pb2.Status(code=number, message=self.message)
+        info = error_details_pb2.ErrorInfo(reason=self.reason, domain=DOMAIN)
+        status.details.add().Pack(info)
+        if self.fields:
+            request = error_details_pb2.BadRequest()
+            for field, text in self.fields[:_MOST_FIELDS]:
+                if request.ByteSize() < _MOST_BYTES:
+                    request.field_violations.add(
+                        field=shorten(printable(field), _MOST_TEXT),
+                        description=shorten(printable(text), _MOST_TEXT),
+                    )
+            status.details.add().Pack(request)
+        raw: bytes = status.SerializeToString()
+        return raw
+
+
+def invalid(error: InvalidInput) -> CallError:
+    """Return bad input as a refusal that names the field."""
+    text = f"{error.problem}; {error.remedy}"
+    fields = [(error.path, text)] if error.path else []
+    return CallError(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", str(error), fields)
+
+
+_OTHERS = (
+    (NotReady, grpc.StatusCode.UNAVAILABLE, "NOT_READY"),
+    (TooMany, grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY"),
+)
+
+
+def of(error: ReserverError) -> CallError:
+    """Return any ReserverError as a refusal."""
+    if isinstance(error, CallError):
+        return error
+    if isinstance(error, InvalidInput):
+        return invalid(error)
+    for kind, code, reason in _OTHERS:
+        if isinstance(error, kind):
+            return CallError(code, reason, str(error))
+    if isinstance(error, ApiError):
+        if not error.is_definite:
+            problem = f"the API server may not have done it: {error}"
+            return CallError(grpc.StatusCode.UNAVAILABLE, "API_SERVER", problem)
+        # A quota, an admission policy, a namespace that is going: the same call meets it again.
+        problem = f"the API server refused: {error}"
+        return CallError(grpc.StatusCode.FAILED_PRECONDITION, "REFUSED_BY_API_SERVER", problem)
+    return CallError(grpc.StatusCode.INTERNAL, "INTERNAL", str(error))
+
+
+def missing(name: str, became: str = "") -> CallError:
+    """Refuse a call about a reservation that does not exist; `became` is what is known of it."""
+    message = f"there is no reservation {shorten(name)!r}"
+    if became:
+        message += f" any more: it was {became}"
+    return CallError(grpc.StatusCode.NOT_FOUND, "NO_SUCH_RESERVATION", message)
+
+
+def unreadable(name: str, why: str) -> CallError:
+    """Refuse a call about an entry that cannot be read."""
+    message = f"{name} cannot be read: {why}; correct it where it is written"
+    return CallError(grpc.StatusCode.FAILED_PRECONDITION, "UNREADABLE", message)
+
+
+def taken(message: str, fields: Iterable[Field] = ()) -> CallError:
+    """Refuse a name that another object has."""
+    return CallError(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", message, fields)
+
+
+def changed_meanwhile(ref: Ref) -> CallError:
+    """Refuse a change of what somebody else has changed since."""
+    message = f"{ref} was changed meanwhile; read it and try again"
+    return CallError(grpc.StatusCode.ABORTED, "CHANGED_MEANWHILE", message)
+
+
+def no_room(lacks: Sequence[Lack], wanted: Sequence[str], path: str) -> CallError:
+    """Refuse what would not be backed.
+
+    Args:
+        lacks: what is missing, for one reservation at least.
+        wanted: the names of all that is asked for.
+        path: where they stand in the request; ``spec`` for the only one.
+    """
+    never = any(lack.never for lack in lacks)
+    code = grpc.StatusCode.FAILED_PRECONDITION if never else grpc.StatusCode.RESOURCE_EXHAUSTED
+    reason = "CAN_NEVER_FIT" if never else "NO_ROOM"
+    first = f"{wanted[lacks[0].at]}: {lacks[0].message}"
+    more = f", and {len(lacks) - 1} more" if len(lacks) > 1 else ""
+    fields = [(f"{path}[{lack.at}]" if path != "spec" else path, lack.message) for lack in lacks]
+    return CallError(code, reason, first + more, fields)
+
+
+def quota_exceeded(why: str, path: str) -> CallError:
+    """Refuse what the namespace's quotas do not admit at once."""
+    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+    return CallError(code, "QUOTA_EXCEEDED", why, [(path, why)])
+
+
+def require_future(new: Reservation, path: str, now: float) -> None:
+    """Refuse what would have expired at `now` (unix seconds).
+
+    Raises:
+        InvalidInput: at `path`.
+    """
+    if new.expires_at is not None and new.expires_at <= now:
+        raise InvalidInput(path, "lies in the past", "let it expire in the future")
+
+
+def require_labels(labels: Mapping[str, str], path: str, ref: Ref) -> None:
+    """Refuse labels that a reservation cannot have at a ref.
+
+    Raises:
+        InvalidInput: at `path`.
+    """
+    if labels and ref.kind is StoreKind.CONFIGMAP:
+        problem = "a key of a ConfigMap has no labels"
+        remedy = "leave them out, or have the server write objects: --reservation-store object"
+        raise InvalidInput(path, problem, remedy)
+    check_labels(labels, path)
+
+
+def require_change_of_labels(request: pb.UpdateRequest, ref: Ref) -> None:
+    """Refuse labels to set, and to take away, that a reservation cannot have at a ref.
+
+    Raises:
+        InvalidInput: at ``labels`` or ``removeLabels``.
+    """
+    require_labels(request.labels, "labels", ref)
+    require_labels(dict.fromkeys(request.remove_labels, ""), "removeLabels", ref)
+    if both := sorted(key for key in request.remove_labels if key in request.labels):
+        problem = f"{both[0]} is in labels as well"
+        raise InvalidInput("removeLabels", problem, "write it in one of them")

@@ -1,0 +1,1 @@
+"""The HTTP listener: connections, access, TLS and limits."""

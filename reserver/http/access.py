@@ -1,0 +1,258 @@
+"""The door of an HTTP listener: who may connect, and whose calls are answered."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Any, Protocol
+
+import structlog
+
+from reserver.base.quarantine import take_note
+from reserver.errors import InvalidInput
+from reserver.http.answer import Answered, HttpResponse, Paths, error
+from reserver.http.checks import CheckFailure, Hosts, refusal
+from reserver.http.connection import HttpConnection
+from reserver.http.connections import Bodies, Connections, ConnectionStage
+from reserver.http.limits import ListenerLimits
+from reserver.http.request import HttpRequest
+
+log = structlog.get_logger(__name__)
+
+_TELL_EVERY_S = 10.0
+"""How often the log says that calls are refused for the same reason, in seconds."""
+
+_REST_S = 0.1
+"""Pause when no connection can be accepted, e.g. without file descriptors, in seconds."""
+
+_CLOSING_S = 1.0
+"""How long a client may take to close TLS, in seconds."""
+
+
+class Tls(Protocol):
+    """The TLS context and identity checks of a listener."""
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """The context of new connections; when it is another one, former connections end."""
+
+    def stranger(self, certificate: Mapping[str, Any] | None) -> str | None:
+        """Return why the owner of a certificate may not call; None if they may."""
+
+
+class Access:
+    """Accepts connections within limits, and passes on calls that may be read."""
+
+    def __init__(
+        self,
+        limits: ListenerLimits,
+        hosts: Hosts,
+        refused: Callable[[str], None],
+        tls: Tls | None = None,
+    ) -> None:
+        """Admit clients that keep to `limits` and call one of `hosts`.
+
+        Args:
+            limits: what a client may take.
+            hosts: the hosts that calls may name.
+            refused: called with the reason, in a word, whenever a call is refused.
+            tls: whose certificates are taken; None for plain HTTP, without them.
+        """
+        self._limits = limits
+        self._hosts = hosts
+        self._tls = tls
+        self._context = tls.context if tls else None
+        self._refused = refused
+        self._connections = Connections[HttpConnection](
+            limits.connections, limits.new, limits.new_per_peer
+        )
+        self._bodies = Bodies[HttpConnection](limits.bodies_bytes)
+        self._told_at: dict[str, float] = {}
+        self._paths: Paths = {}
+        self._left = asyncio.Event()
+
+    def __len__(self) -> int:
+        """Return how many connections there are."""
+        return len(self._connections)
+
+    @property
+    def scheme(self) -> str:
+        """What URLs begin with."""
+        return "https" if self._tls else "http"
+
+    def serves(self, paths: Paths) -> None:
+        """Pass on calls to these from now on."""
+        self._paths = paths
+
+    async def accept(self, listener: socket.socket) -> None:
+        """Accept connections until cancelled, and end those that are not connected yet then."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                try:
+                    accepted, address = await loop.sock_accept(listener)
+                except OSError as exc:
+                    log.warning("cannot accept a connection, trying again", why=str(exc))
+                    self._make_room("")
+                    await asyncio.sleep(_REST_S)
+                    continue
+                if not self._make_room(address[0]):
+                    accepted.close()
+                    self._tell("connections", "all connections are being answered", address[0])
+                    continue
+                connection = HttpConnection(
+                    self, self._limits, accepted, address[0], self._current()
+                )
+                self._connections.add(connection)
+                tasks.create_task(self._connect(connection, accepted))
+
+    async def _connect(self, connection: HttpConnection, accepted: socket.socket) -> None:
+        loop, tls = asyncio.get_running_loop(), connection.tls
+        try:
+            if tls is None:
+                await loop.connect_accepted_socket(lambda: connection, accepted)
+            else:
+                await loop.connect_accepted_socket(
+                    lambda: connection,
+                    accepted,
+                    ssl=tls,
+                    ssl_handshake_timeout=self._limits.request_s,
+                    ssl_shutdown_timeout=_CLOSING_S,
+                )
+        except Exception as exc:  # noqa: BLE001 - costs this connection: too slow, or a stranger's.
+            self._connections.remove(connection)
+            self._tell("connection", str(exc) or type(exc).__name__, connection.peer)
+
+    def _make_room(self, peer: str) -> bool:
+        """Return whether there is room for a connection of a peer, once another one has gone."""
+        if self._connections.is_full(peer) or not peer:
+            victim = self._connections.next_to_go(peer)
+            if victim is None:
+                return False
+            self._connections.remove(victim)
+            victim.abort()
+        return True
+
+    def _current(self) -> ssl.SSLContext | None:
+        """Return the context of new connections; when it is another one, kept connections end."""
+        context = self._tls.context if self._tls else None
+        if context is not self._context:
+            self._context = context
+            for connection in self._connections.idle:
+                connection.abort()
+        return context
+
+    async def close(self, patience_s: float) -> None:
+        """End all connections, those that are being answered once they are, or after a time."""
+        for connection in self._connections:
+            connection.finish()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience_s):
+                while any(
+                    connection.stage is ConnectionStage.BUSY for connection in self._connections
+                ):
+                    self._left.clear()
+                    await self._left.wait()
+        for connection in self._connections:
+            connection.abort()
+
+    def let_in(
+        self, connection: HttpConnection, request: HttpRequest, *, is_first: bool
+    ) -> CheckFailure | None:
+        """Return why a request is refused unread; its head has come."""
+        self._connections.begin(connection)
+        refused = self._refusal(request, connection, is_first=is_first)
+        if refused is None and request.body_bytes:
+            refused = self._take(connection, request.body_bytes)
+        if refused is not None:
+            self._tell(refused.reason, refused.message, connection.peer)
+        return refused
+
+    def came(self, connection: HttpConnection) -> None:
+        """Note that a body has come."""
+        self._bodies.came(connection)
+
+    def answer(self, request: HttpRequest) -> Answered:
+        """Return what is answered."""
+        return answer(self._paths, request)
+
+    def answered(self, connection: HttpConnection) -> bool:
+        """Note that an answer goes out; return whether the connection may be used again."""
+        self._bodies.remove(connection)
+        self._connections.end(connection)
+        return self._limits.lifetime_s is None and connection.tls is self._context
+
+    def gone(self, connection: HttpConnection) -> None:
+        """Note that a connection is closed."""
+        self._bodies.remove(connection)
+        self._connections.remove(connection)
+        self._left.set()
+
+    def _refusal(
+        self, request: HttpRequest, connection: HttpConnection, *, is_first: bool
+    ) -> CheckFailure | None:
+        if connection.tls is not self._current():
+            problem = "the server's certificates or CA were replaced; reconnect"
+            return CheckFailure(HTTPStatus.FORBIDDEN, "replaced", problem)
+        if self._tls is not None and is_first:
+            stranger = self._tls.stranger(connection.certificate)
+            if stranger is not None:
+                return CheckFailure(HTTPStatus.FORBIDDEN, "name", stranger)
+        target = request.path if self._limits.queries else request.target
+        return refusal(request.method, target, request.headers, self._hosts, self._limits.bodies)
+
+    def _take(self, connection: HttpConnection, size: int) -> CheckFailure | None:
+        """Take a body, once others that do not come have made room; or say that there is none."""
+        while self._bodies.is_full(size):
+            victim = self._bodies.next_to_go()
+            if victim is None:
+                problem = "too many large calls at a time; try again"
+                return CheckFailure(HTTPStatus.SERVICE_UNAVAILABLE, "busy", problem)
+            self._bodies.remove(victim)
+            victim.abort()
+        self._bodies.add(connection, size)
+        return None
+
+    def _tell(self, reason: str, message: str, peer: str) -> None:
+        self._refused(reason)
+        now = asyncio.get_running_loop().time()
+        if now >= self._told_at.get(reason, -_TELL_EVERY_S) + _TELL_EVERY_S:
+            self._told_at[reason] = now
+            log.warning("call refused", why=message, peer=peer)
+
+
+def answer(paths: Paths, request: HttpRequest) -> Answered:
+    """Return what the handler of a path answers, or why there is none."""
+    path = request.path
+    found = paths.get(path) or paths.get(path[: path.find("/", 1) + 1])
+    if found is None:
+        return error(HTTPStatus.NOT_FOUND, f"{path} is not served here", is_last=True)
+    method, handler = found
+    if request.method not in (method, "HEAD" if method == "GET" else method):
+        problem = f"{path} takes {method}, not {request.method}"
+        return error(HTTPStatus.METHOD_NOT_ALLOWED, problem, is_last=True)
+    try:
+        answered = handler(request)
+    except Exception as exc:  # noqa: BLE001 - kube-scheduler is told, and tries the pod again
+        return _failed(path, exc)
+    return answered if isinstance(answered, HttpResponse) else _awaited(path, answered)
+
+
+async def _awaited(path: str, answered: Awaitable[HttpResponse]) -> HttpResponse:
+    try:
+        return await answered
+    except Exception as exc:  # noqa: BLE001 - the same
+        return _failed(path, exc)
+
+
+def _failed(path: str, exc: Exception) -> HttpResponse:
+    if isinstance(exc, InvalidInput):
+        return error(HTTPStatus.BAD_REQUEST, str(exc))
+    if isinstance(exc, MemoryError):
+        log.error("no memory for a call", path=path, exc_info=exc)
+        return error(HTTPStatus.INTERNAL_SERVER_ERROR, "out of memory", is_last=True)
+    return error(HTTPStatus.INTERNAL_SERVER_ERROR, str(take_note("http", path, exc)))

@@ -1,0 +1,171 @@
+"""All connections of a listener, and which one gives way to a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum, auto
+from typing import Generic, Protocol, TypeVar
+
+
+class ConnectionStage(Enum):
+    """The stage of a connection."""
+
+    NEW = auto()
+    """No complete head of a request has come yet."""
+
+    BUSY = auto()
+    """A request is being read or answered."""
+
+    IDLE = auto()
+    """Answered."""
+
+
+class OpenConnection(Protocol):
+    """A connection."""
+
+    peer: str
+    stage: ConnectionStage
+
+
+C = TypeVar("C", bound=OpenConnection)
+
+
+class Connections(Generic[C]):
+    """The connections of a listener.
+
+    It guarantees that a client that opens many connections and sends nothing displaces only its
+    own, as long as it has more than anybody else; one that is being answered is never displaced.
+    """
+
+    def __init__(self, most: int, most_new: int, most_new_per_peer: int) -> None:
+        """Begin without connections."""
+        self._most = most
+        self._most_new = most_new
+        self._most_new_per_peer = most_new_per_peer
+        self._new: dict[str, dict[C, None]] = {}  # By peer, the oldest of each first.
+        self._new_count = 0
+        self._idle: dict[C, None] = {}  # The one that has waited longest first.
+        self._known: set[C] = set()
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._known)
+
+    def __iter__(self) -> Iterator[C]:
+        """Return them as they are now."""
+        return iter(tuple(self._known))
+
+    def __contains__(self, connection: C) -> bool:
+        """Whether it is one of these."""
+        return connection in self._known
+
+    @property
+    def idle(self) -> tuple[C, ...]:
+        """Those that wait for a request, but not for their first."""
+        return tuple(self._idle)
+
+    def is_full(self, peer: str) -> bool:
+        """Whether one of a peer has to give way before there is room for another one."""
+        return (
+            len(self._new.get(peer, ())) >= self._most_new_per_peer
+            or self._new_count >= self._most_new
+            or len(self._known) >= self._most
+        )
+
+    def next_to_go(self, peer: str) -> C | None:
+        """Return which one gives way to a new one of a peer; None if all are being answered."""
+        if len(self._new.get(peer, ())) >= self._most_new_per_peer:
+            return next(iter(self._new[peer]))
+        if self._new_count < self._most_new and self._idle:
+            return next(iter(self._idle))
+        if not self._new:
+            return None
+        largest = max(self._new.values(), key=len)
+        return next(iter(largest))
+
+    def add(self, connection: C) -> None:
+        """Add a new one."""
+        connection.stage = ConnectionStage.NEW
+        self._new.setdefault(connection.peer, {})[connection] = None
+        self._new_count += 1
+        self._known.add(connection)
+
+    def begin(self, connection: C) -> None:
+        """Note that a request has come."""
+        if connection in self._known:
+            self._leave(connection)
+        connection.stage = ConnectionStage.BUSY
+
+    def end(self, connection: C) -> None:
+        """Note that its request is answered."""
+        if connection in self._known:
+            connection.stage = ConnectionStage.IDLE
+            self._idle[connection] = None
+
+    def remove(self, connection: C) -> None:
+        """Remove one, if it is there."""
+        if connection in self._known:
+            self._leave(connection)
+            self._known.remove(connection)
+
+    def _leave(self, connection: C) -> None:
+        if connection.stage is ConnectionStage.IDLE:
+            self._idle.pop(connection, None)
+        elif connection.stage is ConnectionStage.NEW:
+            of_peer = self._new[connection.peer]
+            del of_peer[connection]
+            self._new_count -= 1
+            if not of_peer:
+                del self._new[connection.peer]
+
+
+class Sender(Protocol):
+    """Whom a body comes from."""
+
+    peer: str
+
+
+S = TypeVar("S", bound=Sender)
+
+
+class Bodies(Generic[S]):
+    """The bodies of a listener, which take so many bytes together.
+
+    It guarantees that a client that announces many bodies and does not send them displaces only
+    its own, as long as it has more than anybody else; a body that has come is never displaced.
+    """
+
+    def __init__(self, most: int) -> None:
+        """Have none yet; they may take so many bytes."""
+        self._most = most
+        self._total = 0
+        self._sizes: dict[S, int] = {}
+        self._coming: dict[str, dict[S, int]] = {}  # By peer; of each the oldest first.
+
+    def is_full(self, size: int) -> bool:
+        """Whether one has to give way before there is room for so many bytes."""
+        return self._total + size > self._most
+
+    def next_to_go(self) -> S | None:
+        """Return which one gives way; None if all of them have come."""
+        if not self._coming:
+            return None
+        largest = max(self._coming.values(), key=lambda of_peer: sum(of_peer.values()))
+        return next(iter(largest))
+
+    def add(self, sender: S, size: int) -> None:
+        """Note that a body comes."""
+        self._sizes[sender] = size
+        self._total += size
+        self._coming.setdefault(sender.peer, {})[sender] = size
+
+    def came(self, sender: S) -> None:
+        """Note that all of it has come; may be called again."""
+        of_peer = self._coming.get(sender.peer, {})
+        if of_peer.pop(sender, None) is not None and not of_peer:
+            del self._coming[sender.peer]
+
+    def remove(self, sender: S) -> None:
+        """Forget one; may be called again."""
+        self.came(sender)
+        self._total -= self._sizes.pop(sender, 0)

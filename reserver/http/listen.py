@@ -1,0 +1,55 @@
+"""Listens on an address until a block ends."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from reserver.errors import ConfigurationError
+from reserver.http.access import Access
+from reserver.http.answer import Paths
+
+_BACKLOG = 1024
+
+
+@asynccontextmanager
+async def listening(
+    paths: Paths, address: tuple[str, int], shutdown_s: float, door: Access
+) -> AsyncIterator[str]:
+    """Serve paths, and yield their base URL; then let requests in flight finish.
+
+    A request whose client has gone is cancelled.
+
+    Args:
+        paths: who answers what.
+        address: IP address and port; 0 for a free one.
+        shutdown_s: how long requests in flight may take to finish, in seconds.
+        door: who is let in.
+
+    Raises:
+        ConfigurationError: the port is taken, or the address is not this machine's.
+    """
+    door.serves(paths)
+    with _listener(address) as listener:
+        host, port = listener.getsockname()[:2]
+        async with asyncio.TaskGroup() as tasks:
+            accepting = tasks.create_task(door.accept(listener))
+            try:
+                where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+                yield f"{door.scheme}://{where}"
+            finally:
+                accepting.cancel()
+    await door.close(shutdown_s)
+
+
+def _listener(address: tuple[str, int]) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    try:
+        listener = socket.create_server(address, family=family, backlog=_BACKLOG)
+    except OSError as exc:
+        problem = f"cannot listen on {address[0]}:{address[1]}: {exc.strerror}"
+        raise ConfigurationError(problem) from exc
+    listener.settimeout(0)
+    return listener

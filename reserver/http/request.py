@@ -1,0 +1,172 @@
+"""Parses HTTP requests from the bytes of a connection."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import httptools
+
+from reserver.cluster.quantity import shorten
+from reserver.http.limits import ListenerLimits
+
+_LENGTH = re.compile(r"0|[1-9][0-9]{0,18}")
+_VERSIONS = ("1.0", "1.1")
+
+
+class Malformed(Exception):
+    """The bytes are not a request, or its head is too large."""
+
+
+class HttpRequest:
+    """A request, whose body may still be coming.
+
+    Attributes:
+        method: GET, POST and so on.
+        target: what the request line asks for.
+        headers: by name in lower case; what comes more than once is joined by commas (RFC 9110).
+        body_bytes: how long its body is.
+        body: all of it, once it has come.
+        is_last: the client wants no other answer on this connection.
+        is_whole: its body has come.
+        is_wanted: its body is kept.
+    """
+
+    __slots__ = (
+        "body",
+        "body_bytes",
+        "headers",
+        "is_last",
+        "is_wanted",
+        "is_whole",
+        "method",
+        "target",
+    )
+
+    def __init__(
+        self, method: str, target: str, headers: dict[str, str], *, is_last: bool = False
+    ) -> None:
+        """Note its head.
+
+        Raises:
+            Malformed: its Content-Length is no number of bytes.
+        """
+        self.method = method
+        self.target = target
+        self.headers = headers
+        length = headers.get("content-length", "0")
+        if not _LENGTH.fullmatch(length):  # Of thousands of digits `int` makes no number.
+            raise Malformed(f"Content-Length: {shorten(length)!r} is not a number of bytes")
+        self.body_bytes = int(length)
+        self.body = b""
+        self.is_last = is_last
+        self.is_whole = False
+        self.is_wanted = True
+
+    @property
+    def path(self) -> str:
+        """The target without its query."""
+        return self.target.partition("?")[0]
+
+
+class Reader:
+    """The requests of one connection, in their order; httptools (llhttp) calls its methods."""
+
+    def __init__(
+        self,
+        limits: ListenerLimits,
+        came: Callable[[HttpRequest], None],
+        whole: Callable[[HttpRequest], None],
+    ) -> None:
+        """Read within limits.
+
+        Args:
+            limits: of heads.
+            came: called when a head has come.
+            whole: called when its body has come as well.
+        """
+        self._limits = limits
+        self._came, self._whole = came, whole
+        self._parser = httptools.HttpRequestParser(self)
+        self._target = b""
+        self._headers: dict[str, str] = {}
+        self._count = 0
+        self._head_bytes = 0
+        self._request: HttpRequest | None = None
+        self._parts: list[bytes] = []
+        self._has_ended = False
+        self.is_within = False
+        """Whether a request has begun to come, and not all of it is there."""
+
+    def feed(self, data: bytes) -> None:
+        """Read on.
+
+        Raises:
+            Malformed: it is no request.
+        """
+        self._has_ended = False
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserCallbackError as exc:
+            raise (exc.__context__ or exc) from None  # What a method below has raised.
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
+            raise Malformed(f"not HTTP: {exc}") from exc
+        if self._request is None and not self._has_ended:
+            self._head_bytes += len(data)
+            if self._head_bytes > self._limits.headers * self._limits.header_bytes:
+                raise Malformed("the head of the request is too large")
+
+    def close(self) -> None:
+        """Read no more; nothing refers to itself any longer."""
+        del self._parser, self._came, self._whole
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        self._target, self._headers, self._count = b"", {}, 0
+        self.is_within = True
+
+    def on_url(self, part: bytes) -> None:
+        """Take a part of the request line's target."""
+        self._target += part
+        if len(self._target) > self._limits.header_bytes:
+            raise Malformed("the request line is too long")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header field."""
+        self._count += 1
+        if self._count > self._limits.headers:
+            raise Malformed("there are too many header fields")
+        most = self._limits.header_bytes
+        if len(name) > most or len(value) > most:
+            raise Malformed("a header field is too long")
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        known = self._headers.get(key)
+        self._headers[key] = text if known is None else f"{known}, {text}"
+
+    def on_headers_complete(self) -> None:
+        """Tell that a head has come."""
+        self._head_bytes = 0
+        self._parts = []
+        if (version := self._parser.get_http_version()) not in _VERSIONS:
+            raise Malformed(f"HTTP/{version} is not spoken here; send HTTP/1.1")
+        self._request = HttpRequest(
+            self._parser.get_method().decode(),
+            self._target.decode("latin-1"),
+            self._headers,
+            is_last=not self._parser.should_keep_alive(),
+        )
+        self._came(self._request)
+
+    def on_body(self, part: bytes) -> None:
+        """Take a part of the body."""
+        if self._request is not None and self._request.is_wanted:
+            self._parts.append(part)
+
+    def on_message_complete(self) -> None:
+        """Tell that a request has come."""
+        request, self._request = self._request, None
+        self.is_within, self._has_ended = False, True
+        if request is not None:
+            request.body = b"".join(self._parts)
+            request.is_whole = True
+            self._whole(request)

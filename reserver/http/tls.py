@@ -1,0 +1,131 @@
+"""Mutual TLS for the extender: everyone who may call it can bind pods."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import structlog
+
+from reserver.errors import ConfigurationError
+from reserver.http.tls_files import TlsFiles
+
+log = structlog.get_logger(__name__)
+
+
+_Stamp = tuple[tuple[int, int], ...]
+
+
+class ServerTls:
+    """Who may connect: a TLS context made from files, and again when the files are replaced.
+
+    It guarantees that sessions are not resumed, so each connection shows its certificate, and that
+    `context` changes as soon as the files do, so connections of a former one are recognized.
+    """
+
+    def __init__(self, files: TlsFiles, allowed_names: Collection[str]) -> None:
+        """Read the files.
+
+        Args:
+            files: certificate, key and the CA of clients.
+            allowed_names: a client's certificate must have one of these.
+
+        Raises:
+            ConfigurationError: they cannot be read, or do not belong together.
+        """
+        self._files = files
+        self._allowed = frozenset(allowed_names)
+        self._stamp = stamped(files)
+        self._context = server_context(files)
+        self._told = ""
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """The context of the current files; the former one while they are half replaced."""
+        try:
+            stamp = stamped(self._files)
+            if stamp != self._stamp:
+                self._context, self._stamp = server_context(self._files), stamp
+                self._told = ""
+                log.info("certificates read again")
+        except ConfigurationError as exc:  # The next connection looks again.
+            if str(exc) != self._told:
+                self._told = str(exc)
+                log.warning("certificates cannot be read, the former ones serve", why=self._told)
+        return self._context
+
+    def stranger(self, certificate: Mapping[str, Any] | None) -> str | None:
+        """Return why the owner of a certificate may not call; None if they may.
+
+        Args:
+            certificate: as `ssl.SSLSocket.getpeercert` returns it.
+        """
+        names = tuple(_names(certificate or {}))
+        if self._allowed.intersection(names):
+            return None
+        shown = ", ".join(repr(name[:100]) for name in names[:5]) or "no name"
+        wanted = ", ".join(sorted(self._allowed))
+        return (
+            f"the client's certificate has {shown}, and none that may call ({wanted}); give it one "
+            "of these, or start reserver with --extender-allowed-name"
+        )
+
+
+def server_context(files: TlsFiles) -> ssl.SSLContext:
+    """Return a TLS context made from files.
+
+    Raises:
+        ConfigurationError: they cannot be read, or do not belong together.
+    """
+    context = bare_context()
+    load(context, files)
+    return context
+
+
+def bare_context() -> ssl.SSLContext:
+    """Return a TLS context without a certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    # In 1.3 a session is resumed with a ticket only, and there is none.
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.num_tickets = 0
+    return context
+
+
+def load(context: ssl.SSLContext, files: TlsFiles) -> None:
+    """Have a TLS context serve with files from now on.
+
+    Raises:
+        ConfigurationError: they cannot be read, or do not belong together.
+    """
+    try:
+        context.load_cert_chain(files.certificate, files.private_key)
+        if files.client_ca:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(files.client_ca)
+    except (OSError, ssl.SSLError) as exc:
+        names = ", ".join(str(file) for file in files if file)
+        problem = exc.reason if isinstance(exc, ssl.SSLError) else exc.strerror
+        raise ConfigurationError(f"TLS cannot be set up from {names}: {problem}") from exc
+
+
+def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the common names, DNS names and URIs of a certificate."""
+    for part in certificate.get("subject", ()):
+        yield from (value for kind, value in part if kind == "commonName")
+    for kind, value in certificate.get("subjectAltName", ()):
+        if kind in ("DNS", "URI"):
+            yield value
+
+
+def stamped(files: TlsFiles) -> _Stamp:
+    """Return what changes when one of the files is replaced.
+
+    Raises:
+        ConfigurationError: one of them cannot be read.
+    """
+    try:
+        stats = [file.stat() for file in files if file]
+    except OSError as exc:
+        raise ConfigurationError(f"{exc.filename} cannot be read: {exc.strerror}") from exc
+    return tuple((stat.st_ctime_ns, stat.st_ino) for stat in stats)

@@ -1,0 +1,1 @@
+"""The Kubernetes API: its client, watches, objects, leases, events and work queues."""

@@ -1,0 +1,314 @@
+"""A client of the Kubernetes API that returns raw bytes.
+
+The models of the kubernetes package take many times as long to decode as typed structs of the few
+fields that decisions need (docs/performance.md), so requests are made here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from http import HTTPStatus
+from typing import Any, Self
+
+import aiohttp
+
+from reserver.errors import ApiError, InvalidInput
+from reserver.k8s.credentials import Credentials
+from reserver.k8s.http_client import Exchange, notice_loss
+from reserver.k8s.objects.objects import decode, encode
+from reserver.k8s.objects.watch import Status
+
+MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+
+_TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
+_MAX_EVENT_BYTES = 16 * 2**20
+CONNECTIONS = 64
+"""Connections of one client at most; requests wait for one."""
+
+_HEADERS = {
+    "Accept": "application/json",
+    # The API server would spend more on compressing than a cluster's network is worth.
+    "Accept-Encoding": "identity",
+    "User-Agent": "reserver",
+}
+
+_KNOWN = {int(status) for status in HTTPStatus}
+
+
+class ApiClient:
+    """A client of the Kubernetes API that returns raw bytes."""
+
+    def __init__(self, credentials: Credentials, connections: int = CONNECTIONS) -> None:
+        """Connect with some credentials, over so many connections at most."""
+        self._credentials = credentials
+        self._connections = connections
+        self._session: aiohttp.ClientSession | None = None
+        self._exchange = Exchange(credentials, connections)
+
+    @property
+    def server(self) -> str:
+        """Base URL of the API server."""
+        return self._credentials.server
+
+    async def __aenter__(self) -> Self:
+        """Open the connection pool."""
+        # Never aiohttp's own context: `serve` lets it read no CAs. A server without TLS may have a
+        # proxy with it.
+        tls = self._credentials.tls or ssl.create_default_context()
+        connector = aiohttp.TCPConnector(
+            ssl=tls, limit=self._connections, socket_factory=_keep_alive
+        )
+        self._session = aiohttp.ClientSession(connector=connector, headers=_HEADERS)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close all connections."""
+        self._exchange.close()
+        if self._session is not None:
+            await self._session.close()
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+        """Return an object or a list as JSON.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._send("GET", path, params=params)
+
+    async def get_bounded(
+        self, path: str, most_bytes: int, params: Mapping[str, str] | None = None
+    ) -> bytes:
+        """Return a list as JSON, if it is no longer than that.
+
+        Raises:
+            ApiError: the API server refused, or did not answer; or the list is longer (TooLarge).
+        """
+        return await self._send("GET", path, params=params, most_bytes=most_bytes)
+
+    async def create(self, path: str, body: object) -> bytes:
+        """Create an object, a Binding among others; return what the API server made of it.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._send("POST", path, body=body)
+
+    async def replace(self, path: str, body: object) -> bytes:
+        """Replace an object of the resourceVersion that the body names; return what it is now.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._send("PUT", path, body=body)
+
+    async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
+        """Patch an object; return what it is now.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._send("PATCH", path, body=body, content_type=content_type)
+
+    async def delete(self, path: str, options: object) -> bytes:
+        """Delete an object, with DeleteOptions; return what it was, or a Status.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._send("DELETE", path, body=options)
+
+    async def watch(
+        self, path: str, params: Mapping[str, str], idle_limit_s: float
+    ) -> AsyncGenerator[bytes]:
+        """Yield the lines of a watch until the API server ends it; first an empty one.
+
+        The empty line says that the API server has accepted the watch: the first event may come a
+        minute later.
+
+        Args:
+            path: of the collection.
+            params: of the watch, ``watch`` itself not needed.
+            idle_limit_s: how long the connection may be silent, in seconds.
+
+        Raises:
+            ApiError: the API server refused, or the connection broke or fell silent.
+        """
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=idle_limit_s)
+        query = {"watch": "true", **params}
+        with _as_api_error():
+            async with self._request("GET", path, query, timeout) as response:
+                await _raise_for_status(response)
+                yield b""
+                begun = bytearray()
+                async for chunk in response.content.iter_any():
+                    *ends, rest = chunk.split(b"\n")
+                    for end in ends:
+                        line, begun = bytes(begun + end), bytearray()
+                        yield line
+                    begun += rest
+                    if len(begun) > _MAX_EVENT_BYTES:
+                        raise ApiError(0, "TooLarge", "a watch event exceeds 16 MiB")
+
+    async def web_socket(
+        self, path: str, params: Mapping[str, str], protocol: str
+    ) -> aiohttp.ClientWebSocketResponse:
+        """Return a WebSocket to a subresource that takes one, such as ``portforward``.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        session, headers = await self._prepared()
+        with _as_api_error():
+            return await session.ws_connect(
+                self._credentials.server + path,
+                params=params,
+                protocols=(protocol,),
+                headers={**headers, "Accept": "*/*"},  # A kubelet has no JSON to send.
+                proxy=self._credentials.proxy,
+                server_hostname=self._credentials.server_name,
+            )
+
+    async def _prepared(self) -> tuple[aiohttp.ClientSession, dict[str, str]]:
+        """Return the connection pool, and headers that say who asks."""
+        if self._session is None:
+            raise RuntimeError("the client is used outside its `async with`")
+        authorization = await self._credentials.authorization()
+        return self._session, {"Authorization": authorization} if authorization else {}
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: object = None,
+        content_type: str = "application/json",
+        most_bytes: int | None = None,
+    ) -> bytes:
+        if method == "POST" and not self._credentials.proxy:
+            return await self._exchanged(path, encode(body))
+        data = None if body is None else encode(body)
+        headers = {} if data is None else {"Content-Type": content_type}
+        with _as_api_error():
+            async with self._request(
+                method, path, params, _TIMEOUT, data=data, headers=headers
+            ) as response:
+                await _raise_for_status(response)
+                if most_bytes is None:
+                    return await response.read()
+                raw = await bounded(response, most_bytes)
+                if raw is None:
+                    problem = f"the answer to {path} exceeds {most_bytes >> 20} MiB"
+                    raise ApiError(0, "TooLarge", problem)
+                return raw
+
+    async def _exchanged(self, path: str, body: bytes) -> bytes:
+        """Return the answer to a POST."""
+        _, headers = await self._prepared()
+        headers |= _HEADERS | {"Content-Type": "application/json"}
+        with _as_api_error():
+            async with asyncio.timeout(_TIMEOUT.total):
+                answered = await self._exchange.ask("POST", path, headers, body)
+        if answered.status >= HTTPStatus.BAD_REQUEST:
+            known = answered.status in _KNOWN
+            phrase = HTTPStatus(answered.status).phrase if known else "Unknown"
+            raise _refused(answered.status, phrase, answered.body)
+        return answered.body
+
+    @contextlib.asynccontextmanager
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's, not a cancel scope of ours
+        **kwargs: Any,  # noqa: ANN401 - passed on to aiohttp
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        session, headers = await self._prepared()
+        headers |= kwargs.pop("headers", {})
+        async with session.request(
+            method,
+            self._credentials.server + path,
+            params=params,
+            timeout=timeout,
+            headers=headers,
+            proxy=self._credentials.proxy,
+            server_hostname=self._credentials.server_name,
+            **kwargs,
+        ) as response:
+            yield response
+
+
+async def bounded(response: aiohttp.ClientResponse, most_bytes: int) -> bytes | None:
+    """Return the body of an answer; None once it is longer than it may be."""
+    raw = bytearray()
+    async for chunk in response.content.iter_any():
+        raw += chunk
+        if len(raw) > most_bytes:
+            response.close()
+            return None
+    return bytes(raw)
+
+
+def _keep_alive(address: aiohttp.AddrInfoType) -> socket.socket:
+    made = socket.socket(*address[:3])
+    notice_loss(made)
+    return made
+
+
+def _why(error: Exception) -> str:
+    """Return why a connection failed, without what the library says of itself."""
+    if not isinstance(error, aiohttp.ClientConnectorError) or not error.os_error.errno:
+        return str(error)
+    if isinstance(error.os_error, ssl.SSLError):
+        return str(error)  # Its number is OpenSSL's.
+    return f"{error.host}:{error.port}: {os.strerror(error.os_error.errno)}"
+
+
+class _as_api_error:  # noqa: N801 - it reads like a statement
+    """Raise what goes wrong in this block as ApiError; a class, as each binding takes one."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, where: object
+    ) -> None:
+        """End the block."""
+        if isinstance(exc, TimeoutError | aiohttp.ClientError | OSError):
+            raise _api_error(exc) from exc
+
+
+def _api_error(exc: TimeoutError | aiohttp.ClientError | OSError) -> ApiError:
+    if isinstance(exc, TimeoutError):
+        return ApiError(0, "Timeout", "the API server did not answer in time")
+    if isinstance(exc, aiohttp.WSServerHandshakeError):
+        reason = HTTPStatus(exc.status).phrase if exc.status in _KNOWN else "Unknown"
+        return ApiError(exc.status, reason, "the API server opens no WebSocket")
+    if isinstance(exc, aiohttp.ClientPayloadError):
+        return ApiError(0, "Unreachable", "the API server broke off its answer")
+    return ApiError(0, "Unreachable", f"the API server cannot be reached: {_why(exc)}")
+
+
+async def _raise_for_status(response: aiohttp.ClientResponse) -> None:
+    if response.ok:
+        return
+    raise _refused(response.status, response.reason or "Unknown", await response.read())
+
+
+def _refused(code: int, phrase: str, raw: bytes) -> ApiError:
+    """Return what the API server says of a refusal as an error."""
+    try:
+        status = decode(Status, raw)
+    except InvalidInput:
+        status = Status()
+    message = status.message or raw[:200].decode(errors="replace")
+    return ApiError(code, status.reason or phrase, message)

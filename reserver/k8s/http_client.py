@@ -1,0 +1,174 @@
+"""Single requests to the API server over connections that are kept open (docs/adr/0046).
+
+Each pod that is scheduled takes one, its Binding, and most of what it cost was not the request but
+what a client for any server does for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import httptools
+
+from reserver.errors import ApiError
+from reserver.k8s.credentials import Credentials
+
+_CONNECT_S = 5.0
+"""How long a connection may take to open, in seconds."""
+
+_FINAL = 200
+"""The first status that is not followed by another one."""
+
+
+class Answered(NamedTuple):
+    """An answer of the API server.
+
+    Attributes:
+        status: of HTTP.
+        body: all of it.
+    """
+
+    status: int
+    body: bytes
+
+
+class Exchange:
+    """Connections to one API server, each for one request at a time."""
+
+    def __init__(self, credentials: Credentials, most: int) -> None:
+        """Open so many connections at most, when they are needed."""
+        self._credentials = credentials
+        url = urlsplit(credentials.server)
+        self._address = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
+        self._host, self._root = url.netloc, url.path
+        self._room = asyncio.Semaphore(most)
+        self._idle: list[_Line] = []
+
+    def close(self) -> None:
+        """Close the connections that nobody uses."""
+        for line in tuple(self._idle):
+            line.close()
+
+    async def ask(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes
+    ) -> Answered:
+        """Send a request, and return its answer.
+
+        Raises:
+            ApiError: the answer broke off; whether it was carried out is unknown.
+            OSError: the API server cannot be reached.
+        """
+        lines = [f"{method} {self._root}{path} HTTP/1.1", f"Host: {self._host}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        lines += [f"Content-Length: {len(body)}", "", ""]
+        raw = "\r\n".join(lines).encode("latin-1") + body
+        async with self._room:
+            line = self._idle.pop() if self._idle else await self._connected()
+            try:
+                answered = await line.ask(raw)
+            except BaseException:
+                line.close()  # An answer that nobody waits for would be the next one's.
+                raise
+            if line.is_open:
+                self._idle.append(line)
+            return answered
+
+    async def _connected(self) -> _Line:
+        tls = self._credentials.tls
+        host, port = self._address
+        async with asyncio.timeout(_CONNECT_S):
+            transport, line = await asyncio.get_running_loop().create_connection(
+                lambda: _Line(self._lost),
+                host,
+                port,
+                ssl=tls,
+                server_hostname=(self._credentials.server_name or host) if tls else None,
+            )
+        notice_loss(transport.get_extra_info("socket"))
+        return line
+
+    def _lost(self, line: _Line) -> None:
+        if line in self._idle:
+            self._idle.remove(line)
+
+
+class _Line(asyncio.Protocol):
+    """One connection; httptools (llhttp) calls its `on_` methods."""
+
+    def __init__(self, lost: Callable[[_Line], None]) -> None:
+        self._lost = lost
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpResponseParser(self)
+        self._wire: asyncio.Transport | None = None
+        self._parts: list[bytes] = []
+        self._answer: asyncio.Future[Answered] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._wire is not None and not self._wire.is_closing()
+
+    def close(self) -> None:
+        if self._wire is not None:
+            self._wire.abort()
+
+    def ask(self, raw: bytes) -> asyncio.Future[Answered]:
+        self._answer = self._loop.create_future()
+        if self._wire is None:
+            self._break_off()
+        else:
+            self._wire.write(raw)
+        return self._answer
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._wire = transport  # type: ignore[assignment]
+
+    def connection_lost(self, exc: BaseException | None) -> None:  # noqa: ARG002 - the protocol's
+        self._wire = None
+        self._break_off()
+        self._lost(self)
+        del self._parser  # It refers to this.
+
+    def data_received(self, data: bytes) -> None:
+        if self._answer is None:
+            self.close()  # Nobody has asked.
+            return
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self.close()
+
+    def on_body(self, part: bytes) -> None:
+        self._parts.append(part)
+
+    def on_message_complete(self) -> None:
+        body, self._parts = b"".join(self._parts), []
+        status = self._parser.get_status_code()
+        if status < _FINAL:
+            return
+        answer, self._answer = self._answer, None
+        if not self._parser.should_keep_alive():
+            self.close()
+        if answer is not None and not answer.done():
+            answer.set_result(Answered(status, body))
+
+    def _break_off(self) -> None:
+        answer, self._answer = self._answer, None
+        if answer is not None and not answer.done():
+            problem = "the API server broke off its answer"
+            answer.set_exception(ApiError(0, "Unreachable", problem))
+
+
+def notice_loss(made: socket.socket) -> None:
+    """Have a socket notice within 11 seconds that its peer's machine is gone.
+
+    With that machine a kube-scheduler may have gone, and the one that takes over 15 seconds later
+    decides on what this process knows by then (docs/adr/0013).
+    """
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, seconds in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):  # Not on every system.
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)

@@ -1,0 +1,1 @@
+"""Objects of Kubernetes itself: bytes to values and back."""

@@ -1,0 +1,82 @@
+"""Nodes and namespaces as the API server sends them."""
+
+from __future__ import annotations
+
+from reserver.cluster import quantity
+from reserver.cluster.constraints import Taint
+from reserver.cluster.node import Node
+from reserver.k8s.objects.limits import MOST_OFFERED
+from reserver.k8s.objects.objects import Metadata, WireStruct
+from reserver.k8s.objects.requests import Amounts, nano
+from reserver.k8s.objects.scale_down import is_kept
+
+_KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
+
+
+class Labelled(Metadata, frozen=True):
+    """``metadata`` of an object whose labels matter."""
+
+    labels: dict[str, str] | None = None
+
+
+class _Taint(WireStruct, frozen=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSpec(WireStruct, frozen=True):
+    """``spec`` of a Node."""
+
+    taints: list[_Taint] | None = None
+    unschedulable: bool = False
+
+
+class _NodeStatus(WireStruct, frozen=True):
+    allocatable: Amounts | None = None
+
+
+class NodeObject(WireStruct, frozen=True):
+    """A Node on the wire."""
+
+    MOST_BYTES = 1_048_576
+
+    metadata: Labelled = Labelled()
+    spec: NodeSpec = NodeSpec()
+    status: _NodeStatus = _NodeStatus()
+
+    def value(self) -> Node:
+        """Return the node as a value for decisions.
+
+        Raises:
+            InvalidInput: a quantity is malformed; the error carries its path.
+        """
+        offered = nano(_native_first(self.status.allocatable or {}), "status.allocatable")
+        return Node(
+            name=self.metadata.name,
+            allocatable={name: quantity.to_unit(name, value) for name, value in offered.items()},
+            labels=self.metadata.labels or {},
+            taints=tuple(
+                Taint(taint.key, taint.value, taint.effect)
+                for taint in self.spec.taints or ()
+                if taint.effect in _KEEPS_AWAY
+            ),
+            unschedulable=self.spec.unschedulable,
+            is_kept=is_kept(self.metadata.annotations),
+        )
+
+
+def _native_first(amounts: Amounts) -> Amounts:
+    """Return at most `MOST_OFFERED` amounts, first those of Kubernetes' own resources."""
+    if len(amounts) <= MOST_OFFERED:
+        return amounts
+    names = sorted(amounts, key=lambda name: ("/" in name, name))
+    return {name: amounts[name] for name in names[:MOST_OFFERED]}
+
+
+class NamespaceObject(WireStruct, frozen=True):
+    """A Namespace on the wire."""
+
+    MOST_BYTES = 1_048_576
+
+    metadata: Labelled = Labelled()

@@ -1,0 +1,317 @@
+"""Pods as the API server and kube-scheduler send them.
+
+Most pods of a cluster come from few templates, so most of what decisions need is equal: what
+follows from bytes that have been seen before is looked up, in a fraction of the time that parsing
+takes. What few pods have (host ports, volume claims, constraints) stays JSON until it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from reserver.cluster.byte_cache import ByteCache, reckoned
+from reserver.cluster.labels import UNREAD, Labels
+from reserver.cluster.pod import NO_CONTROLLER, ClaimUse, Controller, Pod, PodName
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.constraints import BEYOND, Demands, WrittenDemands, pod_demands
+from reserver.k8s.objects.limits import POD, Int32
+from reserver.k8s.objects.objects import Metadata, WireStruct, decode, decode_part
+from reserver.k8s.objects.requests import Actuated, PodCondition, Requesting, current, request
+
+CLAIMS_ANNOTATION = "reserver.io/claims"
+"""On a bound pod: a JSON list of the identities of the reservations that its binding claimed."""
+
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+"""On a mirror pod: the only pods that the NodeRestriction admission plugin lets kubelets create
+(MirrorPodAnnotationKey in k8s.io/api/core/v1)."""
+
+PROVISIONING_CLASS = "hold.reserver.io"
+"""The class of the ProvisioningRequests that Reserver carries out (docs/provisioning.md)."""
+
+_CONSUMING = tuple(
+    (f"{domain}/consume-provisioning-request", f"{domain}/provisioning-class-name")
+    for domain in ("autoscaling.x-k8s.io", "cluster-autoscaler.kubernetes.io")
+)
+"""On a pod: its ProvisioningRequest, and the class of that; the deprecated ones last
+(ProvisioningRequestPodAnnotationKey in k8s.io/autoscaler/cluster-autoscaler/apis)."""
+
+_MOST_NAME = 253
+
+RETRY_ANNOTATION = "reserver.io/retry"
+"""On a pending pod: any change of it makes kube-scheduler try the pod again."""
+
+MARKS_ANNOTATION = "reserver.io/sched-patches"
+"""On a patched pod: a JSON list of ``NAME/UID/SLOT``, one for each SchedPatch that it has."""
+
+FINISHED = frozenset({"Succeeded", "Failed"})
+"""The phases of pods that take nothing from their nodes any more."""
+
+_ABSENT = msgspec.Raw()
+_NONE = frozenset({b"", b"null", b"[]"})
+
+
+class Owned(Metadata, frozen=True):
+    """``metadata`` of an object whose labels and owners matter."""
+
+    labels: msgspec.Raw = _ABSENT
+    owner_references: msgspec.Raw = _ABSENT
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    generation: int = 0
+
+    @property
+    def created(self) -> str:
+        """When it was created, as it is written; empty if unknown."""
+        return self.creation_timestamp or ""
+
+
+class _SchedulingGroup(WireStruct, frozen=True):
+    pod_group_name: str | None = None
+
+
+class PodSpec(Requesting, frozen=True):
+    """``spec`` of a pod; what few pods have stays JSON."""
+
+    node_name: str = ""
+    priority: Int32 | None = None
+    node_selector: msgspec.Raw = _ABSENT
+    affinity: msgspec.Raw = _ABSENT
+    tolerations: msgspec.Raw = _ABSENT
+    topology_spread_constraints: msgspec.Raw = _ABSENT
+    volumes: msgspec.Raw = _ABSENT
+    resource_claims: msgspec.Raw = _ABSENT
+    scheduling_group: _SchedulingGroup | None = None
+
+
+class PodStatus(Actuated, frozen=True):
+    """``status`` of a pod."""
+
+    phase: str = ""
+    nominated_node_name: str = ""
+
+
+class _Bound(WireStruct, frozen=True):
+    node_name: str = ""
+
+
+class _Phase(WireStruct, frozen=True):
+    phase: str = ""
+
+
+class BoundPod(WireStruct, frozen=True):
+    """Where a pod is, and its phase: all that is read of a pod that cannot be judged."""
+
+    metadata: Metadata = Metadata()
+    spec: _Bound = _Bound()
+    status: _Phase = _Phase()
+
+
+class OwnerReference(WireStruct, frozen=True):
+    """One owner of an object."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class _ClaimSource(WireStruct, frozen=True):
+    claim_name: str = ""
+
+
+class _EphemeralSource(WireStruct, frozen=True):
+    """Only its presence matters."""
+
+
+class _Volume(WireStruct, frozen=True):
+    name: str = ""
+    persistent_volume_claim: _ClaimSource | None = None
+    ephemeral: _EphemeralSource | None = None
+
+
+class Shared(NamedTuple):
+    """What a pod has in common with those of its template."""
+
+    requests: Mapping[str, int]
+    labels: Labels
+    controller: Controller
+    demands: Demands
+
+
+class PodObject(WireStruct, frozen=True):
+    """A Pod on the wire."""
+
+    MOST_BYTES = POD.object_bytes
+
+    metadata: Owned = Owned()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    def value(self) -> Pod:
+        """Return the pod as a value for decisions.
+
+        Raises:
+            InvalidInput: a part is malformed; the error carries its path.
+        """
+        return self.sharing(self.shared())
+
+    def shared(self) -> Shared:
+        """Return what a pod has in common with those of its template.
+
+        Raises:
+            InvalidInput: a part is malformed; the error carries its path.
+        """
+        metadata = self.metadata
+        return Shared(
+            requests=request(self.spec, current(self.status, metadata.generation)),
+            labels=_labels(bytes(metadata.labels)),
+            controller=_controller(bytes(metadata.owner_references)),
+            demands=_demands(metadata.namespace, self.spec),
+        )
+
+    def sharing(self, shared: Shared, one: Callable[[str], str] = str) -> Pod:
+        """Return the pod as a value for decisions, given what it has in common with others.
+
+        Args:
+            shared: what that is.
+            one: returns one copy of equal names of namespaces and nodes. Who runs for long has
+                none: what `sys.intern` is given, CPython 3.12 never frees, and tenants choose it.
+
+        Raises:
+            InvalidInput: a part is malformed; the error carries its path.
+        """
+        metadata, spec, status = self.metadata, self.spec, self.status
+        demanded = shared.demands
+        claims = _claim_uses(metadata.name, bytes(spec.volumes))
+        if len(claims) > POD.things:
+            demanded, claims = BEYOND, ()
+        annotations = metadata.annotations or {}
+        return Pod(
+            name=PodName(one(metadata.namespace), metadata.name),
+            uid=metadata.uid,
+            revision=metadata.revision,
+            created=metadata.created,
+            requests=shared.requests,
+            node=one(spec.node_name),
+            priority=spec.priority or 0,
+            finished=status.phase in FINISHED,
+            nominated_node=status.nominated_node_name,
+            claims=_claims(annotations),
+            has_preferences=demanded.has_preferences,
+            labels=shared.labels,
+            controller=shared.controller,
+            request=provisioned_by(annotations) if annotations else "",
+            group=(spec.scheduling_group and spec.scheduling_group.pod_group_name) or "",
+            constraints=demanded.constraints,
+            volume_claims=claims,
+            is_refused=not spec.node_name and _is_refused(status.conditions or ()),
+            terminating=metadata.deletion_timestamp is not None,
+            is_mirror=MIRROR_ANNOTATION in annotations,
+            has_resource_claims=bytes(spec.resource_claims) not in _NONE,
+        )
+
+
+def _is_refused(conditions: Iterable[PodCondition]) -> bool:
+    """Return whether kube-scheduler's message has one of our refusals: each names a reservation."""
+    return any("reservation" in c.message for c in conditions if c.type == "PodScheduled")
+
+
+_LABELS: ByteCache[bytes, Labels] = ByteCache(16 * 2**20)
+_CONTROLLERS: ByteCache[bytes, Controller] = ByteCache(8 * 2**20)
+
+
+def _labels(written: bytes) -> Labels:
+    """Return ``metadata.labels``; pods with equal labels share one value."""
+    if len(written) > POD.part_bytes:
+        return UNREAD
+    known = _LABELS.get(written)
+    if known is None:
+        read = decode_part(dict[str, str], written, "metadata.labels") or {}
+        known = read if len(read) <= POD.labels else UNREAD
+        _LABELS.put(written, known, reckoned(len(written)))
+    return known
+
+
+def controller_of(written: bytes) -> OwnerReference | None:
+    """Return the owner that is the controller; None without one.
+
+    Raises:
+        InvalidInput: they are malformed.
+    """
+    owners = decode_part(list[OwnerReference], written, "metadata.ownerReferences") or ()
+    return next((owner for owner in owners if owner.controller), None)
+
+
+def _controller(written: bytes) -> Controller:
+    if len(written) > POD.part_bytes:
+        return NO_CONTROLLER
+    known = _CONTROLLERS.get(written)
+    if known is None:
+        owner = controller_of(written)
+        known = Controller(owner.kind, owner.name) if owner else NO_CONTROLLER
+        _CONTROLLERS.put(written, known, reckoned(len(written)))
+    return known
+
+
+def _demands(namespace: str, spec: PodSpec) -> Demands:
+    written = WrittenDemands(
+        selector=bytes(spec.node_selector),
+        affinity=bytes(spec.affinity),
+        tolerations=bytes(spec.tolerations),
+        spread=bytes(spec.topology_spread_constraints),
+        ports=_host_ports(spec),
+    )
+    return pod_demands(written._replace(namespace=namespace) if written.affinity else written)
+
+
+def _host_ports(spec: PodSpec) -> tuple[bytes, ...]:
+    """Return the ports of the containers with host ports, as JSON."""
+    found: tuple[bytes, ...] = ()
+    for container in spec.containers or ():
+        ports = bytes(container.ports)
+        if b'"hostPort"' in ports:
+            found += (ports,)
+    for container in spec.init_containers or ():
+        ports = bytes(container.ports)
+        if b'"hostPort"' in ports and container.is_sidecar:
+            found += (ports,)
+    return found
+
+
+def _claim_uses(pod: str, written: bytes) -> tuple[ClaimUse, ...]:
+    if b'"persistentVolumeClaim"' not in written and b'"ephemeral"' not in written:
+        return ()
+    volumes = decode_part(list[_Volume], written, "spec.volumes") or ()
+    return tuple(use for volume in volumes if (use := _claim_use(pod, volume)))
+
+
+def _claim_use(pod: str, volume: _Volume) -> ClaimUse | None:
+    if volume.persistent_volume_claim is not None:
+        return ClaimUse(volume.persistent_volume_claim.claim_name)
+    if volume.ephemeral is not None:
+        return ClaimUse(f"{pod}-{volume.name}", is_ephemeral=True)
+    return None
+
+
+def provisioned_by(annotations: Mapping[str, str]) -> str:
+    """Return the ProvisioningRequest that a pod says it is of; empty if it is of another class."""
+    for consuming, of_class in _CONSUMING:
+        name = annotations.get(consuming)
+        if name is not None:
+            is_ours = annotations.get(of_class, PROVISIONING_CLASS) == PROVISIONING_CLASS
+            return name if is_ours and len(name) <= _MOST_NAME else ""
+    return ""
+
+
+def _claims(annotations: Mapping[str, str]) -> frozenset[str]:
+    text = annotations.get(CLAIMS_ANNOTATION)
+    if text is None or len(text) > POD.part_bytes:
+        return frozenset()
+    try:
+        claims = frozenset(decode(list[str], text.encode()))
+    except InvalidInput:
+        return frozenset()  # Not written by us.
+    return claims if len(claims) <= POD.claims else frozenset()  # Nor this.

@@ -1,0 +1,150 @@
+"""Tokens and rights, reviewed by the API server; its answers are cached for a short while."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Coroutine, Hashable
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, TypeVar
+
+from cachetools import LRUCache, TTLCache
+
+from reserver.errors import ApiError
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.reviews import Review, ReviewStatus, User, access_review, token_review
+from reserver.k8s.review_limits import Strangers
+
+BELIEVED_S = 10.0
+"""How long a verdict is cached, in seconds: a revoked right serves as long."""
+
+_REMEMBERED = 4_096
+_PROVEN = 10_000
+_MOST_TOKEN = 16_384
+_MOST_NAME = 512
+_TOKENS = "/apis/authentication.k8s.io/v1/tokenreviews"
+_RIGHTS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+T = TypeVar("T")
+
+
+class Reviewer:
+    """Asks the API server with TokenReviews and SubjectAccessReviews.
+
+    Equal questions share one request. Tokens that were somebody's before are asked about whatever
+    others send; of unknown ones only so many (`kube.strangers`).
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        namespace: str,
+        clock: Callable[[], float],
+        audiences: tuple[str, ...] = (),
+    ) -> None:
+        """Ask about rights in a namespace.
+
+        Args:
+            client: of the API server; no one else should need its connections.
+            namespace: that of the labelled stores.
+            clock: seconds.
+            audiences: tokens have to be for one of them; empty for the API server's own.
+        """
+        self._client = client
+        self._namespace = namespace
+        self._audiences = audiences
+        self._strangers = Strangers(clock)
+        self._users: TTLCache[bytes, User] = TTLCache(_REMEMBERED, BELIEVED_S, clock)
+        self._nobodys: TTLCache[bytes, None] = TTLCache(_REMEMBERED, BELIEVED_S, clock)
+        self._proven: LRUCache[bytes, None] = LRUCache(_PROVEN)
+        self._verdicts: TTLCache[tuple[User, str, str, str], bool] = TTLCache(
+            _REMEMBERED, BELIEVED_S, clock
+        )
+        self._asked: dict[Hashable, asyncio.Future[Any]] = {}
+
+    async def authenticate(self, token: str, peer: str) -> User | None:
+        """Return whose token it is, None if nobody's.
+
+        Args:
+            token: empty if there is none.
+            peer: where the call comes from.
+
+        Raises:
+            ApiError: the API server does not say.
+            TooMany: it is not asked, because too many unknown tokens come from there.
+        """
+        key = hashlib.sha256(token.encode()).digest()  # No token is kept.
+        if key in self._users:
+            return self._users[key]
+        if not token or len(token) > _MOST_TOKEN or key in self._nobodys:
+            self._strangers.failed(peer)
+            return None
+        return await self._once(key, lambda: self._review(key, token, peer))
+
+    async def _review(self, key: bytes, token: str, peer: str) -> User | None:
+        is_stranger = key not in self._proven
+        with self._strangers.asking(peer) if is_stranger else nullcontext():
+            try:
+                status = await self._ask(_TOKENS, token_review(token, self._audiences))
+            except ApiError:
+                if is_stranger:
+                    self._strangers.known(peer)
+                raise
+        owner = status.owner(self._audiences)
+        if owner is None:
+            self._nobodys[key] = None
+            self._proven.pop(key, None)
+            return None
+        if is_stranger:
+            self._strangers.known(peer)
+        self._users[key] = owner
+        self._proven[key] = None
+        return owner
+
+    async def may(self, user: User, verb: str, resource: str, name: str) -> bool:
+        """Return whether a user may do something to a resource of our group.
+
+        Args:
+            user: who.
+            verb: what, in the words of RBAC.
+            resource: ``resource`` or ``resource/subresource``.
+            name: which one; empty for any. ``NAMESPACE/NAME`` is an object of that namespace, and
+                all else is of Reserver's own.
+
+        Raises:
+            ApiError: the API server does not say.
+        """
+        key = (user, verb, resource, name[:_MOST_NAME])
+        if key in self._verdicts:
+            return self._verdicts[key]
+        return await self._once(key, lambda: self._judge(*key))
+
+    async def _judge(self, user: User, verb: str, resource: str, name: str) -> bool:
+        namespace, own_name = self._namespace, name
+        if name.count("/") == 1:
+            namespace, own_name = name.split("/")
+        body = access_review(user, verb, resource, namespace, own_name)
+        allowed = (await self._ask(_RIGHTS, body)).allowed
+        self._verdicts[user, verb, resource, name] = allowed
+        return allowed
+
+    async def _once(self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return the answer to a question; callers that ask the same share one request.
+
+        The request goes on if the first caller no longer waits for it.
+        """
+        asked: asyncio.Future[T] | None = self._asked.get(key)
+        if asked is None:
+            asked = self._asked[key] = asyncio.ensure_future(ask())
+            asked.add_done_callback(partial(self._answered, key))
+        return await asyncio.shield(asked)
+
+    def _answered(self, key: Hashable, asked: asyncio.Future[Any]) -> None:
+        del self._asked[key]
+        if not asked.cancelled():
+            asked.exception()  # Those who wait get it, if anybody does.
+
+    async def _ask(self, path: str, body: object) -> ReviewStatus:
+        return decode(Review, await self._client.create(path, body)).status

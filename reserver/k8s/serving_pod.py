@@ -1,0 +1,102 @@
+"""Finds the pod where Reserver is ready."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from reserver.errors import NotReady
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.objects import Metadata, WireStruct, decode
+
+LABEL = "app.kubernetes.io/name=reserver"
+"""Of the pods that the manifests make."""
+
+GRPC_PORT = 9443
+"""Where the manifests have it listen; a container port named ``grpc`` says otherwise."""
+
+_PORT_NAME = "grpc"
+
+
+class ServingPod(NamedTuple):
+    """A pod that answers.
+
+    Attributes:
+        name: as ``NAMESPACE/NAME``.
+        port: of its gRPC API.
+    """
+
+    name: str
+    port: int
+
+
+class _Port(WireStruct, frozen=True):
+    name: str = ""
+    container_port: int = 0
+
+
+class _Container(WireStruct, frozen=True):
+    ports: list[_Port] | None = None
+
+
+class _Spec(WireStruct, frozen=True):
+    containers: list[_Container] | None = None
+    init_containers: list[_Container] | None = None
+
+
+class _Condition(WireStruct, frozen=True):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(WireStruct, frozen=True):
+    conditions: list[_Condition] | None = None
+
+
+class _Metadata(Metadata, frozen=True):
+    deletion_timestamp: str | None = None
+
+
+class _Pod(WireStruct, frozen=True):
+    metadata: _Metadata = _Metadata()
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+    @property
+    def is_ready(self) -> bool:
+        conditions = self.status.conditions or ()
+        ready = any(each.type == "Ready" and each.status == "True" for each in conditions)
+        return ready and self.metadata.deletion_timestamp is None
+
+    @property
+    def grpc_port(self) -> int:
+        containers = [*(self.spec.init_containers or ()), *(self.spec.containers or ())]
+        ports = [port for each in containers for port in each.ports or ()]
+        return next((p.container_port for p in ports if p.name == _PORT_NAME), GRPC_PORT)
+
+
+class _Pods(msgspec.Struct, frozen=True):
+    items: list[_Pod] = []
+
+
+async def serving_pod(client: ApiClient, namespace: str) -> ServingPod:
+    """Return a pod of a namespace where reserver is ready; of several, the first by name.
+
+    Of a Deployment with a standby only the leader is ready.
+
+    Raises:
+        NotReady: there is none.
+        ApiError: the API server does not say.
+    """
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    pods = decode(_Pods, await client.get(path, {"labelSelector": LABEL})).items
+    ready = sorted(
+        ServingPod(f"{namespace}/{pod.metadata.name}", pod.grpc_port)
+        for pod in pods
+        if pod.is_ready
+    )
+    if ready:
+        return ready[0]
+    found = f"none of {len(pods)} is ready" if pods else "no such pod"
+    raise NotReady(f"no ready Reserver pod found in namespace {namespace}: {found} ({LABEL})")

@@ -1,0 +1,359 @@
+"""Keeps a view of one collection up to date: list, then watch, for ever.
+
+The rules are those of client-go's tools/cache/reflector.go: resume from the last resourceVersion,
+list again after 410 Gone, back off with jitter, treat a silent connection as broken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Callable, Generator, Mapping
+from http import HTTPStatus
+from typing import Any, Protocol
+
+import msgspec
+import structlog
+
+from reserver.base.backoff import Backoff
+from reserver.base.pacer import Pacer, Steps
+from reserver.errors import ApiError, InvalidInput, WentBack
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.objects import Metadata
+from reserver.k8s.objects.watch import ObjectList, ReadEvent, metadata_of, read_event_of
+from reserver.k8s.watch.lag import Lag, catch_up, require_progress
+from reserver.k8s.watch.pages import Pages
+
+log = structlog.get_logger(__name__)
+
+IDLE_LIMIT_S = 90.0
+"""How long a watch may be silent, in seconds. The API server sends a bookmark every minute."""
+
+STALE_AFTER_S = 5.0
+"""How long changes may be missed before calls are no longer decided, in seconds."""
+
+_WATCH_TIMEOUT_S = (1800, 3600)
+"""Longer than client-go's: after each end, bindings wait a second for what was missed.
+"""
+
+_SHORTEST_WATCH_S = 1.0
+_HEALTHY_S = 2.0
+_BACKOFF_S = (0.2, 5.0)
+"""No call is decided meanwhile, and there are few Reservers: a longer pause helps nobody."""
+
+ABSENT_PAUSE_S = 2.0
+"""How long a new collection may remain unread, in seconds."""
+
+RELIST_AFTER_S = 30.0
+"""After how long without the API server all is listed, in seconds, though the watch would resume:
+so long, etcd may have been restored, and have come further than it was before."""
+
+ABSENT_AFTER_S = 30.0
+"""How long a known collection must be absent to count as gone, in seconds."""
+
+
+Item = Any
+"""An object of a watch, as `WatchView.events` has it, or as JSON if it cannot be read."""
+
+
+class WatchView(Protocol):
+    """The view that a reflector keeps up to date."""
+
+    unreadable: int
+    """How many objects were skipped because they could not be read."""
+
+    @property
+    def events(self) -> type[ReadEvent[Any]]:
+        """What a watch shows."""
+
+    def list_began(self, seen: int = 0) -> None:
+        """Begin a list; the one before may have been broken off.
+
+        Args:
+            seen: everything up to this resourceVersion was shown; 0 for nothing.
+        """
+
+    def listed(self, item: msgspec.Raw) -> Steps:
+        """Take an object that a page of a list shows; raises WentBack."""
+
+    def list_ended(self, revision: int) -> Steps:
+        """Drop what no page has shown; the list had this resourceVersion, 0 for none."""
+
+    def changed(self, item: Item) -> Generator[None, None, Metadata]:
+        """Take an object that was added or modified; return its metadata."""
+
+    def deleted(self, item: Item) -> Generator[None, None, Metadata]:
+        """Drop an object, whose last state is `item`; return its metadata."""
+
+
+class Reflector:
+    """Keeps a view of one collection up to date.
+
+    Attributes:
+        path: of the collection.
+        selector: parameters of lists and watches.
+        view: what it keeps up to date.
+        synced: set once the collection has been listed.
+        absent: the API server does not know the collection, so it is empty.
+        lists: how often it was listed.
+        watches: how often it was watched.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        path: str,
+        view: WatchView,
+        selector: Mapping[str, str] | None = None,
+        *,
+        is_optional: bool = False,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Keep a view up to date.
+
+        Args:
+            client: of the API server.
+            path: of the collection.
+            view: what to keep up to date.
+            selector: parameters of lists and watches.
+            is_optional: the API server need not know the collection (its CRD may be missing): as
+                long as it does not, there is nothing in it.
+            timer: monotonic seconds.
+        """
+        self._client = client
+        self.path = path
+        self.view = view
+        self.selector = dict(selector or {})
+        self._pages = Pages(client, path)
+        self._is_optional = is_optional
+        self._now = timer
+        self._pacer = Pacer()
+        self._version = ""  # To resume from; empty to list.
+        self._backoff = Backoff(*_BACKOFF_S)
+        self._complaint = ""
+        self._lag = Lag()
+        self._accepted_at: float | None = None  # Since when a watch is open.
+        self._watching: asyncio.TaskGroup | None = None  # As long as it is.
+        self._catching_up: asyncio.Task[None] | None = None
+        self.synced = asyncio.Event()
+        self.absent = False
+        self._unknown_at: float | None = None  # Since when the API server answers 404.
+        self._away_since: float | None = None  # Since when it does not answer.
+        self.lists = 0
+        self.watches = 0
+
+    def __str__(self) -> str:
+        """Return what is watched."""
+        selector = ",".join(f"{key}={value}" for key, value in self.selector.items())
+        return f"{self.path}?{selector}" if selector else self.path
+
+    @property
+    def current(self) -> asyncio.Event:
+        """Set while the watch has shown everything that happened before it began."""
+        return self._lag.over
+
+    def doubt(self, seconds: float) -> None:
+        """Treat the last seconds as unseen until the watch has shown what happened."""
+        self._lag.begin(self._now() - seconds)
+        if self._watching is not None:
+            self._catch_up(self._watching)
+
+    def obstacle(self) -> str:
+        """Return why calls cannot be decided on the view; empty if they can."""
+        is_listed, since = self.synced.is_set(), self._lag.since
+        if is_listed and (since is None or self._now() - since <= STALE_AFTER_S):
+            return ""
+        why = f": {self._complaint}" if self._complaint else ""
+        return f"{self} is {'out of date' if is_listed else 'not listed yet'}{why}"
+
+    async def run(self) -> None:
+        """List and watch until cancelled.
+
+        Raises:
+            WentBack: what was seen is not so any more.
+        """
+        while True:
+            try:
+                if not self._version:
+                    self._version = await self._list()
+                await self._watch()
+            except ApiError as exc:
+                if exc.is_forgotten:
+                    self._version = ""
+                    self._backoff.succeeded()
+                if exc.is_absent:
+                    self._version = ""
+                    if await self._is_absent():
+                        await asyncio.sleep(ABSENT_PAUSE_S)
+                        continue
+                await self._back_off(exc)
+            except InvalidInput as exc:
+                self._version = ""
+                await self._back_off(ApiError(0, "Malformed", f"malformed answer: {exc}"))
+
+    async def _list(self) -> str:
+        """List all pages and return the resourceVersion to watch from.
+
+        Without a resourceVersion the API server answers with the latest state, so that whoever
+        starts sees every binding of the one before.
+        """
+        began = self._now()
+        self.lists += 1
+        seen = 0 if self.absent else self._lag.revision
+        self.view.list_began(seen)
+        asked = asyncio.create_task(self._page(""))
+        try:
+            while True:
+                page = await asked
+                require_progress(seen, page.metadata.revision)
+                token = page.metadata.continue_
+                if token:  # The API server makes the next page while this one is taken.
+                    asked = asyncio.create_task(self._page(token))
+                for item in page.items or ():
+                    await self._pacer.run(self.view.listed(item))
+                if not token:
+                    break
+        finally:
+            asked.cancel()
+        await self._pacer.run(self.view.list_ended(page.metadata.revision))
+        if self._complaint or self.absent or not self.synced.is_set():
+            log.info("collection listed", collection=str(self))
+        self._recovered()
+        self._lag.listed(began, page.metadata.revision)
+        self.absent, self._unknown_at, self._away_since = False, None, None
+        self.synced.set()
+        return page.metadata.resource_version
+
+    async def _page(self, token: str) -> ObjectList:
+        return await self._pages.page(
+            {**self.selector, "continue": token} if token else self.selector
+        )
+
+    async def _watch(self) -> None:
+        """Follow changes until the API server ends the watch."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                await self._follow(tasks)
+        except* (ApiError, InvalidInput, WentBack) as errors:
+            raise errors.exceptions[0] from None
+
+    async def _follow(self, tasks: asyncio.TaskGroup) -> None:
+        self.watches += 1
+        params = {
+            **self.selector,
+            "resourceVersion": self._version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(random.randint(*_WATCH_TIMEOUT_S)),  # noqa: S311 - spreads load
+        }
+        began, version = self._now(), self._version
+        try:
+            lines = self._client.watch(self.path, params, IDLE_LIMIT_S)
+            while (line := await self._pacer.awaited(anext(lines, None))) is not None:
+                if line:
+                    await self._take(line)
+                else:
+                    self._accepted(tasks)
+                    self._catch_up(tasks)
+        finally:
+            self._watching = None
+        if self._catching_up is not None:
+            self._catching_up.cancel()
+        self._lag.begin(self._now())
+        if self._version == version and self._now() - began < _SHORTEST_WATCH_S:
+            raise ApiError(0, "ShortWatch", "the API server ended a watch at once")
+
+    def _accepted(self, tasks: asyncio.TaskGroup) -> None:
+        now = self._now()
+        if self._away_since is not None and now - self._away_since > RELIST_AFTER_S:
+            raise ApiError(HTTPStatus.GONE, "Away", "the API server was away for long")
+        self._accepted_at, self._watching, self._away_since = now, tasks, None
+
+    def _catch_up(self, tasks: asyncio.TaskGroup) -> None:
+        if self._catching_up is not None:
+            self._catching_up.cancel()
+        self._catching_up = tasks.create_task(catch_up(self._client, self, self._lag))
+
+    async def _take(self, line: bytes) -> None:
+        event = read_event_of(self.view.events, line)
+        if event.type == "BOOKMARK":
+            metadata = metadata_of(event.object)
+        elif event.type == "DELETED":
+            metadata = await self._pacer.run(self.view.deleted(event.object))
+        else:
+            metadata = await self._pacer.run(self.view.changed(event.object))
+        require_progress(self._lag.revision, metadata.revision)
+        self._version = metadata.resource_version
+        self._recovered()
+        self._lag.reached(metadata.revision)
+        await self._pacer.give_way()  # Thousands of lines may have come at once.
+
+    async def _is_absent(self) -> bool:
+        """Note that the API server does not know the collection; return whether that is acceptable.
+
+        While it starts it answers 503, not 404, until it knows all CRDs. Whoever removes a CRD
+        removes its objects first, which a watch shows; so a collection that was there is believed
+        to be gone only after a while, and out of date until then.
+        """
+        if not self._is_optional:
+            return False
+        self._unknown_at = self._unknown_at or self._now()
+        was_there = self.synced.is_set() and not self.absent
+        if was_there and self._now() - self._unknown_at < ABSENT_AFTER_S:
+            return False
+        if not self.absent:
+            log.info("collection does not exist, nothing is read from it", collection=str(self))
+        self.absent = True
+        self.view.list_began()
+        await self._pacer.run(self.view.list_ended(0))
+        self._recovered()
+        self._lag.end()
+        self.synced.set()
+        return True
+
+    def _recovered(self) -> None:
+        self._backoff.succeeded()
+        self._complaint = ""
+
+    async def _back_off(self, error: ApiError) -> None:
+        # A connection that was silent for so long may have been dead for so long.
+        silent_s = IDLE_LIMIT_S if error.reason == "Timeout" else 0.0
+        since = self._now() - silent_s
+        self._lag.begin(since)
+        if self._away_since is None and not error.status:
+            self._away_since = since
+        if self._accepted_at is not None and self._now() - self._accepted_at > _HEALTHY_S:
+            self._backoff.succeeded()  # It was well; nothing may have happened to tell.
+        self._accepted_at = None
+        complaint = advice(error)
+        if complaint != self._complaint:  # One line for one fault, however often it is retried.
+            log.warning("collection cannot be read, retrying", collection=str(self), why=complaint)
+        self._complaint = complaint
+        await self._backoff.sleep()
+
+
+async def watched(reflector: Reflector) -> None:
+    """Run a reflector; if the API server has gone back in time, end the process at once.
+
+    Whatever it knows or is about to write comes from what no longer is. The next one starts cold.
+    """
+    try:
+        await reflector.run()
+    except WentBack as exc:
+        log.error(
+            "the API server has gone back in time, ending at once",
+            collection=str(reflector),
+            why=str(exc),
+            remedy="restart kube-scheduler, too: docs/operations.md#after-a-restore-of-etcd",
+        )
+        os._exit(1)  # No write that is under way may be made any more.
+
+
+def advice(error: ApiError) -> str:
+    """Return what is wrong and, if known, what to do about it."""
+    if error.status == 403:  # noqa: PLR2004 - Forbidden
+        return f"{error.message}; grant it: scheduler-config/core/rbac-reserver.yaml"
+    if error.status == 401:  # noqa: PLR2004 - Unauthorized
+        return "the API server does not accept the credentials (401 Unauthorized)"
+    return str(error)

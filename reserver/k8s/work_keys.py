@@ -1,0 +1,176 @@
+"""A set of keys to work on; each is kept once, however often it is touched.
+
+The rules are those of client-go (util/workqueue), docs/adr/0024: a key that is touched twice is
+given once; one that is being worked on is given again only after that; one that failed is given
+again later, and later each time. Two more are ours: keys of one group are given together, and while
+the API server is away no key is given. All of this is pure: moments are arguments.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from typing import Generic, TypeVar, cast
+
+from reserver.base.backoff import Backoff
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(slots=True)
+class _Failure:
+    """The back-off of a key that failed.
+
+    Attributes:
+        what: what failed.
+        backoff: how long it waits.
+        until: when it may be tried again.
+    """
+
+    what: object
+    backoff: Backoff
+    until: float
+
+
+class Keys(Generic[K]):
+    """Which keys may be given at a moment. Moments are seconds of any clock that does not go back.
+
+    What it guarantees: no key is given twice at once, nor two of one group; none is lost that was
+    added, unless it is discarded; and groups are given in the order in which they were added.
+    """
+
+    def __init__(self, backoff: Backoff, group: Callable[[K], Hashable] = lambda key: key) -> None:
+        """Begin empty.
+
+        Args:
+            backoff: of each key that fails, not begun yet.
+            group: names what may be worked on by one at a time; keys that share it are given
+                together.
+        """
+        self._backoff = backoff
+        self._group = group
+        self._ready: OrderedDict[Hashable, dict[K, None] | None] = OrderedDict()  # None: itself.
+        self._given: set[Hashable] = set()
+        self._later: list[tuple[float, int, K]] = []  # A heap.
+        self._moments: dict[K, float] = {}  # What else is in the heap is void.
+        self._numbers = count()
+        self._failures: dict[K, _Failure] = {}
+        self._held_until = -inf
+
+    @property
+    def depth(self) -> int:
+        """How many groups are given, or will be without further delay."""
+        return len(self._ready) + sum(group not in self._ready for group in self._given)
+
+    def add(self, key: K, at: float = -inf) -> None:
+        """Give a key at a moment, or earlier if it was due earlier."""
+        if at == -inf:
+            self._ready_now(key)
+        elif at < self._moments.get(key, inf):
+            self._give_at(key, at)
+
+    def is_delayed(self, key: K) -> bool:
+        """Return whether a key waits for a moment, and not only for its turn."""
+        group = self._group(key)
+        is_ready = group in self._ready and key in (self._ready[group] or (group,))
+        return key in self._moments and not is_ready
+
+    def discard(self, key: K) -> None:
+        """Remove a key, and forget its failures."""
+        group = self._group(key)
+        waiting = self._ready.get(group)
+        if waiting is not None:
+            waiting.pop(key, None)
+        if not waiting:
+            self._ready.pop(group, None)
+        self._moments.pop(key, None)
+        self._failures.pop(key, None)
+
+    def take(self, now: float, at_once: int) -> list[K]:
+        """Give the keys of one group, until `done`; none if `most` groups are given already."""
+        if self.has_some(now) and len(self._given) < at_once:
+            for group in self._ready:
+                if group not in self._given:
+                    self._given.add(group)
+                    return _of(group, self._ready.pop(group))
+        return []
+
+    def take_all(self, now: float) -> list[K]:
+        """Give all keys, and count them as done: the caller works on them one by one."""
+        if not self.has_some(now):
+            return []
+        ready, self._ready = self._ready, OrderedDict()
+        return [key for group, keys in ready.items() for key in _of(group, keys)]
+
+    def done(self, key: K) -> None:
+        """Note that nobody works on the group of a key any more."""
+        self._given.discard(self._group(key))
+
+    def failed(self, key: K, what: object, now: float, most_s: float = inf) -> int:
+        """Give a key again after its back-off; return how often the same has failed in a row.
+
+        If something else failed than before, the back-off starts over.
+        """
+        self.has_some(now)  # What is due by now stays due.
+        before = self._failures.get(key)
+        is_again = before is not None and before.what == what
+        backoff = before.backoff if before and is_again else replace(self._backoff)
+        until = now + min(backoff.failed(), most_s)
+        self._failures[key] = _Failure(what, backoff, until)
+        self._give_at(key, until)
+        return backoff.failures
+
+    def rests(self, key: K, what: object, now: float) -> bool:
+        """Return whether the same has failed, and may not be tried again yet."""
+        failure = self._failures.get(key)
+        return failure is not None and now < failure.until and failure.what == what
+
+    def succeeded(self, key: K) -> None:
+        """Forget how often a key has failed."""
+        self._failures.pop(key, None)
+
+    def hold(self, until: float) -> None:
+        """Give no key before a moment."""
+        self._held_until = until
+
+    def is_held(self, now: float) -> bool:
+        """Return whether no key is given."""
+        return now < self._held_until
+
+    def has_some(self, now: float) -> bool:
+        """Return whether there is a key to give; keys that are due by now join their group."""
+        while self._later and self._later[0][0] <= now:
+            at, _, key = heappop(self._later)
+            if self._moments.get(key) == at:
+                del self._moments[key]
+                self.add(key)
+        return bool(self._ready) and not self.is_held(now)
+
+    def next_at(self, now: float) -> float:
+        """Return when the next delayed key is due; inf for never."""
+        held = self._held_until if self._ready and self.is_held(now) else inf
+        return min(held, self._later[0][0] if self._later else inf)
+
+    def _ready_now(self, key: K) -> None:
+        group = self._group(key)
+        if group is key:  # As a rule; a dict for each of thousands would take as much as they do.
+            self._ready.setdefault(group, None)
+            return
+        keys = self._ready.get(group)
+        if keys is None:
+            self._ready[group] = {key: None}
+        else:
+            keys[key] = None
+
+    def _give_at(self, key: K, at: float) -> None:
+        self._moments[key] = at
+        heappush(self._later, (at, next(self._numbers), key))
+
+
+def _of(group: Hashable, keys: dict[K, None] | None) -> list[K]:
+    """Return the keys of a group; without any it is a key itself."""
+    return list(keys) if keys is not None else [cast("K", group)]

@@ -1,1 +1,0 @@
-"""Calls to the API server: who Reserver is to it, and the writes that decisions want."""

@@ -1,1 +1,0 @@
-"""SchedPatches: watched, counted in their status."""

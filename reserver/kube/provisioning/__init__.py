@@ -1,1 +1,0 @@
-"""ProvisioningRequests are carried out (docs/adr/0052)."""

@@ -1,1 +1,0 @@
-"""Where reservations are written: ConfigMaps and Reservation objects, behind one interface."""

@@ -1,1 +1,0 @@
-"""Watching the API server: lists, watches, and what may have been missed."""

@@ -1,0 +1,1 @@
+"""SchedPatches: which pods they match, how they merge, and how many they may patch."""

@@ -1,0 +1,264 @@
+"""Keeps the book of SchedPatches up to date, and writes their statuses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from reserver.base.quarantine import quarantined
+from reserver.errors import ApiError, InvalidInput
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.watch.object_view import ObjectView
+from reserver.k8s.watch.reflector import Reflector, advice, watched
+from reserver.k8s.work_queue import WorkQueue
+from reserver.patches.book import Book
+from reserver.patches.codec import (
+    COLLECTION,
+    PatchMetadata,
+    PatchObject,
+    object_path,
+    read_object,
+)
+from reserver.patches.marks import read_marks
+from reserver.patches.model import PatchName
+from reserver.patches.status_codec import (
+    PatchStatus,
+    patch_body,
+    read_record,
+    read_status,
+    show_invalid,
+    show_status,
+)
+
+log = structlog.get_logger(__name__)
+
+SETTLE_S = 0.5
+"""How long a change of the count waits at most before it is written, in seconds."""
+
+KEEP_S = 24 * 3600.0
+"""How long a SchedPatch is kept after it has expired, in seconds."""
+
+_UNSURE_S = 1.0
+"""How long a write waits for views that may lack changes, in seconds."""
+
+_LOOK_EVERY_S = 0.1
+"""How often it looks whether all is listed, in seconds."""
+
+_AT_ONCE = 4
+"""How many statuses are written at once."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """A SchedPatch as it was last read."""
+
+    metadata: PatchMetadata
+    spec: bytes
+    status: PatchStatus
+    error: InvalidInput | None
+
+
+class SchedPatches:
+    """All SchedPatches: what they say, and what is written into their statuses.
+
+    Attributes:
+        book: what they mean for a new pod.
+        reflector: keeps it up to date.
+        queue: of the SchedPatches whose status may have to be written.
+        writes: how many statuses were written.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        identity: str,
+        clock: Callable[[], float],
+        obstacles: Callable[[], tuple[str, ...]],
+    ) -> None:
+        """Watch and write through a client.
+
+        Args:
+            client: of the API server.
+            identity: names this process, and no other one, in statuses.
+            clock: gives unix seconds.
+            obstacles: what keeps this process from seeing all pods.
+        """
+        self._client = client
+        self._clock = clock
+        self._seen_by_others = obstacles
+        self.book = Book(identity, self._changed)
+        self._known: dict[PatchName, _Known] = {}
+        self.queue = WorkQueue[PatchName]("SchedPatches")
+        self._awaited: dict[PatchName, asyncio.Future[None]] = {}
+        self._is_first = True
+        self._is_ending = False
+        self._fault = ""
+        self.reflector = Reflector(client, COLLECTION, _view(self), is_optional=True)
+        self.writes = 0
+
+    def obstacles(self) -> tuple[str, ...]:
+        """Return what keeps this process from patching."""
+        own = self.reflector.obstacle()
+        return (*self._seen_by_others(), own) if own else self._seen_by_others()
+
+    def pod_seen(self, namespace: str, marks: str) -> None:
+        """Note that a pod with this annotation exists."""
+        self.book.pod_seen(namespace, read_marks(marks))
+
+    def put(self, item: PatchObject) -> None:
+        """Take a SchedPatch as it is now."""
+        name, metadata, spec = item.name, item.metadata, bytes(item.spec)
+        before = self._known.get(name)
+        if before is not None and before.metadata.revision > metadata.revision:
+            return  # The answer to a write was faster than the watch.
+        try:
+            status = read_status(item.status)
+            record = read_record(status)
+            entry = self.book.put(read_object(item))
+        except InvalidInput as exc:
+            self.book.suspend(name)
+            status = before.status if before is not None else PatchStatus()
+            self._known[name] = _Known(metadata, spec, status, exc)
+        else:
+            self._known[name] = _Known(metadata, spec, status, None)
+            now = self._clock()
+            entry.slots.recorded(record, metadata.revision, now, inherits=self._is_first)
+        self.queue.add(name)
+        awaited = self._awaited.pop(name, None)
+        if awaited is not None and not awaited.done():
+            awaited.set_result(None)
+
+    def drop(self, name: PatchName) -> None:
+        """Forget a SchedPatch that is gone."""
+        self._known.pop(name, None)
+        self.book.drop(name)
+        self.queue.discard(name)
+
+    def listed(self) -> None:
+        """Note that all SchedPatches were listed: who takes slots from now on is no predecessor."""
+        self._is_first = False
+
+    def names(self) -> tuple[PatchName, ...]:
+        """Return the names of all SchedPatches."""
+        return tuple(self._known)
+
+    async def stocked(self, names: Iterable[PatchName], patience_s: float) -> None:
+        """Wait until slots may have been recorded for one of these patches."""
+        loop = asyncio.get_running_loop()
+        futures = []
+        for name in names:
+            self.queue.add(name)
+            futures.append(self._awaited.setdefault(name, loop.create_future()))
+        await asyncio.wait(futures, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+
+    async def run(self) -> None:
+        """Watch, and write statuses, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(watched(self.reflector))
+            while self.obstacles():  # noqa: ASYNC110 - many things, which have no event in common
+                await asyncio.sleep(_LOOK_EVERY_S)
+            self.book.complete()
+            await self.queue.run(self._write_all, _AT_ONCE)
+
+    async def release(self) -> None:
+        """Give back the slots that were not handed out, for a successor; best effort."""
+        self._is_ending = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_UNSURE_S):
+                for name in tuple(self._known):
+                    await self._write(name)
+
+    async def _write_all(self, names: Iterable[PatchName]) -> None:
+        for name in names:
+            with quarantined("status", name):
+                await self._write(name)
+
+    async def _write(self, name: PatchName) -> None:
+        known = self._known.get(name)
+        if known is None:
+            return
+        if self.obstacles():
+            self.queue.add(name, _UNSURE_S)
+            return
+        try:
+            if self._is_long_over(name):
+                await self._client.delete(object_path(name), _as_seen(known.metadata))
+                return
+            status = self._status(name, known)
+            if status is None or status == known.status:
+                self.queue.succeeded(name)
+                return
+            body = patch_body(status, known.metadata)
+            self.put(decode(PatchObject, await self._client.patch(_status(name), body)))
+        except ApiError as exc:
+            self._failed(name, exc)
+        else:
+            self.writes += 1
+            self.queue.succeeded(name)
+
+    def _status(self, name: PatchName, known: _Known) -> PatchStatus | None:
+        now, entry = self._clock(), self.book.get(name)
+        if known.error is not None:
+            return show_invalid(known.error, known.status, known.metadata, now)
+        if entry is None:
+            return None
+        expires_at = entry.patch.expires_at
+        times = [entry.slots.next_at()]
+        times += [] if expires_at is None else [expires_at, expires_at + KEEP_S]
+        for at in times:
+            if at is not None and at > now:
+                self.queue.add(name, at - now)
+        entry.slots.lapse(now)
+        is_over = self._is_ending or entry.patch.is_over(now)
+        record = entry.slots.wanted(now, is_over=is_over)
+        return show_status(entry, record, known.status, known.metadata, now)
+
+    def _is_long_over(self, name: PatchName) -> bool:
+        """Return whether a patch has expired so long ago that it is deleted."""
+        entry = self.book.get(name)
+        if entry is None or entry.is_suspended or self._is_ending:
+            return False
+        return entry.patch.is_over(self._clock() - KEEP_S)
+
+    def _failed(self, name: PatchName, error: ApiError) -> None:
+        if error.is_absent:
+            return
+        if error.is_conflict:  # The watch will show what somebody else has written.
+            self.queue.add(name, _UNSURE_S)
+            return
+        self.queue.failed(name, error)
+        fault = advice(error)
+        if fault != self._fault:  # One line for one fault, however often it is retried.
+            log.warning("status of a SchedPatch cannot be written, retrying", why=fault)
+            self._fault = fault
+
+    def _changed(self, name: PatchName) -> None:
+        entry = self.book.get(name)
+        is_urgent = entry is not None and not entry.slots.has_left and entry.slots.may_have_more
+        self.queue.add(name, 0.0 if is_urgent else SETTLE_S)
+
+
+def _as_seen(metadata: PatchMetadata) -> dict[str, Any]:
+    """Return the options of a deletion that fails if the object is no longer as it was seen."""
+    version = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
+    return {"preconditions": version}
+
+
+def _status(name: PatchName) -> str:
+    return f"{object_path(name)}/status"
+
+
+def _view(patches: SchedPatches) -> ObjectView[PatchObject]:
+    return ObjectView(
+        PatchObject,
+        seen=lambda item, _: patches.put(item),
+        gone=lambda key: patches.drop(PatchName(*key)),
+        known=patches.names,
+        ended=lambda _: patches.listed(),
+    )

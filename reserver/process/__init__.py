@@ -1,0 +1,1 @@
+"""One process: its parts, put together, with metrics, traces and readiness."""

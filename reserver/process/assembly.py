@@ -1,0 +1,284 @@
+"""The assembly: connects the watches, stores, loops and decisions of one process."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from reserver.base.clock import SteadyClock
+from reserver.base.quarantine import take_note
+from reserver.cluster.pod import Pod
+from reserver.cluster.quantity import shorten
+from reserver.errors import ApiError, ConfigurationError, Fault, InvalidInput, NotReady
+from reserver.extender import reservation_events
+from reserver.extender.cleaner import Cleaner
+from reserver.extender.cluster_watches import PODS, cluster_reflectors
+from reserver.extender.placer import Notice, Placer
+from reserver.extender.pod_writes import PodWrites
+from reserver.extender.requeue import Requeue
+from reserver.extender.waker import Waker
+from reserver.k8s.client import ApiClient
+from reserver.k8s.events import Recorder
+from reserver.k8s.lease import Lease
+from reserver.k8s.work_queue import WorkQueue
+from reserver.process.features import Core, Features
+from reserver.process.readiness import ProcessReadiness
+from reserver.reservations.enums import StoreKind
+from reserver.reservations.quota import Quota
+from reserver.reservations.quotas import Quotas
+from reserver.reservations.reservation import Ref
+from reserver.reservations.view import LedgerView
+from reserver.scheduling.state import State
+from reserver.settings.serve import Settings
+from reserver.stores.archive_writer import ArchiveWriter
+from reserver.stores.codec import quota_codec
+from reserver.stores.codec.archive import Archive
+from reserver.stores.configmap.cache import ConfigMapCache
+from reserver.stores.configmap.status import CompanionStatuses
+from reserver.stores.configmap.writer import ConfigMapWriter
+from reserver.stores.edits import StoreEdits
+from reserver.stores.expiry_warnings import ExpiryWarnings
+from reserver.stores.history import HistoryReader
+from reserver.stores.object.cache import ObjectCache
+from reserver.stores.object.codec import RESERVATION
+from reserver.stores.object.edits import Tidying
+from reserver.stores.object.status import ObjectStatuses
+from reserver.stores.object.writer import ObjectWriter
+from reserver.stores.quota_loop import QuotaWriter
+from reserver.stores.quota_watch import QuotaCache
+from reserver.stores.status import RoomReport
+from reserver.stores.stores import Store, Stores
+from reserver.stores.watches import object_reflector, quota_reflector, store_reflectors
+
+_MOST_TOLD = 300
+"""How many characters of an error of the API server are reported."""
+
+
+class Assembly:
+    """The connected parts of the process; `background.lead` starts them.
+
+    What feeds what::
+
+        API server ── reflectors ──► state (snapshot, ledger), caches of the stores and of quotas
+        caches, ledger ── `_touched`, a reservation may have changed ──► statuses, cleaner, placer,
+                                                                         subscribers
+        state, ledger ── `_freed`, less is held on a node ──► waker ──► requeue, and placer
+        statuses, cleaner, requeue, quota_writer, recorder ──► API server
+
+    Attributes:
+        clock: tells the time that decisions are made at.
+        state: what is decided on.
+        stores: the reservations that are written, and who writes them and their statuses.
+        subscribers: called with each reservation that may have changed.
+        reflectors: what keeps all of it up to date.
+        history: what was before this process started.
+        features: what is done beside, if it is asked for.
+        readiness: whether calls may be decided.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        client: ApiClient,
+        clock: SteadyClock,
+        writes: asyncio.TaskGroup,
+        lease: Lease | None = None,
+    ) -> None:
+        """Put it together; nothing runs yet.
+
+        Args:
+            settings: what to read, and where.
+            client: of the API server.
+            clock: tells the time that decisions are made at.
+            writes: owns the writes of reservations under way.
+            lease: what has to be held to answer; None where nobody else may answer.
+
+        Raises:
+            ConfigurationError: the default quota cannot be read.
+        """
+        self.clock = clock
+        self.subscribers: list[Callable[[Ref], None]] = []
+        self._make_loops(settings, client)
+        self.state = self._decided_on(settings)
+        self.quotas = QuotaCache(
+            self.state.ledger, partial(reservation_events.unread_quota, self.recorder)
+        )
+        configmaps, objects = self._caches(settings.namespace)
+        self.stores = self._stores(settings, client, configmaps, objects, writes)
+        parts = (client, clock, self.state, self.stores, objects, self.recorder)
+        told = (self._eased, self._obstacles, self.is_up_to_date, self.placer.unsuited)
+        self.features = Features(settings, Core(*parts, *told))
+        self.subscribers += self.features.touched
+        cluster = tuple(
+            cluster_reflectors(client, self.state, self.features.pod_changed, self.features.marked)
+        )
+        written = (
+            *store_reflectors(client, settings.namespace, settings.configmaps, configmaps),
+            object_reflector(client, objects, is_optional=not settings.needs_crd),
+        )
+        quotas = quota_reflector(client, self.quotas)
+        self.reflectors = (*cluster, *written, quotas, *self.features.reflectors)
+        pods = next(reflector for reflector in cluster if reflector.path == PODS)
+        past = self.state.ledger.past
+        self.history = HistoryReader(client, past, pods, written, settings.namespace)
+        tell = partial(reservation_events.expiring, self.recorder, self.stores)
+        self.reminder = ExpiryWarnings(settings.warn_before_expiry, clock, tell)
+        self.readiness = ProcessReadiness(self.state, self.reflectors, lease)
+
+    def _make_loops(self, settings: Settings, client: ApiClient) -> None:
+        """Make what the state and the stores tell that something has changed."""
+        clock = self.clock
+        self.pod_writes = PodWrites(client, clock)
+        self.recorder = Recorder(client, clock)
+        self.requeue = Requeue(self.pod_writes, lambda: self.state.pods, time.monotonic)
+        self.waker = Waker(self.requeue, clock)
+        self.placer = Placer(clock, self.waker.freed, self._placed, self._spoiled)
+        self.cleaner = Cleaner(
+            StoreEdits(client), clock, self._cleaned, self._unwritten, self._spoiled
+        )
+        self.quota_writer = QuotaWriter(client, clock)
+        kept = Archive(settings.history_ttl)
+        self.archivist = ArchiveWriter(client, settings.namespace, kept, clock)
+
+    def _obstacles(self) -> tuple[str, ...]:
+        return self.readiness.obstacles()
+
+    async def is_up_to_date(self) -> bool:
+        """Wait for what watches may have missed; return whether anything may be decided."""
+        try:
+            await self.readiness.caught_up()
+        except NotReady:
+            return False
+        return not self.readiness.obstacles()
+
+    def _decided_on(self, settings: Settings) -> State:
+        trusted = {settings.namespace, *(namespace for namespace, _ in settings.configmaps)}
+        default = _default_quota(settings)
+        quotas = Quotas(default, trusted, self.quota_writer.changed, is_open=False)
+        tell = (self._freed, self._touched, self._eased, quotas, self._failed)
+        state = State(*tell, refused=self._refused, binding=self._binding)
+        state.public_namespaces = frozenset(trusted)
+        state.snapshot.exempt_namespaces |= set(settings.exempt_namespaces)
+        return state
+
+    def _caches(self, home: str) -> tuple[ConfigMapCache, ObjectCache]:
+        ledger, report = self.state.ledger, partial(reservation_events.unread, self.recorder)
+        ended = self.archivist.ended
+        assumed = partial(reservation_events.assumed, self.recorder, home)
+        return (
+            ConfigMapCache(ledger, self.clock, report, self._touched, ended, assumed),
+            ObjectCache(
+                ledger,
+                self.clock,
+                partial(report, kind=RESERVATION),
+                self._touched,
+                ended,
+                home=home,
+            ),
+        )
+
+    def _stores(
+        self,
+        settings: Settings,
+        client: ApiClient,
+        configmaps: ConfigMapCache,
+        objects: ObjectCache,
+        writes: asyncio.TaskGroup,
+    ) -> Stores:
+        room, home, warn = RoomReport(self._told_anew), settings.namespace, self.recorder.warn
+        warn_object, refused = partial(warn, kind=RESERVATION), self.placer.refused
+        both = {
+            StoreKind.CONFIGMAP: Store(
+                configmaps,
+                ConfigMapWriter(client, configmaps, home, writes),
+                CompanionStatuses(client, configmaps, warn, room),
+            ),
+            StoreKind.OBJECT: Store(
+                objects,
+                ObjectWriter(client, objects, home, writes),
+                ObjectStatuses(client, objects, warn_object, room, refused),
+            ),
+        }
+        return Stores(both, settings.reservation_store)
+
+    def _touched(self, ref: Ref) -> None:
+        self.cleaner.touched(ref)
+        self.placer.touched(ref)
+        self._told_anew(ref)
+
+    def _told_anew(self, ref: Ref) -> None:
+        self.stores.at(ref).statuses.touched(ref)
+        for tell in self.subscribers:
+            tell(ref)
+
+    def _freed(self, node: str) -> None:
+        self.waker.freed(node)
+        self._eased(node)
+
+    def _eased(self, node: str) -> None:
+        self.placer.eased(node)
+        for tell in self.features.eased:
+            tell(node)
+
+    def _refused(self, pod_uid: str) -> None:
+        if self.features.buffers is not None:
+            self.features.buffers.refused(pod_uid)
+
+    def _binding(self, pod: Pod, node: str) -> None:
+        if self.features.buffers is not None:
+            self.features.buffers.binding(pod, node)
+
+    def _placed(self, notice: Notice) -> None:
+        reservation_events.placed(self.recorder, self.stores, notice)
+
+    def _cleaned(self, edit: Tidying) -> None:
+        for reservation in self.stores.reservations(edit.ref):
+            self.state.ledger.note_unwritten(reservation.ref, "")
+        reservation_events.over(self.recorder, self.stores, edit)
+
+    def _unwritten(self, ref: Ref, error: ApiError) -> None:
+        self.placer.refused(ref, error)
+        why = shorten(str(error), _MOST_TOLD)
+        for reservation in self.stores.reservations(ref):
+            self.state.ledger.note_unwritten(reservation.ref, why)
+        reservation_events.unwritten(self.recorder, self.stores, ref, why)
+
+    def _spoiled(self, ref: Ref, fault: Fault) -> None:
+        self.stores.spoiled(ref, fault)
+
+    def _failed(self, ref: Ref, error: Exception) -> None:
+        self._spoiled(ref, take_note("ledger", ref, error))
+
+    def queues(self) -> Iterator[WorkQueue[Any]]:
+        """Yield the queues of all loops that run."""
+        quotas = self.quota_writer
+        yield from (self.placer.queue, self.waker.queue, self.requeue.queue, self.cleaner.queue)
+        yield from (quotas.unsettled, quotas.unwritten, self.archivist.queue, self.recorder.queue)
+        yield from (store.statuses.queue for store in self.stores)
+        yield from self.features.queues
+
+    @property
+    def ledger(self) -> LedgerView:
+        """The ledger of reservations, at this moment."""
+        self.state.ledger.advance(self.clock())
+        return self.state.ledger
+
+    @property
+    def expiring(self) -> int:
+        """How many holds expire soon although nobody has claimed them."""
+        return len(self.reminder.expiring)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether calls are decided."""
+        return not self.readiness.obstacles()
+
+
+def _default_quota(settings: Settings) -> Quota | None:
+    try:
+        return quota_codec.parse_default(settings.default_quota)
+    except InvalidInput as exc:
+        raise ConfigurationError(f"--default-quota: {exc}") from exc

@@ -1,0 +1,96 @@
+"""Background tasks: what runs beside the calls, and when each part starts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from itertools import chain
+
+import structlog
+
+from reserver.base.pacer import Pacer
+from reserver.errors import LeadershipLost, WentBack
+from reserver.k8s.lease import Lease
+from reserver.k8s.watch.reflector import watched
+from reserver.process.assembly import Assembly
+
+log = structlog.get_logger(__name__)
+
+_HISTORY_PATIENCE_S = 5.0
+"""How long calls wait for the history to be read, in seconds: without it more is held."""
+
+
+async def lead(assembly: Assembly, *follow: Callable[[], Coroutine[None, None, None]]) -> None:
+    """Watch the cluster and decide; with a lease, only once it is held.
+
+    Watching begins only then, so that what is listed includes every binding of the previous leader.
+
+    Args:
+        assembly: what runs.
+        follow: what follows the changes of reservations, or else runs on the leader alone, until
+            cancelled, once it is ready.
+    """
+    if assembly.readiness.lease is not None:
+        await assembly.readiness.lease.acquire()
+    async with asyncio.TaskGroup() as tasks:
+        if assembly.readiness.lease is not None:
+            tasks.create_task(_keep(assembly.readiness.lease))
+        for reflector in assembly.reflectors:
+            tasks.create_task(watched(reflector))
+        await _become_ready(assembly, tasks)
+        _act(assembly, tasks)
+        for each in follow:
+            tasks.create_task(each())
+
+
+async def _keep(lease: Lease) -> None:
+    try:
+        await lease.keep()
+    except (LeadershipLost, WentBack) as exc:
+        log.error("leadership lost, ending at once", why=str(exc))
+        os._exit(1)  # No write that is under way may be made any more.
+
+
+async def _become_ready(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
+    """Wait until all is listed and the history is read; write nothing until then.
+
+    What writes would take turns with what is waited for, and a tenant may give it much to write.
+    """
+    for reflector in assembly.reflectors:
+        await reflector.synced.wait()
+    stores, ledger = assembly.stores, assembly.state.ledger
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_HISTORY_PATIENCE_S):
+            for store in stores:
+                await store.statuses.recall(ledger)
+    await Pacer().run(ledger.open())
+    tasks.create_task(assembly.quota_writer.admit(ledger))
+    reading = tasks.create_task(assembly.history.read())
+    await asyncio.wait((reading,), timeout=_HISTORY_PATIENCE_S)
+    for set_id in chain.from_iterable(store.cache.abandon_unfinished() for store in stores):
+        log.warning("a set was not finished by who wrote it, and is taken back", set=set_id)
+    assembly.state.is_complete = True
+    log.info(
+        "ready",
+        nodes=assembly.state.snapshot.node_count,
+        pods=len(assembly.state.pods),
+        reservations=len(ledger),
+    )
+
+
+def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
+    """Begin to clean, acknowledge, place, wake, report and rebalance."""
+    tasks.create_task(assembly.recorder.run())
+    tasks.create_task(assembly.waker.run(assembly.state))
+    tasks.create_task(assembly.requeue.run())
+    tasks.create_task(assembly.quota_writer.run(assembly.quotas))
+    tasks.create_task(assembly.archivist.run())
+    tasks.create_task(assembly.reminder.run(assembly.state.ledger))
+    tasks.create_task(assembly.cleaner.run(assembly.stores, assembly.is_up_to_date))
+    for store in assembly.stores:
+        tasks.create_task(store.statuses.run(assembly.state, assembly.is_up_to_date))
+    tasks.create_task(assembly.placer.run(assembly.state))
+    for run in assembly.features.runs:
+        tasks.create_task(run())

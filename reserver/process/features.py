@@ -1,0 +1,168 @@
+"""What Reserver does only where it is asked to, and imports only then."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from reserver.extender.cluster_watches import PodChanged, unheard
+from reserver.k8s.client import ApiClient
+from reserver.k8s.events import Recorder
+from reserver.k8s.watch.reflector import Reflector
+from reserver.k8s.work_queue import WorkQueue
+from reserver.reservations.enums import StoreKind
+from reserver.reservations.reservation import Ref
+from reserver.scheduling.state import State
+from reserver.settings.serve import Settings
+from reserver.stores.object.cache import ObjectCache
+from reserver.stores.stores import Stores
+
+if TYPE_CHECKING:
+    from reserver.autoscaling.controller import Buffers
+    from reserver.autoscaling.scale_down_guard import ScaleDownGuard
+    from reserver.moves.controller import MoveController
+    from reserver.patches.controller import SchedPatches
+    from reserver.provisioning.controller import Provisioner
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """What features are built on: the parts that every Reserver has.
+
+    Attributes:
+        client: of the API server.
+        clock: unix seconds.
+        state: what is decided on.
+        stores: the reservations that are written.
+        objects: those that are objects.
+        recorder: writes Events.
+        eased: called with a node where less is held, or a pod may be moved to.
+        obstacles: returns why calls are not decided.
+        is_up_to_date: waits for what watches are known to have missed, and returns whether calls
+            are decided.
+        unsuited: has a seat placed anew that is of no use where it is, and says whether anywhere.
+    """
+
+    client: ApiClient
+    clock: Callable[[], float]
+    state: State
+    stores: Stores
+    objects: ObjectCache
+    recorder: Recorder
+    eased: Callable[[str], None]
+    obstacles: Callable[[], tuple[str, ...]]
+    is_up_to_date: Callable[[], Awaitable[bool]]
+    unsuited: Callable[[Ref, bool], None]
+
+
+class Features:
+    """What Reserver is asked to do beside holding reservations; None is what it is not.
+
+    Attributes:
+        keeper: keeps autoscalers from nodes that are held.
+        buffers: has autoscalers make room for reservations that wait.
+        mover: carries out PodMoves.
+        provisioner: carries out ProvisioningRequests.
+        patches: the SchedPatches, for the webhooks.
+        touched: called with each reservation that may have changed.
+        eased: called with each node that may have more room.
+        reflectors: what keeps them up to date, and is waited for before calls are decided.
+        unawaited: what keeps them up to date, and is not.
+        queues: what they have to do.
+        runs: what they do, until cancelled.
+    """
+
+    def __init__(self, settings: Settings, core: Core) -> None:
+        """Put together what the settings ask for; nothing runs yet."""
+        self._core = core
+        self.touched: list[Callable[[Ref], None]] = []
+        self.eased: list[Callable[[str], None]] = []
+        self.reflectors: list[Reflector] = []
+        self.unawaited: list[Reflector] = []
+        self.queues: list[WorkQueue[Any]] = []
+        self.runs: list[Callable[[], Coroutine[None, None, None]]] = []
+        self.keeper = self._keeping() if settings.keep_held_nodes else None
+        self.buffers = self._buffering() if settings.capacity_buffers else None
+        self.mover = self._moving() if settings.pod_moves else None
+        self.provisioner = self._provisioning() if settings.provisioning_requests else None
+        self.patches = self._patching() if settings.webhook_address else None
+
+    @property
+    def pod_changed(self) -> PodChanged:
+        """Is called with pods that have changed (`pod_view`)."""
+        return self.mover.pod_changed if self.mover else unheard
+
+    @property
+    def marked(self) -> Callable[[str, str], None]:
+        """Is called with the patches that pods say they have (`pod_view`)."""
+        return self.patches.pod_seen if self.patches else unheard
+
+    def _keeping(self) -> ScaleDownGuard:
+        from reserver.autoscaling.scale_down_guard import ScaleDownGuard
+
+        keeper = ScaleDownGuard(self._core.client, self._core.state, self._is_host)
+        self.touched.append(keeper.touched)
+        self.eased.append(keeper.changed)
+        self.runs.append(keeper.run)
+        return keeper
+
+    def _is_host(self, node: str) -> bool:
+        return self.buffers is not None and node in self.buffers.guests
+
+    def _buffering(self) -> Buffers:
+        from reserver.autoscaling.controller import Buffers
+
+        core = self._core
+        buffers = Buffers(core.client, core.clock, core.stores.subject, let_go=core.eased)
+        self.touched.append(buffers.touched)
+        self.eased.append(lambda _: buffers.changed())
+        writer = buffers.writer
+        self.unawaited.append(writer.reflector)
+        self.queues += (buffers.queue, writer.backlog, writer.queue)
+        self.runs.append(partial(buffers.run, core.state))
+        return buffers
+
+    def _moving(self) -> MoveController:
+        from reserver.moves.setup import assembled, attachable, group_reflector, reflectors
+
+        core = self._core
+        parts = (core.client, core.clock, core.state, core.objects, core.recorder)
+        mover = assembled(*parts, core.is_up_to_date)
+        mover.unsuited.append(core.unsuited)
+        self.touched.append(mover.seat_changed)
+        self.eased.append(mover.node_changed)
+        self.reflectors += reflectors(core.client, mover)
+        groups = group_reflector(core.client, mover)
+        volumes = attachable(core.client, core.state)
+        self.unawaited += (groups, volumes)
+        self.queues += (mover.queue, mover.arbitration.queue, mover.groups.queue)
+        self.runs += (mover.run, groups.run, volumes.run)
+        return mover
+
+    def _provisioning(self) -> Provisioner:
+        from reserver.provisioning.setup import announce, assembled
+
+        core = self._core
+        writer = core.stores.by_kind[StoreKind.OBJECT].writer
+        parts = (core.client, core.clock, core.state, core.objects, writer)
+        provisioner = assembled(*parts, core.is_up_to_date)
+        provisioner.subscribers.append(partial(announce, core.recorder))
+        self.touched.append(provisioner.reservation_changed)
+        self.eased.append(lambda _: provisioner.eased())
+        self.reflectors.append(provisioner.reflector)
+        self.queues.append(provisioner.queue)
+        self.runs.append(provisioner.run)
+        return provisioner
+
+    def _patching(self) -> SchedPatches:
+        from reserver.patches.controller import SchedPatches
+
+        core, identity = self._core, f"{socket.gethostname()}_{uuid4()}"
+        patches = SchedPatches(core.client, identity, core.clock, core.obstacles)
+        self.unawaited.append(patches.reflector)
+        self.queues.append(patches.queue)
+        return patches

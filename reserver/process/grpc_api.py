@@ -1,0 +1,53 @@
+"""Assembles the gRPC API: its services, and the feeds of its watches."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+from reserver.extender.exposition import Exposition
+from reserver.extender.handlers import Extender
+from reserver.extender.metrics import Metrics
+from reserver.grpc.access import Access
+from reserver.grpc.service import Service
+from reserver.k8s.client import ApiClient
+from reserver.k8s.reviewer import Reviewer
+from reserver.process.assembly import Assembly
+from reserver.process.dump import dump
+from reserver.settings.serve import Settings
+
+
+def prepare(
+    settings: Settings,
+    reviews: ApiClient,
+    assembly: Assembly,
+    extender: Extender,
+    metrics: Metrics,
+) -> Service:
+    """Return the services, told of what changes from now on.
+
+    Args:
+        settings: who may call.
+        reviews: client of the API server, for tokens and rights.
+        assembly: what is served.
+        extender: decides.
+        metrics: counts the calls.
+    """
+    access = None
+    if settings.wants_grpc_tokens:
+        asked = settings.namespace, time.monotonic, settings.grpc_audiences
+        access = Access(Reviewer(reviews, *asked))
+    service = Service(
+        state=assembly.state,
+        stores=assembly.stores,
+        extender=extender,
+        namespace=settings.namespace,
+        clock=assembly.clock,
+        access=access,
+        readiness=assembly.readiness,
+        counted=metrics,
+        past=assembly.archivist,
+        dump=partial(dump, settings, assembly, Exposition(metrics.registry).text),
+    )
+    assembly.subscribers.append(service.feed.touched)
+    return service

@@ -1,0 +1,103 @@
+"""Readiness: whether this process knows the cluster well enough to decide."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from reserver.base.clock import elapsed
+from reserver.errors import NotReady
+from reserver.k8s.lease import Lease
+from reserver.k8s.watch.reflector import STALE_AFTER_S, Reflector
+from reserver.scheduling.state import State
+
+log = structlog.get_logger(__name__)
+
+BEAT_S = 0.1
+"""How often it looks, in seconds."""
+
+STOOD_STILL_S = 1.0
+"""With this long between two looks, the process stood still, in seconds."""
+
+
+class Pulse:
+    """Tells whether this process stood still.
+
+    When it goes on, it has not yet read what the watches sent meanwhile, and the first thing to run
+    may be a call. So calls look, too.
+    """
+
+    def __init__(self, now: Callable[[], float] = elapsed) -> None:
+        """Begin to look; `now` is seconds that go on while the process stands still."""
+        self._now = now
+        self._looked_at = now()
+
+    def stood_still(self) -> float:
+        """Return how long it stood still since the last look, in seconds; 0 if it did not."""
+        before, self._looked_at = self._looked_at, self._now()
+        gap_s = self._looked_at - before
+        return gap_s if gap_s > STOOD_STILL_S else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessReadiness:
+    """Whether this process knows the cluster well enough to decide on it.
+
+    Attributes:
+        state: what is decided on.
+        reflectors: what keeps it up to date.
+        lease: what has to be held to answer; None where nobody else may answer.
+        pulse: whether this process stood still, and may lack what happened meanwhile.
+    """
+
+    state: State
+    reflectors: Sequence[Reflector]
+    lease: Lease | None = None
+    pulse: Pulse = field(default_factory=Pulse)
+
+    async def beat(self) -> None:
+        """Watch whether this process stood still, until cancelled."""
+        while True:
+            self._look_after()
+            await asyncio.sleep(BEAT_S)
+
+    async def caught_up(self) -> None:
+        """Wait until no watch is known to have missed anything.
+
+        Raises:
+            NotReady: something lacks for longer than is excused, of one watch after the other.
+        """
+        self._look_after()
+        if all([reflector.current.is_set() for reflector in self.reflectors]):  # noqa: C419 - faster
+            return  # As a rule; a timeout costs more than the look.
+        try:
+            async with asyncio.timeout(STALE_AFTER_S):
+                while not all(reflector.current.is_set() for reflector in self.reflectors):
+                    for reflector in self.reflectors:  # Meanwhile the first may have broken again.
+                        await reflector.current.wait()
+        except TimeoutError:
+            why = "; ".join(self.obstacles()) or "one watch after the other breaks"
+            raise NotReady(f"reserver does not see the cluster yet: {why}") from None
+
+    def _look_after(self) -> None:
+        """If this process stood still, treat the views as incomplete since then."""
+        seconds = self.pulse.stood_still()
+        if not seconds:
+            return
+        log.warning("stood still, asking what happened meanwhile", seconds=round(seconds, 1))
+        for reflector in self.reflectors:
+            reflector.doubt(seconds)
+
+    def obstacles(self) -> tuple[str, ...]:
+        """Return what keeps us from deciding on the state."""
+        self._look_after()
+        if self.lease is not None and (obstacle := self.lease.obstacle()):
+            return (obstacle,)
+        # A list takes a third less than a generator, and this is asked twice for each pod.
+        obstacles = [why for reflector in self.reflectors if (why := reflector.obstacle())]
+        if not obstacles and not self.state.is_complete:
+            return ("all is listed, what happened before is being read",)
+        return tuple(obstacles)

@@ -1,0 +1,202 @@
+"""The Reservations of ProvisioningRequests: looked at, written all or none, deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import Any
+from uuid import uuid4
+
+from reserver.base.pacer import Pacer
+from reserver.cluster.byte_cache import ByteCache
+from reserver.cluster.quantity import shorten
+from reserver.errors import ApiError, InvalidInput, ReserverError
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.limits import limits_at
+from reserver.k8s.objects.objects import encode
+from reserver.k8s.objects.times import show_moment
+from reserver.provisioning.codec import owner_reference
+from reserver.provisioning.decide import BookingState, NoBooking, Observation
+from reserver.provisioning.model import ConditionReason, ProvisioningRequest
+from reserver.provisioning.observe import refs
+from reserver.provisioning.template import documents
+from reserver.reservations.enums import Phase
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.dry_run import judge_set
+from reserver.scheduling.state import State
+from reserver.stores.codec import spec_codec
+from reserver.stores.configmap.entries import Entries
+from reserver.stores.object import codec as reservation
+from reserver.stores.object.cache import ObjectCache
+from reserver.stores.writer import Writer
+
+_REMEMBERED_BYTES = 16 * 2**20
+"""PodTemplates of requests that wait, which are not asked for again, take so much."""
+
+_MOST_SAID = 300
+
+Document = dict[str, Any]
+Outcome = asyncio.Task[ReserverError | None]
+
+
+class Booking:
+    """The Reservations that hold room for requests."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        clock: Callable[[], float],
+        state: State,
+        objects: ObjectCache,
+        writer: Writer[Any],
+    ) -> None:
+        """Hold nothing yet.
+
+        Args:
+            client: of the API server.
+            clock: unix seconds.
+            state: what is decided on.
+            objects: the Reservations.
+            writer: writes them.
+        """
+        self._client = client
+        self._clock = clock
+        self._state = state
+        self._objects = objects
+        self._writer = writer
+        self._templates: ByteCache[str, tuple[bytes, ...]] = ByteCache(_REMEMBERED_BYTES)
+
+    def look(self, request: ProvisioningRequest) -> Observation:
+        """Return what is seen of a request's Reservations."""
+        ledger = self._state.ledger
+        ledger.advance(self._clock())
+        there, why, until, claimed = [], "", 0.0, 0
+        for ref in refs(request):
+            hold, obstacle = self._hold(request, ref)
+            there.append(hold)
+            why = why or obstacle
+            known = ledger.get(ref) if hold is not BookingState.ABSENT else None
+            if known is not None:
+                claimed += ledger.claimed(ref)
+                until = max(until, known.expires_at or 0.0)
+        return Observation(tuple(there), show_moment(until) if until else "", claimed, why)
+
+    def _hold(self, request: ProvisioningRequest, ref: Ref) -> tuple[BookingState, str]:
+        """Return how far a Reservation is, and why it is lost."""
+        known, ledger = self._objects.known(ref), self._state.ledger
+        if known is None or known.metadata.controller_uid != request.uid:
+            is_coming = known is None and self._objects.latest(ref) is not None
+            return (BookingState.UNSETTLED if is_coming else BookingState.ABSENT), ""
+        if self._objects.is_unfinished(ref):
+            return BookingState.UNSETTLED, ""  # Who starts takes an unfinished set back.
+        written = known.reservation
+        if written is None:
+            return BookingState.LOST, f"{ref.key} cannot be read: {known.entries.problems[0].error}"
+        phase = ledger.phase(ref)
+        if phase is Phase.EXPIRED:
+            return BookingState.EXPIRED, ""
+        if ledger.is_unplaced(ref):
+            lost = ledger.obstacle(ref)
+            why = f"a node of {ref.key} has gone, and there is no other room: {lost}"
+            return (BookingState.LOST, why) if lost else (BookingState.UNSETTLED, "")
+        is_written = ledger.placed(written) == written.placed
+        is_held = phase is Phase.CLAIMED or (phase is Phase.ACTIVE and not ledger.excess(ref))
+        return (BookingState.HELD if is_written and is_held else BookingState.UNSETTLED), ""
+
+    async def templates(self, request: ProvisioningRequest) -> tuple[bytes, ...] | NoBooking:
+        """Return the PodTemplates of a request, each as the API server has it.
+
+        Raises:
+            ApiError: they cannot be read; it is to be tried again.
+        """
+        remembered = self._templates.get(request.uid)
+        if remembered is not None:
+            return remembered
+        path = f"/api/v1/namespaces/{request.name.namespace}/podtemplates"
+        found = []
+        for index, each in enumerate(request.pod_sets):
+            try:
+                found.append(await self._client.get(f"{path}/{each.template}"))
+            except ApiError as exc:
+                if not exc.is_absent:
+                    raise
+                message = f"spec.podSets[{index}]: there is no PodTemplate {each.template} yet"
+                return NoBooking(ConditionReason.POD_TEMPLATE_NOT_FOUND, message)
+        self._templates.put(request.uid, tuple(found), sum(map(len, found)))
+        return tuple(found)
+
+    async def book(
+        self, request: ProvisioningRequest, templates: tuple[bytes, ...], pacer: Pacer
+    ) -> Outcome | NoBooking:
+        """Find room, giving way; hold it and begin to write, all or none.
+
+        From the last look at the room on there is no `await`.
+        """
+        try:
+            drafts = self._drafts(request, templates)
+        except InvalidInput as exc:
+            return NoBooking(ConditionReason.INVALID_POD_TEMPLATE, str(exc), is_final=True)
+        new = [one for one, _ in drafts]
+        if refusal := self._obstacle(new):
+            return refusal
+        verdict = await pacer.run(judge_set(new, self._state, self._clock))
+        if verdict.lacks:
+            return NoBooking(ConditionReason.CAPACITY_IS_NOT_FOUND, verdict.lacks[0].message)
+        if refusal := self._obstacle(new):
+            return refusal
+        entries = {one.ref.key: Entries((one,)) for one in verdict.reservations}
+        texts = {one.ref.key: encode(written).decode() for one, written in drafts}
+        where = Ref.of_object(request.name.namespace, "")
+        return self._writer.insert(where, texts, entries, {}, owner_reference(request))
+
+    def _obstacle(self, new: Sequence[Reservation]) -> NoBooking | None:
+        """Return what keeps Reservations from being written, room aside."""
+        for one in new:
+            if self._objects.latest(one.ref) is not None:
+                message = f"there is a Reservation {one.ref.key} of somebody else; delete it"
+                return NoBooking(ConditionReason.RESERVATIONS_REFUSED, message)
+        if why := self._state.ledger.quotas.trial(new, self._clock()):
+            return NoBooking(ConditionReason.QUOTA_EXCEEDED, why)
+        return None
+
+    def _drafts(
+        self, request: ProvisioningRequest, templates: tuple[bytes, ...]
+    ) -> list[tuple[Reservation, Document]]:
+        """Return what is to be written.
+
+        Raises:
+            InvalidInput: a PodTemplate cannot be held room for.
+        """
+        now, limits = self._clock(), limits_at(refs(request)[0], self._objects.home)
+        drafts = []
+        written = documents(request, templates, now, limits)
+        for ref, spec in zip(refs(request), written, strict=True):
+            whole = {**spec, "origin": f"{ref}#{uuid4().hex}"}
+            drafts.append((spec_codec.read(whole, ref, now, limits), whole))
+        return drafts
+
+    async def release(self, request: ProvisioningRequest) -> bool:
+        """Delete the Reservations of a request; return whether none is left.
+
+        Raises:
+            ApiError: one may still be there; it is to be tried again.
+        """
+        for ref in refs(request):
+            known = self._objects.known(ref)
+            if known is None or known.metadata.controller_uid != request.uid:
+                continue
+            options = {"preconditions": {"uid": known.metadata.uid}}
+            try:
+                await self._client.delete(reservation.path(ref), options)
+            except ApiError as exc:
+                if not exc.is_absent and exc.status != HTTPStatus.CONFLICT:
+                    raise
+        return all(hold is BookingState.ABSENT for hold in self.look(request).holds)
+
+
+def refused(error: ReserverError) -> NoBooking:
+    """Return why Reservations were not written, as a condition says it."""
+    message = shorten(str(error), _MOST_SAID)
+    is_final = isinstance(error, InvalidInput)
+    return NoBooking(ConditionReason.RESERVATIONS_REFUSED, message, is_final=is_final)

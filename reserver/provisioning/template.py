@@ -1,0 +1,137 @@
+"""Turns the PodTemplate of a podSet into the Reservation that holds room for its pods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from reserver.cluster import quantity
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.limits import MOST_DESCRIPTION, TENANT, SpecLimits, check_bytes
+from reserver.k8s.objects.objects import WireStruct, decode, encode
+from reserver.k8s.objects.requests import Actuated, Amounts, ContainerSpec, Requesting, Resources
+from reserver.k8s.objects.requests import request as effective
+from reserver.k8s.objects.times import show_moment
+from reserver.provisioning.codec import of_request
+from reserver.provisioning.model import PodSet, ProvisioningRequest
+from reserver.reservations.owner import REQUEST
+from reserver.reservations.reservation import Ref
+from reserver.stores.codec import spec_codec
+from reserver.stores.codec.demands import placement
+
+
+class _Amounts(WireStruct, frozen=True):
+    requests: Amounts | None = None
+    limits: Amounts | None = None
+
+    def asked(self) -> Resources:
+        """Return the requests, with the limits where there is none, as new pods get them.
+
+        In templates the API server leaves that to be done (SetDefaults_Pod in
+        pkg/apis/core/v1/defaults.go).
+        """
+        return Resources({**(self.limits or {}), **(self.requests or {})})
+
+
+class _Container(WireStruct, frozen=True):
+    name: str = ""
+    resources: _Amounts = _Amounts()
+    restart_policy: str = ""
+
+    def asking(self) -> ContainerSpec:
+        """Return the container with all that it requests."""
+        restarts = self.restart_policy
+        return ContainerSpec(self.name, self.resources.asked(), restart_policy=restarts)
+
+
+class _Spec(WireStruct, frozen=True):
+    containers: tuple[_Container, ...] = ()
+    init_containers: list[_Container] | None = None
+    resources: _Amounts | None = None
+    overhead: Amounts | None = None
+
+    def asking(self) -> Requesting:
+        """Return what the effective request follows from."""
+        return Requesting(
+            [each.asking() for each in self.containers],
+            [each.asking() for each in self.init_containers or ()],
+            self.resources.asked() if self.resources else None,
+            self.overhead,
+        )
+
+
+class _Template(WireStruct, frozen=True):
+    spec: _Spec = _Spec()
+
+
+class _Object(WireStruct, frozen=True):
+    template: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+def document(
+    request: ProvisioningRequest, pod_set: PodSet, template: bytes, now: float
+) -> dict[str, Any]:
+    """Return the spec of the Reservation for a podSet, which begins at `now` (unix seconds).
+
+    It is retained: whether it was claimed or has expired is seen until the request is deleted.
+
+    Args:
+        request: whose podSet it is.
+        pod_set: how many pods come.
+        template: the PodTemplate, as the API server has it.
+        now: unix seconds.
+
+    Raises:
+        InvalidInput: the template cannot be read, or demands what no placement can say.
+    """
+    pod = bytes(decode(_Object, template).template)
+    check_bytes(len(pod), TENANT.spec_bytes)
+    amounts = effective(decode(_Template, pod).spec.asking(), Actuated())
+    where = placement(pod, leaves="", node="", selector={})
+    spec: dict[str, Any] = {
+        "owners": [{"controller": {"kind": REQUEST, "name": request.name.name}}],
+        "resources": {name: quantity.show(name, amount) for name, amount in amounts.items()},
+        "slots": pod_set.pods,
+        "expiresAt": show_moment(now + request.valid_s),
+        "retain": True,
+        "description": f"for {REQUEST} {request.name.name}"[:MOST_DESCRIPTION],
+    }
+    return spec | ({"placement": where} if where else {})
+
+
+def documents(
+    request: ProvisioningRequest, templates: Sequence[bytes], now: float, limits: SpecLimits
+) -> list[dict[str, Any]]:
+    """Return the specs of the Reservations for a request, the smallest slots first.
+
+    A pod claims the oldest that covers it, so the small ones leave the large ones alone.
+
+    Args:
+        request: what is asked for.
+        templates: the PodTemplate of each podSet, as the API server has it.
+        now: unix seconds; from then on room is held.
+        limits: on each spec.
+
+    Raises:
+        InvalidInput: room cannot be held for one of them, or for all of them together.
+    """
+    found = []
+    somewhere = Ref.of_object(request.name.namespace, request.name.name)
+    for index, (pod_set, template) in enumerate(zip(request.pod_sets, templates, strict=True)):
+        where = f"spec.podSets[{index}]"
+        try:
+            written = document(request, pod_set, template, now)
+            check_bytes(len(encode(written)), limits.spec_bytes)
+            found.append((spec_codec.read(written, somewhere, now, limits), written))
+        except InvalidInput as exc:
+            if exc.path == "slots":
+                raise of_request(exc, f"{where}.count") from exc
+            raise of_request(exc.under(f"{where}, PodTemplate {pod_set.template}")) from exc
+    try:
+        spec_codec.check_set([one for one, _ in found])
+    except InvalidInput as exc:
+        raise of_request(exc, "spec.podSets") from exc
+    found.sort(key=lambda each: sum(each[0].resources.values()))
+    return [written for _, written in found]

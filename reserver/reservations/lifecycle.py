@@ -1,0 +1,227 @@
+"""Settling: what is held follows from time, quotas and unclaimed slots."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+from itertools import islice
+
+from sortedcontainers import SortedList
+
+from reserver.base.moment import Moment
+from reserver.cluster.snapshot import Snapshot
+from reserver.errors import sparing
+from reserver.reservations.account import Account
+from reserver.reservations.amounts import times
+from reserver.reservations.node_holds import NOTHING, Hold
+from reserver.reservations.quotas import Quotas
+from reserver.reservations.reservation import Ref, Reservation, Written
+from reserver.reservations.view import LedgerView
+
+AT_ONCE = 500
+"""How many reservations start or end in one go, unless a decision needs all of them."""
+
+_Turn = tuple[float, int, str]
+"""A moment in unix seconds, the order of accounts, and whose it is."""
+
+
+class Lifecycle(LedgerView):
+    """A ledger in which reservations hold what their phase, claims and quotas leave of them."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        freed: Callable[[str], None],
+        settled: Callable[[Ref], None],
+        quotas: Quotas | None,
+        failed: Callable[[Ref, Exception], None],
+    ) -> None:
+        """Begin with nothing held; for the arguments see `ledger.Ledger`."""
+        super().__init__(snapshot, freed, quotas, failed)
+        self._settled = settled
+        self._failed = failed
+        self._latest = 0.0
+        self._turns: SortedList[_Turn] = SortedList()
+        self._anew: deque[Account] = deque()
+
+    def advance(self, now: float, most: int | None = AT_ONCE) -> None:
+        """Let time pass until `now` (unix seconds): what starts then holds, what expires does not.
+
+        It costs nothing if nothing is due, and a moment that is over changes nothing: who holds one
+        over an ``await`` decides as of now all the same.
+
+        Args:
+            now: unix seconds, as the clock gives them.
+            most: how many reservations start or end, the others on the next occasion; None for all.
+                Whoever decides lets all of them, and runs `advancing` before, which gives way.
+        """
+        for _ in islice(self.advancing(now), most):
+            pass
+
+    def is_due(self, now: float) -> bool:
+        """Return whether `advance` has something to do."""
+        moment = Moment.of(now)
+        return (
+            moment.set_back > self._now.set_back
+            or bool(self._anew)
+            or self._has_turn(moment if moment.comes_after(self._now) else self._now)
+        )
+
+    def _has_turn(self, now: float) -> bool:
+        return bool(self._turns) and self._turns[0][0] <= now
+
+    def advancing(self, now: float) -> Generator[None]:
+        """Let time pass until `now` (unix seconds), one reservation after the other.
+
+        Other work may come between, and bring a later moment, which then counts here, too. If the
+        clock was set back, it was wrong before and is right now (`base.clock`): all is judged
+        again.
+        """
+        moment = Moment.of(now)
+        if moment.comes_after(self._now):
+            if moment.set_back > self._now.set_back:
+                self._anew.extend(self._register.accounts())
+            self._now = moment
+        while self._anew:
+            again = self._anew.popleft()
+            if self._register.of(again.identity) is again:
+                self._expect_turns(again)
+                self._settle(again)
+                yield
+        while self._has_turn(self._now):
+            _, order, identity = self._turns.pop(0)
+            account = self._register.of(identity)
+            if account is not None and account.order == order:
+                if not account.is_holding:  # Starts now.
+                    self._stand_last(account)
+                self._settle(account)
+                yield
+
+    def was_admitted(self, ref: Ref, digest: str) -> None:
+        """Note that a reservation is recorded as admitted before."""
+        reservation = self.get(ref)
+        if reservation is not None and reservation.digest == digest:
+            self.quotas.recall(reservation)
+
+    def admit(self, namespace: str) -> Generator[None]:
+        """Apply the quotas of a namespace, step by step.
+
+        Between the steps all is consistent, and other work may have its turn.
+        """
+        for identity in self.quotas.steps(namespace, None):
+            self._let_in(identity)
+            yield
+
+    def open(self) -> Generator[None]:
+        """Open the quotas, step by step: all reservations are known, and which were admitted."""
+        for namespace in self.quotas.open():
+            for identity in self.quotas.steps(namespace, None):
+                account = self._register.of(identity)
+                if account is not None:
+                    self._hold(account)
+                yield
+
+    def _admit(self, namespace: str) -> None:
+        for identity in self.quotas.steps(namespace):
+            self._let_in(identity)
+
+    def _let_in(self, identity: str) -> None:
+        """Let a reservation hold that its quotas now admit.
+
+        It stands behind all that hold by now: they were there while it was not.
+        """
+        account = self._register.of(identity)
+        if account is None:
+            return
+        with sparing(partial(self._failed, account.reservation.ref)):
+            if self._is_active(account) and not account.is_holding:
+                self._stand_last(account)
+            self._hold(account)
+
+    def _stand_last(self, account: Account) -> None:
+        """Put a reservation behind all that was written or started before."""
+        self._latest = math.nextafter(self._latest, math.inf)
+        for hold in account.holds:
+            hold.since = Written(self._latest, self._latest)
+
+    def _expect_turns(self, account: Account) -> None:
+        for turn in _turns(account, self._now):
+            if turn not in self._turns:
+                self._turns.add(turn)
+
+    def _expect_none(self, account: Account) -> None:
+        for turn in _turns(account, -math.inf):
+            self._turns.discard(turn)
+
+    def _settle(self, account: Account) -> None:
+        """Make a reservation hold what its phase, its claims and the quotas leave of it."""
+        with sparing(partial(self._failed, account.reservation.ref)):
+            self._follow(account)
+
+    def _follow(self, account: Account) -> None:
+        self._charge(account)
+        self._hold(account)
+        self._admit_beside(account)
+
+    def _charge(self, account: Account) -> None:
+        """Count what is unclaimed in the quota of each namespace in which it is written."""
+        unclaimed, counted = self._unclaimed(account), dict[str, Reservation]()
+        for entry in account.entries:
+            counted.setdefault(entry.reservation.ref.namespace, entry.reservation)
+        for reservation in counted.values():
+            self.quotas.charge(reservation, unclaimed, self._now)
+
+    def _admit_beside(self, account: Account) -> None:
+        """Let in what the quotas of its namespaces have room for now."""
+        for namespace in dict.fromkeys(ref.namespace for ref in account.refs):
+            self._admit(namespace)
+
+    def _hold(self, account: Account) -> None:
+        """Make a reservation hold what it may."""
+        for ref in account.refs:
+            self._settled(ref)
+        self._holdings.reorder(account.holds)
+        left, _ = account.left() if self._is_active(account) else ({}, 0)
+        for hold in account.holds:
+            self._hold_slots(hold, left.get(hold.reservation.node, 0))
+
+    def _hold_slots(self, hold: Hold, slots: int) -> None:
+        if slots != hold.slots:
+            amounts = times(hold.reservation.resources, slots) if slots else NOTHING
+            self._holdings.hold(hold, amounts)
+            hold.slots = slots
+
+    def _settle_claim(self, account: Account, node: str) -> None:
+        """Do as `_settle` does once a slot on a node was claimed: nothing else has changed.
+
+        That costs the same however many nodes a reservation is on.
+        """
+        hold = account.hold_on(node)
+        is_one = hold is not None and hold.slots and account.is_reckoned
+        if hold is None or not is_one or not self._is_active(account):
+            self._settle(account)
+            return
+        with sparing(partial(self._failed, account.reservation.ref)):
+            self._charge(account)
+            for ref in account.refs:
+                self._settled(ref)
+            self._hold_slots(hold, account.left()[0][node])
+            self._admit_beside(account)
+
+    def _unclaimed(self, account: Account) -> int:
+        """Return how many slots the quotas count: a slot that may come back is not free yet."""
+        reservation = account.reservation
+        if reservation.expires_at is not None and self._now >= reservation.expires_at:
+            return 0
+        if reservation.reusable:
+            return reservation.slots
+        return max(0, reservation.slots - self._claims.count_written(account.claimants))
+
+
+def _turns(account: Account, now: float) -> Iterator[_Turn]:
+    """Yield the moments after `now` at which a reservation starts and ends."""
+    for at in (account.reservation.starts_at, account.reservation.expires_at):
+        if at is not None and at > now:
+            yield (at, account.order, account.identity)

@@ -1,0 +1,233 @@
+"""What is held on each node, and the order of its holds."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate
+from math import inf
+from types import MappingProxyType
+
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.reservation import Ref, Reservation, Written
+
+_REMEMBERED = 256
+"""For how many nodes the order of their holds is kept added up."""
+
+_FEW = 64
+"""So many holds are added up at each call of an owner, faster than they are put in order."""
+
+NOTHING: Mapping[str, int] = MappingProxyType({})
+"""What a reservation holds that holds nothing."""
+
+
+@dataclass(slots=True, eq=False)
+class Hold:
+    """The hold of a reservation on one node."""
+
+    reservation: Reservation
+    """As it is on that node."""
+    since: Written
+    """When it took its turn among the holds of the node."""
+    amounts: Mapping[str, int] = field(default_factory=lambda: NOTHING)
+    """What it adds to the node's row of the matrix now."""
+    slots: int = 0
+    """How many slots that is."""
+
+    @property
+    def yields(self) -> bool:
+        """Whether it yields to pods of higher priority; then it is behind all holds that do not."""
+        return self.reservation.yields_above is not None
+
+    @property
+    def standing(self) -> tuple[bool, float, float]:
+        """The sort key for the holds of one owner: the first in order comes first."""
+        return (self.yields, self.since.last, self.since.first)
+
+
+class _Behind:
+    """Which holds of a node are behind others.
+
+    Attributes:
+        since: those that came after this, by whether they yield.
+    """
+
+    def __init__(self, seats: Iterable[Hold]) -> None:
+        """Compare holds with all of these."""
+        last: dict[bool, float] = {}
+        for seat in seats:
+            last[seat.yields] = max(seat.since.last, last.get(seat.yields, 0))
+        # Of one kind the order counts; what does not yield is behind nothing that does.
+        first = inf if True in last else last.get(False, -1)
+        self.since = {False: first, True: last.get(True, -1)}
+
+    def has(self, hold: Hold) -> bool:
+        """Return whether a hold is certainly behind all of them."""
+        return hold.since.first > self.since[hold.yields]
+
+
+class _Row:
+    """What the holds of a node hold, in their order, so that what is behind one is a look-up."""
+
+    def __init__(self, holds: Iterable[Hold]) -> None:
+        """Add up what these hold, by whether they yield and by resource."""
+        parts: dict[tuple[bool, str], list[tuple[float, int]]] = {}
+        for hold in sorted(holds, key=lambda hold: hold.since.first):
+            for resource, amount in hold.amounts.items():
+                parts.setdefault((hold.yields, resource), []).append((hold.since.first, amount))
+        self._sums = {
+            key: ([first for first, _ in row], [*accumulate((n for _, n in row), initial=0)])
+            for key, row in parts.items()
+        }
+
+    def behind(self, others: _Behind, resource: str) -> int:
+        """Return how much of a resource is held certainly behind others."""
+        total = 0
+        for yields, last in others.since.items():
+            firsts, sums = self._sums.get((yields, resource), ((), (0,)))
+            total += sums[-1] - sums[bisect_right(firsts, last)]
+        return total
+
+
+class NodeHolds:
+    """The holds of all nodes; written into the snapshot's matrix as they change."""
+
+    def __init__(self, snapshot: Snapshot, freed: Callable[[str], None]) -> None:
+        """Begin with nothing held; `freed` is called with each node on which less is held."""
+        self._snapshot = snapshot
+        self._freed = freed
+        self._by_node: dict[str, dict[Hold, None]] = {}
+        self._yielding: dict[str, dict[Hold, None]] = {}
+        self._held: dict[str, dict[str, int]] = {}
+        self._rows: dict[str, _Row] = {}
+
+    def on(self, node: str) -> Mapping[str, int]:
+        """Return what is held on a node in all, exactly."""
+        return self._held.get(node, {})
+
+    def reservations_on(self, node: str) -> Iterator[Reservation]:
+        """Yield the reservations that hold capacity on a node now, oldest first."""
+        return (hold.reservation for hold in self._by_node.get(node, ()))
+
+    def after(self, hold: Hold) -> dict[str, int]:
+        """Return what is held on its node behind a hold, of the resources that it may hold.
+
+        Those were certainly written after it, or they yield to priority and it does not.
+        """
+        # All holds of a node that falls short are asked about, one after the other.
+        row, this = self._row(hold.reservation.node), _Behind((hold,))
+        held = ((resource, row.behind(this, resource)) for resource in hold.reservation.resources)
+        return {resource: amount for resource, amount in held if amount}
+
+    def _row(self, node: str) -> _Row:
+        """Return what the holds of a node add up to, for as long as they do not change."""
+        row = self._rows.get(node)
+        if row is None:
+            if len(self._rows) == _REMEMBERED:
+                self._rows.clear()
+            row = self._rows[node] = _Row(self._by_node.get(node, ()))
+        return row
+
+    def reorder(self, holds: Iterable[Hold]) -> None:
+        """Note that holds may have taken another turn."""
+        for hold in holds if self._rows else ():
+            self._rows.pop(hold.reservation.node, None)
+
+    def later(
+        self, node: str, seats: Iterable[Hold], requests: Mapping[str, int]
+    ) -> dict[str, int]:
+        """Return what is held on a node that does not count against an owner's seats there.
+
+        Of each resource that is what is held, but for a slot of each seat, behind as few of the
+        seats as it takes, the oldest first, to cover the request: a younger seat beside them costs
+        the owner nothing. Resources that all seats together do not cover are left out.
+        """
+        row = sorted(seats, key=lambda seat: seat.standing)
+        covering: dict[int, list[str]] = {}
+        for resource, amount in requests.items():
+            slots = accumulate(seat.reservation.resources.get(resource, 0) for seat in row)
+            enough = next((n for n, slot in enumerate(slots, start=1) if slot >= amount), 0)
+            if amount and enough:
+                covering.setdefault(enough, []).append(resource)
+        totals: dict[str, int] = {}
+        for enough, resources in covering.items():
+            behind = _Behind(row[:enough])
+            for resource in resources:
+                totals[resource] = self._held_behind(behind, node, resource) - sum(
+                    seat.reservation.resources.get(resource, 0)
+                    for seat in row[enough:]
+                    if behind.has(seat)
+                )
+        return totals
+
+    def _held_behind(self, others: _Behind, node: str, resource: str) -> int:
+        """Return how much of a resource is held on a node certainly behind others."""
+        holds = self._by_node.get(node, {})
+        if len(holds) > _FEW:
+            return self._row(node).behind(others, resource)
+        return sum(hold.amounts.get(resource, 0) for hold in holds if others.has(hold))
+
+    @property
+    def yields(self) -> bool:
+        """Whether anything is held that pods of higher priority may take."""
+        return bool(self._yielding)
+
+    def yielding(
+        self, priority: int, own: Container[Ref], nodes: Iterable[str]
+    ) -> dict[str, dict[str, int]]:
+        """Return what is held on some nodes, for others, that a pod's priority may take.
+
+        Args:
+            priority: of the pod.
+            own: the reservations that it may claim.
+            nodes: where to look.
+        """
+        yielding: dict[str, dict[str, int]] = {}
+        for node in self._yielding.keys() & nodes:
+            totals: dict[str, int] = {}
+            for hold in self._yielding[node]:
+                reservation = hold.reservation
+                if reservation.yields_to(priority) and reservation.ref not in own:
+                    for resource, amount in hold.amounts.items():
+                        totals[resource] = totals.get(resource, 0) + amount
+            if totals:
+                yielding[node] = totals
+        return yielding
+
+    def hold(self, hold: Hold, amounts: Mapping[str, int]) -> None:
+        """Set what a reservation holds on its node."""
+        if amounts == hold.amounts:
+            return
+        node = hold.reservation.node
+        self._rows.pop(node, None)
+        totals = dict(self._held.get(node, {}))
+        is_less = any(amount > amounts.get(name, 0) for name, amount in hold.amounts.items())
+        for name, amount in hold.amounts.items():
+            totals[name] -= amount
+        for name, amount in amounts.items():
+            totals[name] = totals.get(name, 0) + amount
+        for name in hold.amounts.keys() - amounts.keys():
+            if not totals[name]:
+                del totals[name]
+        self._snapshot.set_held(node, totals)
+        hold.amounts = amounts
+        if totals:
+            self._held[node] = totals
+        else:
+            self._held.pop(node, None)
+        _put(self._by_node, node, hold)
+        if hold.yields:
+            _put(self._yielding, node, hold)
+        if is_less:
+            self._freed(node)
+
+
+def _put(index: dict[str, dict[Hold, None]], node: str, hold: Hold) -> None:
+    """Keep a hold in an index by node while it holds anything."""
+    if hold.amounts:
+        index.setdefault(node, {})[hold] = None
+    elif node in index:
+        index[node].pop(hold, None)
+        if not index[node]:
+            del index[node]

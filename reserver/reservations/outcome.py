@@ -1,0 +1,109 @@
+"""The outcome of a reservation that is over: claimed by whom, expired or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from reserver.reservations.enums import Outcome, Phase
+from reserver.reservations.mark import is_mark
+from reserver.reservations.reservation import Reservation
+from reserver.reservations.view import LedgerView
+
+_MOST_TOLD = 3
+_OUTCOMES = {Phase.CLAIMED: Outcome.CLAIMED, Phase.EXPIRED: Outcome.EXPIRED}
+
+
+class EndedClaim(NamedTuple):
+    """A slot that was claimed.
+
+    Attributes:
+        uid: of the pod.
+        pod: as ``namespace/name``; empty if it is not known any more.
+        node: where it was bound; empty likewise.
+        at: when that was first seen, unix seconds; 0 if nobody noted it.
+    """
+
+    uid: str
+    pod: str = ""
+    node: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The outcome of a reservation.
+
+    Attributes:
+        reservation: as it was written and placed.
+        outcome: what became of it.
+        at: when this was seen, unix seconds.
+        since: when it was first seen, unix seconds.
+        claims: the slots that were claimed.
+    """
+
+    reservation: Reservation
+    outcome: Outcome
+    at: float
+    since: float = 0.0
+    claims: tuple[EndedClaim, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        reservation: Reservation,
+        ledger: LedgerView,
+        at: float,
+        since: float = 0.0,
+        claimed_at: Mapping[str, float] | None = None,
+    ) -> Ending:
+        """Return what has become of a reservation by now.
+
+        Args:
+            reservation: as it is written.
+            ledger: what holds, and who claimed it.
+            at: this moment, in unix seconds.
+            since: when it was first seen, in unix seconds.
+            claimed_at: when claims were first seen, by UID, where that is known.
+        """
+        ref, times = reservation.ref, claimed_at or {}
+        phase = ledger.phase(ref)
+        outcome = _OUTCOMES.get(phase, Outcome.REMOVED) if phase else Outcome.REMOVED
+        pods = ledger.claiming(ref)
+        claims = (
+            EndedClaim(
+                uid, str(pod.name) if pod else "", pod.node if pod else "", times.get(uid, 0)
+            )
+            for uid, pod in pods.items()
+        )
+        known = ledger.get(ref) or reservation
+        return cls(known, outcome, at, since, tuple(sorted(claims, key=_told_first)))
+
+    def __str__(self) -> str:
+        """Return half a sentence for people."""
+        pods, claimed = [claim.pod for claim in self.claims if claim.pod], len(self.claims)
+        return told(self.outcome, pods, claimed, self.reservation.slots)
+
+
+def _told_first(claim: EndedClaim) -> tuple[bool, float, str]:
+    """Return the sort key of claims: what least is known of comes last."""
+    return is_mark(claim.uid), claim.at, claim.pod
+
+
+def told(outcome: Outcome, pods: list[str], claimed: int, slots: int) -> str:
+    """Return what became of a reservation in half a sentence.
+
+    Args:
+        outcome: what became of it.
+        pods: those that claimed a slot and are known.
+        claimed: how many slots were claimed.
+        slots: how many it had.
+    """
+    more = len(pods) - _MOST_TOLD
+    who = ", ".join(pods[:_MOST_TOLD]) + (f" and {more} more" if more > 0 else "")
+    by = f" by {who}" if who else ""
+    if outcome is Outcome.CLAIMED:
+        return f"claimed{by}"
+    word = outcome.lower()
+    return f"{word} with {claimed} of {slots} slots claimed{by}" if claimed else f"{word} unclaimed"

@@ -1,0 +1,77 @@
+"""Which pods replace one that has left, so that they get its seat (docs/adr/0033).
+
+The API server numbers all writes, and a watch shows those of pods in that order. So a pod that was
+shown before another one began to leave is not its replacement, and one that was not shown yet may
+be. What a list shows may be older than it seems: a pod counts as there before only if it surely
+was.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from cachetools import LRUCache
+
+from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.owner import OwnerRule
+
+_REMEMBERED = 20_000
+"""How many pods that left are remembered: those of the last minutes."""
+
+
+class ReplacementStanding(Enum):
+    """Whether a pod that an owner rule matches may claim now."""
+
+    MAY_CLAIM = auto()
+    MAY_NOT = auto()
+    UNKNOWN = auto()
+    """The watch has yet to show the pod, or that the one before it leaves."""
+
+
+class Succession:
+    """Since when pods that wait for a node are known, and since when others leave theirs."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        """Begin without pods; the snapshot has those that are on nodes."""
+        self._snapshot = snapshot
+        self._known: dict[str, int] = {}
+        self._left: LRUCache[str, int] = LRUCache(_REMEMBERED)
+
+    def seen(self, pod: Pod, before: Pod | None, *, listed: bool) -> None:
+        """Take a pod as a watch shows it, or a list.
+
+        Args:
+            pod: the pod.
+            before: as it was shown before; None if it was not.
+            listed: a list shows it, so that it may have changed long before.
+        """
+        if not pod.node:
+            self._known.setdefault(pod.uid, pod.revision)
+            return
+        self._known.pop(pod.uid, None)
+        if pod.terminating and pod.uid not in self._left:
+            was_there_at = before.revision if before else 0
+            self._left[pod.uid] = was_there_at if listed else pod.revision
+
+    def gone(self, pod: Pod) -> None:
+        """Note that a pod is gone, which was shown like this last."""
+        self._known.pop(pod.uid, None)
+        if pod.node and pod.uid not in self._left:
+            self._left[pod.uid] = pod.revision
+
+    def knows(self, pod: Pod) -> bool:
+        """Return whether a pod that is on no node was shown."""
+        return pod.uid in self._known
+
+    def standing(self, rule: OwnerRule, pod: Pod) -> ReplacementStanding:
+        """Return whether a pod that a rule matches may claim now."""
+        leaves = rule.replaces.uid
+        if not leaves:
+            return ReplacementStanding.MAY_CLAIM
+        since = self._known.get(pod.uid)
+        counted = self._snapshot.counted(leaves)
+        if counted is not None and not counted.pod.terminating:
+            return ReplacementStanding.UNKNOWN if since is None else ReplacementStanding.MAY_NOT
+        was_there = since is not None and since < self._left.get(leaves, 0)
+        return ReplacementStanding.MAY_NOT if was_there else ReplacementStanding.MAY_CLAIM

@@ -1,0 +1,230 @@
+"""Whether reservations that are yet to be written would be backed now, and where.
+
+Unlike a pod's fit, which only compares what is held for others, this compares all that is asked
+for: an owner is promised its whole slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from reserver.cluster.pod import Pod
+from reserver.cluster.quantity import show
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.enums import Phase
+from reserver.reservations.placement import Part
+from reserver.reservations.reservation import Reservation
+from reserver.scheduling.fit import ByNode
+from reserver.scheduling.placement import Aside, placing, slot_pod
+from reserver.scheduling.state import State
+from reserver.scheduling.what_if import Seat, trial, without
+
+_TRIES = 3
+_CHANGES = "others have taken the room while it was looked for; try again"
+
+
+class Lack(NamedTuple):
+    """Why a reservation would not be backed.
+
+    Attributes:
+        at: which one it is.
+        message: what is missing.
+        never: it would not fit if the node were empty but for those before it, or without a node of
+            its own, if all were.
+    """
+
+    at: int
+    message: str
+    never: bool
+
+
+class DryRunVerdict(NamedTuple):
+    """The verdict on a set of reservations.
+
+    Attributes:
+        lacks: those that would not be backed; none if all would be.
+        reservations: all of them, in their order; those that name no node as they are placed.
+    """
+
+    lacks: tuple[Lack, ...]
+    reservations: tuple[Reservation, ...]
+
+
+def judge_set(
+    reservations: Sequence[Reservation],
+    state: State,
+    clock: Callable[[], float],
+    instead: Reservation | None = None,
+) -> Generator[None, None, DryRunVerdict]:
+    """Find which of these would be backed together, and where.
+
+    Other work may come between the steps, and time passes. What is found has its room in the last
+    one, beside all that holds by then; if others have taken some of it meanwhile, all is judged
+    again.
+
+    Args:
+        reservations: what is to be written.
+        state: the cluster.
+        clock: gives unix seconds: a moment would be over by the next step.
+        instead: the reservation that goes when these come.
+    """
+    for _ in range(_TRIES):
+        yield from state.ledger.advancing(clock())
+        verdict, taken = yield from _judged(reservations, state, instead)
+        state.ledger.advance(clock(), most=None)
+        with _without(instead, state):
+            if verdict.lacks or _have_room(taken, state.snapshot):
+                return verdict
+        yield
+    return DryRunVerdict((Lack(0, _CHANGES, never=False),), tuple(reservations))
+
+
+def _judged(
+    reservations: Sequence[Reservation], state: State, instead: Reservation | None
+) -> Generator[None, None, tuple[DryRunVerdict, ByNode]]:
+    """Find what would become of a set, and what it would take on each node.
+
+    Room is judged by the amounts of the beginning. Those that are about their neighbours come last:
+    they are tried among the pods there, as these are at each step.
+    """
+    with _without(instead, state):
+        tried = state.fork()
+    by_index: dict[int, tuple[Reservation, Lack | None]] = {}
+    taken: dict[str, dict[str, int]] = {}
+    found: list[Reservation] = []
+    for index in _in_turn(reservations):
+        one = reservations[index]
+        if _is_about_neighbours(one):
+            aside = partial(_among, found, state, instead)
+            one, lack = by_index[index] = yield from _judge(index, one, state, taken, aside)
+        else:
+            one, lack = by_index[index] = yield from _judge(index, one, tried, taken)
+        if lack is None:
+            found.append(one)
+            _seat(one, partial(_take, tried.snapshot), taken)
+        yield
+    judged = [by_index[index] for index in range(len(reservations))]
+    lacks = tuple(lack for _, lack in judged if lack is not None)
+    return DryRunVerdict(lacks, tuple(one for one, _ in judged)), taken
+
+
+@contextmanager
+def _among(
+    found: Iterable[Reservation], state: State, instead: Reservation | None
+) -> Iterator[None]:
+    """Count those for which there is room until the block ends, and not what they replace."""
+    with _without(instead, state), trial(state.snapshot, "set") as seat:
+        for one in found:
+            _seat(one, seat, {})
+        yield
+
+
+def _have_room(taken: ByNode, snapshot: Snapshot) -> bool:
+    """Return whether there is so much free on each node."""
+    for node, amounts in taken.items():
+        if not snapshot.has_node(node) or node in snapshot.doubtful:
+            return False
+        for name, amount in amounts.items():
+            offered, requested, held = snapshot.amounts(node, name)
+            if amount > offered - requested - held:
+                return False
+    return True
+
+
+def _in_turn(reservations: Sequence[Reservation]) -> list[int]:
+    """Return the order to judge in: first those that name their node, last those about others."""
+
+    def turn(index: int) -> tuple[bool, bool]:
+        return _is_about_neighbours(reservations[index]), not reservations[index].node
+
+    return sorted(range(len(reservations)), key=turn)
+
+
+def _is_about_neighbours(reservation: Reservation) -> bool:
+    return reservation.placement.constraints.are_about_neighbours
+
+
+def _without(instead: Reservation | None, state: State) -> AbstractContextManager[None]:
+    return without(instead.ref, state) if instead else nullcontext()
+
+
+def _take(snapshot: Snapshot, pod: Pod, part: Part) -> None:
+    """Count a pod like this for each slot of a part, as nobody's neighbour."""
+    snapshot.take(part.node, {name: n * part.slots for name, n in pod.requests.items()})
+
+
+def place_now(
+    reservation: Reservation, state: State, clock: Callable[[], float]
+) -> Generator[None, None, tuple[Reservation, str]]:
+    """Find where a reservation is placed, if it is to hold now; else why it has no place.
+
+    One that names its node, or is to start later, is what it was. `clock` gives unix seconds.
+    """
+    yield from state.ledger.advancing(clock())
+    if reservation.node or reservation.phase(0, clock()) is not Phase.ACTIVE:
+        return reservation, ""
+    found = yield from placing(reservation, reservation.slots, state)
+    return replace(reservation, placed=found.parts), found.why
+
+
+def _judge(
+    index: int,
+    reservation: Reservation,
+    state: State,
+    taken: ByNode,
+    aside: Aside = nullcontext,
+) -> Generator[None, None, tuple[Reservation, Lack | None]]:
+    if reservation.node:
+        return reservation, _lack(index, reservation, state, taken.get(reservation.node, {}))
+    found = yield from placing(reservation, reservation.slots, state, aside=aside)
+    if not found.parts:
+        return reservation, Lack(index, found.why, found.never)
+    return replace(reservation, placed=found.parts), None
+
+
+def _seat(reservation: Reservation, seat: Seat, taken: dict[str, dict[str, int]]) -> None:
+    """Count a reservation against those after it."""
+    pod = slot_pod(reservation)
+    for part in reservation.parts:
+        so_far = taken.setdefault(part.node, {})
+        for name, amount in reservation.resources.items():
+            so_far[name] = so_far.get(name, 0) + amount * part.slots
+        if pod.constraints.are_about_neighbours:  # Then it matters how many there are.
+            for _ in range(part.slots):
+                seat(pod, part._replace(slots=1))
+        else:
+            seat(pod, part)
+
+
+def _lack(
+    index: int, reservation: Reservation, state: State, taken: Mapping[str, int]
+) -> Lack | None:
+    snapshot, node = state.snapshot, reservation.node
+    row = snapshot.row(node)
+    if row is None or not snapshot.exists[row]:
+        return Lack(index, f"node {node!r} does not exist", never=True)
+    if snapshot.in_doubt[row]:
+        why = f"what is free on {node} is unknown; see reserver's log"
+        return Lack(index, why, never=False)
+    lacking, impossible = [], []
+    for name, amount in sorted(reservation.resources.items()):
+        wanted = amount * reservation.slots
+        offered, requested, held = snapshot.amounts(node, name)
+        free = offered - requested - held
+        if wanted > free:
+            lacking.append(_of(name, max(free, 0), wanted))
+        if wanted + taken.get(name, 0) > offered:
+            impossible.append(_of(name, offered, wanted + taken.get(name, 0)))
+    if impossible:
+        return Lack(index, f"{node} offers too little {', '.join(impossible)}", never=True)
+    if lacking:
+        return Lack(index, f"{node} has too little {', '.join(lacking)} free", never=False)
+    return None
+
+
+def _of(resource: str, there: int, wanted: int) -> str:
+    return f"{resource} ({show(resource, there)} of {show(resource, wanted)})"

@@ -1,0 +1,96 @@
+"""Steers the pods of a PodGroup to seats that kube-scheduler does not find.
+
+It gives up on a group at the first pod that it finds no node for, and forgets the nominations of
+those before it. Sent back one by one they would not meet. So the first that is refused is sent
+back with all others, those that it is asked for later first: until they all are nominated, each
+attempt ends with the same pod, before another one loses its nomination
+(docs/adr/0053-gangs-counted.md).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice, takewhile
+
+from reserver.cluster.pod import Pod
+from reserver.reservations.view import LedgerView, Slot
+from reserver.scheduling.effects import Nominate
+from reserver.scheduling.gangs import Attempt
+from reserver.scheduling.state import State
+
+MOST_TOGETHER = 500
+"""How many pods are looked at to be sent back with one; a larger group takes more attempts."""
+
+MOST_ASKED = 10_000
+"""Owner rules that are asked for them, in a fiftieth of a second; more take more attempts, too."""
+
+
+def steered(pod: Pod, nodes: Iterable[str], gang: Attempt, state: State) -> tuple[Nominate, ...]:
+    """Return what sends a pod to its seat, and the others of its group to theirs.
+
+    Only others whose slots cover them are: what else they fit in is judged when it is their turn.
+
+    Args:
+        pod: the pod.
+        nodes: where it can have its seat, in its order.
+        gang: those that were answered before it.
+        state: the cluster.
+    """
+    places = iter(nodes)
+    node = next(places, "")
+    if not pod.group or not node:
+        return (Nominate(pod, node),) if node else ()
+    slots, group = _Slots(gang.spent, state.ledger), state.gangs.waiting(pod)
+    others = (
+        other
+        for uid, other in group.items()
+        if uid != pod.uid and not gang.has(uid) and state.assumption(uid) is None
+    )
+    near = slots.affordable(islice(others, MOST_TOGETHER), MOST_ASKED // 2)
+    rest = [each for each in near if not slots.take(each, each.nominated_node)]
+    while node and not slots.take(pod, node, is_judged=True):
+        node = next(places, "")  # Another one has been sent there.
+    if not node:
+        return ()
+    own, first = node, []
+    for other in slots.affordable(rest, MOST_ASKED):
+        while node and not slots.take(other, node):
+            node = next(places, "")
+        if not node:
+            break
+        first.append((other, node))
+    last = ((group[uid], node) for uid, node in gang.places() if uid in group)
+    moved = tuple((each, node) for each, node in last if each.nominated_node != node)
+    return (Nominate(pod, own, tuple(first), moved),)
+
+
+class _Slots:
+    """The slots that are left for a group."""
+
+    def __init__(self, spent: Mapping[Slot, int], ledger: LedgerView) -> None:
+        """Begin with those that are spent."""
+        self._spent = Counter(spent)
+        self._ledger = ledger
+        self._asked = 0
+        self._asked_on: dict[str, int] = {}
+
+    def affordable(self, pods: Iterable[Pod], most: int) -> Iterator[Pod]:
+        """Yield pods as long as at most so many owner rules were asked."""
+        return takewhile(lambda _: self._asked < most, pods)
+
+    def take(self, pod: Pod, node: str, *, is_judged: bool = False) -> bool:
+        """Take a pod's slots on a node; return whether it has any left there that cover it.
+
+        Of one that is judged to fit on the node, slots need not cover it.
+        """
+        if not node:
+            return False
+        if node not in self._asked_on:
+            self._asked_on[node] = self._ledger.asked_on(node)
+        self._asked += self._asked_on[node]
+        seats = self._ledger.seats(pod, (node,), self._spent)
+        if not any(is_judged or seat.covers(pod.requests) for seat in seats):
+            return False
+        self._spent.update((seat.identity, node) for seat in seats)
+        return True

@@ -1,0 +1,84 @@
+"""Events on pods: why one waits, or has lost its seat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reserver.cluster.pod import Pod
+from reserver.reservations.enums import Policy
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.explain import reasons_against
+from reserver.scheduling.filter import FilterVerdict, WaitsFor
+from reserver.scheduling.naming import words_for
+from reserver.scheduling.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class PodEvent:
+    """An Event on a pod, sent once for each cause.
+
+    Attributes:
+        pod: the pod.
+        reason: in one word, as Events have it.
+        cause: what it is sent once for.
+        message: of the Event.
+    """
+
+    pod: Pod
+    reason: str
+    cause: str
+    message: str
+
+
+def tell(pod: Pod, names: int, verdict: FilterVerdict, state: State) -> PodEvent | None:
+    """Return the Event on a pod after a Filter call; None for none.
+
+    Args:
+        pod: the pod as kube-scheduler sent it.
+        names: how many nodes the call named.
+        verdict: its answer.
+        state: the cluster.
+    """
+    if verdict.lost_seat is not None:
+        return _lost(pod, verdict.lost_seat, state)
+    if pod.has_resource_claims and (telling := _without_devices(pod, state)):
+        return telling
+    if verdict.waits_for is WaitsFor.ROOM and not verdict.effects:
+        cause = _held_by(pod, verdict.in_the_way, state) or "many reservations"
+        nodes = "1 node has" if names == 1 else f"{names} nodes have"
+        message = f"{nodes} room for it that is held for others by {cause}"
+        return PodEvent(pod, "HeldByReservations", cause, message)
+    return None
+
+
+def _held_by(pod: Pod, refs: Iterable[Ref], state: State) -> str:
+    """Return the reservations in the way of a pod, as it may know them (`naming`)."""
+    words = dict.fromkeys(words_for(ref, pod, state) for ref in refs)
+    return ", ".join(word.removeprefix("reservation ") for word in words)
+
+
+def _without_devices(pod: Pod, state: State) -> PodEvent | None:
+    """Return that a seat lacks what a pod's ResourceClaims ask for; None for one without a seat."""
+    seat = next(iter(state.ledger.seats(pod)), None)
+    if seat is None:
+        return None
+    message = f"reservation {seat.ref} holds its resources on {seat.node}, but no devices"
+    why = "those of its ResourceClaims may be taken by others before it comes"
+    return PodEvent(pod, "DevicesNotHeld", seat.identity, f"{message}: {why}")
+
+
+def _lost(pod: Pod, seat: Reservation, state: State) -> PodEvent:
+    row = state.snapshot.row(seat.node)
+    reasons = [
+        reason
+        for reason, rows in reasons_against(pod, state, state.ledger.seats(pod)).items()
+        if row is not None and rows[row]
+    ]
+    unknown = "a constraint that Reserver does not judge"
+    if pod.has_resource_claims:
+        unknown = "perhaps the devices of its ResourceClaims, which no reservation holds"
+    why = ", ".join(reasons) or unknown
+    then = "waits for it" if seat.policy is Policy.REQUIRE else "may land elsewhere"
+    message = f"kube-scheduler refuses its seat on {seat.node} (reservation {seat.ref}): {why}"
+    return PodEvent(pod, "SeatRefused", f"{seat.identity}: {why}", f"{message}; it {then}")

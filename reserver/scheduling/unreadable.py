@@ -1,0 +1,44 @@
+"""Nodes in doubt: an object on them cannot be read, so their free room is unknown.
+
+kube-scheduler counts such a pod, and reserver does not. So where something is held on the node only
+owners may have it, until the object is read or gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from reserver.cluster.snapshot import Snapshot
+
+Key = tuple[str, str]
+"""Namespace (empty for a node) and name."""
+
+
+class UnreadableObjects:
+    """The objects that cannot be read, and the nodes that they are about."""
+
+    def __init__(self, snapshot: Snapshot, freed: Callable[[str], None]) -> None:
+        """Begin without doubts; `freed` is called with each node that is no longer in doubt."""
+        self._snapshot = snapshot
+        self._freed = freed
+        self._nodes: dict[Key, str] = {}
+
+    def __iter__(self) -> Iterator[Key]:
+        """Yield the objects that cannot be read."""
+        return iter(self._nodes)
+
+    def doubt(self, key: Key, node: str) -> None:
+        """Note that an object on a node cannot be read."""
+        if self._nodes.get(key) == node:
+            return
+        self.trust(key)
+        if node:
+            self._nodes[key] = node
+            self._snapshot.doubt(node, is_doubtful=True)
+
+    def trust(self, key: Key) -> None:
+        """Note that an object is read, or gone."""
+        node = self._nodes.pop(key, None)
+        if node is not None and node not in self._nodes.values():
+            self._snapshot.doubt(node, is_doubtful=False)
+            self._freed(node)

@@ -1,1 +1,0 @@
-"""What answers calls: the extender, health, metrics and explanations over HTTP."""

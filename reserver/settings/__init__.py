@@ -1,0 +1,1 @@
+"""The settings of the commands that run for long, and their flags."""

@@ -1,0 +1,202 @@
+"""Where Reserver listens, and whom it lets in: half of the settings of `reserver serve`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from reserver.errors import ConfigurationError
+from reserver.http.tls_files import TlsFiles
+from reserver.settings.flags import (
+    LAST_PORT,
+    check_given,
+    check_host,
+    parse_address,
+    parse_ip,
+    setting,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """What the extender, the gRPC API, the webhooks and health are served by.
+
+    `Settings` are these and all others, and check them.
+    """
+
+    bind_address: Annotated[
+        str,
+        setting("IP address to listen on: a loopback one, or any with mutual TLS.", check=parse_ip),
+    ] = "127.0.0.1"
+    http_port: Annotated[int, setting("Port of the extender; 0: a free one.", most=LAST_PORT)] = (
+        9440
+    )
+    tls_cert_file: Annotated[
+        Path | None,
+        setting("PEM file with the certificate chain of the extender and the gRPC API."),
+    ] = None
+    tls_private_key_file: Annotated[
+        Path | None, setting("PEM file with the certificate's key.")
+    ] = None
+    extender_client_ca_file: Annotated[
+        Path | None,
+        setting(
+            "PEM file with the CAs of the extender's clients. With it, the extender requires "
+            "mutual TLS; without it, it serves plain HTTP on loopback."
+        ),
+    ] = None
+    extender_allowed_names: Annotated[
+        tuple[str, ...],
+        setting(
+            "Who may call the extender: a common name, DNS name or URI of the client's "
+            "certificate.",
+            metavar="NAME",
+            check=check_given,
+        ),
+    ] = ("system:kube-scheduler",)
+    allowed_hosts: Annotated[
+        tuple[str, ...],
+        setting(
+            "Another host name that HTTP calls may use, such as that of kube-scheduler's urlPrefix "
+            "where it is not a loopback address.",
+            metavar="HOST",
+        ),
+    ] = ()
+    health_address: Annotated[
+        tuple[str, int] | None,
+        setting(
+            "Also serve health and metrics here, over plain HTTP, e.g. 0.0.0.0:9441.",
+            metavar="ADDRESS:PORT",
+            read=parse_address,
+            check=check_host,
+        ),
+    ] = None
+    grpc_address: Annotated[
+        tuple[str, int] | None,
+        setting(
+            "Serve the gRPC API here, e.g. 127.0.0.1:9443. Beyond loopback it uses TLS, and "
+            "callers need a token of the API server.",
+            metavar="ADDRESS:PORT",
+            read=parse_address,
+            check=check_host,
+        ),
+    ] = None
+    grpc_client_ca_file: Annotated[
+        Path | None,
+        setting("PEM file with CAs. gRPC clients need a certificate of one, as well as a token."),
+    ] = None
+    grpc_loopback_tls: Annotated[bool, setting("Use TLS for the gRPC API on loopback, too.")] = (
+        False
+    )
+    grpc_loopback_tokens: Annotated[
+        bool, setting("Require tokens of gRPC clients on loopback, too.")
+    ] = False
+    grpc_audiences: Annotated[
+        tuple[str, ...],
+        setting(
+            "Audience that tokens must be for. Default: the API server's own.",
+            metavar="AUDIENCE",
+            check=check_given,
+        ),
+    ] = ()
+    webhook_address: Annotated[
+        tuple[str, int] | None,
+        setting(
+            "Serve the webhooks for SchedPatches and resizes of pods here over TLS, e.g. "
+            "0.0.0.0:9444.",
+            metavar="ADDRESS:PORT",
+            read=parse_address,
+            check=check_host,
+        ),
+    ] = None
+    webhook_cert_file: Annotated[
+        Path | None,
+        setting(
+            "PEM file with the webhooks' certificate, for reserver-webhook.NAMESPACE.svc. Default: "
+            "Reserver makes one, and has the API server trust it."
+        ),
+    ] = None
+    webhook_private_key_file: Annotated[
+        Path | None, setting("PEM file with the key of the webhooks' certificate.")
+    ] = None
+
+    def check_listening(self) -> None:
+        """Refuse what does not go together.
+
+        Raises:
+            ConfigurationError: something does not; it names the setting, the value and the remedy.
+        """
+        self._check_files()
+        if not parse_ip("", self.bind_address).is_loopback and self.tls is None:
+            raise ConfigurationError(
+                f"--bind-address: {self.bind_address} is not a loopback address; whoever reaches "
+                "the extender can bind pods, so use 127.0.0.1, or mutual TLS: "
+                "--tls-cert-file, --tls-private-key-file and --extender-client-ca-file"
+            )
+        if self.grpc_address is not None and not self.is_grpc_local and self._grpc_tls is None:
+            raise ConfigurationError(
+                f"--grpc-address: {self.grpc_address[0]} is not a loopback address; callers send "
+                "tokens, so use 127.0.0.1, or TLS: --tls-cert-file and --tls-private-key-file"
+            )
+        if self.grpc_loopback_tls and self._grpc_tls is None:
+            raise ConfigurationError(
+                "--grpc-loopback-tls: needs --tls-cert-file and --tls-private-key-file"
+            )
+
+    def _check_files(self) -> None:
+        files = {
+            "--tls-cert-file": self.tls_cert_file,
+            "--tls-private-key-file": self.tls_private_key_file,
+        }
+        given = (*files.values(), self.extender_client_ca_file, self.grpc_client_ca_file)
+        if any(given) and not all(files.values()):
+            missing = ", ".join(flag for flag, file in files.items() if not file)
+            raise ConfigurationError(f"{missing}: missing; TLS needs a certificate and its key")
+
+        if bool(self.webhook_cert_file) != bool(self.webhook_private_key_file):
+            raise ConfigurationError(
+                "--webhook-cert-file and --webhook-private-key-file: one is missing; give both, or "
+                "none, and Reserver makes a certificate"
+            )
+
+    def _tls(self, client_ca: Path | None) -> TlsFiles | None:
+        if self.tls_cert_file is None or self.tls_private_key_file is None:
+            return None
+        return TlsFiles(self.tls_cert_file, self.tls_private_key_file, client_ca)
+
+    @property
+    def tls(self) -> TlsFiles | None:
+        """The extender's files; None for plain HTTP.
+
+        A CA of its own for each: whoever may call the gRPC API may not bind pods by that.
+        """
+        ca = self.extender_client_ca_file
+        return self._tls(ca) if ca else None
+
+    @property
+    def _grpc_tls(self) -> TlsFiles | None:
+        return self._tls(self.grpc_client_ca_file)
+
+    @property
+    def grpc_tls(self) -> TlsFiles | None:
+        """The files that the gRPC API is served with; None for plain text."""
+        return self._grpc_tls if self.grpc_loopback_tls or not self.is_grpc_local else None
+
+    @property
+    def webhook_tls(self) -> TlsFiles | None:
+        """The files that the webhooks are served with; None where Reserver makes them."""
+        if self.webhook_cert_file is None or self.webhook_private_key_file is None:
+            return None
+        return TlsFiles(self.webhook_cert_file, self.webhook_private_key_file)
+
+    @property
+    def is_grpc_local(self) -> bool:
+        """Whether only this machine, or this pod, reaches the gRPC API."""
+        host = self.grpc_address[0] if self.grpc_address else "127.0.0.1"
+        return parse_ip("--grpc-address", host).is_loopback
+
+    @property
+    def wants_grpc_tokens(self) -> bool:
+        """Whether callers of the gRPC API have to say who they are."""
+        return self.grpc_loopback_tokens or not self.is_grpc_local

@@ -1,0 +1,196 @@
+"""The settings of `reserver serve`: what each means, and which values cannot work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from reserver.errors import ConfigurationError, InvalidInput
+from reserver.reservations.enums import StoreKind
+from reserver.settings.flags import check_name, declared, parse_ip, parse_seconds, setting
+from reserver.settings.listening import Listening
+
+DEFAULT_QUOTA = (
+    "reservations=100,held.cpu=8,held.memory=32Gi,held.pods=100,held.ephemeral-storage=100Gi,"
+    "held.*=0,maxTTL=168h"
+)
+"""The quota of namespaces without one: a worker's worth, for a week at most (docs/adr/0018)."""
+
+
+WEBHOOK_SERVICE = "reserver-webhook"
+"""Name of the Service that API servers call the webhooks by."""
+
+
+class LogLevel(StrEnum):
+    """From which level on log lines are written."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def _parse_configmap(flag: str, text: str) -> tuple[str, str]:
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise ConfigurationError(f"{flag}: {text!r} is not of the form NAMESPACE/NAME")
+    return namespace, name
+
+
+def _check_names(flag: str, parts: tuple[str, str]) -> None:
+    for name in parts:
+        check_name(flag, name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(Listening):
+    """The settings of `reserver serve`: the flags of the same names, of which lists are the plural.
+
+    Raises:
+        ConfigurationError: some cannot work; it names the setting, the value and the remedy.
+    """
+
+    kubeconfig: Annotated[
+        Path | None, setting("Default: $KUBECONFIG, the pod's service account, ~/.kube/config.")
+    ] = None
+    leader_elect: Annotated[
+        bool, setting("Stand by while another Reserver holds the Lease of this namespace.")
+    ] = False
+    namespace: Annotated[
+        str,
+        setting(
+            'Namespace whose ConfigMaps labelled reserver.io/store: "true" are stores.',
+            check=check_name,
+        ),
+    ] = "reserver-system"
+    configmaps: Annotated[
+        tuple[tuple[str, str], ...],
+        setting(
+            "Another store ConfigMap, with the label or without.",
+            metavar="NAMESPACE/NAME",
+            read=_parse_configmap,
+            check=_check_names,
+        ),
+    ] = ()
+    exempt_namespaces: Annotated[
+        tuple[str, ...],
+        setting(
+            "Another namespace, beside kube-system, whose pods of system priority (2,000,000,000 "
+            "and above) may take held room.",
+            metavar="NAMESPACE",
+            check=check_name,
+        ),
+    ] = ()
+    crd: Annotated[
+        bool,
+        setting("Be ready only once the CRD reservations.reserver.io exists."),
+    ] = False
+    pod_moves: Annotated[
+        bool,
+        setting(
+            "Carry out PodMoves, which evict pods. Needs the CRD and the rights of "
+            "scheduler-config/components/moves."
+        ),
+    ] = False
+    keep_held_nodes: Annotated[
+        bool,
+        setting(
+            "Annotate nodes that hold reservations, so that autoscalers keep them. Needs the "
+            "rights of scheduler-config/components/autoscalers."
+        ),
+    ] = False
+    provisioning_requests: Annotated[
+        bool,
+        setting(
+            "Hold room for the pods of ProvisioningRequests (autoscaling.x-k8s.io) of the class "
+            "hold.reserver.io. Needs their CRD, the CRD of Reservations and the rights of "
+            "scheduler-config/components/provisioning."
+        ),
+    ] = False
+    capacity_buffers: Annotated[
+        bool,
+        setting(
+            "Write a CapacityBuffer for each reservation that finds no place, and for each pod "
+            "that only holds keep out, so that autoscalers add nodes. Needs --keep-held-nodes, the "
+            "CRD and the rights of scheduler-config/components/capacity-buffers."
+        ),
+    ] = False
+    tracing: Annotated[
+        bool,
+        setting(
+            "Send OpenTelemetry traces of calls and moves to OTEL_EXPORTER_OTLP_ENDPOINT. Needs "
+            "the extra `tracing`."
+        ),
+    ] = False
+    reservation_store: Annotated[
+        StoreKind,
+        setting(
+            "What the gRPC API creates: keys of ConfigMaps, or Reservation objects, which need the "
+            "CRD."
+        ),
+    ] = StoreKind.CONFIGMAP
+    default_quota: Annotated[
+        str,
+        setting(
+            "What the reservations of a namespace without a ReservationQuota may hold; none: "
+            "anything. It does not count in --namespace and the namespaces of --configmap.",
+            metavar="NAME=LIMIT,…",
+        ),
+    ] = DEFAULT_QUOTA
+    history_ttl: Annotated[
+        float,
+        setting(
+            "How long to remember reservations that are over; 0: not at all. Default: 7d.",
+            metavar="DURATION",
+            read=parse_seconds,
+        ),
+    ] = 7 * 86_400.0
+    warn_before_expiry: Annotated[
+        float,
+        setting(
+            "How long before its expiry to warn of a hold that nobody has claimed; 0: never. "
+            "Default: 10m.",
+            metavar="DURATION",
+            read=parse_seconds,
+        ),
+    ] = 600.0
+    log_level: Annotated[LogLevel, setting("Lowest level to log; debug shows each refusal.")] = (
+        LogLevel.INFO
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work."""
+        for each in declared(self):
+            try:
+                each.check(getattr(self, each.field))
+            except InvalidInput as exc:
+                raise ConfigurationError(str(exc)) from exc
+        self.check_listening()
+        if self.capacity_buffers and not self.keep_held_nodes:
+            raise ConfigurationError(
+                "--capacity-buffers: needs --keep-held-nodes; else autoscalers remove the node "
+                "that they made for a reservation as soon as it is held"
+            )
+        is_shared = not parse_ip("--bind-address", self.bind_address).is_loopback
+        if self.webhook_address is not None and is_shared and not self.leader_elect:
+            raise ConfigurationError(
+                f"--webhook-address: with --bind-address {self.bind_address} it needs "
+                "--leader-elect; else another replica could bind a pod into the room that this one "
+                "lets a pod grow into"
+            )
+
+    @property
+    def webhook_names(self) -> tuple[str, ...]:
+        """The hosts that the webhooks are called by: their Service, and an address if given."""
+        address = self.webhook_address[0] if self.webhook_address else "0.0.0.0"  # noqa: S104
+        names = (f"{WEBHOOK_SERVICE}.{self.namespace}.svc",)
+        is_any = parse_ip("--webhook-address", address).is_unspecified
+        return names if is_any else (*names, address)
+
+    @property
+    def needs_crd(self) -> bool:
+        """Whether nothing is decided before the API server knows Reservations."""
+        writes_objects = self.reservation_store is StoreKind.OBJECT
+        return self.crd or writes_objects or self.provisioning_requests

@@ -1,0 +1,1 @@
+"""The stores of reservations: ConfigMaps and Reservation objects, behind one interface."""

@@ -1,0 +1,128 @@
+"""The archivist: writes what became of reservations that are over, where a restart finds it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+import structlog
+
+from reserver.base.pacer import Pacer
+from reserver.base.quarantine import quarantined
+from reserver.errors import ApiError, InvalidInput
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.objects import LabelledConfigMap, decode
+from reserver.k8s.work_queue import WorkQueue
+from reserver.reservations.enums import Outcome
+from reserver.reservations.outcome import Ending
+from reserver.stores.codec.archive import LABEL, SHARDS, Archive, past
+
+log = structlog.get_logger(__name__)
+
+_NAME = "reserver-history"
+_AFTER_S = 0.5
+"""What ends within so many seconds is written together."""
+
+_BYTES_A_SECOND = 128 * 1024
+"""Each write costs etcd the whole ConfigMap: the larger one is, the longer its next write waits."""
+
+_FRESH_S = 30.0
+"""What was read so long ago may be old, as another Reserver may have written."""
+
+
+class ArchiveWriter:
+    """Keeps the archive, and writes it.
+
+    Attributes:
+        archive: what became of reservations that are over.
+        queue: of the shards that are to be written.
+        writes: how many writes were made.
+        unclaimed: how many reservations have expired with slots that nobody had claimed.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        namespace: str,
+        archive: Archive,
+        clock: Callable[[], float],
+        queue: WorkQueue[int] | None = None,
+    ) -> None:
+        """Write into ConfigMaps of a namespace; `clock` gives unix seconds."""
+        self.archive = archive
+        self.writes = 0
+        self.unclaimed = 0
+        self._client = client
+        self._collection = f"/api/v1/namespaces/{namespace}/configmaps"
+        self._clock = clock
+        self.queue = queue or WorkQueue[int]("archivist")
+        self._read_at = 0.0
+        self._reading = asyncio.Lock()
+
+    def ended(self, ending: Ending) -> None:
+        """Note that a reservation is over; returns at once."""
+        self.unclaimed += ending.outcome is Outcome.EXPIRED
+        number = self.archive.add(past(ending), self._clock())
+        self.queue.add(number, _AFTER_S + self.archive.size(number) / _BYTES_A_SECOND)
+
+    async def run(self) -> None:
+        """Read what is there, and write what comes, until cancelled."""
+        await self.refresh()
+        await self.queue.run(self._write, 2)
+
+    async def refresh(self) -> None:
+        """Read all again, unless that was done a moment ago."""
+        async with self._reading:
+            asked_at = self._clock()
+            if not 0 <= asked_at - self._read_at < _FRESH_S:
+                for number in range(SHARDS):
+                    await self._read(number)
+                self._read_at = asked_at
+
+    async def _read(self, number: int) -> None:
+        with quarantined("history", _name(number)):
+            try:
+                await self._load(number, await self._client.get(self._path(number)))
+            except (ApiError, InvalidInput) as exc:
+                if not (isinstance(exc, ApiError) and exc.is_absent):
+                    log.warning("history cannot be read", configmap=_name(number), why=str(exc))
+
+    async def _write(self, numbers: list[int]) -> None:
+        (number,) = numbers
+        changes = self.archive.pending(number)
+        if changes:
+            try:
+                answer = await self._send(number, changes)
+            except ApiError as exc:
+                if self.queue.failed(number, exc, "write") == 1:
+                    log.warning("history cannot be written", configmap=_name(number), why=str(exc))
+                return
+            self.writes += 1
+            self.archive.written(number, changes)
+            with suppress(InvalidInput):
+                await self._load(number, answer)
+        self.queue.succeeded(number)
+
+    async def _send(self, number: int, changes: dict[str, str | None]) -> bytes:
+        try:
+            return await self._client.patch(self._path(number), {"data": changes})
+        except ApiError as exc:
+            if not exc.is_absent:
+                raise
+        data = {key: text for key, text in changes.items() if text is not None}
+        metadata = {"name": _name(number), "labels": {LABEL: "true"}}
+        return await self._client.create(self._collection, {"metadata": metadata, "data": data})
+
+    async def _load(self, number: int, answer: bytes) -> None:
+        """Take a ConfigMap, if it does not hold what is known."""
+        data = decode(LabelledConfigMap, answer).data or {}
+        if data.keys() != self.archive.keys(number) - self.archive.pending(number).keys():
+            await Pacer().run(self.archive.load(number, data, self._clock()))
+
+    def _path(self, number: int) -> str:
+        return f"{self._collection}/{_name(number)}"
+
+
+def _name(number: int) -> str:
+    return f"{_NAME}-{number}"

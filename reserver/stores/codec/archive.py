@@ -1,0 +1,273 @@
+"""The archive: what became of reservations that are over, kept for a while, within bounds.
+
+It is written into a few ConfigMaps (docs/adr/0039), one data key for each reservation. The key
+begins with the moment, so that keys are in the order of time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from reserver.cluster import quantity
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.objects import decode, encode
+from reserver.k8s.objects.times import parse_moment, show_micro, show_moment
+from reserver.reservations.enums import Outcome
+from reserver.reservations.outcome import Ending, told
+from reserver.reservations.owner import home
+from reserver.stores.object.status_codec import summary
+
+LABEL = "reserver.io/history"
+"""On each ConfigMap of the archive."""
+
+SHARDS = 8
+"""How many ConfigMaps there are."""
+
+SHARD_BYTES = 512 * 1024
+"""What keys and values of one of them take at most; the API server allows 1 MiB."""
+
+NAMESPACE_BYTES = 256 * 1024
+"""What is kept of one namespace takes at most so much."""
+
+NAMESPACE_MOST = 500
+"""How many reservations of one namespace are kept at most."""
+
+_MOST_CLAIMS = 10
+_MOST_RESOURCES = 16
+_MOST_TEXT = 256
+"""How many characters of a description are kept."""
+
+_SAME_S = 10
+"""Several Reservers that see an ending within so many seconds write the same key."""
+
+
+class EndedClaim(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A slot that was claimed: by which pod, where and, if somebody noted it, when."""
+
+    uid: str
+    pod: str = ""
+    node: str = ""
+    at: str = ""
+
+
+class EndedReservation(
+    msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, kw_only=True
+):
+    """A reservation that is over.
+
+    Attributes:
+        name: its name.
+        id: where it was written.
+        namespace: in which namespace that was.
+        owner_namespace: that of the pods that it was for.
+        owners: who could claim it, in words.
+        outcome: what became of it.
+        since: when it was first seen, RFC 3339.
+        ended: when it was seen to be over, RFC 3339.
+        expires_at: until when it would have held, RFC 3339; empty for ever.
+        nodes: where it held.
+        resources: what one slot held.
+        slots: how many there were.
+        claimed: how many of them were claimed.
+        claims: the first of these.
+    """
+
+    name: str
+    id: str
+    namespace: str
+    owner_namespace: str
+    owners: str
+    outcome: Outcome
+    since: str
+    ended: str
+    expires_at: str = ""
+    nodes: list[str] = []
+    resources: dict[str, str] = {}
+    slots: int = 1
+    claimed: int = 0
+    claims: list[EndedClaim] = []
+    description: str = ""
+    author: str = ""
+
+    @property
+    def told(self) -> str:
+        """What became of it, in half a sentence."""
+        pods = [claim.pod for claim in self.claims if claim.pod]
+        what = told(self.outcome, pods, self.claimed, self.slots)
+        return f"{what}, {show_moment(int(parse_moment(self.ended)))}"
+
+
+def past(ending: Ending) -> EndedReservation:
+    """Return what is kept of a reservation that is over."""
+    reservation = ending.reservation
+    said = summary(reservation, len(ending.claims))
+    resources = sorted(reservation.resources.items())[:_MOST_RESOURCES]
+    return EndedReservation(
+        name=reservation.ref.key,
+        id=str(reservation.ref),
+        namespace=reservation.ref.namespace,
+        owner_namespace=home(reservation.owners, reservation.rules),
+        owners=said.owners,
+        outcome=ending.outcome,
+        since=show_moment(ending.since or ending.at),
+        ended=show_micro(ending.at),
+        expires_at=show_moment(reservation.expires_at) if reservation.expires_at else "",
+        nodes=[part.node for part in reservation.parts][:_MOST_CLAIMS],
+        resources={name: quantity.show(name, amount) for name, amount in resources},
+        slots=reservation.slots,
+        claimed=len(ending.claims),
+        claims=[
+            EndedClaim(c.uid, c.pod, c.node, show_moment(c.at) if c.at else "")
+            for c in ending.claims[:_MOST_CLAIMS]
+        ],
+        description=reservation.description[:_MOST_TEXT],
+        author=reservation.author[:_MOST_TEXT],
+    )
+
+
+@dataclass(slots=True)
+class _Shard:
+    """What one ConfigMap holds, or will.
+
+    Attributes:
+        kept: by namespace, and there by key, the oldest first; with how many bytes each takes.
+        used: bytes by namespace.
+        size: bytes of all.
+        pending: what is to be written: values by key, None to remove it.
+    """
+
+    kept: dict[str, dict[str, tuple[EndedReservation, int]]] = field(default_factory=dict)
+    used: dict[str, int] = field(default_factory=dict)
+    size: int = 0
+    pending: dict[str, str | None] = field(default_factory=dict)
+
+    def put(self, key: str, one: EndedReservation, text: str) -> None:
+        self.remove(one.namespace, key)
+        size = len(key) + len(text.encode())
+        self.kept.setdefault(one.namespace, {})[key] = (one, size)
+        self.used[one.namespace] = self.used.get(one.namespace, 0) + size
+        self.size += size
+
+    def remove(self, namespace: str, key: str) -> None:
+        kept = self.kept.get(namespace, {})
+        found = kept.pop(key, None)
+        if found is None:
+            return
+        self.size -= found[1]
+        self.used[namespace] -= found[1]
+        if not kept:
+            del self.kept[namespace], self.used[namespace]
+
+    def evict(self, oldest: str) -> None:
+        """Drop what is before a key, and what there is no room for.
+
+        A namespace that has too much loses its own. Where all of them together have too much, it is
+        the one that has most: nobody pushes out what others have, but by having less.
+        """
+        for namespace in tuple(self.kept):
+            while self._has_too_much(namespace, oldest):
+                self._drop_first(namespace)
+        while self.size > SHARD_BYTES:
+            self._drop_first(max(self.used, key=self.used.__getitem__))
+
+    def _has_too_much(self, namespace: str, oldest: str) -> bool:
+        kept = self.kept.get(namespace, {})
+        return bool(kept) and (
+            len(kept) > NAMESPACE_MOST
+            or self.used[namespace] > NAMESPACE_BYTES
+            or next(iter(kept)) < oldest
+        )
+
+    def _drop_first(self, namespace: str) -> None:
+        key = next(iter(self.kept[namespace]))
+        self.remove(namespace, key)
+        if self.pending.get(key) is None:
+            self.pending[key] = None
+        else:
+            del self.pending[key]  # It was not written yet, or so it seems: `load` would find it.
+
+
+class Archive:
+    """The outcomes of reservations that are over."""
+
+    def __init__(self, kept_s: float) -> None:
+        """Begin empty, and keep each for so many seconds."""
+        self._kept_s = kept_s
+        self._shards = [_Shard() for _ in range(SHARDS)]
+
+    def add(self, one: EndedReservation, now: float) -> int:
+        """Take what is over at `now` (unix seconds); return the number of its shard."""
+        number = _hash(one.namespace)[0] % SHARDS
+        shard, text = self._shards[number], encode(one).decode()
+        moment = int(parse_moment(one.ended)) // _SAME_S * _SAME_S
+        key = f"{moment:010d}-{_hash(one.id, one.since, one.expires_at).hex()[:12]}"
+        shard.put(key, one, text)
+        shard.pending[key] = text
+        shard.evict(self._oldest(now))
+        return number
+
+    def load(self, number: int, data: Mapping[str, str], now: float) -> Generator[None]:
+        """Take what the ConfigMap of a shard holds; what is still to be written stays."""
+        shard = _Shard()
+        for key in sorted(data):
+            if (one := _read(data[key])) is not None:
+                shard.put(key, one, data[key])
+            yield
+        shard.pending = self._shards[number].pending
+        for key, text in tuple(shard.pending.items()):
+            one = _read(text or data.get(key, ""))
+            if one is not None and text is None:
+                shard.remove(one.namespace, key)
+            elif one is not None and text is not None:
+                shard.put(key, one, text)
+        shard.evict(self._oldest(now))
+        self._shards[number] = shard
+
+    def pending(self, number: int) -> dict[str, str | None]:
+        """Return what is to be written of a shard: values by key, None to remove it."""
+        return dict(self._shards[number].pending)
+
+    def written(self, number: int, changes: Mapping[str, str | None]) -> None:
+        """Note that changes of a shard were written."""
+        pending = self._shards[number].pending
+        for key, text in changes.items():
+            if pending.get(key, "") == text:
+                del pending[key]
+
+    def size(self, number: int) -> int:
+        """Return what a shard takes, in bytes."""
+        return self._shards[number].size
+
+    def keys(self, number: int) -> set[str]:
+        """Return the keys of a shard, those that are still to be written included."""
+        return {key for kept in self._shards[number].kept.values() for key in kept}
+
+    def all(self, now: float) -> Iterator[tuple[str, EndedReservation]]:
+        """Yield all that is kept at `now` (unix seconds), each with its key; unordered."""
+        oldest = self._oldest(now)
+        for shard in self._shards:
+            for kept in tuple(shard.kept.values()):
+                yield from ((key, one) for key, (one, _) in tuple(kept.items()) if key >= oldest)
+
+    def last(self, name: str, now: float) -> EndedReservation | None:
+        """Return what last ended under a name or an id; None if nothing is known of that."""
+        found = (one for _, one in self.all(now) if name in {one.name, one.id})
+        return max(found, default=None, key=lambda one: one.ended)
+
+    def _oldest(self, now: float) -> str:
+        return f"{max(0, int(now - self._kept_s)):010d}"
+
+
+def _hash(*parts: str) -> bytes:
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=8).digest()
+
+
+def _read(text: str) -> EndedReservation | None:
+    try:
+        return decode(EndedReservation, text.encode())
+    except InvalidInput:
+        return None  # Not written by us.

@@ -1,0 +1,163 @@
+"""ReservationQuota objects of reserver.io/v1alpha1, and the default quota as a setting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from itertools import islice
+
+import msgspec
+
+from reserver.cluster import quantity
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput, under
+from reserver.k8s.objects.names import is_resource
+from reserver.k8s.objects.objects import Metadata, decode, from_msgspec
+from reserver.k8s.objects.times import parse_duration
+from reserver.reservations.quota import HELD, HELD_ELSE, RESERVATIONS, Quota, show_amount
+from reserver.stores.object.codec import API_VERSION
+
+KIND = "ReservationQuota"
+COLLECTION = f"/apis/{API_VERSION}/reservationquotas"
+"""The path of all ReservationQuotas of a cluster."""
+
+StatusPatch = dict[str, dict[str, object]]
+
+DEFAULT_NAME = "default"
+_EXAMPLE = "reservations=10,held.cpu=8,held.*=0,maxTTL=24h"
+NONE = "none"
+
+MOST_HARD = 64
+_MOST_USED = 64
+"""How many resources the status shows that only `held.*` limits."""
+
+
+class FieldRule(StrEnum):
+    """Whether reservations may set a field."""
+
+    ALLOWED = "Allowed"
+    FORBIDDEN = "Forbidden"
+
+
+class QuotaSpec(msgspec.Struct, forbid_unknown_fields=True):
+    """The spec as it is written."""
+
+    hard: dict[str, str | int | float] = {}
+    max_ttl: str | None = msgspec.field(default=None, name="maxTTL")
+    node_names: FieldRule = msgspec.field(default=FieldRule.ALLOWED, name="nodeNames")
+    firm_holds: FieldRule = msgspec.field(default=FieldRule.ALLOWED, name="firmHolds")
+
+
+class QuotaStatus(msgspec.Struct):
+    """The status subresource, as ResourceQuota has it."""
+
+    hard: dict[str, str]
+    used: dict[str, str]
+
+
+class QuotaObject(msgspec.Struct, frozen=True):
+    """A ReservationQuota on the wire; spec and status stay raw, so a broken one hides nothing."""
+
+    metadata: Metadata = Metadata()
+    spec: msgspec.Raw = msgspec.Raw(b"")
+    status: msgspec.Raw = msgspec.Raw(b"")
+
+    def said(self) -> QuotaStatus | None:
+        """Return its status; None if it has none, or one that Reserver did not write."""
+        try:
+            return decode(QuotaStatus, self.status)
+        except InvalidInput:
+            return None
+
+
+def status_path(namespace: str, name: str) -> str:
+    """Return the path of the status of a ReservationQuota."""
+    return f"/apis/{API_VERSION}/namespaces/{namespace}/reservationquotas/{name}/status"
+
+
+def read_object(item: QuotaObject) -> Quota:
+    """Return what a ReservationQuota says.
+
+    Raises:
+        InvalidInput: some field is not acceptable; the error carries its path.
+    """
+    with under("spec"):
+        return _read(decode(QuotaSpec, item.spec or b"{}"), item.metadata.name)
+
+
+def parse_default(text: str) -> Quota | None:
+    """Return the quota that ``NAME=LIMIT,…`` describes; None for ``none``.
+
+    Raises:
+        InvalidInput: some part is not acceptable.
+    """
+    if text.strip() == NONE:
+        return None
+    hard: dict[str, str] = {}
+    fields: dict[str, object] = {"hard": hard}
+    for part in text.split(","):
+        name, equals, value = part.strip().partition("=")
+        if not (name and equals and value) or name in hard or name in fields:
+            problem = f"{shorten(part)!r} is not NAME=LIMIT, or is given twice"
+            raise InvalidInput("", problem, f"write e.g. {_EXAMPLE}, or {NONE}")
+        is_hard = name == RESERVATIONS or name.startswith(HELD)
+        (hard if is_hard else fields)[name] = value
+    try:
+        spec = msgspec.convert(fields, QuotaSpec, strict=True)
+    except msgspec.ValidationError as exc:
+        raise from_msgspec(exc, f"write e.g. {_EXAMPLE}") from exc
+    return _read(spec, DEFAULT_NAME)
+
+
+def show(quota: Quota, used: Mapping[str, int]) -> QuotaStatus:
+    """Return the status of a quota: for each limit the most that is allowed, and what is used."""
+    hard = {counted: show_amount(counted, most) for counted, most in quota.hard.items()}
+    counted = [name for name in quota.hard if name != HELD_ELSE]
+    if HELD_ELSE in quota.hard:
+        others = (name for name in sorted(used) if name not in quota.hard and quota.limit(name))
+        counted += islice(others, _MOST_USED)
+    return QuotaStatus(hard, {name: show_amount(name, used.get(name, 0)) for name in counted})
+
+
+def patch(metadata: Metadata, before: QuotaStatus | None, after: QuotaStatus) -> StatusPatch:
+    """Return the merge patch that replaces a status, if it is still as it was seen."""
+    gone_hard = dict.fromkeys(before.hard if before else ())
+    gone_used = dict.fromkeys(before.used if before else ())
+    return {
+        "metadata": {"resourceVersion": metadata.resource_version},
+        "status": {"hard": {**gone_hard, **after.hard}, "used": {**gone_used, **after.used}},
+    }
+
+
+def _read(spec: QuotaSpec, name: str) -> Quota:
+    if len(spec.hard) > MOST_HARD:
+        raise InvalidInput("hard", f"{len(spec.hard)} limits are too many", f"write {MOST_HARD}")
+    return Quota(
+        name=name,
+        hard={counted: _limit(counted, str(text)) for counted, text in spec.hard.items()},
+        max_ttl=None if spec.max_ttl is None else _max_ttl(spec.max_ttl),
+        allows_node_names=spec.node_names is FieldRule.ALLOWED,
+        allows_firm_holds=spec.firm_holds is FieldRule.ALLOWED,
+    )
+
+
+def _limit(counted: str, text: str) -> int:
+    path = f"hard.{shorten(counted)}"
+    resource = counted.removeprefix(HELD)
+    is_held = counted.startswith(HELD) and (counted == HELD_ELSE or is_resource(resource))
+    if not is_held and counted != RESERVATIONS:
+        remedy = f"write {RESERVATIONS}, {HELD}RESOURCE such as {HELD}cpu, or {HELD_ELSE}"
+        raise InvalidInput(path, "is not what a quota counts", remedy)
+    with under(path):
+        amount = quantity.amount(resource, text)
+    if amount < 0:
+        raise InvalidInput(path, f"{shorten(text)} is negative", "write the most that is allowed")
+    return amount
+
+
+def _max_ttl(text: str) -> float:
+    with under("maxTTL"):
+        seconds = parse_duration(text)
+    if not seconds:
+        raise InvalidInput("maxTTL", "is zero", "write how long a reservation may live, e.g. 24h")
+    return seconds

@@ -1,0 +1,91 @@
+"""Rewriting a reservation for another store, so that it is the same one there."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.limits import limits_at
+from reserver.reservations.enums import StoreKind
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.stores.codec import placement_codec, spec_codec
+
+_PARTS = ("pod", "controller", "selector")
+_MOST_NAME = 253
+
+
+def name_for(reservation: Reservation) -> str:
+    """Return a name for a reservation in a store where each has its own."""
+    item = reservation.ref.item
+    if not item:
+        return reservation.ref.key
+    pod = item.partition("/")[2][: _MOST_NAME - 1 - len(reservation.digest)]
+    return f"{pod.rstrip('-.')}-{reservation.digest}"
+
+
+def rewritten(
+    reservation: Reservation, document: dict[str, Any], ref: Ref, home: str
+) -> dict[str, Any]:
+    """Return the spec of a reservation as it has to be written at another ref.
+
+    Args:
+        reservation: as it was read.
+        document: what it was read from: a spec; for an item of a list it does not matter.
+        ref: where it is to stand.
+        home: Reserver's own namespace (`limits_at`).
+
+    Raises:
+        InvalidInput: it would not be the same there.
+    """
+    spec = _item(reservation) if reservation.ref.item else _spec(reservation, document)
+    spec |= {"origin": reservation.origin or str(reservation.ref)}
+    # For a Reservation, its status says where it is placed.
+    spec.pop("placements", None)
+    if ref.kind is StoreKind.CONFIGMAP and reservation.placed:
+        spec["placements"] = placement_codec.show_parts(reservation.placed)
+    if reservation.expires_at is None:
+        spec["ttl"] = 0
+    else:
+        spec["expiresAt"] = _moment(reservation.expires_at)
+    there = spec_codec.read(spec, ref, 0.0, limits_at(ref, home))
+    if there.identity != reservation.identity:
+        problem = "would be another reservation in the new store"
+        raise InvalidInput("", problem, "remove it here and write it there by hand")
+    return spec
+
+
+def _item(reservation: Reservation) -> dict[str, Any]:
+    (owner,) = reservation.owners
+    amounts = reservation.resources
+    return {
+        "owners": [{"pod": {"name": owner.name, "namespace": owner.namespace}}],
+        "node": reservation.node,
+        "resources": {
+            name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts.items()
+        },
+    }
+
+
+def _spec(reservation: Reservation, document: dict[str, Any]) -> dict[str, Any]:
+    said = {field: value for field, value in document.items() if value is not None}
+    said.pop("ttl", None)
+    owners = [_with_namespace(entry, reservation.ref.namespace) for entry in said["owners"]]
+    resources = {name: _text(amount) for name, amount in said["resources"].items()}
+    return said | {"owners": owners, "resources": resources}
+
+
+def _with_namespace(entry: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """Write the namespace into an owner entry that leaves it to where it is written."""
+    parts = {field: dict(entry[field]) for field in _PARTS if entry.get(field) is not None}
+    if not any(part.get("namespace") for part in parts.values()):
+        next(iter(parts.values()))["namespace"] = namespace
+    return parts
+
+
+def _text(amount: str | float) -> str | int:
+    return str(amount) if isinstance(amount, float) else amount
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")

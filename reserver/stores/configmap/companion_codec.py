@@ -1,0 +1,193 @@
+"""The companion of a store ConfigMap: NAME-status, with one key for each key of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from reserver.k8s.objects.objects import Metadata, encode
+from reserver.stores.configmap.status_codec import records_claims, without_messages
+
+LABEL = "reserver.io/status-of"
+"""On a companion: the name of its store; empty where that is too long for a label."""
+
+SEEN = "reserver.io/store-version"
+"""On a companion that records claims: the resourceVersion of its store at which they were of what
+stood there. A start cannot tell otherwise what was written before a claim, and what after it."""
+
+MOST_BYTES = 1_000_000
+"""What keys and values of one companion may take; the API server allows values of 1 MiB in all,
+and etcd, which stores each key twice (with ``managedFields``), objects of 1.5 MiB."""
+
+PATCH_BYTES = 900 * 1024
+"""What the keys and values of one write may take in its body, unless it has only one key."""
+
+_MAX_LABEL = 63
+_MAX_DIGITS = 19
+
+Changes = Mapping[str, str | None]
+"""New values by key; None removes the key. A JSON merge patch (RFC 7386) of ``data``."""
+
+
+class _OwnerReference(msgspec.Struct, frozen=True):
+    uid: str = ""
+
+
+class _Metadata(msgspec.Struct, rename="camel", frozen=True):
+    resource_version: str = ""
+    owner_references: list[_OwnerReference] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class CompanionObject(msgspec.Struct, frozen=True):
+    """A companion as the API server has it."""
+
+    metadata: _Metadata = _Metadata()
+    data: dict[str, str] | None = None
+
+    def is_owned_by(self, uid: str) -> bool:
+        """Whether it is the companion of the store with this UID."""
+        return any(owner.uid == uid for owner in self.metadata.owner_references or ())
+
+    @property
+    def seen(self) -> int:
+        """The resourceVersion of its store that its claims are of; 0 if it does not say."""
+        text = (self.metadata.annotations or {}).get(SEEN, "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else 0
+
+
+def companion_name(store: str) -> str:
+    """Return the name of a store's companion."""
+    return f"{store}-status"
+
+
+def new(store: Metadata, changes: Changes, seen: int) -> dict[str, Any]:
+    """Return a companion to create; Kubernetes deletes it when its store is gone.
+
+    Args:
+        store: the store.
+        changes: its keys.
+        seen: the resourceVersion of the store to be written down; 0 for none.
+    """
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": store.name, "uid": store.uid}
+    label = store.name if len(store.name) <= _MAX_LABEL else ""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": companion_name(store.name),
+            "namespace": store.namespace,
+            "labels": {LABEL: label},
+            "ownerReferences": [owner],
+            **_annotated(seen),
+        },
+        "data": changes,
+    }
+
+
+def patch(version: str, changes: Changes, seen: int) -> dict[str, Any]:
+    """Return a merge patch that the API server refuses if the companion is not at this version.
+
+    Args:
+        version: of the companion.
+        changes: of its keys.
+        seen: the resourceVersion of the store to be written down; 0 to leave what stands there.
+    """
+    return {"metadata": {"resourceVersion": version, **_annotated(seen)}, "data": changes}
+
+
+def _annotated(seen: int) -> dict[str, Any]:
+    return {"annotations": {SEEN: str(seen)}} if seen else {}
+
+
+class Contents:
+    """The content of a companion, and its size; a change costs what it changes.
+
+    Attributes:
+        said: the text of each key.
+        recording: the keys whose text records claims.
+    """
+
+    def __init__(self, said: dict[str, str]) -> None:
+        self.said = said
+        self.recording = {key for key, text in said.items() if records_claims(text)}
+        self._bytes = _size(said.items())
+
+    def changes(self, wanted: Changes, limit: int) -> tuple[Changes, set[str]]:
+        """Return what to write so that all of it fits, and the keys for which there is no room.
+
+        Where room is short messages go first, all of them; then keys go without a status, so that
+        its author is not told that the hold is in force, which is the safe side.
+
+        Args:
+            wanted: what it should say of some keys.
+            limit: what it may take in bytes (`MOST_BYTES`).
+        """
+        changes = {key: text for key, text in wanted.items() if text != self.said.get(key)}
+        if self._bytes + self._growth(changes) <= limit:
+            return changes, set()
+        return self._squeezed(changes, limit)
+
+    def will_record(self, changes: Changes) -> bool:
+        """Return whether claims are recorded once something is written."""
+        records = any(text and records_claims(text) for text in changes.values())
+        return records or not self.recording <= changes.keys()
+
+    def apply(self, changes: Changes) -> None:
+        """Note that something was written."""
+        self._bytes += self._growth(changes)
+        for key, text in changes.items():
+            self.recording.discard(key)
+            if text is None:
+                self.said.pop(key, None)
+                continue
+            self.said[key] = text
+            if records_claims(text):
+                self.recording.add(key)
+
+    def _growth(self, changes: Changes) -> int:
+        before = ((key, self.said.get(key)) for key in changes)
+        return _size(changes.items()) - _size(before)
+
+    def _squeezed(self, changes: Changes, limit: int) -> tuple[Changes, set[str]]:
+        said = {
+            key: without_messages(text)
+            for key, text in {**self.said, **changes}.items()
+            if text is not None
+        }
+        excess = _size(said.items()) - limit
+        left_out = set()
+        for key in reversed(tuple(said)):  # Those that came last; what stands there already stays.
+            if excess <= 0:
+                break
+            excess -= _size([(key, said.pop(key))])
+            left_out.add(key)
+        keys = self.said.keys() | changes.keys()
+        after = {key: said.get(key) for key in keys if said.get(key) != self.said.get(key)}
+        return after, left_out
+
+
+def chunks(changes: Changes) -> Iterator[Changes]:
+    """Yield the changes in as many parts as it takes for each to be a write of its own."""
+    chunk: dict[str, str | None] = {}
+    size = 0
+    for key, text in changes.items():
+        more = len(encode(key)) + len(encode(text)) + 2
+        if chunk and size + more > PATCH_BYTES:
+            yield chunk
+            chunk, size = {}, 0
+        chunk[key] = text
+        size += more
+    if chunk:
+        yield chunk
+
+
+def _size(said: Iterable[tuple[str, str | None]]) -> int:
+    """Return how many bytes keys and values take; those without a value none."""
+    return sum(
+        len(key) + (len(text) if text.isascii() else len(text.encode()))
+        for key, text in said
+        if text is not None
+    )

@@ -1,0 +1,174 @@
+"""Reads a store ConfigMap: its reservations, and what is wrong with other entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from reserver.cluster.quantity import shorten
+from reserver.errors import Fault, InvalidInput, ReserverError
+from reserver.k8s.objects import names
+from reserver.k8s.objects.limits import HOME, ITEM_BYTES, KEPT, SpecLimits, check_text
+from reserver.printable import printable
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.stores.codec import document, spec_codec
+from reserver.stores.configmap import list_codec
+
+STORE_LABEL = "reserver.io/store"
+"""With the value ``true`` on each ConfigMap of Reserver's own namespace that is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryProblem:
+    """Why one entry is not enforced.
+
+    Attributes:
+        ref: where it is written; `item` is empty if it could not be read.
+        error: field, value and remedy.
+    """
+
+    ref: Ref
+    error: InvalidInput
+
+    def __str__(self) -> str:
+        """Return one line for an event or a log."""
+        return f"{printable(self.ref.key)}: {self.error}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The entries of one data key, and their errors.
+
+    Attributes:
+        reservations: those that are enforced.
+        problems: the first `MOST_PROBLEMS` of the entries that are not.
+        more_problems: how many there are besides.
+        unstamped: it has a ttl but no ``expiresAt``, so the next start of Reserver could not tell
+            when it expires (`edits.complete`).
+        beyond: the bound that it exceeds, though it is enforced, as it was before; else empty.
+    """
+
+    reservations: tuple[Reservation, ...] = ()
+    problems: tuple[EntryProblem, ...] = ()
+    more_problems: int = 0
+    unstamped: bool = False
+    beyond: str = ""
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether some entry is not read because of a fault."""
+        return any(isinstance(problem.error, Fault) for problem in self.problems)
+
+    def says_what(self, other: Entries) -> bool:
+        """Return whether both are the same reservations, regardless of where they are placed."""
+        own = [reservation.identity for reservation in self.reservations]
+        return own == [reservation.identity for reservation in other.reservations]
+
+
+MOST_PROBLEMS = 100
+"""How many broken entries of one key are reported one by one; nobody reads more."""
+
+
+Noted = Callable[[Ref, Exception], Fault]
+"""Logs what was raised while an entry was read; returns the fault to report."""
+
+
+def _raise(_: Ref, exc: Exception) -> Fault:
+    raise exc
+
+
+def read_kept(ref: Ref, text: str, seen_at: float, digest: str) -> Entries | None:
+    """Return what a key says that exceeds a bound, if it is what was in force before.
+
+    Args:
+        ref: of the key, `item` empty.
+        text: its value.
+        seen_at: when Reserver first saw this value, unix seconds.
+        digest: of what was in force.
+    """
+    try:
+        entries = _read_one(ref, text, seen_at, KEPT)
+    except InvalidInput:
+        return None
+    return entries if [each.digest for each in entries.reservations] == [digest] else None
+
+
+def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
+    """Return what one data key says; a broken entry does not affect others.
+
+    Args:
+        ref: of the key, `item` empty.
+        text: its value.
+        seen_at: when Reserver first saw this value, unix seconds.
+    """
+    reading = reading_key(ref, text, seen_at, _raise)
+    while True:
+        try:
+            next(reading)
+        except StopIteration as done:
+            entries: Entries = done.value
+            return entries
+
+
+def reading_key(
+    ref: Ref, text: str, seen_at: float, noted: Noted
+) -> Generator[None, None, Entries]:
+    """As `read_key`, entry by entry; an exception costs only the entry that raised it."""
+    try:
+        if text.lstrip().startswith("["):
+            return (yield from _read_list(ref, text, noted))
+        with _faults(ref, noted):
+            return _read_one(ref, text, seen_at)
+    except InvalidInput as exc:
+        return Entries(problems=(EntryProblem(ref, exc),))
+
+
+@contextmanager
+def _faults(ref: Ref, noted: Noted) -> Iterator[None]:
+    """Turn unexpected exceptions of this block into faults."""
+    try:
+        yield
+    except (ReserverError, MemoryError):
+        raise
+    except Exception as exc:
+        raise noted(ref, exc) from exc
+
+
+def _read_one(ref: Ref, text: str, seen_at: float, limits: SpecLimits = HOME) -> Entries:
+    check_text(text, limits.spec_bytes)
+    value = document.parse(text)
+    if value is None:
+        return Entries()  # Go programs write null for an empty list.
+    if isinstance(value, dict):
+        reservation = spec_codec.read(value, ref, seen_at, limits)
+        return Entries((reservation,), unstamped=spec_codec.needs_stamp(value))
+    if isinstance(value, list):
+        raise InvalidInput("", "a list has to be JSON", 'write [{"pod": …}, …]')
+    problem = f"{shorten(repr(value))} is neither a reservation nor a list of them"
+    raise InvalidInput("", problem, "write a mapping, or a JSON list for a node")
+
+
+def _read_list(ref: Ref, text: str, noted: Noted) -> Generator[None, None, Entries]:
+    with _faults(ref, noted):
+        items = document.split_list(text)
+    names.check_subdomain(ref.key, "", "a node's name, as the key of a list has to be")
+    reservations: dict[Ref, Reservation] = {}
+    problems = []
+    for index, item in enumerate(items):
+        try:
+            with _faults(ref, noted):
+                check_text(item, ITEM_BYTES)
+                reservation = list_codec.read_item(document.parse(item), ref)
+                if reservation.ref in reservations:
+                    problem = f"pod {reservation.ref.item} is in the list already"
+                    raise InvalidInput("", problem, "write one entry for a pod and a node")
+                reservations[reservation.ref] = reservation
+        except InvalidInput as exc:
+            problems.append(EntryProblem(ref, exc.under(f"[{index}]")))
+        yield
+    return Entries(
+        tuple(reservations.values()),
+        tuple(problems[:MOST_PROBLEMS]),
+        more_problems=len(problems[MOST_PROBLEMS:]),
+    )

@@ -1,0 +1,222 @@
+"""The acknowledgement of entries, in a companion beside each store ConfigMap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+
+import structlog
+
+from reserver.base.pacer import Pacer
+from reserver.base.quarantine import quarantined
+from reserver.cluster.snapshot import Snapshot
+from reserver.errors import ApiError, Fault, InvalidInput
+from reserver.k8s.objects.objects import Metadata
+from reserver.reservations.enums import Phase
+from reserver.reservations.ledger import Ledger
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.status import ReservationState, ShortNodes
+from reserver.scheduling.state import State
+from reserver.stores.cache import Name
+from reserver.stores.configmap.cache import ConfigMapCache
+from reserver.stores.configmap.companion import Companion, NotOurs
+from reserver.stores.configmap.companion_codec import Changes
+from reserver.stores.configmap.status_codec import (
+    admitted_items,
+    newly_exceeding,
+    newly_unbacked,
+    recorded_claims,
+    show,
+)
+from reserver.stores.status import Statuses
+
+log = structlog.get_logger(__name__)
+
+_AT_ONCE = 32
+"""Nodes that are looked at together, unless one reservation is on more."""
+
+
+@dataclass(eq=False, repr=False)
+class CompanionStatuses(Statuses[ConfigMapCache]):
+    """Keeps the companions of all store ConfigMaps up to date."""
+
+    name = "status"
+
+    _companions: dict[Name, Companion] = field(default_factory=dict, init=False)
+
+    async def recall(self, ledger: Ledger) -> None:
+        """Let the ledger know what companions say of before; who cannot be read is read later."""
+        for name in self.cache.names():
+            companion = self._companions.setdefault(name, Companion(self.client, name))
+            metadata = self.cache.metadata(name)
+            if metadata is not None:
+                companion.belongs_to(metadata.uid)
+            try:
+                if await companion.read_if_due(self.now):
+                    companion.touched |= {*self.cache.keys(name), *companion.said}
+                    _recall(companion, ledger, self.cache)
+            except (ApiError, InvalidInput, NotOurs) as exc:
+                companion.failed(exc, self.now)
+
+    async def write(self, state: State) -> None:
+        """Write what has changed since the last time; what cannot be written is tried later."""
+        self.room.look(state, self.now)
+        for name in self.cache.names():
+            if name not in self._companions:
+                self._companions[name] = Companion(self.client, name)
+        pacer = Pacer()
+        for ref in self.queue.take_all():
+            await pacer.give_way()
+            companion = self._companions.get((ref.namespace, ref.configmap))
+            if companion is not None:  # Else the store came and went before anything was said.
+                companion.touched.add(ref.key)
+        for companion in tuple(self._companions.values()):
+            seen = _seen(self.cache.metadata(companion.store), state.ledger)
+            # One write for all keys that were written together.
+            if companion.is_due(seen, self.now) and not self.cache.is_taking(companion.store):
+                await self._try(companion, state)
+
+    async def _try(self, companion: Companion, state: State) -> None:
+        def failed(fault: Fault) -> None:
+            companion.failed(fault, self.now)
+
+        with quarantined("companion", "/".join(companion.store), failed):
+            try:
+                await self._update(companion, state)
+            except (ApiError, InvalidInput) as exc:
+                news = companion.failed(exc, self.now)
+                metadata = self.cache.metadata(companion.store)
+                if news and metadata is not None and isinstance(exc, ApiError) and exc.is_definite:
+                    self.warn(metadata, "StatusNotWritten", f"its status cannot be written: {news}")
+            except NotOurs as exc:
+                companion.failed(exc, self.now)
+                if self.cache.metadata(companion.store) is None:
+                    del self._companions[companion.store]
+            else:
+                companion.succeeded()
+
+    async def _update(self, companion: Companion, state: State) -> None:
+        metadata = self.cache.metadata(companion.store)
+        if metadata is not None:
+            companion.belongs_to(metadata.uid)
+        keys, companion.touched = companion.touched, set()
+        if await companion.read_if_due(self.now):
+            keys |= {*self.cache.keys(companion.store), *companion.said}
+            _recall(companion, state.ledger, self.cache)
+        seen = _seen(metadata, state.ledger)
+        wanted = await self._statuses(companion, keys | companion.left_out, state)
+        async for before, changes in companion.write(metadata, wanted, seen):
+            self.writes += 1
+            if metadata is not None:
+                # As wanted, for where there was no room the messages are not in what was written.
+                full = {key: wanted.get(key, text) for key, text in changes.items()}
+                self._report(metadata, before, full)
+        if metadata is None:
+            del self._companions[companion.store]
+
+    async def _statuses(self, companion: Companion, keys: set[str], state: State) -> Changes:
+        """Return the status of some keys, of each as of one instant."""
+        wanted: dict[str, str | None] = {}
+        pacer, short = Pacer(), _Short(state.snapshot)
+        self.room.look(state, self.now)  # Much may have come since the last look.
+        refs = [Ref(*companion.store, key) for key in keys]
+        for index, ref in enumerate(refs):
+            key = ref.key
+            entries = self.cache.entries(ref)
+            if entries is None:
+                wanted[key] = None
+                continue
+            statuses: dict[Ref, ReservationState] = {}
+            for reservation in entries.reservations:
+                spoil = partial(self.cache.spoiled, reservation.ref)
+                with quarantined("status", reservation.ref, spoil):
+                    next_ones = self._nodes(refs[index + 1 : index + 1 + _AT_ONCE])
+                    short_nodes = short.nodes(reservation, next_ones)
+                    statuses[reservation.ref] = short_nodes.status(reservation, state.ledger)
+                if await pacer.give_way():
+                    state.ledger.advance(self.now)
+                    short.others_ran()
+            with quarantined("status", ref, partial(self.cache.spoiled, ref)):
+                judged = self.cache.entries(ref) or entries
+                wanted[key] = show(judged, partial(_status_of, statuses))
+        return wanted
+
+    def _nodes(self, refs: Iterable[Ref]) -> Iterator[str]:
+        """Yield where the reservations at some refs hold."""
+        for ref in refs:
+            entries = self.cache.entries(ref)
+            for reservation in entries.reservations if entries else ():
+                yield from (part.node for part in reservation.parts)
+
+    def _report(self, metadata: Metadata, before: Changes, after: Changes) -> None:
+        """Report each hold that is newly not backed."""
+        warnings = [
+            (
+                "NodeNotFound" if entry.phase == Phase.FAILED else "NotBacked",
+                f"{key}{f'[{item}]' if item else ''}: {entry.message}",
+            )
+            for key, text in after.items()
+            for item, entry in newly_unbacked(before[key], text)
+        ]
+        exceeding = [
+            (reason, f"{key}{f'[{item}]' if item else ''}: {message}")
+            for key, text in after.items()
+            for item, reason, message in newly_exceeding(before[key], text)
+        ]
+        for reason, message in (*warnings, *exceeding):
+            self.warn(metadata, reason, message)
+        if warnings:
+            name = f"{metadata.namespace}/{metadata.name}"
+            first = warnings[0][1]
+            log.warning("holds not backed", configmap=name, holds=len(warnings), first=first)
+
+
+class _Short:
+    """The nodes that fall short, for some entries at once: for all, no turn would be long enough.
+
+    One by one, looking at a node would be a third of what a status takes.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self.others_ran()
+
+    def others_ran(self) -> None:
+        """Forget what may have changed since."""
+        self._looked_at: set[str] = set()
+        self._found: ShortNodes | None = None
+
+    def nodes(self, reservation: Reservation, next_ones: Iterable[str]) -> ShortNodes:
+        """Return which of a reservation's nodes fall short, and of those that are next."""
+        own = {part.node for part in reservation.parts}
+        if self._found is None or not own <= self._looked_at:
+            self._looked_at = own.union(islice(next_ones, _AT_ONCE))
+            self._found = ShortNodes.of(self._snapshot, tuple(self._looked_at))
+        return self._found
+
+
+def _status_of(
+    statuses: Mapping[Ref, ReservationState], reservation: Reservation
+) -> ReservationState | None:
+    return statuses.get(reservation.ref)
+
+
+def _seen(metadata: Metadata | None, ledger: Ledger) -> int:
+    """Return the known version of a store and of its claims; 0 if unknown."""
+    return metadata.revision if metadata and ledger.past.unsure_since() is None else 0
+
+
+def _recall(companion: Companion, ledger: Ledger, cache: ConfigMapCache) -> None:
+    """Let the ledger know the claims that earlier processes recorded."""
+    for key, text in companion.said.items():
+        for item, entry in recorded_claims(text):
+            claims, landed = entry.recorded()
+            ref = Ref(*companion.store, key, item)
+            ledger.past.recall(ref, entry.digest, claims, landed, companion.seen)
+        if not ledger.quotas.is_open:
+            for item, digest in admitted_items(text):
+                ref = Ref(*companion.store, key, item)
+                cache.keep(ref, digest)
+                ledger.was_admitted(ref, digest)

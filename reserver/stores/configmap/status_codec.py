@@ -1,0 +1,181 @@
+"""The status of an entry in a companion ConfigMap, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED
+from reserver.k8s.objects.objects import decode, encode
+from reserver.printable import printable
+from reserver.reservations.enums import Phase
+from reserver.reservations.mark import is_mark, joined, parted
+from reserver.reservations.reservation import Reservation
+from reserver.reservations.status import QUOTA_EXCEEDED, ReservationState, limit_of
+from reserver.stores.configmap.entries import Entries
+
+INVALID = Phase.INVALID.value
+"""The phase of an entry that is not enforced because it cannot be."""
+
+
+class EntryStatus(msgspec.Struct):
+    """The status of one entry; `digest` tells which reservation it is about.
+
+    `claims` are the UIDs of the pods that claimed a slot for good, each with a resourceVersion at
+    which it had it: the next start would not know of one that is deleted (`ledger.past.recall`).
+    `landed` says where, if the reservation is on several nodes. `more` has the marks of the pods
+    beyond `MOST_CLAIMS_RECORDED`, by node likewise. `reason` is `QUOTA_EXCEEDED`, or there is none.
+    `exceeds` is the limit that it exceeds, and was admitted before.
+    """
+
+    phase: str
+    backed: bool
+    digest: str
+    message: str = ""
+    claims: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
+    landed: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    more: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    reason: str | msgspec.UnsetType = msgspec.UNSET
+    exceeds: str | msgspec.UnsetType = msgspec.UNSET
+
+    def recorded(self) -> tuple[dict[str, int], dict[str, str]]:
+        """Return the claims, by UID or mark, and where they landed as far as that is known."""
+        claims, landed = dict(self.claims or {}), dict(self.landed or {})
+        for node, marks in (self.more or {}).items():
+            pods = dict.fromkeys(parted(marks), node)
+            claims |= dict.fromkeys(pods, 0)  # Only the whole record says when that was.
+            landed |= pods if node else {}
+        return claims, landed
+
+
+def show(entries: Entries, status: Callable[[Reservation], ReservationState | None]) -> str:
+    """Return the status of one data key.
+
+    A broken item of a list stands under its index, ``[3]``: its pod may not be readable, or be that
+    of another item. One without a status is left out: why stands among the problems.
+    """
+    problems = entries.problems
+    if len(problems) == 1 and not problems[0].error.path.startswith("["):
+        return _text(_invalid(str(problems[0].error)))
+    told = ((each, status(each)) for each in entries.reservations)
+    said = {
+        each.ref.item: _entry(each, its, entries.beyond) for each, its in told if its is not None
+    }
+    if "" in said:
+        return _text(said[""])
+    for problem in problems:
+        index = problem.error.path.partition("]")[0] + "]"
+        said[index] = _invalid(str(problem.error))
+    if entries.more_problems:
+        said["[…]"] = _invalid(f"{entries.more_problems} more items are broken")
+    return _text(said)
+
+
+def without_messages(text: str) -> str:
+    """Return a key's status without its messages, for where there is no room for them."""
+    if '"message"' not in text:
+        return text
+    try:
+        status: dict[str, object] = decode(dict, text.encode())
+    except InvalidInput:
+        return text  # Not written by us.
+    for entry in (status, *status.values()):
+        if isinstance(entry, dict):
+            entry.pop("message", None)
+    return _text(status)
+
+
+def newly_unbacked(before: str | None, after: str | None) -> Iterator[tuple[str, EntryStatus]]:
+    """Yield the items of a key whose hold is not backed and was not said to be so before.
+
+    A node that has gone is news also where the room was taken before.
+
+    Args:
+        before: what was written, None if nothing was.
+        after: what is to be written now.
+
+    Yields:
+        The item, empty for a key that is one reservation, and its status now.
+    """
+    known = {(item, entry.phase) for item, entry in _entries(before) if _is_unbacked(entry)}
+    for item, entry in _entries(after):
+        if _is_unbacked(entry) and (item, entry.phase) not in known:
+            yield item, entry
+
+
+def records_claims(text: str) -> bool:
+    """Return whether the text of a key may say who took slots of an entry."""
+    return '"claims":{' in text
+
+
+def admitted_items(text: str) -> Iterator[tuple[str, str]]:
+    """Yield item and digest of each entry of a key that the quotas of its namespace let hold."""
+    for item, entry in _read(text):
+        if entry.phase != INVALID and entry.reason != QUOTA_EXCEEDED:
+            yield item, entry.digest
+
+
+def recorded_claims(text: str) -> Iterator[tuple[str, EntryStatus]]:
+    """Yield item and status of each entry of a key that says who took slots of it."""
+    if not records_claims(text):
+        return
+    for item, entry in _read(text):
+        if entry.claims is not msgspec.UNSET:
+            yield item, entry
+
+
+def newly_exceeding(before: str | None, after: str | None) -> Iterator[tuple[str, str, str]]:
+    """Yield item, reason and limit of what exceeds one and was not said to do so before."""
+    known = {item for item, entry in _read(before or "{}") if entry.exceeds}
+    for item, entry in _read(after or "{}"):
+        if entry.exceeds and item not in known:
+            yield item, limit_of(entry.exceeds), entry.exceeds
+
+
+def _entry(reservation: Reservation, status: ReservationState, beyond: str) -> EntryStatus:
+    pods = sorted(status.claims)  # Marks come last.
+    claims = {uid: status.claims[uid] for uid in pods[:MOST_CLAIMS_RECORDED] if not is_mark(uid)}
+    landed = {uid: status.landed[uid] for uid in claims if uid in status.landed}
+    more: dict[str, list[str]] = {}
+    for pod in pods[len(claims) :]:
+        more.setdefault(status.landed.get(pod, ""), []).append(pod)
+    return EntryStatus(
+        status.phase.value,
+        status.is_backed,
+        reservation.digest,
+        printable(status.message),
+        claims or msgspec.UNSET,
+        landed or msgspec.UNSET,
+        {node: joined(marks) for node, marks in sorted(more.items())} or msgspec.UNSET,
+        QUOTA_EXCEEDED if status.exceeds_quota else msgspec.UNSET,
+        printable(status.exceeds or beyond) or msgspec.UNSET,
+    )
+
+
+def _invalid(message: str) -> EntryStatus:
+    return EntryStatus(INVALID, backed=False, digest="", message=printable(message))
+
+
+def _text(status: object) -> str:
+    return encode(status).decode()
+
+
+def _entries(text: str | None) -> Iterator[tuple[str, EntryStatus]]:
+    if text is not None and '"backed":false' in text:  # Only what is not backed is looked for.
+        yield from _read(text)
+
+
+def _read(text: str) -> Iterator[tuple[str, EntryStatus]]:
+    try:
+        if text.startswith('{"phase":'):
+            yield "", decode(EntryStatus, text.encode())
+        else:
+            yield from decode(dict[str, EntryStatus], text.encode()).items()
+    except InvalidInput:
+        return  # Not written by us.
+
+
+def _is_unbacked(entry: EntryStatus) -> bool:
+    return entry.phase in {Phase.ACTIVE, Phase.FAILED} and not entry.backed

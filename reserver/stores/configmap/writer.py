@@ -1,0 +1,201 @@
+"""Writes reservations into the default store: `reservations`, `reservations-2` and so on."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from itertools import count
+
+import structlog
+
+from reserver.errors import ApiError, InvalidInput, ReserverError, Taken
+from reserver.k8s.client import JSON_PATCH
+from reserver.k8s.objects.objects import ConfigMapObject, LabelledConfigMap, Metadata, decode
+from reserver.reservations.reservation import Ref
+from reserver.stores.cache import Name
+from reserver.stores.configmap import entry_edits
+from reserver.stores.configmap.cache import LABEL_KEY, LABEL_VALUE, ConfigMapCache
+from reserver.stores.configmap.entry_edits import Edit
+from reserver.stores.writer import MOST_BYTES, MOST_TRIES, Outcome, Writer
+
+log = structlog.get_logger(__name__)
+
+BASE = "reservations"
+"""Name of the first ConfigMap of the default store."""
+
+_SHARD = re.compile(rf"{BASE}(-([2-9]|[1-9][0-9]+))?")
+"""Their names; there may be gaps, if somebody has deleted one."""
+
+
+@dataclass(slots=True, eq=False)
+class _Insertion:
+    """Keys that wait to be written.
+
+    Attributes:
+        texts: value by key.
+        made: the ConfigMap right after they were written into it; None until then.
+        was_tried: they are part of a request that was sent for several.
+        may_be_written: there was a request for them without an answer.
+    """
+
+    texts: Mapping[str, str]
+    made: Metadata | None = None
+    was_tried: bool = False
+    may_be_written: bool = False
+
+
+@dataclass(eq=False, repr=False)
+class ConfigMapWriter(Writer[ConfigMapCache]):
+    """Writes reservations into ConfigMaps: a set is one write."""
+
+    _turns: dict[str, asyncio.Lock] = field(default_factory=dict, init=False)
+    _queued: dict[Name, list[_Insertion]] = field(default_factory=dict, init=False)
+
+    def find(self, name: str) -> Ref | None:
+        """Return where the reservation of a name is written, or being written."""
+        for configmap in self._shards():
+            ref = Ref(self.namespace, configmap, name)
+            if self.cache.latest(ref) is not None:
+                return ref
+        return None
+
+    def new_ref(self, sizes: Mapping[str, int]) -> Ref:
+        """Return a ConfigMap with room for keys and values of so many bytes."""
+        size = sum(len(key.encode()) + each for key, each in sizes.items())
+        if size > MOST_BYTES:
+            problem = f"{size} bytes are too many for one ConfigMap"
+            raise InvalidInput("", problem, f"write {MOST_BYTES} at most together")
+        for configmap in self._names():
+            used = self.cache.size((self.namespace, configmap))
+            if not used or used + size <= MOST_BYTES:
+                self._turn(configmap)  # From now on what is found may be there.
+                return Ref(self.namespace, configmap, "")
+        raise AssertionError("there is no last ConfigMap")
+
+    async def _edit(self, edit: Edit) -> bool:
+        async with self._turn(edit.ref.configmap):
+            self.writes += 1
+            revision = await self._edits.edit_at(edit)
+        if revision is None:
+            return False
+        await self.cache.shown((edit.ref.namespace, edit.ref.configmap), revision)
+        return True
+
+    def _turn(self, configmap: str) -> asyncio.Lock:
+        """Return the lock for one request at a time: others would have to start again."""
+        return self._turns.setdefault(configmap, asyncio.Lock())
+
+    def _names(self) -> Iterator[str]:
+        yield BASE
+        for number in count(2):
+            yield f"{BASE}-{number}"
+
+    def _shards(self) -> list[str]:
+        """Return the ConfigMaps of this store that exist or are being created, in order."""
+        known = {name for namespace, name in self.cache.names() if namespace == self.namespace}
+        return sorted(filter(_SHARD.fullmatch, known | self._turns.keys()), key=_number)
+
+    async def _insert(self, specs: Mapping[Ref, str], _: str) -> Outcome:
+        name = (self.namespace, next(iter(specs)).configmap)
+        mine = _Insertion({ref.key: text for ref, text in specs.items()})
+        self._queued.setdefault(name, []).append(mine)
+        try:
+            async with self._turn(name[1]):
+                if not mine.was_tried:
+                    await self._write_queued(name)
+                if mine.made is None:
+                    mine.made = await self._write(name, mine)
+        except ReserverError as exc:
+            for ref in specs:
+                self.cache.withdraw(ref)
+            log.warning("reservations not written", configmap=name[1], why=str(exc))
+            return exc
+        for ref in specs:
+            self.cache.written(ref, mine.made)
+        return None
+
+    async def _write_queued(self, name: Name) -> None:
+        """Write all that has queued up in one request.
+
+        If that fails, each is written by itself when its turn comes: failures are independent.
+        """
+        queued = self._queued.pop(name)
+        for each in queued:
+            each.was_tried = True
+        if len(queued) == 1:
+            return
+        together = _Insertion({k: text for each in queued for k, text in each.texts.items()})
+        with suppress(ReserverError):
+            together.made = await self._write(name, together)
+        for each in queued:
+            each.made, each.may_be_written = together.made, together.may_be_written
+
+    async def _write(self, name: Name, wanted: _Insertion) -> Metadata:
+        """Write keys that must not be there; return the ConfigMap that has them.
+
+        A request without an answer is sent again: the API server carries out one of them at most.
+
+        Raises:
+            Taken: one of the keys is there.
+            ApiError: the API server refused.
+        """
+        texts = wanted.texts
+        tries, backoff = 0, self.patience.backoff()
+        current: ConfigMapObject | None = self._guess(name)
+        while True:
+            try:
+                return await self._send(name, current, texts)
+            except ApiError as exc:
+                tries += exc.is_definite
+                if tries > MOST_TRIES or (exc.is_definite and not exc.is_late):
+                    raise
+                if not exc.is_definite:
+                    wanted.may_be_written = True
+                    log.warning("write not confirmed, asking again", why=str(exc))
+                    await backoff.sleep()
+                    continue
+            current = found = await self._read(_path(name), LabelledConfigMap)
+            if found is not None and not _is_store(found):
+                problem = f"ConfigMap {'/'.join(name)} lacks the label {LABEL_KEY}: {LABEL_VALUE!r}"
+                raise ApiError(HTTPStatus.CONFLICT, "NotAStore", problem)
+            there = {} if current is None else current.data or {}
+            if current is not None and wanted.may_be_written and texts.items() <= there.items():
+                return current.metadata
+            if taken := texts.keys() & there.keys():
+                raise Taken(f"{min(taken)} is in ConfigMap {'/'.join(name)} already")
+
+    def _guess(self, name: Name) -> ConfigMapObject | None:
+        """Return a ConfigMap as the watch last showed it, None if it has not."""
+        metadata = self.cache.metadata(name)
+        if metadata is None:
+            return None
+        return ConfigMapObject(metadata, dict.fromkeys(self.cache.keys(name), ""))
+
+    async def _send(
+        self, name: Name, current: ConfigMapObject | None, texts: Mapping[str, str]
+    ) -> Metadata:
+        self.writes += 1
+        if current is None:
+            metadata = {"name": name[1], "labels": {LABEL_KEY: LABEL_VALUE}}
+            body = {"metadata": metadata, "data": dict(texts)}
+            answer = await self.client.create(_path((name[0], "")), body)
+        else:
+            patch = entry_edits.insertion(texts, into_empty=not current.data)
+            answer = await self.client.patch(_path(name), patch, JSON_PATCH)
+        return decode(ConfigMapObject, answer).metadata
+
+
+def _path(name: Name) -> str:
+    return f"/api/v1/namespaces/{name[0]}/configmaps/{name[1]}".rstrip("/")
+
+
+def _number(shard: str) -> int:
+    return int(shard.removeprefix(BASE).removeprefix("-") or 1)
+
+
+def _is_store(configmap: LabelledConfigMap) -> bool:
+    return (configmap.metadata.labels or {}).get(LABEL_KEY) == LABEL_VALUE

@@ -1,0 +1,207 @@
+"""Reads at start what happened before, as far back as the API server remembers.
+
+A Reserver that was killed may have left an entry whose owner claimed it and is deleted by now. No
+list shows that, nor which entry was written first.
+The API server's watch caches do, for a minute and more (`eventFreshDuration` in apiserver's
+pkg/storage/cacher/watch_cache.go), unless it was restarted meanwhile.
+
+What is not known holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+
+import msgspec
+import structlog
+
+from reserver.base.backoff import Backoff
+from reserver.base.pacer import Pacer
+from reserver.base.quarantine import quarantined
+from reserver.errors import ApiError, InvalidInput
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.watch import WatchEvent
+from reserver.k8s.watch.interval import WatchedCollection, changes, latest
+from reserver.k8s.watch.pages import Pages
+from reserver.reservations.recovery import RecoveredClaims
+from reserver.stores.codec.recovery import BOUND, PodPast, StorePast
+
+log = structlog.get_logger(__name__)
+
+_FARTHEST = 50_000
+"""How many resourceVersions to look back at most: over a minute of 5,000 nodes' heartbeats."""
+
+_NEAREST = 50
+_ENDLESS = 2**63
+_MOST_TRIES = 7
+
+
+class Listener(Protocol):
+    """Receives events of the past."""
+
+    def take(self, event: WatchEvent) -> None:
+        """Take the next event; raises InvalidInput if it is malformed."""
+
+
+class _Selected(NamedTuple):
+    """Some of a collection."""
+
+    path: str
+    selector: Mapping[str, str]
+
+
+class OptionalCollection(WatchedCollection, Protocol):
+    """A collection that the API server may not know."""
+
+    @property
+    def absent(self) -> bool:
+        """Whether it does not know it."""
+
+
+class HistoryReader:
+    """Reads what happened before the watches began, for a ledger's `past`."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        past: RecoveredClaims,
+        pods: WatchedCollection,
+        stores: Sequence[OptionalCollection],
+        home: str,
+    ) -> None:
+        """Read through a client; `home` is the namespace of `read_object`."""
+        self._client = client
+        self._past = past
+        self._bound = _Selected(pods.path, {**pods.selector, "fieldSelector": BOUND})
+        self._stores = stores
+        self._home = home
+
+    async def read(self) -> None:
+        """Let the ledger know of the past; all has been listed, and what was recorded is recalled.
+
+        What cannot be read stays unknown, and a line in the log says so.
+        """
+        bindings = PodPast()
+        reached = await _patiently(self._bound, lambda: self._read(self._bound, bindings))
+        recall = self._past.recall_binding
+        unsure, pacer = [], Pacer()
+        for pod, exact in bindings.bindings():
+            with quarantined("history", pod.name):
+                if not recall(pod, exact=exact):
+                    unsure.append((pod, exact))
+            await pacer.give_way()
+        recorded = self._past.unsure_since()
+        since = min((*(pod.revision - 1 for pod, _ in unsure), recorded or _ENDLESS))
+        if since < _ENDLESS:
+            stores = (store for store in self._stores if not store.absent)
+            await asyncio.gather(*(self._date_entries(store, since) for store in stores))
+            for pod, exact in unsure:
+                with quarantined("history", pod.name):
+                    recall(pod, exact=exact)
+                await pacer.give_way()
+        self._past.end()
+        log.info("history read", resource_versions_back=reached, unsure=len(unsure))
+
+    async def _date_entries(self, store: OptionalCollection, since: int) -> None:
+        """Let the ledger know when entries were written, if after a resourceVersion."""
+        dates = StorePast(self._home)
+        if await _patiently(store, lambda: self._read_entries(store, since, dates)):
+            pacer = Pacer()
+            for ref, identity, when in dates.entries():
+                with quarantined("history", ref):
+                    self._past.narrow(ref, identity, when)
+                await pacer.give_way()
+
+    async def _read_entries(
+        self, store: OptionalCollection, since: int, listener: StorePast
+    ) -> int:
+        """Read a store as of a resourceVersion, and what was written after it.
+
+        If etcd has forgotten how all stood then (it is compacted every five minutes), the events
+        before tell of some of it.
+        """
+        try:
+            async for item in self._listed(store, since):
+                _take(listener, WatchEvent("ADDED", item))
+        except ApiError as exc:
+            if not exc.is_forgotten:
+                raise
+            return await self._read(store, listener)
+        now = await latest(self._client, store)
+        return now - since if await self._reach(store, since, now, listener) else 0
+
+    async def _listed(self, store: OptionalCollection, at: int) -> AsyncIterator[msgspec.Raw]:
+        """Yield a store as of a resourceVersion, page by page.
+
+        Raises:
+            ApiError: the API server refused, or did not answer; 410 if it does not remember that.
+            InvalidInput: it answered with something else.
+        """
+        pacer, pages = Pacer(), Pages(self._client, store.path)
+        params = {"resourceVersion": str(at), "resourceVersionMatch": "Exact"}
+        while params:
+            page = await pages.page({**store.selector, **params})
+            for item in page.items or ():
+                yield item
+                await pacer.give_way()
+            token = page.metadata.continue_
+            params = {"continue": token} if token else {}
+
+    async def _read(self, collection: WatchedCollection, listener: Listener) -> int:
+        """Read the past of a collection; return how many resourceVersions it reaches back.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+            InvalidInput: it answered with something else.
+        """
+        now = await latest(self._client, collection)
+        back = min(_FARTHEST, now - 1)
+        while back >= _NEAREST:
+            if await self._reach(collection, now - back, now, listener):
+                return back
+            back = back * 3 // 4
+        return 0
+
+    async def _reach(
+        self, collection: WatchedCollection, since: int, until: int, listener: Listener
+    ) -> bool:
+        """Read what has changed between two resourceVersions; False if that is not remembered.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+            InvalidInput: it answered with something else.
+        """
+        try:
+            async for _, event in changes(self._client, collection, since, until):
+                _take(listener, event)
+        except ApiError as exc:
+            if exc.is_forgotten:
+                return False
+            raise
+        return True
+
+
+def _take(listener: Listener, event: WatchEvent) -> None:
+    """Pass an event to a listener; the watch itself reports objects that cannot be read."""
+    with quarantined("history", "an event"), suppress(InvalidInput):
+        listener.take(event)
+
+
+async def _patiently(collection: WatchedCollection, read: Callable[[], Awaitable[int]]) -> int:
+    """Return what `reading` returns; start over while the API server is away; 0 if it fails."""
+    backoff = Backoff(0.4, 5.0)
+    for _ in range(_MOST_TRIES):
+        why, is_definite = "a fault", True
+        with quarantined("history", collection.path):
+            try:
+                return await read()
+            except (ApiError, InvalidInput) as exc:
+                why, is_definite = str(exc), not isinstance(exc, ApiError) or exc.is_definite
+        if is_definite:
+            break
+        await backoff.sleep()
+    log.warning("history not known", collection=collection.path, why=why)
+    return 0

@@ -1,0 +1,287 @@
+"""Feeds Reservation objects into the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from reserver.k8s.objects.objects import Metadata
+from reserver.k8s.objects.times import parse_moment
+from reserver.reservations.reservation import Ref
+from reserver.stores.cache import Cache, Name, when_written
+from reserver.stores.configmap.entry_edits import Deletion
+from reserver.stores.object.codec import RESERVATION, ReservationObject, path, with_placements
+from reserver.stores.object.edits import Abandonment
+from reserver.stores.object.reading import KnownObject, ObjectReading
+from reserver.stores.object.sets import Sets
+from reserver.stores.object.status_codec import recorded, was_admitted
+
+
+@dataclass(eq=False, repr=False)
+class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
+    """All Reservation objects; a ref is an object.
+
+    Attributes:
+        home: Reserver's own namespace.
+    """
+
+    event_kind = RESERVATION
+    most_problems = 1
+    _within = "spec."
+
+    home: str = field(kw_only=True)
+    _known: dict[Name, KnownObject] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with nothing known."""
+        self._reading = ObjectReading(self.clock, self.home)
+        self._sets = Sets(self.touched)
+
+    def put(self, item: ReservationObject, *, listed: bool = False) -> None:
+        """Take an object as it is now, shown by a watch or, after changes were missed, a list."""
+        self.ledger.advance(self.clock())
+        name = (item.metadata.namespace, item.metadata.name)
+        before = self._known.get(name)
+        if before is not None and before.is_of(item):
+            self._update(before, item, listed=listed)
+            self._sets.put(item.ref, item.metadata)
+            if self.due_edit(item.ref, self.clock()):
+                self.touched(item.ref)  # A deletion may have failed because of this write.
+            self._awaited.check()
+            return
+        self._known[name] = known = self._reading.read(item, before)
+        self._sets.put(item.ref, item.metadata)
+        self.touched(item.ref)
+        if self.is_expected(item):
+            del self._expected[item.ref]
+        self._exchange(item.ref, before, known, listed=listed)
+        self._recall(item.ref, known)
+        self._awaited.check()
+
+    def drop(self, name: Name, revision: int = 0) -> None:
+        """Forget an object that is gone at a resourceVersion; 0 if unknown."""
+        ref = Ref.of_object(*name)
+        known = self.known(ref)
+        if known is not None and known.reservation is not None:
+            self._tell_ended(known.reservation)
+        self._known.pop(name, None)
+        expected = self._expected.get(ref)
+        if known is not None:
+            self._reading.forget(name[0], known)
+            self.touched(ref)
+            self.ledger.drop(ref)
+            self._sets.drop(ref)
+            if expected is not None:  # What is gone was another one of that name, perhaps.
+                expected.gone_at = revision
+                self._promise(expected)
+        elif expected is not None and expected.uid:
+            self._forget(ref)  # It came and went unseen.
+        self._awaited.check()
+
+    def listed(self, revision: int) -> None:
+        """Note that a list of a resourceVersion has shown all objects."""
+        for ref, expected in self._expected.items():
+            if not expected.uid and self.known(ref) is None:
+                expected.gone_at = revision
+
+    def is_expected(self, item: ReservationObject) -> bool:
+        """Return whether an object is the one that is being written."""
+        expected = self._expected.get(item.ref)
+        if expected is None:
+            return False
+        if expected.uid:
+            return expected.uid == item.metadata.uid
+        return self._reading.entries(item).says_what(expected.entries)
+
+    def written(self, ref: Ref, made: Metadata) -> None:
+        """Note that an expected object was written."""
+        expected, known = self._expected.get(ref), self.known(ref)
+        if expected is None:
+            return  # The watch was faster.
+        if known is not None and known.metadata.uid == made.uid:
+            del self._expected[ref]  # As well, and something has made it say something else.
+            self._awaited.check()
+        elif known is None and 0 < made.revision <= expected.gone_at:
+            self._forget(ref)  # It came and went unseen.
+            self._awaited.check()
+        else:
+            expected.uid = made.uid
+
+    def wrote(self, item: ReservationObject) -> None:
+        """Note what the API server answered to a write; the watch will show it, too."""
+        known = self.known(item.ref)
+        if (
+            known is not None
+            and known.is_of(item)
+            and known.metadata.revision <= item.metadata.revision
+        ):
+            self._update(known, item)
+
+    def abandon_unfinished(self) -> tuple[str, ...]:
+        """Delete the sets that nobody finishes before; return their ids."""
+        found = {k.metadata.set_id for k in self._known.values() if k.metadata.is_unfinished}
+        for set_id in found:
+            self._sets.doom(set_id)
+        return tuple(sorted(found))
+
+    async def take_back(self, first: Ref, set_id: str) -> bool:
+        """Delete a set that its writer could not finish; return once nothing of it is left.
+
+        Return False if it is finished all the same, by a request without an answer: then it stays.
+        """
+        self._sets.doom(set_id)
+        await self.until(lambda: first not in self._expected)
+        known = self.known(first)
+        if known is None or known.metadata.set_id != set_id:
+            self._sets.abandon(set_id)
+        elif not known.metadata.is_unfinished:
+            self._sets.forget(set_id)
+        await self.until(lambda: not (self._has(set_id) and self._sets.is_doomed(set_id)))
+        is_gone = not self._has(set_id)
+        self._sets.forget(set_id)
+        return is_gone
+
+    def _has(self, set_id: str) -> bool:
+        """Return whether a member of a set exists, or may exist."""
+        expected = (each.set_id for each in self._expected.values())
+        return self._sets.has(set_id) or set_id in expected
+
+    def is_unfinished(self, ref: Ref) -> bool:
+        """Return whether an object is of a set that is being written, or taken back.
+
+        While the first member says so, it is known of that one alone.
+        """
+        known, expected = self.known(ref), self._expected.get(ref)
+        if known is not None and known.metadata.is_unfinished:
+            return True
+        set_id = known.metadata.set_id if known else expected.set_id if expected else ""
+        return self._sets.is_doomed(set_id)
+
+    async def placed(self, ref: Ref) -> None:
+        """Wait until the status of an object says where it is placed, if it is."""
+        await self.until(lambda: not self._is_unrecorded(ref))
+
+    def _is_unrecorded(self, ref: Ref) -> bool:
+        """Return whether an object is about to exist, or does not say where it is placed."""
+        known, expected = self.known(ref), self._expected.get(ref)
+        if known is not None:
+            said = known.reservation
+            return said is not None and self.ledger.placed(said) != said.placed
+        return expected is not None and any(r.placed for r in expected.entries.reservations)
+
+    async def as_seen(self, ref: Ref, text: str) -> KnownObject | None:
+        """Return an object if its spec is still the one that was seen, None if it is not.
+
+        One that no watch has shown yet is waited for; then it says the same in other words.
+        """
+        known, expected = self.known(ref), self._expected.get(ref)
+        if known is not None or expected is None or expected.text != text:
+            return known if known is not None and known.text == text else None
+        await self.until(lambda: ref not in self._expected)
+        known = self.known(ref)
+        is_same = known is not None and known.entries.says_what(expected.entries)
+        return known if is_same else None
+
+    def names(self) -> tuple[Name, ...]:
+        """Return namespace and name of the objects that are read, or written and not yet read."""
+        expected = ((ref.namespace, ref.key) for ref, each in self._expected.items() if each.uid)
+        return tuple({**self._known, **dict.fromkeys(expected)})
+
+    def known(self, ref: Ref) -> KnownObject | None:
+        """Return what is known of an object, None when there is none."""
+        return self._known.get((ref.namespace, ref.key))
+
+    def all_known(self) -> Iterator[KnownObject]:
+        """Yield what is known of all objects."""
+        yield from self._known.values()
+
+    def subject(self, ref: Ref) -> Metadata | None:
+        """Return the metadata of an object."""
+        known = self.known(ref)
+        return known.metadata if known else None
+
+    def problem_counts(self) -> Iterator[tuple[Name, int]]:
+        """Yield each namespace with the number of its objects that are not enforced."""
+        counts: dict[str, int] = {}
+        for (namespace, _), known in self._known.items():
+            counts[namespace] = counts.get(namespace, 0) + len(known.entries.problems)
+        for namespace, count in counts.items():
+            yield (namespace, "reservations.reserver.io"), count
+
+    def tidied(self, ref: Ref, known: KnownObject) -> Deletion | Abandonment | None:
+        """Return the deletion of an object that is over.
+
+        The first member of a set stays as long as the set is not finished, and goes last if that
+        will never be: what leads to the others must not be lost. It says so first: then nobody
+        finishes the set while its members are being deleted.
+        """
+        over = filter(self._is_over, known.entries.reservations)
+        metadata, endings = known.metadata, self._endings(over)
+        if metadata.is_unfinished and not metadata.is_abandoned:
+            is_doomed = self._sets.is_doomed(metadata.set_id)
+            return Abandonment(ref, path(ref), metadata) if is_doomed else None
+        if self._sets.is_abandoned(metadata.set_id):
+            if not self._sets.may_go(metadata):
+                return None
+            reason = "Unfinished"
+        elif not endings:
+            return None
+        else:
+            reason = endings[0].outcome.value
+        version = metadata.resource_version
+        return Deletion(ref, path(ref), metadata.uid, version, reason, endings)
+
+    def _update(self, known: KnownObject, item: ReservationObject, *, listed: bool = False) -> None:
+        """Take an object whose spec is unchanged."""
+        when = when_written(item.metadata, known.metadata, listed=listed)
+        if item.metadata.labels != known.metadata.labels:
+            self.touched(item.ref)
+        known.metadata, known.said = item.metadata, item.said()
+        before = known.reservation
+        after = before and with_placements(before, known.said)
+        if after is not None and after != before:
+            known.entries = replace(known.entries, reservations=(after,))
+            self.ledger.put(after, when)
+            self.touched(item.ref)
+        self._awaited.check()
+
+    def _exchange(
+        self, ref: Ref, before: KnownObject | None, known: KnownObject, *, listed: bool
+    ) -> None:
+        reservation = known.reservation
+        if reservation is None:
+            self.ledger.drop(ref)
+        elif before is None or reservation != before.reservation:
+            former = before.metadata if before else None
+            when = when_written(known.metadata, former, listed=listed)
+            self._enforce(known.metadata, reservation, when)
+        for problem in known.entries.problems:
+            self.report(known.metadata, problem)
+
+    def labels(self, ref: Ref) -> Mapping[str, str]:
+        """Return the labels of an object, or of one that is being written."""
+        known, expected = self.known(ref), self._expected.get(ref)
+        if known is None:
+            return expected.labels if expected else {}
+        return known.metadata.labels or {}
+
+    def owner(self, ref: Ref) -> Mapping[str, object] | None:
+        """Return the owner reference of an object that is being written; None for nobody's."""
+        expected = self._expected.get(ref)
+        return expected.owner if expected else None
+
+    def _claimed_at(self, ref: Ref) -> Mapping[str, float]:
+        """Return when slots were claimed, by UID, as the status says."""
+        known = self.known(ref)
+        claims = known.said.claims if known and known.said else ()
+        return {claim.uid: parse_moment(claim.at) for claim in claims}
+
+    def _recall(self, ref: Ref, known: KnownObject) -> None:
+        """Take the claims of the status, if it is about the present spec."""
+        reservation, said, metadata = known.reservation, known.said, known.metadata
+        if reservation and said and said.observed_generation == metadata.generation:
+            landed = recorded(said)
+            claims = dict.fromkeys(landed, metadata.revision)
+            self.ledger.past.recall(ref, reservation.digest, claims, landed)
+            if was_admitted(said):
+                self.ledger.was_admitted(ref, reservation.digest)

@@ -1,0 +1,308 @@
+"""The Reservation objects of reserver.io/v1alpha1: what one says, read as an entry is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+
+from reserver.errors import InvalidInput
+from reserver.k8s.objects import names
+from reserver.k8s.objects.conditions import Condition
+from reserver.k8s.objects.limits import (
+    KEPT,
+    MOST_LABELS,
+    Int32,
+    Int64,
+    SpecLimits,
+    check_bytes,
+    check_count,
+    limits_at,
+)
+from reserver.k8s.objects.objects import LabelledMetadata, ObjectKind, decode
+from reserver.k8s.objects.pods import OwnerReference
+from reserver.k8s.objects.times import parse_moment
+from reserver.reservations.enums import Phase
+from reserver.reservations.placement import Placement, clipped
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.stores.codec import document, placement_codec, spec_codec
+from reserver.stores.codec.placement_codec import PartObject, read_parts
+from reserver.stores.configmap.entries import Entries, EntryProblem
+
+API_VERSION = "reserver.io/v1alpha1"
+KIND = "Reservation"
+RESERVATION = ObjectKind(API_VERSION, KIND)
+COLLECTION = f"/apis/{API_VERSION}/reservations"
+"""The path of all Reservations of a cluster."""
+
+_MOVE = "PodMove"
+
+OWN_DOMAIN = "reserver.io/"
+"""Before the labels that only Reserver writes."""
+
+SET_LABEL = f"{OWN_DOMAIN}set"
+"""On each member of a set: the id of the set."""
+
+UNFINISHED_ANNOTATION = "reserver.io/unfinished-set"
+"""On the first member of a set until all members are written (docs/adr/0012): how many there are to
+be, or `ABANDONED`."""
+
+ABANDONED = "abandoned"
+"""Instead of that number, once the set can be finished no more: its members are being deleted."""
+
+VOLUMES_ANNOTATION = f"{OWN_DOMAIN}volume-claims"
+"""On the seat of a PodMove: the PersistentVolumeClaims of the pod that is to land there, as
+``a,b``."""
+
+PLACEMENT_ANNOTATION = f"{OWN_DOMAIN}placement-of-pod"
+"""On the seat of a PodMove: where the pod itself may be, whatever the move says."""
+
+MOST_CLAIMS = 32
+"""How many of these count; the pod itself is judged by all of them before it is evicted."""
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A slot that a pod claimed.
+
+    Attributes:
+        pod: as ``namespace/name``.
+        uid: of the pod.
+        node: where it was bound; empty if that is no longer known.
+        at: when Reserver saw it, RFC 3339.
+    """
+
+    pod: str
+    uid: str
+    node: str
+    at: str
+
+
+class MoreClaims(msgspec.Struct, frozen=True):
+    """The slots on one node that pods claimed which `claims` has no room for.
+
+    Attributes:
+        node: where they were bound; empty if that is no longer known.
+        pods: their marks (`reservations.mark`), one after the other.
+    """
+
+    node: str
+    pods: str
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """A Reservation in words, for the columns of `kubectl get`.
+
+    These show one value each, and no list.
+
+    Attributes:
+        nodes: where it holds.
+        resources: what it holds.
+        owners: who may claim it.
+        claimed: how many slots are claimed, of how many.
+    """
+
+    nodes: str
+    resources: str
+    owners: str
+    claimed: str
+
+
+class ReservationStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
+    """The whole status subresource: a write replaces everything that was there."""
+
+    phase: str
+    observed_generation: Int64
+    claimed: Int32
+    expires_at: str | None = None  # The API server drops what is null.
+    placements: list[PartObject]
+    claims: list[Claim]
+    more_claims: list[MoreClaims] | None = None
+    summary: Summary | None = None
+    conditions: list[Condition]
+
+
+class ObjectMetadata(LabelledMetadata, frozen=True):
+    """The metadata of a Reservation."""
+
+    creation_timestamp: str = ""
+    generation: Int64 = 0
+    owner_references: list[OwnerReference] | None = None
+
+    @property
+    def controller_uid(self) -> str:
+        """The UID of the object that it belongs to; empty if it is nobody's."""
+        owners = self.owner_references or ()
+        return next((owner.uid for owner in owners if owner.controller), "")
+
+    @property
+    def is_seat(self) -> bool:
+        """Whether it belongs to a PodMove."""
+        owners = self.owner_references or ()
+        return any(owner.controller and owner.kind == _MOVE for owner in owners)
+
+    @property
+    def volume_claims(self) -> tuple[str, ...]:
+        """The PersistentVolumeClaims of the pod whose seat it is."""
+        written = (self.annotations or {}).get(VOLUMES_ANNOTATION, "") if self.is_seat else ""
+        return tuple(filter(None, written.split(",", MOST_CLAIMS)[:MOST_CLAIMS]))
+
+    @property
+    def set_id(self) -> str:
+        """The set that it was created with, ``NAMESPACE/ID``; empty if it stands alone."""
+        label = (self.labels or {}).get(SET_LABEL, "")
+        return f"{self.namespace}/{label}" if label else ""
+
+    @property
+    def unfinished(self) -> str:
+        """What it says of its set, of which it is the first; empty once that is whole."""
+        return (self.annotations or {}).get(UNFINISHED_ANNOTATION, "") if self.set_id else ""
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it is the first member of a set that may be incomplete."""
+        return bool(self.unfinished)
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether it is the first member of a set that will never be complete."""
+        return self.unfinished == ABANDONED
+
+
+class ReservationObject(msgspec.Struct, frozen=True):
+    """A Reservation on the wire; spec and status stay raw, so a broken one does not hide it."""
+
+    metadata: ObjectMetadata = ObjectMetadata()
+    spec: msgspec.Raw = msgspec.Raw(b"")
+    status: msgspec.Raw = msgspec.Raw(b"")
+
+    @property
+    def ref(self) -> Ref:
+        """Where it is written."""
+        return Ref.of_object(self.metadata.namespace, self.metadata.name)
+
+    @property
+    def path(self) -> str:
+        """Its path in the API."""
+        return path(self.ref)
+
+    def said(self) -> ReservationStatus | None:
+        """Return its status; None without one, or if it is not in the form that Reserver writes."""
+        try:
+            return decode(ReservationStatus, self.status)
+        except InvalidInput:
+            return None
+
+
+def path(ref: Ref) -> str:
+    """Return the path of a Reservation in the API."""
+    return f"{collection(ref.namespace)}/{ref.key}"
+
+
+def collection(namespace: str) -> str:
+    """Return the path of the Reservations of a namespace."""
+    return f"/apis/{API_VERSION}/namespaces/{namespace}/reservations"
+
+
+def is_own(key: str) -> bool:
+    """Return whether only Reserver writes a label or an annotation with this key."""
+    return key.startswith(OWN_DOMAIN)
+
+
+def check_labels(labels: Mapping[str, str], path: str) -> None:
+    """Refuse labels that the API server would refuse, that are too many, or Reserver's own.
+
+    Raises:
+        InvalidInput: at `path`.
+    """
+    check_count(labels, path, MOST_LABELS)
+    for key, value in labels.items():
+        names.check_label_key(key, path)
+        names.check_label_value(value, path)
+        if is_own(key):
+            raise InvalidInput(path, f"{key} is for reserver itself to write", "remove it")
+
+
+def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
+    """Return what a Reservation says.
+
+    Unlike a data key it knows when it was created: a ``ttl`` counts from there, and nothing has to
+    be written down.
+
+    Args:
+        item: the object.
+        seen_at: unix seconds; from when a ``ttl`` counts if it does not say when it was created.
+        home: Reserver's own namespace (`limits_at`).
+    """
+    ref, said, beyond = item.ref, item.said(), ""
+    try:
+        reservation = _read(item, seen_at, limits_at(ref, home))
+    except InvalidInput as exc:
+        problems = (EntryProblem(ref, exc.under("spec")),)
+        if said is None or not _was_in_force(item, said):
+            return Entries(problems=problems)
+        try:
+            reservation, beyond = _read(item, seen_at, KEPT), str(exc.under("spec"))
+        except InvalidInput:
+            return Entries(problems=problems)
+    if not reservation.origin:  # A later object of the same name is another reservation.
+        reservation = replace(reservation, origin=f"{ref}#{item.metadata.uid}")
+    created = _created(item, 0.0)
+    reservation = replace(
+        reservation,
+        created_at=created,
+        is_seat=item.metadata.is_seat,
+        volume_claims=item.metadata.volume_claims,
+        fallback=_fallback(item, limits_at(ref, home)),
+    )
+    return Entries((with_placements(reservation, said),), beyond=beyond)
+
+
+def _read(item: ReservationObject, seen_at: float, limits: SpecLimits) -> Reservation:
+    check_bytes(len(item.spec), limits.spec_bytes)
+    spec = document.parse(_text(item.spec))
+    return spec_codec.read(spec, item.ref, _created(item, seen_at), limits)
+
+
+def _was_in_force(item: ReservationObject, said: ReservationStatus) -> bool:
+    """Return whether its status, which only Reserver writes, says that this very spec was read."""
+    return said.observed_generation == item.metadata.generation and said.phase != Phase.INVALID
+
+
+def _fallback(item: ReservationObject, limits: SpecLimits) -> Placement | None:
+    """Return where the pod of a seat may be; None for what is no seat, or does not say it."""
+    written = (item.metadata.annotations or {}).get(PLACEMENT_ANNOTATION)
+    if not item.metadata.is_seat or written is None or len(written) > limits.spec_bytes:
+        return None
+    try:
+        return placement_codec.read(document.parse(written), item.metadata.namespace, limits)
+    except InvalidInput:
+        return None  # Not written by us.
+
+
+def with_placements(reservation: Reservation, said: ReservationStatus | None) -> Reservation:
+    """Return a reservation placed where its status says, if Reserver chooses its node."""
+    if reservation.node:
+        return reservation
+    try:
+        parts = read_parts(said.placements) if said else ()
+    except InvalidInput:
+        parts = ()  # Not written by us.
+    return replace(reservation, placed=clipped(parts, reservation.slots))
+
+
+def _text(spec: msgspec.Raw) -> str:
+    try:
+        text = bytes(spec).decode()
+    except UnicodeDecodeError as exc:
+        raise InvalidInput("", "is not UTF-8", "write it in UTF-8") from exc
+    if not text:
+        raise InvalidInput("", "is missing", "say what to hold, for whom")
+    return text
+
+
+def _created(item: ReservationObject, seen_at: float) -> float:
+    try:
+        return parse_moment(item.metadata.creation_timestamp)
+    except InvalidInput:
+        return seen_at

@@ -1,0 +1,189 @@
+"""The acknowledgement of Reservation objects: their status subresource.
+
+It follows the ledger, as the companions of ConfigMaps do. Each write is made for the
+resourceVersion that its writer has seen; so of several reservers that see a change one writes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from http import HTTPStatus
+from typing import NamedTuple
+
+import structlog
+
+from reserver.base.pacer import Pacer
+from reserver.base.quarantine import quarantined
+from reserver.errors import ApiError, InvalidInput
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.times import show_moment
+from reserver.k8s.watch.reflector import advice
+from reserver.reservations.enums import Phase
+from reserver.reservations.reservation import Ref
+from reserver.reservations.status import ShortNodes
+from reserver.scheduling.state import State
+from reserver.stores.object.cache import ObjectCache
+from reserver.stores.object.codec import Claim, ReservationObject, ReservationStatus, path
+from reserver.stores.object.reading import KnownObject
+from reserver.stores.object.status_codec import (
+    invalid,
+    is_newly_unbacked,
+    newly_exceeds,
+    spoiled,
+    valid,
+)
+from reserver.stores.status import Statuses
+
+log = structlog.get_logger(__name__)
+
+SWEEP_EVERY_S = 60.0
+"""After so long all objects are looked at again: somebody may have written a status, in seconds."""
+
+_AT_ONCE = 100
+"""How many writes begin before their answers are awaited."""
+
+_CONNECTIONS = 8
+"""How many writes are under way at once; bindings have the rest of the pool for themselves."""
+
+
+class _Write(NamedTuple):
+    """A status that is to be written, for what was seen."""
+
+    ref: Ref
+    seen: KnownObject
+    version: str
+    before: ReservationStatus | None
+    status: ReservationStatus
+
+
+@dataclass(eq=False, repr=False)
+class ObjectStatuses(Statuses[ObjectCache]):
+    """Keeps the status of all Reservation objects up to date.
+
+    Attributes:
+        refused: called with each object that the API server did not let us write, and why.
+    """
+
+    name = "object status"
+
+    refused: Callable[[Ref, ApiError], None] = lambda *_: None
+
+    def __post_init__(self) -> None:
+        """Begin with nothing written."""
+        super().__post_init__()
+        self._slots = asyncio.Semaphore(_CONNECTIONS)
+        self._swept_at = 0.0
+        self._fault = ""
+
+    async def write(self, state: State) -> None:
+        """Write what has changed since the last time; what cannot be written is tried later."""
+        now = self.now
+        if not 0 <= now - self._swept_at < SWEEP_EVERY_S:
+            self._swept_at = now
+            for namespace, name in self.cache.names():
+                self.queue.add(Ref.of_object(namespace, name))
+        self.room.look(state, now)
+        pending = dict.fromkeys(self.queue.take_all())
+        pacer = Pacer()
+        while pending:
+            writes = await self._due(pending, state, pacer)
+            async with asyncio.TaskGroup() as tasks:
+                for write in writes:
+                    tasks.create_task(self._try(write))
+
+    async def _due(self, pending: dict[Ref, None], state: State, pacer: Pacer) -> list[_Write]:
+        """Take some of what is pending, and return the writes for it as it is at this instant."""
+        short_nodes = self.room.look(state, self.now)
+        writes: list[_Write] = []
+        while pending and len(writes) < _AT_ONCE:
+            ref = next(iter(pending))
+            del pending[ref]
+            known = self.cache.known(ref)
+            if known is None:
+                self.queue.discard(ref)  # It came and went.
+                continue
+            with quarantined("status", ref, partial(self.cache.spoiled, ref)):
+                status = self._status(known, ref, state, short_nodes)
+                if status == known.said:
+                    self.queue.discard(ref)
+                else:
+                    version = known.metadata.resource_version
+                    writes.append(_Write(ref, known, version, known.said, status))
+            if await pacer.give_way():
+                return writes
+        return writes
+
+    def _status(
+        self, known: KnownObject, ref: Ref, state: State, short_nodes: ShortNodes
+    ) -> ReservationStatus:
+        generation, now = known.metadata.generation, self.now
+        reservation = known.reservation
+        if reservation is None:
+            return invalid(known.entries.problems[0], known.said, generation, now)
+        if known.entries.problems:
+            return spoiled(known.entries.problems[0], known.said, generation, now)
+        # Where it is placed is written with all else, and so it need not be written before.
+        reservation = replace(reservation, placed=state.ledger.placed(reservation))
+        status = short_nodes.status(reservation, state.ledger)
+        claims = _claims(ref, state, show_moment(now))
+        status = status._replace(exceeds=status.exceeds or known.entries.beyond)
+        return valid(reservation, status, claims, known.said, generation, now)
+
+    async def _try(self, write: _Write) -> None:
+        with quarantined("status", write.ref, partial(self.cache.spoiled, write.ref)):
+            await self._write(write)
+
+    async def _write(self, write: _Write) -> None:
+        metadata = write.seen.metadata
+        body = {"metadata": {"resourceVersion": write.version}, "status": write.status}
+        try:
+            async with self._slots:
+                answer = await self.client.patch(f"{path(write.ref)}/status", body)
+        except ApiError as exc:
+            if exc.status == HTTPStatus.NOT_FOUND:
+                self.queue.succeeded(write.ref)  # It is gone, which the watch will show.
+            else:
+                self._later(write.ref, exc)
+            return
+        self._fault = ""
+        self.queue.succeeded(write.ref)
+        self.writes += 1
+        with suppress(InvalidInput):  # The watch shows it as well.
+            self.cache.wrote(decode(ReservationObject, answer))
+        if exceeds := newly_exceeds(write.before, write.status):
+            self.warn(metadata, *exceeds)
+        if is_newly_unbacked(write.before, write.status):
+            reason = "NodeNotFound" if write.status.phase == Phase.FAILED else "NotBacked"
+            message = next(c.message for c in write.status.conditions if c.type == "Backed")
+            self.warn(metadata, reason, message)
+            log.warning("hold not backed", reservation=str(write.ref), why=message)
+
+    def _later(self, ref: Ref, error: ApiError) -> None:
+        """Have a write tried again; at once where somebody else has written in between."""
+        if error.status == HTTPStatus.CONFLICT:
+            self.queue.add(ref)
+            return
+        if error.is_definite:
+            self.refused(ref, error)
+        fault = advice(error)
+        is_first = self.queue.failed(ref, error, fault) == 1
+        if (
+            is_first and fault != self._fault
+        ):  # One line for one fault, however often it is retried.
+            log.warning("status cannot be written, retrying", reservation=str(ref), why=fault)
+            self._fault = fault
+
+
+def _claims(ref: Ref, state: State, now: str) -> Iterator[Claim]:
+    landed = state.ledger.landed(ref)
+    for uid, pod in state.ledger.claimants(ref).items():
+        seen = state.pods.get(pod.name) if pod else None
+        assumption = state.assumption(uid)
+        node = seen.node if seen and seen.uid == uid else ""
+        if not node and assumption is not None:
+            node = assumption.node
+        yield Claim(str(pod.name) if pod else "", uid, node or landed.get(uid, ""), now)

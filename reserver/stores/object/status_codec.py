@@ -1,0 +1,206 @@
+"""The status of a Reservation object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import structs
+
+from reserver.cluster import quantity
+from reserver.cluster.pod import NO_CONTROLLER
+from reserver.k8s.objects.conditions import ConditionWriter
+from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED
+from reserver.k8s.objects.times import show_moment
+from reserver.reservations.enums import Phase
+from reserver.reservations.mark import is_mark, joined, parted
+from reserver.reservations.owner import OwnerRule
+from reserver.reservations.reservation import Reservation
+from reserver.reservations.status import QUOTA_EXCEEDED, ReservationState, limit_of
+from reserver.stores.codec.placement_codec import PartObject
+from reserver.stores.configmap.entries import EntryProblem
+from reserver.stores.configmap.status_codec import INVALID
+from reserver.stores.object.codec import Claim, MoreClaims, ReservationStatus, Summary
+
+WITHIN_LIMITS = "WithinLimits"
+"""The condition of a Reservation that exceeds a limit, and holds all the same; others have none."""
+
+_MOST_TOLD = 5
+"""How many nodes, resources or owners a summary names."""
+
+_MOST_CHARACTERS = 100
+"""How long each part of a summary is: it stands in a column."""
+
+
+def invalid(
+    problem: EntryProblem, before: ReservationStatus | None, generation: int, now: float
+) -> ReservationStatus:
+    """Return the status of a Reservation that is not enforced because it cannot be."""
+    say = ConditionWriter(before.conditions if before else (), generation, now).condition
+    return ReservationStatus(
+        phase=INVALID,
+        observed_generation=generation,
+        claimed=0,
+        expires_at=None,
+        placements=[],
+        claims=[],
+        conditions=[
+            say("Valid", "InvalidSpec", str(problem.error), holds=False),
+            say("Backed", "InvalidSpec", "nothing is held", holds=False),
+        ],
+    )
+
+
+def spoiled(
+    problem: EntryProblem, before: ReservationStatus | None, generation: int, now: float
+) -> ReservationStatus:
+    """Return the status of a Reservation that could not be judged: the rest stays as was said."""
+    say = ConditionWriter(before.conditions if before else (), generation, now).condition
+    kept = before or invalid(problem, before, generation, now)
+    others = (condition for condition in kept.conditions if condition.type != "Valid")
+    says = say("Valid", "Fault", f"{problem.error}; what it held it holds on", holds=False)
+    spoiled: ReservationStatus = structs.replace(
+        kept, phase=INVALID, observed_generation=generation, conditions=[says, *others]
+    )
+    return spoiled
+
+
+def valid(
+    reservation: Reservation,
+    status: ReservationState,
+    claims: Iterable[Claim],
+    before: ReservationStatus | None,
+    generation: int,
+    now: float,
+) -> ReservationStatus:
+    """Return the status of a Reservation that is enforced.
+
+    Args:
+        reservation: what it says, and where it is placed.
+        status: what has become of it.
+        claims: who took slots; those that were told before keep the time that was told.
+        before: what its status said until now.
+        generation: of the spec.
+        now: unix seconds.
+    """
+    say = ConditionWriter(before.conditions if before else (), generation, now).condition
+    told = {claim.uid: claim for claim in before.claims} if before else {}
+    merged = sorted((_merged(c, told.get(c.uid)) for c in claims), key=_told_first)
+    named = [each for each in merged[:MOST_CLAIMS_RECORDED] if not is_mark(each.uid)]
+    message = status.message or "the node has the room for all that is held"
+    placements = [PartObject(*part) for part in reservation.parts]
+    expires_at = reservation.expires_at
+    within = []
+    if status.exceeds:
+        within = [say(WITHIN_LIMITS, limit_of(status.exceeds), status.exceeds, holds=False)]
+    return ReservationStatus(
+        phase=status.phase.value,
+        observed_generation=generation,
+        claimed=len(merged),
+        expires_at=None if expires_at is None else show_moment(expires_at),
+        placements=placements,
+        claims=named,
+        more_claims=_more(merged[len(named) :]) or None,
+        summary=summary(reservation, len(merged)),
+        conditions=[
+            say("Valid", "Accepted", "", holds=True),
+            say("Backed", status.reason, message, holds=status.is_backed),
+            *within,
+        ],
+    )
+
+
+def recorded(status: ReservationStatus) -> dict[str, str]:
+    """Return where each pod has its slot, by UID or mark; empty if that is no longer known."""
+    more = {pod: each.node for each in status.more_claims or () for pod in parted(each.pods)}
+    return {claim.uid: claim.node for claim in status.claims} | more
+
+
+def _told_first(claim: Claim) -> tuple[bool, str, str]:
+    """Return the sort key of claims: what is known by its mark alone comes last."""
+    return is_mark(claim.uid), claim.at, claim.uid
+
+
+def _more(claims: Iterable[Claim]) -> list[MoreClaims]:
+    pods: dict[str, list[str]] = {}
+    for claim in claims:
+        pods.setdefault(claim.node, []).append(claim.uid)
+    return [MoreClaims(node, joined(each)) for node, each in sorted(pods.items())]
+
+
+def newly_exceeds(
+    before: ReservationStatus | None, after: ReservationStatus
+) -> tuple[str, str] | None:
+    """Return why a Reservation exceeds a limit, and how, if that was not said before."""
+    told = {condition.reason for condition in before.conditions} if before else set()
+    for condition in after.conditions:
+        if condition.type == WITHIN_LIMITS and condition.reason not in told:
+            return condition.reason, condition.message
+    return None
+
+
+def summary(reservation: Reservation, claimed: int) -> Summary:
+    """Return a reservation in words short enough for the columns of a table."""
+    resources = [
+        f"{name} {quantity.show(name, amount)}"
+        for name, amount in sorted(reservation.resources.items())
+        if (name, amount) != ("pods", 1)
+    ]
+    home = reservation.ref.namespace
+    named = [
+        f"pod/{pod.name}" if pod.namespace == home else f"{pod.namespace}/pod/{pod.name}"
+        for pod in sorted(reservation.owners)
+    ]
+    times = f"{reservation.slots} × " if reservation.slots > 1 else ""
+    return Summary(
+        nodes=_shortly([part.node for part in reservation.parts]),
+        resources=times + _shortly(resources),
+        owners=_shortly([*named, *(_rule(rule, home) for rule in reservation.rules)]),
+        claimed=f"{claimed}/{reservation.slots}",
+    )
+
+
+def _rule(rule: OwnerRule, home: str) -> str:
+    parts = [f"pod/{rule.pod}"] if rule.pod else []
+    if rule.controller != NO_CONTROLLER:
+        parts.append(f"{rule.controller.kind.lower()}/{rule.controller.name}")
+    for term in rule.selector.requirements:
+        values = ",".join(sorted(term.values))
+        is_equal = term.operator == "In" and len(term.values) == 1
+        parts.append(
+            f"{term.key}={values}" if is_equal else f"{term.key} {term.operator} {values}".rstrip()
+        )
+    where = "" if rule.namespace == home else f"{rule.namespace}/"
+    return where + " and ".join(parts)
+
+
+def _shortly(words: Sequence[str]) -> str:
+    """Return the first of some words, and how many more there are."""
+    told = ", ".join(words[:_MOST_TOLD])
+    if len(told) > _MOST_CHARACTERS:
+        told = f"{told[: _MOST_CHARACTERS - 1]}…"
+    more = len(words) - _MOST_TOLD
+    return f"{told} +{more}" if more > 0 else told
+
+
+def _merged(claim: Claim, told: Claim | None) -> Claim:
+    """Return a claim with what was known of it before: its pod may be gone by now."""
+    if told is None:
+        return claim
+    return Claim(claim.pod or told.pod, claim.uid, claim.node or told.node, told.at)
+
+
+def was_admitted(said: ReservationStatus) -> bool:
+    """Return whether a status says that the quotas of its namespace let a Reservation hold."""
+    return said.phase != INVALID and all(c.reason != QUOTA_EXCEEDED for c in said.conditions)
+
+
+def is_newly_unbacked(before: ReservationStatus | None, after: ReservationStatus) -> bool:
+    """Return whether a hold is not backed and was not said to be so before."""
+    unbacked = {Phase.ACTIVE, Phase.FAILED}
+    if after.phase not in unbacked or _is_backed(after):
+        return False
+    return before is None or before.phase != after.phase or _is_backed(before)
+
+
+def _is_backed(status: ReservationStatus) -> bool:
+    return any(c.type == "Backed" and c.status == "True" for c in status.conditions)

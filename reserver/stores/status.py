@@ -1,0 +1,112 @@
+"""The status writer of a store: acknowledges reservations. Both kinds of stores share it.
+
+It follows the ledger: a status says Active only once the hold is in force, and enforcement does not
+wait for any status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, TypeVar
+
+from reserver.base.quarantine import quarantined
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.objects import Metadata
+from reserver.k8s.work_queue import WorkQueue
+from reserver.reservations.ledger import Ledger
+from reserver.reservations.reservation import Ref
+from reserver.reservations.status import ShortNodes
+from reserver.scheduling.state import State
+from reserver.stores.cache import Cache
+
+PASS_EVERY_S = 0.5
+"""How long a change waits at most before it is written, in seconds."""
+
+Warn = Callable[[Metadata, str, str], None]
+"""Takes an object, a reason and a message, and has a Warning event written."""
+
+
+class RoomReport:
+    """Reports each reservation whose node has become short, closed, or neither any more."""
+
+    def __init__(self, touched: Callable[[Ref], None]) -> None:
+        """Tell `touched` of reservations."""
+        self._touched = touched
+        self._short_nodes = ShortNodes({}, frozenset())
+
+    def look(self, state: State, now: float) -> ShortNodes:
+        """Return where room is short at `now` (unix seconds), and report what has changed.
+
+        A node that changes costs a look at the reservations on it, and at no others.
+        """
+        state.ledger.advance(now)
+        before, after = self._short_nodes, ShortNodes.of(state.snapshot)
+        self._short_nodes = after
+        if after.offered != before.offered:  # Rare: some node has a kind of device that none had.
+            for reservation, _ in state.ledger:
+                self._touched(reservation.ref)
+        nodes = {node for each in (before, after) for node in (*each.by_node, *each.closed)}
+        for node in nodes:
+            is_as_short = before.by_node.get(node, ()) == after.by_node.get(node, ())
+            if not is_as_short or before.closed.get(node) != after.closed.get(node):
+                for reservation in state.ledger.holding_on(node):
+                    self._touched(reservation.ref)
+        return after
+
+
+C = TypeVar("C", bound=Cache[Any, Any])
+
+
+@dataclass(eq=False, repr=False)
+class Statuses(ABC, Generic[C]):
+    """Keeps what one kind of store says of its reservations up to date.
+
+    Attributes:
+        name: what its passes are called in the log.
+        client: to write through.
+        cache: what is written.
+        warn: has a Warning event written.
+        room: tells of holds that may not be backed any more, or again.
+        queue: of the refs whose status may have changed.
+        writes: how many writes were made.
+    """
+
+    name: ClassVar[str]
+
+    client: ApiClient
+    cache: C
+    warn: Warn
+    room: RoomReport
+    writes: int = field(default=0, init=False)
+    queue: WorkQueue[Ref] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin without keys."""
+        self.queue = WorkQueue(self.name)
+
+    @property
+    def now(self) -> float:
+        """This moment, in unix seconds."""
+        return self.cache.clock()
+
+    def touched(self, ref: Ref) -> None:
+        """Note that the status of a place or of one of its items may have changed."""
+        self.queue.add(ref.whole)
+
+    async def run(self, state: State, may_write: Callable[[], Awaitable[bool]]) -> None:
+        """Write until cancelled, whenever it may be written what is known."""
+        while True:
+            with quarantined("pass", self.name):
+                if await may_write():
+                    await self.write(state)
+            await asyncio.sleep(PASS_EVERY_S)
+
+    @abstractmethod
+    async def write(self, state: State) -> None:
+        """Write what has changed since the last time; what cannot be written is tried later."""
+
+    async def recall(self, ledger: Ledger) -> None:
+        """Let the ledger know what was said before the start, unless the watch shows that."""

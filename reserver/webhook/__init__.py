@@ -1,0 +1,1 @@
+"""The webhooks: AdmissionReviews of pods that are created or resized, and their certificates."""

@@ -1,0 +1,117 @@
+"""Makes the certificates of the webhooks: each has a CA of its own, whose key nobody keeps."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from reserver.webhook.certificate_secret import ServingPair
+
+LIFETIME = timedelta(days=90)
+"""How long a certificate is valid; it is replaced after two thirds of that."""
+
+_EARLIER = timedelta(hours=1)
+"""So far back it is valid, for API servers whose clocks are behind."""
+
+
+class CertificateMaker:
+    """Makes certificates for some names, and tells when one has to be replaced."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """Make them for these DNS names and IP addresses."""
+        self._names = tuple(names)
+
+    def make(self, now: float) -> ServingPair:
+        """Return a new certificate with a CA of its own, valid from `now` (unix seconds) on."""
+        begins = datetime.fromtimestamp(now, UTC)
+        ca_key, key = (
+            ec.generate_private_key(ec.SECP256R1()),
+            ec.generate_private_key(ec.SECP256R1()),
+        )
+        # A name of its own: two CAs of one name are taken for each other.
+        ca_name = _named(f"reserver-webhook-ca-{x509.random_serial_number():x}")
+        ca = (
+            _builder(ca_name, ca_name, ca_key, begins)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_usage(signs=True), critical=True)
+            .sign(ca_key, hashes.SHA256())
+        )
+        certificate = (
+            _builder(_named("reserver-webhook"), ca_name, key, begins)
+            .add_extension(
+                x509.SubjectAlternativeName(list(map(_general, self._names))), critical=False
+            )
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_usage(signs=False), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+            .sign(ca_key, hashes.SHA256())
+        )
+        return ServingPair(
+            certificate.public_bytes(serialization.Encoding.PEM),
+            key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            ),
+            ca.public_bytes(serialization.Encoding.PEM),
+        )
+
+    def is_due(self, pair: ServingPair, now: float) -> bool:
+        """Return whether a certificate has to be replaced: it ends soon, or is for other names."""
+        try:
+            certificate = x509.load_pem_x509_certificate(pair.certificate)
+            key = serialization.load_pem_private_key(pair.private_key, password=None)
+            names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        except (ValueError, TypeError, x509.ExtensionNotFound):
+            return True
+        if key.public_key() != certificate.public_key():
+            return True
+        if set(names.value) != set(map(_general, self._names)):
+            return True
+        due = certificate.not_valid_after_utc - LIFETIME / 3
+        return datetime.fromtimestamp(now, UTC) >= due
+
+
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _general(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, begins: datetime
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begins - _EARLIER)
+        .not_valid_after(begins + LIFETIME)
+    )
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )

@@ -1,0 +1,141 @@
+"""The HTTP handlers of the webhooks. What they cannot judge they allow, with a warning."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from http import HTTPStatus
+from typing import Protocol
+
+from reserver.base.quarantine import take_note
+from reserver.errors import Fault, InvalidInput, ReserverError
+from reserver.extender.metrics import Metrics
+from reserver.http.answer import Handler, HttpResponse, Paths, text
+from reserver.http.limits import ListenerLimits
+from reserver.http.request import HttpRequest
+from reserver.k8s.objects.objects import decode
+from reserver.patches.book import Book
+from reserver.patches.model import PatchName
+from reserver.webhook import review
+from reserver.webhook.review import CreatedPod, ReviewRequest
+
+MOST_BODY_BYTES = 8 * 2**20
+"""Bound on a call's body: a pod as it was and as it is to be, 3 MiB each."""
+
+PATCH_PATH, RESIZE_PATH = "/patch-pod", "/judge-resize"
+
+WEBHOOK_LIMITS = ListenerLimits(
+    connections=1024,
+    new=512,
+    new_per_peer=512,
+    header_bytes=8192,
+    queries=True,
+    bodies={PATCH_PATH: MOST_BODY_BYTES, RESIZE_PATH: MOST_BODY_BYTES},
+)
+"""For API servers, which open a connection for each call under way, all from few addresses."""
+
+PATIENCE_S = 1.0
+"""How long a pod waits for slots to be recorded, in seconds; half of the webhook's timeout."""
+
+
+class Patches(Protocol):
+    """The SchedPatches (`reserver.patches.controller.SchedPatches`)."""
+
+    book: Book
+
+    def obstacles(self) -> tuple[str, ...]:
+        """Return what keeps this process from patching."""
+
+    async def stocked(self, names: Iterable[PatchName], patience_s: float) -> None:
+        """Wait until slots may have been recorded for one of these patches."""
+
+
+class Webhooks:
+    """The handlers of both webhooks."""
+
+    def __init__(
+        self,
+        patches: Patches,
+        judge: Callable[[ReviewRequest], Awaitable[str | None]],
+        clock: Callable[[], float],
+        metrics: Metrics,
+    ) -> None:
+        """Answer by what is known.
+
+        Args:
+            patches: the SchedPatches.
+            judge: returns why a pod may not be resized, None if it may; raises NotReady.
+            clock: gives unix seconds.
+            metrics: where calls are counted.
+        """
+        self._patches = patches
+        self._judge = judge
+        self._clock = clock
+        self._metrics = metrics
+
+    def paths(self) -> Paths:
+        """Return who answers what."""
+        return {
+            PATCH_PATH: ("POST", self._answering("patch", self._patch)),
+            RESIZE_PATH: ("POST", self._answering("resize", self._resize)),
+        }
+
+    def _answering(
+        self, webhook: str, decide: Callable[[ReviewRequest], Awaitable[tuple[str, bytes]]]
+    ) -> Handler:
+        async def answer(request: HttpRequest) -> HttpResponse:
+            began = time.perf_counter()
+            try:
+                asked = review.read_request(request.body)
+            except InvalidInput as exc:
+                return text(f"{exc}\n", HTTPStatus.BAD_REQUEST)
+            try:
+                outcome, answered = await decide(asked)
+            except (MemoryError, asyncio.CancelledError):
+                raise
+            except Exception as exc:  # noqa: BLE001 - no pod is refused because of a fault of ours
+                why = (
+                    exc if isinstance(exc, ReserverError) else take_note("http", request.path, exc)
+                )
+                outcome, answered = "error", review.answer(asked.uid, [f"reserver: {why}"])
+            self._metrics.count_webhook(webhook, outcome, time.perf_counter() - began)
+            return HttpResponse(answered)
+
+        return answer
+
+    async def _patch(self, asked: ReviewRequest) -> tuple[str, bytes]:
+        """Return what becomes of a pod that is being created."""
+        patches, is_dry_run = self._patches, bool(asked.dry_run)
+        if obstacles := patches.obstacles():
+            warning = f"reserver: SchedPatches were not applied: {obstacles[0]}"
+            return "error", review.answer(asked.uid, [warning])
+        if not patches.book.has_any(asked.namespace):
+            return "passed", review.answer(asked.uid)
+        created = decode(CreatedPod, asked.object)
+        if created.spec.node_name:
+            return "passed", review.answer(asked.uid)
+        pod = created.value(asked.namespace)
+        began = self._clock()
+        while not is_dry_run:
+            left_s = began + PATIENCE_S - self._clock()
+            names = patches.book.awaited(pod, self._clock())
+            if not names or left_s <= 0 or patches.obstacles():
+                break
+            await patches.stocked(names, left_s)
+        verdict = patches.book.decide(pod, self._clock(), is_dry_run=is_dry_run)
+        operations = review.json_patch(created, pod, verdict)
+        outcome = "patched" if verdict.patched else "passed"
+        return outcome, review.answer(asked.uid, patch=operations)
+
+    async def _resize(self, asked: ReviewRequest) -> tuple[str, bytes]:
+        """Return whether a running pod may be resized; one that is too large to be read may not."""
+        try:
+            why = await self._judge(asked)
+        except Fault:
+            raise
+        except InvalidInput as exc:
+            why = f"reserver cannot read the pod: {exc}"
+        if why is None:
+            return "passed", review.answer(asked.uid)
+        return "refused", review.refusal(asked.uid, why)

@@ -1,0 +1,243 @@
+"""AdmissionReviews of admission.k8s.io/v1: what the API server asks webhooks, and the answers."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Annotated, Any
+
+import msgspec
+
+from reserver.cluster.pod import PodName
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput, under
+from reserver.k8s.objects.constraints import Affinity
+from reserver.k8s.objects.limits import POD
+from reserver.k8s.objects.objects import Metadata, WireStruct, decode, decode_part, encode
+from reserver.k8s.objects.pods import MARKS_ANNOTATION
+from reserver.k8s.objects.requests import Actuated, Requesting, request
+from reserver.patches.book import NewPod, PatchVerdict
+from reserver.patches.marks import read_marks, show_marks
+from reserver.patches.model import Scheduling
+from reserver.printable import printable
+from reserver.scheduling.resize import Subject
+
+API_VERSION = "admission.k8s.io/v1"
+
+_MOST_UID = 253
+_WARNING_CHARACTERS = 240
+"""An API server passes on 256 characters of a warning (k8s.io/api/admission/v1)."""
+
+
+class _Kind(WireStruct, frozen=True):
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class ReviewRequest(WireStruct, frozen=True):
+    """The request of an AdmissionReview."""
+
+    uid: Annotated[str, msgspec.Meta(max_length=_MOST_UID)]  # The answer repeats it.
+    kind: _Kind = _Kind()
+    sub_resource: str = ""
+    name: str = ""
+    namespace: str = ""
+    operation: str = ""
+    dry_run: bool | None = None
+    object: msgspec.Raw = msgspec.Raw()
+    old_object: msgspec.Raw = msgspec.Raw()
+
+
+class _Review(WireStruct, frozen=True):
+    request: ReviewRequest | None = None
+
+
+class _PodMetadata(WireStruct, frozen=True):
+    name: str = ""
+    generate_name: str = ""
+    labels: msgspec.Raw = msgspec.Raw()
+    annotations: dict[str, str] | None = None
+
+
+class _PodSpec(WireStruct, frozen=True):
+    node_name: str = ""
+    node_selector: msgspec.Raw = msgspec.Raw()
+    affinity: msgspec.Raw = msgspec.Raw()
+    tolerations: msgspec.Raw = msgspec.Raw()
+
+
+class _SubjectMetadata(WireStruct, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _SubjectSpec(WireStruct, frozen=True):
+    node_name: str = ""
+
+
+class _Subject(WireStruct, frozen=True):
+    metadata: _SubjectMetadata = _SubjectMetadata()
+    spec: _SubjectSpec = _SubjectSpec()
+
+
+class _ResizedPod(WireStruct, frozen=True):
+    MOST_BYTES = POD.object_bytes
+
+    spec: Requesting = Requesting()
+    status: Actuated = Actuated()
+
+
+class CreatedPod(WireStruct, frozen=True):
+    """A pod that is being created, on the wire."""
+
+    MOST_BYTES = POD.object_bytes
+
+    metadata: _PodMetadata = _PodMetadata()
+    spec: _PodSpec = _PodSpec()
+
+    def value(self, namespace: str) -> NewPod:
+        """Return it as a value; its namespace is the request's.
+
+        Raises:
+            InvalidInput: a part is too long, or not of the shape that Kubernetes defines.
+        """
+        metadata, spec = self.metadata, self.spec
+        labels, affinity = bytes(metadata.labels), bytes(spec.affinity)
+        selector, tolerations = bytes(spec.node_selector), bytes(spec.tolerations)
+        _check_part("metadata.labels", labels)
+        _check_part("spec", selector, affinity, tolerations)
+        decode_part(Affinity, affinity, "spec.affinity")  # Else no merge could rely on it.
+        tolerated = decode_part(list[dict[str, Any]], tolerations, "spec.tolerations")
+        return NewPod(
+            namespace=namespace,
+            name=metadata.name or metadata.generate_name,
+            labels=decode_part(dict[str, str], labels, "metadata.labels") or {},
+            scheduling=Scheduling(
+                node_selector=decode_part(dict[str, str], selector, "spec.nodeSelector") or {},
+                affinity=decode_part(dict[str, Any], affinity, "spec.affinity") or {},
+                tolerations=tuple(tolerated or ()),
+            ),
+            marks=read_marks((metadata.annotations or {}).get(MARKS_ANNOTATION)),
+        )
+
+
+def _check_part(path: str, *parts: bytes) -> None:
+    """Refuse parts of a pod that together are too long to be compared with patches.
+
+    Raises:
+        InvalidInput: at `path`.
+    """
+    size = sum(map(len, parts))
+    if size > POD.part_bytes:
+        problem = f"{size} bytes are too many for patches"
+        raise InvalidInput(path, problem, f"keep it under {POD.part_bytes}")
+
+
+def read_request(body: bytes) -> ReviewRequest:
+    """Return what an AdmissionReview asks.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    request = decode(_Review, body).request
+    if request is None:
+        raise InvalidInput("request", "is missing", "send an AdmissionReview of " + API_VERSION)
+    return request
+
+
+def subject(asked: ReviewRequest) -> Subject:
+    """Return which pod a resize is about, of which nothing else is read.
+
+    Raises:
+        InvalidInput: it is no resize of a pod that is on a node.
+    """
+    with under("request.oldObject"):
+        before = decode(_Subject, asked.old_object)
+    with under("request.object"):
+        after = decode(_Subject, asked.object)
+    metadata, node = before.metadata, before.spec.node_name
+    name = PodName(metadata.namespace, metadata.name)
+    is_one = metadata.uid == after.metadata.uid and node == after.spec.node_name
+    is_named = name == (asked.namespace, asked.name or name.name)
+    if not node or not is_one or not is_named:
+        raise InvalidInput(
+            "request.oldObject",
+            "is not the pod that is resized, on its node",
+            "send what an API server sends of pods/resize",
+        )
+    revision = Metadata(resource_version=metadata.resource_version).revision
+    return Subject(name, metadata.uid, node, revision)
+
+
+def resized(asked: ReviewRequest) -> Mapping[str, int]:
+    """Return what a pod is to request: what it asks for, and what it has as long as that is more.
+
+    Its status is from before. That the kubelet found another resize infeasible says nothing of
+    this one, which it looks at anew.
+
+    Raises:
+        InvalidInput: a part is malformed.
+    """
+    pod = decode(_ResizedPod, asked.object)
+    return request(pod.spec, msgspec.structs.replace(pod.status, conditions=None))
+
+
+def answer(uid: str, warnings: Sequence[str] = (), patch: Sequence[Any] = ()) -> bytes:
+    """Return an answer that allows.
+
+    Args:
+        uid: of the request.
+        warnings: what the client is told.
+        patch: JSON patch of the object.
+    """
+    response: dict[str, Any] = {"uid": uid, "allowed": True}
+    if patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(encode(patch)).decode()
+    if warnings:
+        response["warnings"] = [shorten(printable(each), _WARNING_CHARACTERS) for each in warnings]
+    return _answer(response)
+
+
+def refusal(uid: str, message: str) -> bytes:
+    """Return an answer that refuses."""
+    status = {
+        "code": int(HTTPStatus.FORBIDDEN),
+        "reason": "Forbidden",
+        "message": printable(message),
+    }
+    return _answer({"uid": uid, "allowed": False, "status": status})
+
+
+def json_patch(pod: CreatedPod, before: NewPod, verdict: PatchVerdict) -> list[dict[str, Any]]:
+    """Return what makes a pod what it becomes; nothing where it stays as it is."""
+    parts = (
+        ("nodeSelector", before.scheduling.node_selector, verdict.scheduling.node_selector),
+        ("affinity", before.scheduling.affinity, verdict.scheduling.affinity),
+        ("tolerations", before.scheduling.tolerations, verdict.scheduling.tolerations),
+    )
+    found: list[dict[str, Any]] = [
+        {"op": "add", "path": f"/spec/{name}", "value": after}
+        for name, was, after in parts
+        if was != after
+    ]
+    annotations = pod.metadata.annotations
+    path = f"/metadata/annotations/{MARKS_ANNOTATION.replace('/', '~1')}"
+    if verdict.marks:
+        text = show_marks(verdict.marks)
+        if annotations is None:
+            value: Any = {MARKS_ANNOTATION: text}
+            found.append({"op": "add", "path": "/metadata/annotations", "value": value})
+        elif annotations.get(MARKS_ANNOTATION) != text:
+            found.append({"op": "add", "path": path, "value": text})
+    elif annotations is not None and MARKS_ANNOTATION in annotations:
+        found.append({"op": "remove", "path": path})  # Copied from a pod that was patched.
+    return found
+
+
+def _answer(response: dict[str, Any]) -> bytes:
+    return encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response})

@@ -1,1 +1,0 @@
-"""Bytes to values and back: Kubernetes JSON, extender JSON, the forms of the store. Pure."""

@@ -1,1 +1,0 @@
-"""SchedPatches and AdmissionReviews: bytes to values and back."""

@@ -1,1 +1,0 @@
-"""ProvisioningRequests and PodTemplates on the wire."""

@@ -1,1 +1,0 @@
-"""Status of reservations, as Reserver writes it back."""

@@ -1,0 +1,108 @@
+"""The subresources of pods that are posted to: binding and eviction.
+
+pkg/registry/core/pod/storage/storage.go (`BindingREST`) and eviction.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from http import HTTPStatus
+
+from reserver_demo.apiserver.deletion import DeleteOptions, check_record, delete
+from reserver_demo.apiserver.registry import Registry, check_preconditions
+from reserver_demo.apiserver.resources import POD_RESOURCE
+from reserver_demo.apiserver.status import Json, StatusError, bad_request, conflict, required
+from reserver_demo.apiserver.store import Key, Stored
+from reserver_demo.clock import rfc3339
+
+
+def bind(registry: Registry, key: Key, binding: Json, *, dry_run: bool = False) -> Stored:
+    """Assign a pod to a node; the binding's annotations and labels go into the same write.
+
+    Raises:
+        StatusError: 400, 404, or 409 if the pod is assigned, going, gated or another one.
+    """
+    metadata = binding.get("metadata", {})
+    if metadata.get("name") != key.name:
+        raise bad_request("name in URL does not match name in Binding object")
+    node = _target(binding)
+    stored = registry.get(POD_RESOURCE, key)
+    check_preconditions(POD_RESOURCE, stored, metadata.get("uid"), metadata.get("resourceVersion"))
+    if problem := _why_not(stored.content):
+        raise conflict("pods/binding", key.name, problem)
+    pod = stored.copy()
+    pod["spec"]["nodeName"] = node
+    pod["status"].pop("nominatedNodeName", None)
+    for field in ("annotations", "labels"):
+        if merged := pod["metadata"].get(field, {}) | metadata.get(field, {}):
+            pod["metadata"][field] = merged
+    _set_condition(registry, pod, {"type": "PodScheduled", "status": "True"})
+    return registry.write(POD_RESOURCE, pod, dry_run=dry_run)
+
+
+def _target(binding: Json) -> str:
+    """Return the node that a binding names.
+
+    Raises:
+        StatusError: 500; the real server does not translate what `ValidatePodBinding` finds.
+    """
+    target = binding.get("target", {})
+    problems = []
+    if (kind := target.get("kind", "Node")) != "Node":
+        supported = 'supported values: "Node", "<empty>"'
+        problems.append(f'target.kind: Unsupported value: "{kind}": {supported}')
+    name: str = target.get("name", "")
+    if not name:
+        problems.append(str(required("target.name")))
+    if problems:
+        message = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+        raise StatusError(HTTPStatus.INTERNAL_SERVER_ERROR, "", message)
+    return name
+
+
+def _why_not(pod: Json) -> str:
+    name = pod["metadata"]["name"]
+    if "deletionTimestamp" in pod["metadata"]:
+        return f"pod {name} is being deleted, cannot be assigned to a host"
+    if node := pod["spec"].get("nodeName"):
+        return f'pod {name} is already assigned to node "{node}"'
+    if pod["spec"].get("schedulingGates"):
+        return f"pod {name} has non-empty .spec.schedulingGates"
+    return ""
+
+
+def evict(registry: Registry, key: Key, eviction: Json, options: DeleteOptions) -> None:
+    """Delete a pod gracefully, with the condition that says why.
+
+    Raises:
+        StatusError: 400, 404, or 409 for a precondition that does not hold.
+    """
+    if eviction.get("metadata", {}).get("name") != key.name:
+        raise bad_request("name in URL does not match name in Eviction object")
+    stored = registry.get(POD_RESOURCE, key)
+    check_record(POD_RESOURCE, stored, options)
+    if not options.dry_run:
+        pod = stored.copy()
+        why = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting",
+        }
+        _set_condition(registry, pod, why)
+        registry.write(POD_RESOURCE, pod, dry_run=False)
+    delete(registry, POD_RESOURCE, key, replace(options, revision=None))
+
+
+def _set_condition(registry: Registry, pod: Json, condition: Json) -> None:
+    """Put a condition instead of the one of its type (`UpdatePodCondition`)."""
+    conditions = pod["status"].setdefault("conditions", [])
+    now = rfc3339(registry.clock.now())
+    fresh = {"lastProbeTime": None, "lastTransitionTime": now, **condition}
+    for index, old in enumerate(conditions):
+        if old["type"] == condition["type"]:
+            if old["status"] == condition["status"]:
+                fresh["lastTransitionTime"] = old.get("lastTransitionTime", now)
+            conditions[index] = fresh
+            return
+    conditions.append(fresh)

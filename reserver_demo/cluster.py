@@ -1,0 +1,144 @@
+"""The embedded cluster: API server and kubelets, started and stopped together."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+
+from reserver_demo.apiserver.server import serve
+from reserver_demo.apiserver.status import Json
+from reserver_demo.apiserver.store import Store
+from reserver_demo.client import ApiClient, Endpoint
+from reserver_demo.clock import Clock, SystemClock, rfc3339
+from reserver_demo.kubelet import Kubelet
+
+
+class EmbeddedCluster:
+    """A cluster in this process, on loopback, for as long as the `async with` block lasts.
+
+    All of it runs in one TaskGroup, in a task of its own, so that the block may be entered and left
+    in different tasks, as test fixtures do.
+
+    Args:
+        history: changes of each resource that watches can go back, at least.
+        clock: its time.
+    """
+
+    def __init__(self, history: int = 10_000, clock: Clock | None = None) -> None:
+        self._history = history
+        self._clock = clock or SystemClock()
+        self._stop = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+        self._started: tuple[str, ApiClient] | None = None
+
+    @property
+    def url(self) -> str:
+        """The API server's base URL."""
+        return self._parts()[0]
+
+    @property
+    def client(self) -> ApiClient:
+        """A client of the API server."""
+        return self._parts()[1]
+
+    def _parts(self) -> tuple[str, ApiClient]:
+        if self._started is None:
+            raise RuntimeError("the embedded cluster does not run")
+        return self._started
+
+    async def __aenter__(self) -> Self:
+        """Start; the API server answers when this returns."""
+        started = asyncio.Event()
+        self._running = asyncio.create_task(self._run(started))
+        # A start that fails ends the task: then there is nobody left to wait for.
+        self._running.add_done_callback(lambda _: started.set())
+        await started.wait()
+        if self._running.done():
+            await self._running
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop everything; raises what a part broke down with, if one did."""
+        self._stop.set()
+        if self._running is not None:
+            await self._running
+
+    async def _run(self, started: asyncio.Event) -> None:
+        store = Store(self._history)
+        async with (
+            serve(store, self._clock) as url,
+            aiohttp.ClientSession() as session,
+            asyncio.TaskGroup() as tasks,
+        ):
+            client = ApiClient(session, Endpoint(url))
+            kubelet = tasks.create_task(Kubelet(client, self._clock).run())
+            self._started = (url, client)
+            started.set()
+            await self._stop.wait()
+            self._started = None
+            kubelet.cancel()
+
+    def write_kubeconfig(self, path: Path, server: str = "") -> None:
+        """Write a kubeconfig for kubectl and others; `server` may stand in front of this one."""
+        cluster = {"name": "sim", "cluster": {"server": server or self.url}}
+        context = {"name": "sim", "context": {"cluster": "sim", "user": "sim"}}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [cluster],
+            "users": [{"name": "sim", "user": {}}],
+            "contexts": [context],
+            "current-context": "sim",
+        }
+        path.write_text(json.dumps(config, indent=2))
+
+    async def create_node(
+        self,
+        name: str,
+        resources: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create a node that is ready.
+
+        Args:
+            name: its name.
+            resources: quantities on top of, or instead of, 4 cpu, 16Gi of memory and 110 pods.
+            labels: its labels, besides `kubernetes.io/hostname`.
+
+        Raises:
+            ApiError: the API server refused it.
+        """
+        body = ready_node(name, resources or {}, labels or {}, rfc3339(self._clock.now()))
+        await self.client.send("POST", "/api/v1/nodes", body)
+
+
+def ready_node(
+    name: str, resources: Mapping[str, str], labels: Mapping[str, str], now: str
+) -> Json:
+    """Return a node as its kubelet would register it."""
+    capacity = {"cpu": "4", "memory": "16Gi", "pods": "110", **resources}
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "kubelet is posting ready status",
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}},
+        "status": {"capacity": capacity, "allocatable": capacity, "conditions": [ready]},
+    }

@@ -1,0 +1,24 @@
+"""What raises for one thing, and what is seen of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from reserver.base.quarantine import Component
+
+Faults = Counter[Component]
+
+POISON = "poison"
+
+
+def poisoned(function: Callable[..., Any], names: Callable[..., bool]) -> Callable[..., Any]:
+    """Return a function that raises for one of the things that it is called with."""
+
+    def raises(*arguments: Any, **more: Any) -> Any:
+        if names(*arguments, **more):
+            raise ZeroDivisionError("poison")
+        return function(*arguments, **more)
+
+    return raises

@@ -1,0 +1,143 @@
+"""Whoever takes most of what all share leaves as much to all others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, ExitStack
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reserver.base.fairness import FairCount
+from reserver.errors import TooMany
+from reserver.grpc.concurrency import MOST_CALLS, CallCounts
+from reserver.k8s.objects.objects import decode, encode
+from reserver.k8s.review_limits import MOST_PENDING, Strangers
+from reserver.moves.index import MOST_MOVES, MOST_MOVES_IN_ALL, MoveIndex
+from reserver.moves.podmove import MoveObject
+
+PEERS = tuple(f"10.0.0.{number}" for number in range(200))
+ACCOUNTS = tuple(f"system:serviceaccount:evil:sa-{number}" for number in range(200))
+
+
+def fill(count: FairCount, who: str) -> int:
+    """Take all that one may have; return how much that is."""
+    while count.has_room(who):
+        count.add(who)
+    return count.of(who)
+
+
+def test_who_is_alone_has_half_and_who_comes_next_half_of_the_rest() -> None:
+    count = FairCount(100)
+    assert [fill(count, who) for who in "abcd"] == [50, 25, 13, 6]
+    each = FairCount.each(50)
+    assert [fill(each, who) for who in "ab"] == [50, 25]
+
+
+def test_those_who_keep_asking_have_as_much_each() -> None:
+    count = FairCount(100)
+    for _ in range(100):
+        for who in "abc":
+            if count.has_room(who):
+                count.add(who)
+    assert [count.of(who) for who in "abc"] == [25, 25, 25]
+
+
+def test_what_counts_for_one_alone_takes_nothing_from_others() -> None:
+    count = FairCount(3)
+    assert not count.has_room("a", besides=2)
+    assert count.has_room("b")
+
+
+@given(
+    st.integers(1, 40),
+    st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), max_size=120),
+)
+def test_nobody_takes_more_than_is_left_and_what_is_given_back_is_free(
+    most: int, played: list[tuple[str, bool]]
+) -> None:
+    count, has = FairCount(most), Counter[str]()
+    for who, takes in played:
+        left = most - has.total()
+        assert count.has_room(who) == (has[who] < left)
+        if takes and count.has_room(who):
+            count.add(who)
+            has[who] += 1
+        elif not takes and has[who]:
+            count.add(who, -1)
+            has[who] -= 1
+        assert (count.total, count.of(who)) == (has.total(), has[who])
+        assert has.total() <= most
+        assert has.total() == most or count.has_room("newcomer")
+
+
+def take(stack: ExitStack, calls: Iterable[AbstractContextManager[None]]) -> tuple[int, str]:
+    """Open calls until one is refused; return how many were let in, and why not more."""
+    for number, call in enumerate(calls):
+        try:
+            stack.enter_context(call)
+        except TooMany as refused:
+            return number, str(refused)
+    raise AssertionError
+
+
+def test_watches_of_one_namespace_leave_their_part_to_others() -> None:
+    shares = CallCounts()
+    with ExitStack() as stack:
+        greedy = (shares.watches.of(user) for user in ACCOUNTS for _ in range(32))
+        opened, why = take(stack, greedy)
+        assert opened == 128
+        assert "system:serviceaccount:evil has 128 watches open, which is its part of 256" in why
+        for _ in range(32):
+            stack.enter_context(shares.watches.of("manager"))
+        stack.enter_context(shares.watches.of("system:serviceaccount:shop:sa"))
+
+
+def test_calls_of_one_namespace_leave_their_part_to_others() -> None:
+    shares = CallCounts()
+    with ExitStack() as stack:
+        greedy = (shares.users.of(user) for user in ACCOUNTS for _ in range(128))
+        assert take(stack, greedy)[0] == MOST_CALLS // 2
+        for _ in range(128):
+            stack.enter_context(shares.users.of("manager"))
+
+
+def test_health_watches_of_many_addresses_keep_nobody_from_asking() -> None:
+    shares = CallCounts()
+    with ExitStack() as stack:
+        take(stack, (shares.lasting.of(peer) for peer in PEERS for _ in range(8)))
+        for _ in range(8):
+            stack.enter_context(shares.strangers.of("10.9.9.9"))
+
+
+def test_unknown_tokens_of_one_address_leave_their_part_to_others() -> None:
+    strangers = Strangers(lambda: 0.0)
+    with ExitStack() as stack:
+        greedy = (strangers.asking("10.0.0.1") for _ in range(MOST_PENDING))
+        assert take(stack, greedy)[0] == MOST_PENDING // 2
+        stack.enter_context(strangers.asking("10.9.9.9"))
+
+
+def move(namespace: str, number: int) -> MoveObject:
+    metadata = {
+        "name": f"m-{number}",
+        "namespace": namespace,
+        "uid": f"{namespace}-{number}",
+        "creationTimestamp": "2030-01-01T00:00:00Z",
+    }
+    return decode(MoveObject, encode({"metadata": metadata, "spec": {"pod": {"name": "web"}}}))
+
+
+def test_pod_moves_of_many_namespaces_leave_their_part_to_others() -> None:
+    moves = MoveIndex(lambda _: None)
+    for namespace in range(12):
+        for number in range(MOST_MOVES):
+            moves.put(move(f"evil-{namespace}", number))
+    taken = sum(known.move is not None for known in moves)
+    assert MOST_MOVES_IN_ALL // 2 < taken < MOST_MOVES_IN_ALL
+    moves.put(move("shop", 0))
+    assert [each.move is not None for each in moves if each.name.namespace == "shop"] == [True]
+    refused = [known.problem for known in moves if known.problem is not None]
+    assert refused
+    assert not any("evil" in str(problem) for problem in refused)

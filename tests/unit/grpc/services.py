@@ -1,0 +1,32 @@
+"""A gRPC API of which only the parts that a test is about do anything."""
+
+from typing import Any
+
+from reserver.grpc.service import Service
+from reserver.stores.codec.archive import Archive
+from tests.builders import NOW, state_of
+from tests.unit.extender.fakes import FakeReadiness
+
+
+class Nothing:
+    """No store, and nobody who writes or counts."""
+
+    archive = Archive(0.0)
+
+    def latest(self, _: Any) -> None:
+        return None
+
+    def find(self, _: str) -> None:
+        return None
+
+    def count_rpc(self, *_: Any) -> None:
+        return
+
+
+def service_of(**parts: Any) -> Service:
+    """Return a service that has these parts, and else nothing."""
+    nothing: Any = Nothing()
+    idle = dict.fromkeys(("stores", "extender", "counted", "past"), nothing)
+    quiet = {"access": None, "readiness": FakeReadiness(), "dump": bytes}
+    home = {"namespace": "reserver-system", "clock": lambda: NOW}
+    return Service(**{"state": state_of(), **idle, **quiet, **home, **parts})

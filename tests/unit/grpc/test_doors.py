@@ -1,0 +1,367 @@
+"""What those can do to the gRPC API whom nobody knows, and those who hold many calls open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from reserver.errors import ApiError, TooMany
+from reserver.grpc import listen, message_size
+from reserver.grpc.access import UNCONFIRMED_S, Access, call_of
+from reserver.grpc.concurrency import CallCount
+from reserver.grpc.listen import MOST_METADATA_BYTES, serving
+from reserver.grpc.peer_address import peer_of
+from reserver.v1 import reservation_pb2 as pb
+from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
+from tests.builders import node, state_of
+from tests.unit.grpc.services import service_of
+from tests.unit.grpc.test_access import Reviewer, bearer, code_of
+
+GET = "/reserver.v1.ReservationService/Get"
+ROOT = bearer("root")
+
+
+@asynccontextmanager
+async def served(
+    reviewer: Reviewer | None,
+    again_s: float = 60.0,
+    obstacles: Callable[[], tuple[str, ...]] = tuple,
+) -> AsyncIterator[str]:
+    service = service_of(
+        state=state_of(node("worker-1", cpu="4")),
+        access=Access(reviewer, again_s) if reviewer else None,
+    )
+    async with serving(("127.0.0.1", 0), service, obstacles, 1.0) as address:
+        yield address
+
+
+@asynccontextmanager
+async def channel(address: str) -> AsyncIterator[Any]:
+    """Yield a connection of its own."""
+    options = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_metadata_size", 2**20))
+    async with grpc.aio.insecure_channel(address, options) as made:
+        yield made
+
+
+async def begun(watch: Any) -> Any:
+    """Return a watch whose first message has come."""
+    first = await watch.read()
+    assert first is not grpc.aio.EOF
+    return watch
+
+
+async def silence() -> AsyncIterator[bytes]:
+    """Never send the message of a call."""
+    await asyncio.Event().wait()
+    yield b""
+
+
+async def test_a_message_that_does_not_come_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(message_size, "PATIENCE_S", 0.05)
+    async with served(Reviewer()) as address, channel(address) as slow:
+        call = slow.stream_unary(GET)(silence(), metadata=ROOT)
+        assert await code_of(call) is grpc.StatusCode.DEADLINE_EXCEEDED
+        check = slow.stream_unary("/grpc.health.v1.Health/Check")(silence())
+        assert await code_of(check) is grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+async def test_who_nobody_knows_is_refused_before_a_message_is_read() -> None:
+    async with served(Reviewer()) as address, channel(address) as slow:
+        call = slow.stream_unary(GET)(silence(), metadata=bearer("junk"))
+        assert await code_of(call) is grpc.StatusCode.UNAUTHENTICATED
+
+
+@pytest.mark.parametrize("message", [b"\xff\xff\xff", b"\x0a\xff"])
+async def test_what_is_no_message_is_told_so(message: bytes) -> None:
+    async with served(Reviewer()) as address, channel(address) as made:
+        call = made.unary_unary(GET)(message, metadata=ROOT)
+        assert await code_of(call) is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_a_method_that_there_is_not_is_told_so() -> None:
+    async with served(Reviewer()) as address, channel(address) as made:
+        call = made.unary_unary("/reserver.v1.ReservationService/Drain")(b"", metadata=ROOT)
+        assert await code_of(call) is grpc.StatusCode.UNIMPLEMENTED
+
+
+async def test_health_is_followed_by_few_at_once_and_the_rest_goes_on() -> None:
+    async with served(Reviewer()) as address, AsyncExitStack() as stack:
+        made = [await stack.enter_async_context(channel(address)) for _ in range(3)]
+        refused = []
+        for number in range(60):
+            stub = health_pb2_grpc.HealthStub(made[number % 3])
+            watch = stub.Watch(health_pb2.HealthCheckRequest())
+            try:
+                await begun(watch)
+            except grpc.aio.AioRpcError as exc:
+                refused.append(exc.code())
+        assert refused == [grpc.StatusCode.RESOURCE_EXHAUSTED] * (60 - 8)
+        call = ReservationServiceStub(made[0]).Get(pb.GetRequest(name="a"), metadata=ROOT)
+        assert await code_of(call) is grpc.StatusCode.NOT_FOUND
+
+
+async def test_health_says_at_each_moment_what_readiness_is() -> None:
+    obstacles: list[str] = []
+    status = health_pb2.HealthCheckResponse
+    ready = served(Reviewer(), obstacles=lambda: tuple(obstacles))
+    async with ready as address, channel(address) as made:
+        stub = health_pb2_grpc.HealthStub(made)
+        watch = stub.Watch(health_pb2.HealthCheckRequest())
+        for service in ("", *listen.SERVICES):
+            for expected in (status.SERVING, status.NOT_SERVING):
+                obstacles[:] = ["no lease"] if expected == status.NOT_SERVING else []
+                answer = await stub.Check(health_pb2.HealthCheckRequest(service=service))
+                assert answer.status == expected
+        while (await watch.read()).status != status.NOT_SERVING:
+            pass  # Who watches is told as well.
+
+
+async def test_reflection_is_open_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served(Reviewer()) as address, channel(address) as made:
+        stub = reflection_pb2_grpc.ServerReflectionStub(made)
+        wanted = reflection_pb2.ServerReflectionRequest(list_services="")
+        answers = [each async for each in stub.ServerReflectionInfo(iter([wanted]))]
+        assert len(answers[0].list_services_response.service) > 3
+        monkeypatch.setattr(message_size, "PATIENCE_S", 0.05)
+        call = stub.ServerReflectionInfo(silence())
+        assert await code_of(call.read()) is grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+async def test_one_user_has_so_many_watches_and_gets_another_once_one_has_ended() -> None:
+    async with served(Reviewer()) as address, AsyncExitStack() as stack:
+        made = [await stack.enter_async_context(channel(address)) for _ in range(2)]
+        stubs = [ReservationServiceStub(each) for each in made]
+        watches = []
+        for number in range(32):
+            watch = stubs[number % 2].Watch(pb.WatchRequest(), metadata=ROOT)
+            watches.append(await begun(watch))
+        one_more = stubs[0].Watch(pb.WatchRequest(), metadata=ROOT)
+        assert await code_of(one_more.read()) is grpc.StatusCode.RESOURCE_EXHAUSTED
+        watches[0].cancel()
+        async with asyncio.timeout(10):
+            while True:
+                try:
+                    await begun(stubs[0].Watch(pb.WatchRequest(), metadata=ROOT))
+                except grpc.aio.AioRpcError:
+                    continue  # The server has not heard of the end yet.
+                break
+
+
+@pytest.mark.parametrize("reviewer", [Reviewer(), None], ids=["tokens", "no tokens"])
+async def test_one_peer_has_so_many_calls(
+    reviewer: Reviewer | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_size, "PATIENCE_S", 300.0)
+    refused = 300 - (128 if reviewer else 256)
+    speak = asyncio.Event()
+    outcomes: asyncio.Queue[grpc.StatusCode] = asyncio.Queue()
+
+    async def spoken() -> AsyncIterator[bytes]:
+        await speak.wait()
+        yield pb.GetRequest(name="a").SerializeToString()
+
+    async def call(over: Any) -> None:
+        outcomes.put_nowait(await code_of(over.stream_unary(GET)(spoken(), metadata=ROOT)))
+
+    async with served(reviewer) as address, AsyncExitStack() as stack:
+        made = [await stack.enter_async_context(channel(address)) for _ in range(4)]
+        async with asyncio.TaskGroup() as open_:
+            for number in range(300):
+                open_.create_task(call(made[number % 4]))
+            first = [await outcomes.get() for _ in range(refused)]
+            speak.set()
+        assert set(first) == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+        others = [outcomes.get_nowait() for _ in range(300 - refused)]
+        assert set(others) == {grpc.StatusCode.NOT_FOUND}
+
+
+async def test_headers_have_a_bound() -> None:
+    async with served(Reviewer()) as address, channel(address) as made:
+        large = (*ROOT, ("x", "y" * MOST_METADATA_BYTES))
+        call = ReservationServiceStub(made).Get(pb.GetRequest(name="a"), metadata=large)
+        assert await code_of(call) is grpc.StatusCode.RESOURCE_EXHAUSTED
+        call = ReservationServiceStub(made).Get(pb.GetRequest(name="a"), metadata=ROOT)
+        assert await code_of(call) is grpc.StatusCode.NOT_FOUND
+        token = (("authorization", f"Bearer {'t' * 16_000}"),)
+        call = ReservationServiceStub(made).Get(pb.GetRequest(name="a"), metadata=token)
+        assert await code_of(call) is grpc.StatusCode.UNAUTHENTICATED  # It was read.
+
+
+def option(monkeypatch: pytest.MonkeyPatch, **values: int) -> None:
+    """Set options of gRPC that are there already."""
+    given = {f"grpc.{name}": value for name, value in values.items()}
+    assert given.keys() <= dict(listen._OPTIONS).keys()
+    options = tuple((name, given.get(name, value)) for name, value in listen._OPTIONS)
+    monkeypatch.setattr(listen, "_OPTIONS", options)
+
+
+async def closed_at_last(address: str) -> bool:
+    """Return whether a connection on which nothing is said is closed within seconds."""
+    host, _, port = address.rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        async with asyncio.timeout(5):
+            while await reader.read(1000):
+                pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+    else:
+        return True
+    finally:
+        writer.close()
+
+
+async def test_a_connection_on_which_nothing_is_said_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    option(monkeypatch, server_handshake_timeout_ms=200)
+    async with served(Reviewer()) as address:
+        assert await closed_at_last(address)
+
+
+async def test_there_are_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    option(monkeypatch, max_allowed_incoming_connections=3)
+    async with served(Reviewer()) as address, AsyncExitStack() as stack:
+        for _ in range(3):
+            made = await stack.enter_async_context(channel(address))
+            call = ReservationServiceStub(made).Get(pb.GetRequest(name="a"), metadata=ROOT)
+            assert await code_of(call) is grpc.StatusCode.NOT_FOUND
+        made = await stack.enter_async_context(channel(address))
+        call = ReservationServiceStub(made).Get(pb.GetRequest(name="a"), metadata=ROOT)
+        assert await code_of(call) is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_one_connection_has_so_many_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    option(monkeypatch, max_concurrent_streams=3)
+    async with served(Reviewer()) as address, channel(address) as made:
+        stub = ReservationServiceStub(made)
+        watches = [await begun(stub.Watch(pb.WatchRequest(), metadata=ROOT)) for _ in range(3)]
+        call = stub.Get(pb.GetRequest(name="a"), metadata=ROOT, timeout=0.3)
+        assert await code_of(call) is grpc.StatusCode.DEADLINE_EXCEEDED  # It waits for its turn.
+        watches[0].cancel()
+        call = stub.Get(pb.GetRequest(name="a"), metadata=ROOT)
+        assert await code_of(call) is grpc.StatusCode.NOT_FOUND
+
+
+async def test_an_old_connection_ends_and_its_watches_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    option(monkeypatch, max_connection_age_ms=200, max_connection_age_grace_ms=100)
+    async with served(Reviewer()) as address, channel(address) as made:
+        stub = ReservationServiceStub(made)
+        watch = await begun(stub.Watch(pb.WatchRequest(), metadata=ROOT))
+        assert await code_of(watch.read()) is grpc.StatusCode.UNAVAILABLE
+        call = stub.Get(pb.GetRequest(name="a"), metadata=ROOT)
+        assert await code_of(call) is grpc.StatusCode.NOT_FOUND
+
+
+async def test_an_idle_connection_ends_unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    option(monkeypatch, max_connection_idle_ms=100)
+    async with served(Reviewer()) as address, channel(address) as made:
+        stub = ReservationServiceStub(made)
+        states = grpc.ChannelConnectivity
+        for _ in range(3):
+            call = stub.Get(pb.GetRequest(name="a"), metadata=ROOT)
+            assert await code_of(call) is grpc.StatusCode.NOT_FOUND
+            async with asyncio.timeout(10):
+                while (state := made.get_state()) is states.READY:
+                    await made.wait_for_state_change(state)
+
+
+class Revoking(Reviewer):
+    """Takes a token, or a right, away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_known = self.may_watch = True
+        self.reviews = 0
+
+    async def authenticate(self, token: str, peer: str) -> Any:
+        self.reviews += 1
+        return await super().authenticate(token, peer) if self.is_known else None
+
+    async def may(self, *_: Any) -> bool:
+        return self.may_watch
+
+
+@pytest.mark.parametrize(
+    ("taken", "code"),
+    [
+        ("is_known", grpc.StatusCode.UNAUTHENTICATED),
+        ("may_watch", grpc.StatusCode.PERMISSION_DENIED),
+    ],
+)
+async def test_a_watch_ends_with_the_right_to_it(taken: str, code: grpc.StatusCode) -> None:
+    reviewer = Revoking()
+    async with served(reviewer, again_s=0.02) as address, channel(address) as made:
+        stub = ReservationServiceStub(made)
+        watch = await begun(stub.Watch(pb.WatchRequest(), metadata=ROOT))
+        before = reviewer.reviews
+        while reviewer.reviews < before + 3:  # noqa: ASYNC110 - it goes on while the right does
+            await asyncio.sleep(0)
+        assert not watch.done()
+        setattr(reviewer, taken, False)
+        assert await code_of(watch.read()) is code
+
+
+async def test_a_watch_goes_on_while_the_api_server_is_away() -> None:
+    reviewer = Revoking()
+    async with served(reviewer, again_s=0.02) as address, channel(address) as made:
+        stub = ReservationServiceStub(made)
+        watch = await begun(stub.Watch(pb.WatchRequest(), metadata=ROOT))
+        reviewer.answers = False
+        before = reviewer.reviews
+        while reviewer.reviews < before + 3:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0)
+        assert not watch.done()
+        reviewer.answers, reviewer.is_known = True, False
+        assert await code_of(watch.read()) is grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_a_watch_does_not_go_on_for_ever_without_the_api_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("reserver.grpc.access.UNCONFIRMED_S", 0.0)
+    reviewer = Reviewer()
+    reviewer.answers = False
+    access = Access(reviewer, again_s=0.0)
+    with pytest.raises(ApiError):
+        await access.last(call_of("/reserver.v1.ReservationService/Watch"), dict(ROOT), "p")
+    assert UNCONFIRMED_S >= 60
+
+
+def test_a_share_counts_each_and_everybody() -> None:
+    share = CallCount("calls", each=2, everybody=3)
+    with share.of("a"), share.of("a"), share.of("b"):
+        with pytest.raises(TooMany, match="a has 2 calls open"), share.of("a"):
+            pass
+        with pytest.raises(TooMany, match="there are 3 calls"), share.of("c"):
+            pass
+        assert len(share) == 3
+    assert len(share) == 0
+    assert not share._open
+
+
+@pytest.mark.parametrize(
+    ("address", "peer"),
+    [
+        ("ipv4:10.0.0.1:4242", "10.0.0.1"),
+        ("ipv6:%5B2001:db8:1:2:3:4:5:6%5D:4242", "2001:db8:1:2::/64"),
+        ("ipv6:[2001:db8:1:2:ffff::1]:1", "2001:db8:1:2::/64"),
+        ("ipv6:%5B::ffff:10.0.0.1%5D:1", "10.0.0.1"),
+        ("ipv6:%5Bfe80::1%25eth0%5D:1", "fe80::/64"),
+        ("unix:/run/x", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_a_peer_is_what_one_host_cannot_change(address: str, peer: str) -> None:
+    assert peer_of(address) == peer

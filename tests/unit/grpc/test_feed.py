@@ -1,0 +1,122 @@
+from collections.abc import Iterable
+
+import grpc
+import pytest
+
+from reserver.base.pacer import Pacer
+from reserver.errors import InvalidInput
+from reserver.grpc import feed as module
+from reserver.grpc.reservation_list import Catalogue, ReservationFeed
+from reserver.grpc.status_errors import CallError
+from reserver.reservations.reservation import Ref
+from reserver.stores.codec.archive import Archive
+from reserver.stores.configmap.entries import Entries, read_key
+from tests.builders import NOW, node, ref, state_of
+
+TEXT = "owners: [{pod: {name: owner}}]\nresources: {cpu: 1}\nnode: worker-1\nttl: 0\n"
+
+
+class Written:
+    """What is written, by key."""
+
+    def __init__(self) -> None:
+        self.keys: dict[Ref, str] = {}
+
+    def latest(self, place: Ref) -> tuple[str, Entries] | None:
+        text = self.keys.get(place)
+        return None if text is None else (text, read_key(place, text, NOW))
+
+    def labels(self, _: Ref) -> dict[str, str]:
+        return {}
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.written = Written()
+        state = state_of(node("worker-1", cpu="4"))
+        self.feed = ReservationFeed(
+            Catalogue(self.written, state, lambda: NOW, lambda _: None, "home", Archive(0.0))
+        )
+
+    async def write(self, *keys: str, text: str | None = TEXT) -> None:
+        for key in keys:
+            self.feed.touched(ref(key))
+            if text is None:
+                del self.written.keys[ref(key)]
+            else:
+                self.written.keys[ref(key)] = text
+        await self.feed.catch_up()
+
+
+def told(changes: Iterable[module.Change]) -> list[tuple[bool, bool]]:
+    return [(change.before is not None, change.after is not None) for change in changes]
+
+
+async def test_what_comes_changes_and_goes_is_told_in_order_and_once() -> None:
+    scene = Scene()
+    token = scene.feed.token
+    await scene.write("a")
+    await scene.write("a")
+    await scene.write("a", text=TEXT.replace("cpu: 1", "cpu: 2"))
+    await scene.write("a", text=None)
+    assert told(scene.feed.since(token)) == [(False, True), (True, True), (True, False)]
+    assert scene.feed.since(scene.feed.token) == []
+
+
+@pytest.mark.parametrize("bound", ["REMEMBERED", "REMEMBERED_BYTES"])
+async def test_what_is_forgotten_is_not_passed_over(
+    monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    scene = Scene()
+    await scene.write("a")
+    (change,) = scene.feed.since(f"{scene.feed.token.partition('.')[0]}.0")
+    monkeypatch.setattr(module, bound, 2 * (change.size if "BYTES" in bound else 1))
+    tokens = []
+    for key in "bcde":
+        tokens.append(scene.feed.token)
+        await scene.write(key)
+    assert len(scene.feed.since(tokens[2])) == 2
+    for token in (tokens[1], Scene().feed.token):
+        with pytest.raises(CallError) as caught:
+            scene.feed.since(token)
+        assert caught.value.code is grpc.StatusCode.OUT_OF_RANGE
+
+
+@pytest.mark.parametrize("token", ["x", "a.b", "a.-1", "a.٣", f"a.{'9' * 40}", "."])
+async def test_what_is_no_token_is_named(token: str) -> None:
+    with pytest.raises(InvalidInput, match="resumeToken"):
+        Scene().feed.since(token)
+
+
+async def test_who_reads_too_slowly_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "QUEUE", 2)
+    scene = Scene()
+    with scene.feed.watching() as slow, scene.feed.watching() as quick:
+        for key in "abc":
+            await scene.write(key)
+            await quick.next()
+        with pytest.raises(CallError) as caught:
+            await slow.next()
+        assert caught.value.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+        scene.feed.end()
+        with pytest.raises(CallError) as caught:
+            await quick.next()
+        assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+
+
+class Counting(Pacer):
+    """Counts how often a pass could give way."""
+
+    ways = 0
+
+    async def give_way(self) -> bool:
+        self.ways += 1
+        return True
+
+
+async def test_refs_where_nothing_is_written_give_way_too() -> None:
+    scene, pacer = Scene(), Counting()
+    for number in range(20):
+        scene.feed.touched(ref(f"gone-{number}"))
+    await scene.feed.catch_up(pacer)
+    assert pacer.ways >= 20

@@ -1,0 +1,227 @@
+"""Keys are worked on once each, never twice at once, and what fails comes again later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
+from math import inf
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from reserver.base.backoff import Backoff
+from reserver.base.pacer import Pacer
+from reserver.base.quarantine import Component
+from reserver.k8s.work_keys import Keys
+from reserver.k8s.work_queue import AWAY, LATER, WorkQueue
+from tests.unit.k8s.clocks import ManualTime, worked_off
+from tests.unit.k8s.fakes import NO_ANSWER, refused
+
+KEYS = st.sampled_from(["a1", "a2", "b1", "b2", "c1"])
+WHAT = st.sampled_from(["one", "another"])
+AT_ONCE = 2
+
+
+def group_of(key: str) -> str:
+    return key[0]
+
+
+class Handling(RuleBasedStateMachine):
+    """Keys, and what may be said of them from what was done alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys = Keys(Backoff(1.0, 8.0, chance=lambda: 1.0), group_of)
+        self.now = 0.0
+        self.touched: set[str] = set()
+        self.later: dict[str, float] = {}  # When each key has to be given, touched or not.
+        self.given: list[str] = []
+
+    def look(self) -> None:
+        """See what is due by now."""
+        due = {key for key, at in self.later.items() if at <= self.now}
+        self.touched |= due
+        self.later = {key: at for key, at in self.later.items() if key not in due}
+
+    @rule(key=KEYS)
+    def touch(self, key: str) -> None:
+        self.keys.add(key)
+        self.touched.add(key)
+
+    @rule(key=KEYS, after_s=st.sampled_from([0.5, 1.0, 5.0]))
+    def add(self, key: str, after_s: float) -> None:
+        self.keys.add(key, self.now + after_s)
+        self.later[key] = min(self.later.get(key, inf), self.now + after_s)
+
+    @rule()
+    def take(self) -> None:
+        self.look()
+        taken = self.keys.take(self.now, AT_ONCE)
+        busy = {group_of(key) for key in self.given}
+        free = {key for key in self.touched if group_of(key) not in busy}
+        assert bool(taken) == bool(free and len(busy) < AT_ONCE)
+        assert len(taken) == len(set(taken))
+        assert {*taken} == {key for key in free if taken and group_of(key) == group_of(taken[0])}
+        self.given += taken
+        self.touched -= {*taken}
+
+    @precondition(lambda self: self.given)
+    @rule(fails=st.booleans(), what=WHAT)
+    def finish(self, what: str, *, fails: bool) -> None:
+        key = self.given[0]
+        if fails:
+            self.look()
+            self.keys.failed(key, what, self.now)
+            waits = (
+                t for t in (1.0, 2.0, 4.0, 8.0) if not self.keys.rests(key, what, self.now + t)
+            )
+            self.later[key] = self.now + next(waits)
+            assert self.keys.rests(key, what, self.now)
+        else:
+            self.keys.succeeded(key)
+            assert not self.keys.rests(key, what, self.now)
+        self.keys.done(key)
+        self.given = [each for each in self.given if group_of(each) != group_of(key)]
+
+    @rule(key=KEYS)
+    def discard(self, key: str) -> None:
+        self.keys.discard(key)
+        self.touched.discard(key)
+        self.later.pop(key, None)
+
+    @rule(seconds=st.sampled_from([0.5, 1.0, 4.0]))
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+
+    @invariant()
+    def whoever_waits_is_woken_in_time(self) -> None:
+        late = [at for at in self.later.values() if at > self.now]
+        if late:
+            assert self.keys.next_at(self.now) <= min(late)
+
+
+TestHandling = Handling.TestCase
+
+
+class Works:
+    """Work that is done when a test lets it."""
+
+    def __init__(self) -> None:
+        self.time = ManualTime()
+        self.queue: WorkQueue[str] = WorkQueue(
+            "test", replace(LATER, chance=lambda: 1.0), time=self.time
+        )
+        self.began: list[str] = []
+        self.gate = asyncio.Event()
+
+    async def work(self, keys: list[str]) -> None:
+        self.began += keys
+        await self.gate.wait()
+
+
+async def test_so_many_are_worked_on_at_once_and_what_is_touched_meanwhile_comes_again() -> None:
+    works = Works()
+    running = asyncio.create_task(works.queue.run(works.work, 2))
+    for key in ("a", "b", "c", "a"):
+        works.queue.add(key)
+    await works.time.settle()
+    assert works.began == ["a", "b"]
+    works.queue.add("a")
+    await works.time.settle()
+    assert works.began == ["a", "b"]
+    works.gate.set()
+    await works.time.settle()
+    assert works.began == ["a", "b", "c", "a"]
+    assert works.queue.depth == 0
+    running.cancel()
+
+
+async def test_what_raises_comes_again_later_and_costs_no_other(faults: Counter[Component]) -> None:
+    works = Works()
+    works.gate.set()
+
+    async def work(keys: list[str]) -> None:
+        await works.work(keys)
+        if keys == ["poison"]:
+            raise ZeroDivisionError
+
+    running = asyncio.create_task(works.queue.run(work))
+    works.queue.add("poison")
+    works.queue.add("a")
+    await works.time.go_by(0.999)
+    assert works.began == ["poison", "a"]
+    await works.time.go_by(0.001)
+    assert works.began == ["poison", "a", "poison"]
+    running.cancel()
+    assert faults.pop("pass") == 2
+
+
+async def test_what_fails_comes_again_at_its_time_though_it_was_touched_before_that() -> None:
+    works = Works()
+    works.queue.add("a", 0.5)
+    works.queue.failed("a", refused(403), "edit")
+    works.queue.add("a")
+    assert works.queue.take_all() == ["a"]
+    assert works.queue.rests("a", "edit")
+    works.time.now = 1.0
+    assert works.queue.take_all() == ["a"]
+    assert not works.queue.rests("a", "edit")
+
+
+async def test_while_nobody_answers_one_asks_for_all_ever_later_until_somebody_does() -> None:
+    works, asked = Works(), list[float]()
+    answers = [NO_ANSWER, refused(429), refused(503), *[NO_ANSWER] * 5]
+
+    async def work(keys: list[str]) -> None:
+        asked.append(works.time.now)
+        if answers:
+            works.queue.failed(keys[0], answers.pop(0))
+        else:
+            works.queue.succeeded(keys[0])
+
+    running = asyncio.create_task(works.queue.run(work))
+    for number in range(5):
+        works.queue.add(str(number))
+    await works.time.go_by(60.0)
+    gaps = [round(after - before, 6) for before, after in pairwise(asked)]
+    assert gaps[:8] == [0.2, 0.4, 0.8, 1.6, 3.2, AWAY.last_s, AWAY.last_s, AWAY.last_s]
+    assert set(gaps[8:]) == {0.0}
+    assert len(asked) == 8 + 5
+    running.cancel()
+
+
+async def test_passes_take_all_there_is_and_rest_in_between(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rests: list[float] = []
+
+    async def rest(_: Pacer, least_s: float) -> None:
+        rests.append(least_s)
+        works.queue.add("c")
+        if len(rests) == 2:
+            raise asyncio.CancelledError
+
+    async def look(_: Pacer) -> None:
+        works.began += works.queue.take_all()
+
+    monkeypatch.setattr(Pacer, "rest", rest)
+    works = Works()
+    for key in ("a", "b", "a"):
+        works.queue.add(key)
+    with suppress(asyncio.CancelledError):
+        await works.queue.passes(look, 0.5)
+    assert works.began == ["a", "b", "c"]
+    assert rests == [0.5, 0.5]
+
+
+async def test_many_keys_are_given_in_the_order_in_which_they_came() -> None:
+    works = Works()
+    works.gate.set()
+    for number in range(20_000):
+        works.queue.add(str(number))
+    await worked_off(works.queue.run(works.work, 4), works.queue)
+    assert works.began == [str(number) for number in range(20_000)]

@@ -1,0 +1,36 @@
+"""Requests that are written and deleted without end leave nothing behind."""
+
+from __future__ import annotations
+
+from tests.unit.moves.world import SEATS
+from tests.unit.provisioning.shop import REQUESTS, Shop
+from tests.unit.test_growth import sizes
+
+
+async def test_requests_that_come_and_go_at_any_moment_leave_nothing() -> None:
+    shop = Shop()
+    await shop.start()
+
+    async def rounds(number: int) -> None:
+        for _ in range(number):
+            await shop.round()
+            shop.api.now += 1.0
+            shop.time.now += 1.0
+
+    async def churn() -> dict[str, int]:
+        for number in range(15):
+            shop.ask(validFor="1h")
+            await rounds(number % 7)
+            shop.api.remove(f"{REQUESTS}/job")
+            await rounds(number % 3 == 0)
+        await rounds(20)
+        shop._collect_garbage()
+        await rounds(10)
+        assert shop.api.of(SEATS) == []
+        assembly = shop.reserver
+        return sizes((assembly.features.provisioner, assembly.state, *assembly.stores))
+
+    await churn()
+    before = await churn()
+    after = await churn()
+    assert {path: size for path, size in after.items() if size > before.get(path, 0)} == {}

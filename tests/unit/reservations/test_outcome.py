@@ -1,0 +1,46 @@
+"""What is said of a reservation that is over."""
+
+import pytest
+
+from reserver.reservations.enums import Outcome
+from reserver.reservations.outcome import EndedClaim, Ending
+from tests.builders import NOW, node, pod, reservation, rule, state_of
+
+
+@pytest.mark.parametrize(
+    ("outcome", "pods", "said"),
+    [
+        (Outcome.CLAIMED, ["a", "b", "c"], "claimed by a, b, c"),
+        (Outcome.CLAIMED, ["a", "b", "c", "d", "e"], "claimed by a, b, c and 2 more"),
+        (Outcome.CLAIMED, ["", "b"], "claimed by b"),
+        (Outcome.CLAIMED, [""], "claimed"),
+        (Outcome.EXPIRED, [], "expired unclaimed"),
+        (Outcome.EXPIRED, ["a"], "expired with 1 of 3 slots claimed by a"),
+        (Outcome.EXPIRED, [""], "expired with 1 of 3 slots claimed"),
+        (Outcome.REMOVED, [], "removed unclaimed"),
+        (Outcome.REMOVED, ["a"], "removed with 1 of 3 slots claimed by a"),
+    ],
+)
+def test_an_ending_says_who_claimed_it(outcome: Outcome, pods: list[str], said: str) -> None:
+    claims = tuple(EndedClaim(f"uid-{number}", name) for number, name in enumerate(pods))
+    assert str(Ending(reservation("r", slots=3), outcome, NOW, claims=claims)) == said
+
+
+def test_what_the_ledger_knows_is_what_became_of_it() -> None:
+    shared = reservation("r", owners=[], rules=[rule(app="web")], slots=2, cpu="1", expires=NOW + 9)
+    state = state_of(node("worker-1", cpu="4"), shared)
+    ledger = state.ledger
+    assert Ending.of(shared, ledger, NOW).outcome is Outcome.REMOVED
+    for name in ("a", "b"):
+        owner = pod(name, labels={"app": "web"}, node="worker-1", claims=[shared], cpu="1")
+        state.pod_seen(owner)
+        if name == "a":
+            ledger.advance(NOW + 10)
+            assert Ending.of(shared, ledger, NOW).outcome is Outcome.EXPIRED
+    ending = Ending.of(shared, ledger, NOW, NOW - 60, {"uid-b": NOW - 5})
+    assert ending.outcome is Outcome.CLAIMED
+    assert ending.claims == (
+        EndedClaim("uid-a", "shop/a", "worker-1"),
+        EndedClaim("uid-b", "shop/b", "worker-1", NOW - 5),
+    )
+    assert Ending.of(reservation("unknown"), ledger, NOW).outcome is Outcome.REMOVED

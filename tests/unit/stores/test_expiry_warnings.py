@@ -1,0 +1,64 @@
+"""Who is warned of a hold that expires although nobody has claimed it, and when."""
+
+from __future__ import annotations
+
+from reserver.base.pacer import Pacer
+from reserver.reservations.reservation import Reservation
+from reserver.stores.expiry_warnings import ExpiryWarnings
+from tests.builders import NOW, node, pod, reservation, rule, state_of
+
+BEFORE = 600.0
+
+
+class Desk:
+    def __init__(self, *written: Reservation, since: float = NOW, before: float = BEFORE) -> None:
+        self.now = NOW
+        self.told: list[tuple[float, str, str]] = []
+        self.state = state_of(node("worker-1", cpu="64"), *written, now=since)
+        self.reminder = ExpiryWarnings(before, lambda: self.now, self.tell)
+
+    def tell(self, reservation: Reservation, message: str) -> None:
+        self.told.append((self.now - NOW, reservation.ref.key, message))
+
+    async def look(self, *seconds: float) -> list[tuple[float, str]]:
+        """Look at these moments; return who was warned of, and when."""
+        for after in seconds:
+            self.now = NOW + after
+            self.state.ledger.advance(self.now)
+            await self.reminder.look(self.state.ledger, Pacer())
+        return [each[:2] for each in self.told]
+
+
+async def test_each_is_warned_of_once_some_time_before_it_expires() -> None:
+    desk = Desk(
+        reservation("hour", cpu="1", expires=NOW + 3600),
+        reservation("other", owners=["b"], cpu="1", expires=NOW + 3700),
+        reservation("ever", owners=["c"], cpu="1"),
+    )
+    assert await desk.look(0, 2999, 3000, 3030, 3100, 3599) == [(3000, "hour"), (3100, "other")]
+    assert desk.told[0][2].startswith(
+        "expires in 0:10:00, at 2030-03-17T18:46:40Z, and nobody has claimed it; let it live longer"
+    )
+    assert len(desk.reminder.expiring) == 2
+    await desk.look(3700)
+    assert not desk.reminder.expiring
+
+
+async def test_what_lives_shorter_is_warned_of_in_the_middle_of_its_life() -> None:
+    later = reservation("later", owners=["b"], cpu="1", starts=NOW + 200, expires=NOW + 400)
+    desk = Desk(reservation("short", cpu="1", expires=NOW + 300), later)
+    assert await desk.look(0, 149, 150, 299, 300) == [(150, "short"), (300, "later")]
+
+
+async def test_what_is_claimed_or_holds_nothing_needs_no_warning() -> None:
+    claimed = reservation("claimed", owners=[], rules=[rule(app="web")], cpu="1", expires=NOW + 60)
+    elsewhere = reservation("failed", node="nowhere", cpu="1", expires=NOW + 60)
+    shared = reservation(
+        "shared", owners=[], rules=[rule(app="db")], slots=3, cpu="1", expires=NOW + 60
+    )
+    desk = Desk(claimed, elsewhere, shared, since=NOW - 600)
+    for app, key in (("web", claimed), ("db", shared)):
+        labels = {"app": app}
+        desk.state.pod_seen(pod(app, labels=labels, node="worker-1", claims=[key], cpu="1"))
+    assert await desk.look(1) == [(1, "shared")]
+    assert "and 2 slots are unclaimed;" in desk.told[0][2]

@@ -1,0 +1,287 @@
+"""What is written into the status of Reservations, and when."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod
+from reserver.k8s.objects.objects import Metadata, encode
+from reserver.reservations.reservation import Ref
+from reserver.scheduling.state import State
+from reserver.stores.object.cache import ObjectCache
+from reserver.stores.object.codec import ReservationObject
+from reserver.stores.object.status import SWEEP_EVERY_S, ObjectStatuses
+from reserver.stores.status import RoomReport
+from tests.builders import NOW, name, node, pod
+from tests.unit.k8s.clocks import ManualTime
+from tests.unit.k8s.fakes import NO_ANSWER, Request, ScriptedClient, refused
+from tests.unit.stores.test_object_cache import made
+
+W1 = node("worker-1", cpu="64")
+PATH = "/apis/reserver.io/v1alpha1/namespaces/shop/reservations"
+
+
+class ObjectClient(ScriptedClient):
+    """An API server that takes what is written, unless the script has an error for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.objects: dict[str, ReservationObject] = {}
+
+    async def _next(self, request: Request) -> Any:
+        self.requests.append(request)
+        if self.script:
+            raise self.script.pop(0)
+        path = request.path.removesuffix("/status")
+        before = self.objects[path]
+        revision = before.metadata.revision + 1
+        return written(before, revision, request.body["status"])
+
+
+def written(before: ReservationObject, revision: int, status: Any) -> bytes:
+    metadata = json.loads(encode(before.metadata))
+    body = {"metadata": metadata | {"resourceVersion": str(revision)}}
+    return encode(body | {"spec": before.spec, "status": status})
+
+
+class World:
+    """A store of objects, the state behind it, and a writer in front of an API server."""
+
+    def __init__(self, *things: Node | Pod) -> None:
+        self.now = NOW
+        self.warned: list[tuple[str, str]] = []
+        self.client = ObjectClient()
+        self.state = State(settled=self._touched)
+        self.state.is_complete = True
+        self.store = ObjectCache(
+            self.state.ledger,
+            lambda: self.now,
+            lambda *_: None,
+            self._touched,
+            home="home",
+        )
+        room = RoomReport(self._touched)
+        self.writer = ObjectStatuses(self.client, self.store, self._warn, room)
+        self.time = self.writer.queue._time = ManualTime()
+        for thing in things or (W1,):
+            if isinstance(thing, Node):
+                self.state.node_seen(thing)
+            else:
+                self.state.pod_seen(thing)
+
+    def _touched(self, ref: Ref) -> None:
+        self.writer.touched(ref)
+
+    def _warn(self, _: Metadata, reason: str, message: str) -> None:
+        self.warned.append((reason, message))
+
+    def put(self, *items: ReservationObject) -> None:
+        for item in items:
+            self.client.objects[item.path] = item
+            self.store.put(item)
+
+    async def write(self, *errors: Any, later: float = 0.0) -> list[Any]:
+        """Let the writer work, and return what it wrote."""
+        self.client.script += errors
+        self.client.requests.clear()
+        self.now += later
+        self.time.now += later
+        await self.writer.write(self.state)
+        assert not self.client.script
+        return [json.loads(encode(r.body["status"])) for r in self.client.requests]
+
+
+def condition(status: Any, kind: str = "Backed") -> tuple[str, str, str]:
+    (found,) = (c for c in status["conditions"] if c["type"] == kind)
+    return found["status"], found["reason"], found["message"]
+
+
+async def test_an_object_that_holds_is_acknowledged() -> None:
+    world = World()
+    world.put(made(revision=7, slots=2, ttl="1h"))
+    (status,) = await world.write()
+    (request,) = world.client.requests
+    assert request.path == f"{PATH}/web/status"
+    assert request.body["metadata"] == {"resourceVersion": "7"}
+    assert (status["phase"], status["claimed"], status["observedGeneration"]) == ("Active", 0, 1)
+    assert status["placements"] == [{"node": "worker-1", "slots": 2}]
+    assert status["expiresAt"] == "2030-03-17T18:46:40Z"
+    assert condition(status)[:2] == ("True", "RoomHeld")
+    assert condition(status, "Valid")[:2] == ("True", "Accepted")
+
+
+@pytest.mark.parametrize("ttl", ["1h", "0"])
+async def test_nothing_is_written_that_is_said_already(ttl: str) -> None:
+    world = World()
+    world.put(made(ttl=ttl))
+    (status,) = await world.write()
+    assert await world.write() == []
+    again = World()
+    kept = {field: said for field, said in status.items() if said is not None}  # As in the API.
+    again.put(made(ttl=ttl, status=kept, revision=2))
+    assert await again.write(later=5) == []
+
+
+async def test_a_broken_one_says_what_is_wrong() -> None:
+    world = World()
+    world.put(made(owners=[]))
+    (status,) = await world.write()
+    assert status["phase"] == "Invalid"
+    held, reason, message = condition(status, "Valid")
+    assert (held, reason) == ("False", "InvalidSpec")
+    assert message.startswith("spec.owners: is empty; name")
+
+
+@pytest.mark.parametrize(("generation", "held_cpu"), [(1, 2000), (2, 4000)])
+async def test_claims_that_the_status_tells_outlive_a_restart(
+    generation: int, held_cpu: int
+) -> None:
+    """If they are of this spec."""
+    world = World()
+    twice: dict[str, Any] = {"slots": 2, "owners": [{"pod": {"name": "a"}}]}
+    world.put(made(**twice))
+    (seat,) = world.state.ledger.seats(pod("a"))
+    world.state.pod_seen(pod("a", node="worker-1", claims=(seat,), cpu="1"))
+    (status,) = await world.write()
+    again = World()
+    item = made(**twice, status=status, revision=2)
+    metadata = msgspec.structs.replace(item.metadata, generation=generation)
+    again.put(msgspec.structs.replace(item, metadata=metadata))
+    assert again.state.ledger.held_on("worker-1")["cpu"] == held_cpu
+
+
+async def test_a_claim_is_not_told_before_its_binding_is_seen() -> None:
+    world = World()
+    world.put(made(slots=2, owners=[{"pod": {"name": "a"}}, {"pod": {"name": "b"}}]))
+    (seat,) = world.state.ledger.seats(pod("a"))
+    world.state.assume(pod("a", cpu="1"), "worker-1", (seat.identity,))
+    (status,) = await world.write()
+    assert status["claims"] == []
+
+
+async def test_claims_are_told_and_stay_told_when_their_pod_is_gone() -> None:
+    world = World()
+    world.put(made(slots=2, owners=[{"pod": {"name": "a"}}, {"pod": {"name": "b"}}]))
+    await world.write()
+    (seat,) = world.state.ledger.seats(pod("a"))
+    world.state.pod_seen(pod("a", node="worker-1", claims=(seat,), cpu="1"))
+    (status,) = await world.write(later=60)
+    expected = {"pod": "shop/a", "uid": "uid-a", "node": "worker-1", "at": "2030-03-17T17:47:40Z"}
+    assert (status["claimed"], status["claims"]) == (1, [expected])
+    world.state.pod_gone(name("a"))
+    assert await world.write(later=60) == []
+
+
+async def test_a_hold_without_room_says_so_once_with_an_event() -> None:
+    world = World()
+    world.put(made())
+    await world.write()
+    world.state.pod_seen(pod("taker", node="worker-1", cpu="64"))
+    (status,) = await world.write(later=5)
+    assert condition(status)[:2] == ("False", "NotEnoughRoom")
+    assert "worker-1 has too little cpu" in condition(status)[2]
+    assert [reason for reason, _ in world.warned] == ["NotBacked"]
+    since = {c["type"]: c["lastTransitionTime"] for c in status["conditions"]}
+    assert since == {"Valid": "2030-03-17T17:46:40Z", "Backed": "2030-03-17T17:46:45Z"}
+    world.state.pod_gone(name("taker"))
+    (status,) = await world.write()
+    assert condition(status)[0] == "True"
+    assert len(world.warned) == 1
+
+
+async def test_a_node_that_is_missing_is_told() -> None:
+    world = World(node("another", cpu="4"))
+    world.put(made())
+    (status,) = await world.write()
+    assert status["phase"] == "Failed"
+    assert condition(status)[:2] == ("False", "NodeNotFound")
+    assert [reason for reason, _ in world.warned] == ["NodeNotFound"]
+
+
+async def test_one_that_is_to_start_says_when() -> None:
+    world = World()
+    world.put(made(startsAt="2040-01-01T00:00:00Z", ttl="0"))
+    (status,) = await world.write()
+    assert status["phase"] == "Pending"
+    assert condition(status)[:2] == ("False", "NotStarted")
+    assert status["expiresAt"] is None
+
+
+@pytest.mark.parametrize("error", [NO_ANSWER, refused(500), refused(403), refused(409)])
+async def test_a_write_that_fails_is_made_later_and_delays_no_other(error: Exception) -> None:
+    world = World()
+    world.put(made("a"), made("b"))
+    assert len(await world.write(error)) == 2
+    assert world.writer.writes == 1
+    assert len(await world.write(later=40)) == 1
+    assert await world.write(later=40) == []
+    assert world.writer.writes == 2
+
+
+async def test_each_that_is_refused_is_tried_again_later_and_later_and_one_line_says_why() -> None:
+    world = World()
+    world.put(made("a"), made("b"))
+    with capture_logs() as logs:
+        await world.write(refused(403), refused(403))
+        assert await world.write() == []
+        assert len(await world.write(refused(403), refused(403), later=1.0)) == 2
+        assert await world.write(later=0.9) == []
+        assert len(await world.write(later=1.1)) == 2
+    assert [entry["event"] for entry in logs] == ["status cannot be written, retrying"]
+
+
+async def test_an_object_that_went_meanwhile_is_passed_over() -> None:
+    world = World()
+    world.put(made())
+    await world.write(refused(404))
+    assert await world.write(later=1) == []
+    world.put(made("other"))
+    world.store.drop(("shop", "other"))
+    assert await world.write() == []
+
+
+async def test_a_status_that_somebody_wrote_is_set_right_within_a_minute() -> None:
+    world = World()
+    world.put(made())
+    (status,) = await world.write()
+    world.put(made(status=status | {"phase": "Failed"}, revision=5))
+    assert await world.write(later=1) == []
+    (again,) = await world.write(later=SWEEP_EVERY_S)
+    assert again == status
+
+
+async def test_a_thousand_at_once_are_written_once_each() -> None:
+    world = World(node("worker-1", cpu="64", pods="20000"))
+    world.put(*(made(f"r-{number}", resources={"cpu": "1m"}) for number in range(1000)))
+    assert len(await world.write()) == 1000
+    assert await world.write() == []
+
+
+async def test_touched_data_keys_are_the_business_of_another_writer() -> None:
+    world = World()
+    world.writer.touched(Ref("shop", "store", "web"))
+    assert await world.write() == []
+
+
+async def test_a_node_that_is_cordoned_is_told_to_what_holds_on_it_and_to_nothing_else() -> None:
+    world = World(W1, node("worker-2", cpu="64"))
+    world.put(made(), made("elsewhere", node="worker-2"))
+    await world.write()
+    touched: list[Ref] = []
+    room = RoomReport(touched.append)
+    room.look(world.state, world.now)
+    touched.clear()
+    world.state.node_seen(replace(W1, unschedulable=True))
+    room.look(world.state, world.now)
+    assert [ref.key for ref in touched] == ["web"]
+    (status,) = await world.write()
+    assert condition(status)[:2] == ("True", "NodeCordoned")
+    world.state.node_seen(W1)
+    (status,) = await world.write()
+    assert condition(status)[:2] == ("True", "RoomHeld")
+    assert world.warned == []
