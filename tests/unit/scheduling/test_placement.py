@@ -294,3 +294,11 @@ def test_slots_whose_room_went_while_the_others_were_placed_go_elsewhere() -> No
     state.ledger.put(reservation("late-b", node="b", cpu="8"))
     placed = outcome(steps)
     assert dict(placed.parts) == {"b": 12}
+
+
+def test_nothing_is_placed_where_an_object_cannot_be_read() -> None:
+    state = state_of(node("a", cpu="4"))
+    state.doubts.doubt((NAMESPACE, "unreadable"), "a")
+    assert place(wanted(1), 1, state).parts == ()
+    state.doubts.trust((NAMESPACE, "unreadable"))
+    assert place(wanted(1), 1, state).parts
