@@ -9,7 +9,7 @@ import pytest
 import reserver
 
 ROOT = Path(reserver.__file__).parent
-FILES = [path for path in sorted(ROOT.rglob("*.py")) if path.parent.name not in ("v1",)]
+FILES = [path for path in sorted(ROOT.rglob("*.py")) if path.parent.name != "v1"]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 LOOPS = (ast.For, ast.While, ast.AsyncFor)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.quota import Quota
-from reserver.wire.spec.identity import identified
+from reserver.stores.codec.identity import identified
 from tests.builders import NAMESPACE, node, reservation
 
 
