@@ -34,7 +34,7 @@ from reserver.rebalance.arguments.recycling import (
 )
 from reserver.rebalance.arguments.utilization import LowNodeUtilization
 from reserver.rebalance.dump import read_lines
-from reserver.rebalance.policy import Arguments, Policy, Profile
+from reserver.rebalance.policy import Arguments, DeschedulerPolicy, Profile
 from reserver.rebalance.round_input import RoundInput
 
 NOW = 1.9e9
@@ -67,7 +67,7 @@ BALANCE: tuple[Arguments, ...] = (
         target_thresholds={"cpu": 50, "memory": 50, "pods": 50},
     ),
 )
-POLICY = Policy(
+POLICY = DeschedulerPolicy(
     profiles=(
         Profile(
             name="bench",

@@ -9,7 +9,7 @@ from reserver.k8s.objects import names
 from reserver.k8s.objects.limits import TENANT
 from reserver.k8s.objects.objects import decode, encode
 from reserver.provisioning import codec, template
-from reserver.provisioning.decide import BookingState, NoBooking, Observation, advance
+from reserver.provisioning.decide import BookingObservation, BookingState, NoBooking, advance
 from reserver.provisioning.model import MOST_VALID_S, ConditionReason, ProvisioningRequest
 from reserver.provisioning.observe import KnownRequests, refs
 from reserver.stores.codec import spec_codec
@@ -82,8 +82,8 @@ def _check_said(request: ProvisioningRequest, item: codec.RequestObject) -> None
     sets = len(request.pod_sets)
     refusal = NoBooking(ConditionReason.CAPACITY_IS_NOT_FOUND, "no room")
     looks = (
-        *(Observation((hold,) * sets, "2030-01-01T00:00:00Z") for hold in BookingState),
-        Observation((BookingState.ABSENT,) * sets, refusal=refusal),
+        *(BookingObservation((hold,) * sets, "2030-01-01T00:00:00Z") for hold in BookingState),
+        BookingObservation((BookingState.ABSENT,) * sets, refusal=refusal),
     )
     for seen in looks:
         said = advance(request, seen).said

@@ -27,7 +27,7 @@ from reserver.moves.model import MOST_IN_GROUP, GroupMember, MoveGroup
 from reserver.moves.phases import MoveMode
 from reserver.rebalance.capacity import snapshot_of
 from reserver.rebalance.cluster_state import ClusterState
-from reserver.rebalance.dump_reader import Reading
+from reserver.rebalance.dump_reader import DumpReading
 from reserver.scheduling.volumes import confinement
 
 _CLAIMS = "/api/v1/namespaces/{}/persistentvolumeclaims"
@@ -264,7 +264,7 @@ def _lasting(pod: Pod) -> bool:
 
 
 def _inventory(lists: list[bytes]) -> ClusterState:
-    reading = Reading()
+    reading = DumpReading()
     for each in lists:
         reading.take("the API server's answer", msgspec.Raw(each))
     return reading.result().inventory

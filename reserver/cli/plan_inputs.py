@@ -33,11 +33,11 @@ from reserver.rebalance.dump import is_one_a_line, read_dump, read_lines
 from reserver.rebalance.dump_pods import read_pod
 from reserver.rebalance.dump_reader import REMEDY, Dump
 from reserver.rebalance.listing import list_cluster
-from reserver.rebalance.load import Load
+from reserver.rebalance.load import SmoothedLoad
 from reserver.rebalance.load_sources import Loads
 from reserver.rebalance.measured_load import Source
 from reserver.rebalance.pending import Slots
-from reserver.rebalance.policy import Policy
+from reserver.rebalance.policy import DeschedulerPolicy
 from reserver.rebalance.policy_document import MOST_BYTES as MOST_POLICY_BYTES
 from reserver.rebalance.policy_reader import read
 from reserver.reservations.reservation import Ref
@@ -69,8 +69,8 @@ class Cluster:
     """
 
     inventory: ClusterState
-    policy: Policy
-    loads: Mapping[Source, Load]
+    policy: DeschedulerPolicy
+    loads: Mapping[Source, SmoothedLoad]
     held: Held
     notes: tuple[str, ...] = ()
 
@@ -138,9 +138,9 @@ async def from_cluster(policy_file: str, target: Target, *, without_holds: bool)
     )
 
 
-def _read_policy(file: str, inventory: ClusterState) -> Policy:
+def _read_policy(file: str, inventory: ClusterState) -> DeschedulerPolicy:
     if not file:
-        return Policy()
+        return DeschedulerPolicy()
     policy, problems, warnings = read(read_policy_file(file), inventory.priority_classes.get)
     for warning in warnings:
         failure.report(f"{file}: warning: {warning}")

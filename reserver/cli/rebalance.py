@@ -18,7 +18,7 @@ from reserver.cli.rebalance_run import run
 from reserver.cli.table import counted
 from reserver.errors import InvalidInput
 from reserver.rebalance.arguments.evictor import SYSTEM_CRITICAL
-from reserver.rebalance.policy_reader import Reading, read
+from reserver.rebalance.policy_reader import PolicyReading, read
 
 app = App()
 
@@ -74,7 +74,7 @@ class Judged:
     """A policy file and its content."""
 
     file: str
-    reading: Reading
+    reading: PolicyReading
 
     @property
     def is_valid(self) -> bool:

@@ -96,7 +96,7 @@ UNCONFIRMED_S = 300.0
 """How long a call goes on while the API server does not say whether it may, in seconds."""
 
 
-class Access:
+class CallAccess:
     """Decides who may call."""
 
     def __init__(self, reviewer: TokenReviews, again_s: float = AGAIN_S) -> None:

@@ -11,7 +11,7 @@ from reserver.base.pacer import Pacer
 from reserver.grpc import convert
 from reserver.grpc.paging import PageToken
 from reserver.k8s.objects.times import parse_moment
-from reserver.stores.codec.archive import Archive, EndedReservation
+from reserver.stores.codec.archive import Archive, ArchivedReservation
 from reserver.v1 import reservation_pb2 as pb
 
 
@@ -43,7 +43,7 @@ class History:
         pages = PageToken.of(request)
         since = parse_moment(convert.moment(request.since, "since"))
         await self._bygone.refresh()
-        found: list[tuple[str, EndedReservation]] = []
+        found: list[tuple[str, ArchivedReservation]] = []
         pacer = Pacer()
         for key, one in self._bygone.archive.all(self._clock()):
             is_named = request.name in {"", one.name, one.id}
@@ -59,7 +59,7 @@ class History:
         return pb.HistoryResponse(reservations=shown, next_page_token=token)
 
 
-def _show(one: EndedReservation) -> pb.PastReservation:
+def _show(one: ArchivedReservation) -> pb.PastReservation:
     return pb.PastReservation(
         name=one.name,
         id=one.id,

@@ -15,7 +15,7 @@ from reserver.base.quarantine import take_note
 from reserver.cluster.quantity import shorten
 from reserver.errors import NotReady, ReserverError
 from reserver.grpc import message_size, status_errors
-from reserver.grpc.access import Access, Call, call_of
+from reserver.grpc.access import Call, CallAccess, call_of
 from reserver.grpc.caller import caller
 from reserver.grpc.concurrency import CallCounts
 from reserver.grpc.message_size import Decode, most_bytes, receive
@@ -48,7 +48,10 @@ class Calls(grpc.aio.ServerInterceptor):
     """
 
     def __init__(
-        self, access: Access | None, obstacles: Callable[[], tuple[str, ...]], counted: CallCounter
+        self,
+        access: CallAccess | None,
+        obstacles: Callable[[], tuple[str, ...]],
+        counted: CallCounter,
     ) -> None:
         """Guard calls.
 

@@ -11,7 +11,7 @@ from grpc_health.v1 import health, health_pb2
 
 from reserver.extender.handlers import Extender
 from reserver.extender.readiness import Readiness
-from reserver.grpc.access import Access
+from reserver.grpc.access import CallAccess
 from reserver.grpc.capacity import CapacityServicer
 from reserver.grpc.changes import Changes, Editing
 from reserver.grpc.creation import Creation, Inserting
@@ -51,7 +51,7 @@ class Service:
         extender: Extender,
         namespace: str,
         clock: Callable[[], float],
-        access: Access | None,
+        access: CallAccess | None,
         readiness: Readiness,
         counted: CallCounter,
         past: Bygone,

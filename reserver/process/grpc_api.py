@@ -8,7 +8,7 @@ from functools import partial
 from reserver.extender.exposition import Exposition
 from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
-from reserver.grpc.access import Access
+from reserver.grpc.access import CallAccess
 from reserver.grpc.service import Service
 from reserver.k8s.client import ApiClient
 from reserver.k8s.reviewer import Reviewer
@@ -36,7 +36,7 @@ def prepare(
     access = None
     if settings.wants_grpc_tokens:
         asked = settings.namespace, time.monotonic, settings.grpc_audiences
-        access = Access(Reviewer(reviews, *asked))
+        access = CallAccess(Reviewer(reviews, *asked))
     service = Service(
         state=assembly.state,
         stores=assembly.stores,

@@ -17,7 +17,7 @@ from reserver.k8s.objects.limits import limits_at
 from reserver.k8s.objects.objects import encode
 from reserver.k8s.objects.times import show_moment
 from reserver.provisioning.codec import owner_reference
-from reserver.provisioning.decide import BookingState, NoBooking, Observation
+from reserver.provisioning.decide import BookingObservation, BookingState, NoBooking
 from reserver.provisioning.model import ConditionReason, ProvisioningRequest
 from reserver.provisioning.observe import refs
 from reserver.provisioning.template import documents
@@ -67,7 +67,7 @@ class Booking:
         self._writer = writer
         self._templates: ByteCache[str, tuple[bytes, ...]] = ByteCache(_REMEMBERED_BYTES)
 
-    def look(self, request: ProvisioningRequest) -> Observation:
+    def look(self, request: ProvisioningRequest) -> BookingObservation:
         """Return what is seen of a request's Reservations."""
         ledger = self._state.ledger
         ledger.advance(self._clock())
@@ -80,7 +80,7 @@ class Booking:
             if known is not None:
                 claimed += ledger.claimed(ref)
                 until = max(until, known.expires_at or 0.0)
-        return Observation(tuple(there), show_moment(until) if until else "", claimed, why)
+        return BookingObservation(tuple(there), show_moment(until) if until else "", claimed, why)
 
     def _hold(self, request: ProvisioningRequest, ref: Ref) -> tuple[BookingState, str]:
         """Return how far a Reservation is, and why it is lost."""

@@ -30,7 +30,13 @@ from reserver.provisioning.codec import (
     show_conditions,
     status_patch,
 )
-from reserver.provisioning.decide import BookingState, NoBooking, Observation, StepResult, advance
+from reserver.provisioning.decide import (
+    BookingObservation,
+    BookingState,
+    NoBooking,
+    StepResult,
+    advance,
+)
 from reserver.provisioning.model import ConditionChange, Kind, ProvisioningRequest
 from reserver.provisioning.observe import KnownRequest, KnownRequests
 from reserver.reservations.reservation import Ref
@@ -160,7 +166,7 @@ class Provisioner:
             self._forget(name)
             self.queue.succeeded(name)
 
-    def _look(self, request: ProvisioningRequest) -> Observation:
+    def _look(self, request: ProvisioningRequest) -> BookingObservation:
         """Return what is seen of a request's Reservations; one that was held may be shown late."""
         seen = self._booking.look(request)
         is_held = request.holds(Kind.PROVISIONED) and not request.has_ended
@@ -173,7 +179,7 @@ class Provisioner:
                 return seen._replace(holds=tuple(late))
         return seen
 
-    async def _book(self, known: KnownRequest, seen: Observation) -> None:
+    async def _book(self, known: KnownRequest, seen: BookingObservation) -> None:
         """Try to hold what a request asks for, and say why not."""
         request, name = known.request, known.request.name
         refusal = self._unwritten.pop(name, None)

@@ -36,7 +36,7 @@ class NoBooking(NamedTuple):
     is_final: bool = False
 
 
-class Observation(NamedTuple):
+class BookingObservation(NamedTuple):
     """The observation that a step is decided on.
 
     Attributes:
@@ -68,7 +68,7 @@ class StepResult(NamedTuple):
     releases: bool = False
 
 
-def advance(request: ProvisioningRequest, seen: Observation) -> StepResult:
+def advance(request: ProvisioningRequest, seen: BookingObservation) -> StepResult:
     """Return what follows from what is seen of a request."""
     has_some = any(hold is not BookingState.ABSENT for hold in seen.holds)
     if request.has_ended:
@@ -87,7 +87,7 @@ def advance(request: ProvisioningRequest, seen: Observation) -> StepResult:
     return _booking(request, seen)
 
 
-def _booking(request: ProvisioningRequest, seen: Observation) -> StepResult:
+def _booking(request: ProvisioningRequest, seen: BookingObservation) -> StepResult:
     """Return what follows of a request for which nothing has been held yet."""
     accepted = ConditionChange(
         Kind.ACCEPTED, ConditionReason.ACCEPTED, "Reserver looks for room", holds=True
@@ -113,7 +113,7 @@ def _booking(request: ProvisioningRequest, seen: Observation) -> StepResult:
     return StepResult(_with(request, accepted, waits))
 
 
-def _over(request: ProvisioningRequest, seen: Observation) -> ConditionChange | None:
+def _over(request: ProvisioningRequest, seen: BookingObservation) -> ConditionChange | None:
     """Return why nothing is held for a request any more; None if it is, or all is claimed."""
     if BookingState.LOST in seen.holds:
         message = f"{seen.why}; delete the request, and write another one"

@@ -59,7 +59,7 @@ class ContainerState(NamedTuple):
     exit_code: int | None = None
 
 
-class Condition(msgspec.Struct, frozen=True):
+class ListedCondition(msgspec.Struct, frozen=True):
     """A condition of a pod.
 
     Attributes:
@@ -168,7 +168,7 @@ class ListedPod(msgspec.Struct, frozen=True, kw_only=True):
     containers: tuple[ContainerState, ...] = ()
     init_containers: tuple[ContainerState, ...] = ()
     ephemeral_containers: tuple[ContainerState, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[ListedCondition, ...] = ()
 
     @property
     def name(self) -> PodName:

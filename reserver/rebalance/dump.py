@@ -17,7 +17,7 @@ import msgspec
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.objects import decode, encode
 from reserver.rebalance.dump_objects import Raw
-from reserver.rebalance.dump_reader import REMEDY, AnyObject, Dump, Reading
+from reserver.rebalance.dump_reader import REMEDY, AnyObject, Dump, DumpReading
 from reserver.stores.codec.document import parse
 
 MOST_YAML = 33_554_432
@@ -32,7 +32,7 @@ def read_dump(raw: bytes) -> Dump:
     Raises:
         InvalidInput: it is no dump at all.
     """
-    reading = Reading()
+    reading = DumpReading()
     for place, document in _documents(raw):
         reading.take(place, document)
     return reading.result()
@@ -44,7 +44,7 @@ def read_lines(lines: Iterable[bytes]) -> Dump:
     Raises:
         InvalidInput: there are too many objects.
     """
-    reading = Reading()
+    reading = DumpReading()
     for place, line in _numbered(lines):
         reading.take(place, line)
     return reading.result()

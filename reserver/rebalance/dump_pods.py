@@ -20,8 +20,8 @@ from reserver.rebalance.cluster_state import (
     EVICT,
     PREFER_NO_EVICTION,
     SOURCE,
-    Condition,
     ContainerState,
+    ListedCondition,
     ListedPod,
 )
 from reserver.rebalance.pod_template import template_of
@@ -222,6 +222,6 @@ def _state(status: _ContainerStatus) -> ContainerState:
     )
 
 
-def _condition(said: _Condition) -> Condition:
+def _condition(said: _Condition) -> ListedCondition:
     since = _seconds(said.last_transition_time)
-    return Condition(intern(said.type), intern(said.status), intern(said.reason), since)
+    return ListedCondition(intern(said.type), intern(said.status), intern(said.reason), since)

@@ -94,7 +94,7 @@ class AnyObject(WireStruct, frozen=True):
     items: list[msgspec.Raw] | None = None
 
 
-class Reading:
+class DumpReading:
     """The state of reading a dump."""
 
     def __init__(self) -> None:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from reserver.base.backoff import Backoff
 from reserver.k8s.client import ApiClient
 from reserver.k8s.eviction import Reply, evict, eviction
-from reserver.rebalance.outcomes import NAME, Outcome, Result, Teller, Terms
-from reserver.rebalance.plan import Move
+from reserver.rebalance.outcomes import NAME, MoveOutcome, Result, Teller, Terms
+from reserver.rebalance.plan import PlannedMove
 
 FIRST_PAUSE_S, LAST_PAUSE_S = 1.0, 10.0
 """Between attempts, in seconds: the first time, and at most."""
@@ -54,7 +54,7 @@ class _Attempt:
         is_open: a request was left without an answer, and may have been carried out.
     """
 
-    move: Move
+    move: PlannedMove
     backoff: Backoff
     why: str = ""
     is_open: bool = False
@@ -79,7 +79,7 @@ class Evictions:
         self._pace = pace
         self._teller = teller
 
-    async def carry_out(self, moves: Iterable[Move], terms: Terms) -> list[Outcome]:
+    async def carry_out(self, moves: Iterable[PlannedMove], terms: Terms) -> list[MoveOutcome]:
         """Evict the pods of a plan, in its order; return what became of each.
 
         What a budget forbids is tried again while others go on, until the round's patience ends.
@@ -101,7 +101,7 @@ class Evictions:
                     heapq.heappush(due, (again, order, attempt))
                     continue
             why = "" if result is Result.SUCCESS else attempt.why
-            outcome = Outcome(attempt.move, result or Result.ERROR, self._clock(), why)
+            outcome = MoveOutcome(attempt.move, result or Result.ERROR, self._clock(), why)
             outcomes.append(outcome)
             await self._teller.tell(outcome, terms)
         return outcomes

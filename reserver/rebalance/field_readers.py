@@ -13,7 +13,7 @@ from reserver.cluster.labels import NOTHING, Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
 from reserver.k8s.objects import labelselector, names, selectors
-from reserver.rebalance.arguments.base import Int32, LabelSelector, Part
+from reserver.rebalance.arguments.base import Int32, LabelSelector, PolicyPart
 from reserver.rebalance.arguments.evictor import SYSTEM_CRITICAL
 from reserver.rebalance.struct_reader import Readers, Walk
 
@@ -33,23 +33,23 @@ _LONGEST_S = 2**63 / 1e9
 """Of a Go duration, which counts nanoseconds in an int64."""
 
 
-class _Expression(Part, frozen=True):
+class _Expression(PolicyPart, frozen=True):
     key: str = ""
     operator: str = ""
     values: tuple[str, ...] = ()
 
 
-class _Selector(Part, frozen=True):
+class _Selector(PolicyPart, frozen=True):
     match_labels: dict[str, str] = msgspec.field(default_factory=dict)
     match_expressions: tuple[_Expression, ...] = ()
 
 
-class _NamedSelector(Part, frozen=True):
+class _NamedSelector(PolicyPart, frozen=True):
     name: str = ""
     selector: LabelSelector = Selector()
 
 
-class _Priority(Part, frozen=True):
+class _Priority(PolicyPart, frozen=True):
     value: Int32 | None = None
     name: str = ""
 

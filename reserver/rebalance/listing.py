@@ -9,7 +9,7 @@ from reserver.base.pacer import Pacer
 from reserver.errors import ApiError
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import Metadata, WireStruct, decode
-from reserver.rebalance.dump_reader import Dump, Reading
+from reserver.rebalance.dump_reader import Dump, DumpReading
 
 COLLECTIONS = (
     "/api/v1/nodes",
@@ -51,7 +51,7 @@ async def _listed(client: ApiClient, first: Mapping[str, str]) -> Dump:
         client: of the API server.
         first: asks for the first page.
     """
-    reading, pacer = Reading(), Pacer()
+    reading, pacer = DumpReading(), Pacer()
     for path in COLLECTIONS:
         following = ""
         while True:

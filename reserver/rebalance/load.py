@@ -213,7 +213,7 @@ def on_the_way(memory: Memory) -> Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class SmoothedLoad:
     """The smoothed load that a round acts on.
 
     Attributes:
@@ -229,9 +229,9 @@ class Load:
     moved: frozenset[str] = frozenset()
 
 
-def load_of(memory: Memory) -> Load:
+def load_of(memory: Memory) -> SmoothedLoad:
     """Return what is known as a round acts on it."""
-    return Load(
+    return SmoothedLoad(
         nodes=memory.nodes,
         pods={name: known.usage for name, (_, known) in memory.pods.items()},
         on_the_way=on_the_way(memory),

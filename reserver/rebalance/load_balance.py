@@ -16,7 +16,7 @@ from reserver.cluster.labels import integer
 from reserver.rebalance.anomaly import NO_ROUNDS, AnomalyCount, Rounds, counted
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad, NodePool
 from reserver.rebalance.cluster_state import ListedNode, ListedPod
-from reserver.rebalance.load import Load
+from reserver.rebalance.load import SmoothedLoad
 from reserver.rebalance.node_load import Destinations, NodeLoad, thresholded, weigh
 from reserver.rebalance.readings import Usage
 
@@ -40,7 +40,7 @@ class BalanceInput:
 
     nodes: Sequence[ListedNode]
     pods: Mapping[str, Sequence[ListedPod]]
-    load: Load
+    load: SmoothedLoad
     now: float
     may_leave: Callable[[ListedPod], bool]
     fits: Callable[[ListedPod, str], bool]
@@ -212,7 +212,7 @@ def _may_leave(pod: ListedPod, args: LowNodeLoad, given: BalanceInput) -> bool:
 
 
 def _in_order(
-    pods: Iterable[ListedPod], node: NodeLoad, pool: NodePool, load: Load
+    pods: Iterable[ListedPod], node: NodeLoad, pool: NodePool, load: SmoothedLoad
 ) -> list[ListedPod]:
     """Return pods as they leave: the least important first, then those that relieve most."""
     above = {each: node.usage[each] - node.high[each] for each in node.exceeded}

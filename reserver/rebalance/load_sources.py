@@ -19,8 +19,8 @@ from reserver.rebalance.cluster_state import ClusterState, ListedPod
 from reserver.rebalance.load import (
     NOTHING_SEEN,
     Departure,
-    Load,
     Memory,
+    SmoothedLoad,
     Standing,
     departed,
     load_of,
@@ -29,8 +29,8 @@ from reserver.rebalance.load import (
 )
 from reserver.rebalance.measured_load import METRICS_API, Source, sources
 from reserver.rebalance.metrics_api import read_usage
-from reserver.rebalance.plan import Move
-from reserver.rebalance.policy import MetricsProvider, Policy, SecretRef
+from reserver.rebalance.plan import PlannedMove
+from reserver.rebalance.policy import DeschedulerPolicy, MetricsProvider, SecretRef
 from reserver.rebalance.prometheus import Prometheus, queries_for
 from reserver.rebalance.readings import Readings
 
@@ -63,7 +63,9 @@ class Loads:
         self._memories: dict[Source, Memory] = {}
         self.readings: dict[Source, Readings] = {}
 
-    async def read(self, policy: Policy, inventory: ClusterState) -> Mapping[Source, Load]:
+    async def read(
+        self, policy: DeschedulerPolicy, inventory: ClusterState
+    ) -> Mapping[Source, SmoothedLoad]:
         """Return what the strategies of a policy want to know.
 
         Raises:
@@ -96,7 +98,9 @@ class Loads:
         else:
             self._memories[METRICS_API] = seen(memory, readings, {})
 
-    def left(self, moves: Iterable[Move], inventory: ClusterState, grace_s: float | None) -> None:
+    def left(
+        self, moves: Iterable[PlannedMove], inventory: ClusterState, grace_s: float | None
+    ) -> None:
         """Count that pods were evicted just now."""
         pods = {pod.name: pod for pod in inventory.pods}
         gone = [pods[move.pod] for move in moves if move.pod in pods]
@@ -106,7 +110,9 @@ class Loads:
             departures = (_departure(pod, known, now, grace_s) for pod in gone)
             self._memories[source] = departed(memory, departures)
 
-    async def _read(self, source: Source, policy: Policy, nodes: frozenset[str]) -> Readings:
+    async def _read(
+        self, source: Source, policy: DeschedulerPolicy, nodes: frozenset[str]
+    ) -> Readings:
         if source.kind is UsageSource.KUBERNETES:
             return await MetricsApi(self._client, self._clock).read()
         provider = _provider(policy)
@@ -142,7 +148,7 @@ class Loads:
             raise LoadUnknown(f"{name}: {_TOKEN_KEY} is not text") from exc
 
 
-def _provider(policy: Policy) -> MetricsProvider:
+def _provider(policy: DeschedulerPolicy) -> MetricsProvider:
     for provider in policy.metrics_providers:
         if provider.source is UsageSource.PROMETHEUS:
             return provider

@@ -10,9 +10,9 @@ from reserver.rebalance.anomaly import NO_ROUNDS, Rounds
 from reserver.rebalance.arguments.load import LowNodeLoad
 from reserver.rebalance.arguments.utilization import LowNodeUtilization, UsageSource
 from reserver.rebalance.cluster_state import ClusterState
-from reserver.rebalance.load import Load
+from reserver.rebalance.load import SmoothedLoad
 from reserver.rebalance.node_load import thresholded
-from reserver.rebalance.policy import Policy
+from reserver.rebalance.policy import DeschedulerPolicy
 from reserver.rebalance.readings import Average
 
 
@@ -48,7 +48,7 @@ def source_of(args: object) -> Source | None:
     return None
 
 
-def sources(policy: Policy) -> Iterator[Source]:
+def sources(policy: DeschedulerPolicy) -> Iterator[Source]:
     """Yield what a policy's strategies want to know, each once."""
     strategies = (args for profile in policy.profiles for args in profile.balance)
     yield from dict.fromkeys(filter(None, map(source_of, strategies)))
@@ -65,7 +65,7 @@ class MeasuredLoad:
         after: what it is to remember; filled as its profiles run.
     """
 
-    loads: Mapping[Source, Load] = field(default_factory=dict)
+    loads: Mapping[Source, SmoothedLoad] = field(default_factory=dict)
     before: Mapping[str, Rounds] = field(default_factory=dict)
     now: float = 0.0
     after: dict[str, Rounds] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class MeasuredLoad:
         return self.before.get(profile, NO_ROUNDS)
 
 
-def measured_load_of(cluster: ClusterState, policy: Policy, now: float) -> MeasuredLoad:
+def measured_load_of(cluster: ClusterState, policy: DeschedulerPolicy, now: float) -> MeasuredLoad:
     """Return the load that a dump has, for whatever source its policy asks."""
     pods = {}
     for name, containers in cluster.pod_usage.items():
@@ -87,5 +87,5 @@ def measured_load_of(cluster: ClusterState, policy: Policy, now: float) -> Measu
     nodes = {
         name: Average(dict(usage), now, now, 0.0) for name, usage in cluster.node_usage.items()
     }
-    load = Load(nodes=nodes, pods=pods)
+    load = SmoothedLoad(nodes=nodes, pods=pods)
     return MeasuredLoad(loads=dict.fromkeys(sources(policy), load), now=now)

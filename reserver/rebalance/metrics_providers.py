@@ -17,9 +17,9 @@ _BROKEN_URL = re.compile(
 """What Go's `url.Parse` refuses."""
 
 
-def problems(policy: written.Policy) -> Problems:
+def problems(policy: written.PolicyDocument) -> Problems:
     """Yield what upstream refuses."""
-    providers: dict[str, written.MetricsProvider] = {}
+    providers: dict[str, written.MetricsProviderDocument] = {}
     for index, each in enumerate(policy.metrics_providers):
         path = f"metricsProviders[{index}]"
         if each.source in providers:
@@ -35,7 +35,7 @@ def problems(policy: written.Policy) -> Problems:
         yield InvalidInput("metricsCollector", problem, "remove it")
 
 
-def _prometheus_problems(path: str, prometheus: written.Prometheus | None) -> Problems:
+def _prometheus_problems(path: str, prometheus: written.PrometheusDocument | None) -> Problems:
     if prometheus is None or not prometheus.url:
         yield InvalidInput(f"{path}.url", "is missing", "write the URL of Prometheus")
     elif _BROKEN_URL.search(prometheus.url):
@@ -48,7 +48,7 @@ def _prometheus_problems(path: str, prometheus: written.Prometheus | None) -> Pr
         yield InvalidInput(path, "does not name a Secret", "write namespace and name")
 
 
-def warnings(policy: written.Policy) -> Problems:
+def warnings(policy: written.PolicyDocument) -> Problems:
     """Yield what is accepted and has no effect."""
     for index, each in enumerate(policy.metrics_providers):
         if each.source not in MEASURED:
@@ -57,7 +57,7 @@ def warnings(policy: written.Policy) -> Problems:
             yield InvalidInput(f"metricsProviders[{index}].source", problem, remedy)
 
 
-def providers(policy: written.Policy) -> tuple[MetricsProvider, ...]:
+def providers(policy: written.PolicyDocument) -> tuple[MetricsProvider, ...]:
     """Return where load can be read."""
     found = [_provider(each) for each in policy.metrics_providers if each.source in MEASURED]
     if policy.metrics_collector and policy.metrics_collector.enabled:
@@ -65,8 +65,8 @@ def providers(policy: written.Policy) -> tuple[MetricsProvider, ...]:
     return tuple(found)
 
 
-def _provider(each: written.MetricsProvider) -> MetricsProvider:
-    prometheus = each.prometheus or written.Prometheus()
+def _provider(each: written.MetricsProviderDocument) -> MetricsProvider:
+    prometheus = each.prometheus or written.PrometheusDocument()
     token = prometheus.auth_token
     secret = token.secret_reference if token else None
     return MetricsProvider(

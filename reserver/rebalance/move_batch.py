@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from reserver.cluster.pod import PodName
 from reserver.rebalance.cluster_state import ClusterState, ListedPod
-from reserver.rebalance.plan import Move
+from reserver.rebalance.plan import PlannedMove
 
 Moving = frozenset[tuple[PodName, str]]
 """Pods that a PodMove moves already, each with its UID; an empty one means whoever has the name."""
@@ -52,12 +52,14 @@ class Division(NamedTuple):
         left: so many are left to the next round.
     """
 
-    seated: tuple[Move, ...]
-    evicted: tuple[Move, ...]
+    seated: tuple[PlannedMove, ...]
+    evicted: tuple[PlannedMove, ...]
     left: int
 
 
-def divide(moves: Iterable[Move], cluster: ClusterState, moving: Moving, most: int) -> Division:
+def divide(
+    moves: Iterable[PlannedMove], cluster: ClusterState, moving: Moving, most: int
+) -> Division:
     """Return what becomes of the moves of a plan.
 
     Left are pods that move already or rest, what begins anew where it is, steps of a pod that
@@ -91,7 +93,7 @@ def divide(moves: Iterable[Move], cluster: ClusterState, moving: Moving, most: i
     return Division(seats, evicted, len(moves) - len(seats) - len(evicted))
 
 
-def chains(moves: Sequence[Move]) -> list[tuple[Move, ...]]:
+def chains(moves: Sequence[PlannedMove]) -> list[tuple[PlannedMove, ...]]:
     """Return moves with those that go to the room that they leave, in their order.
 
     All steps of a pod are in one chain.
@@ -116,28 +118,30 @@ def chains(moves: Sequence[Move]) -> list[tuple[Move, ...]]:
         for other in (*others, before):
             one, two = sorted((first(number), first(other)))
             chain[two] = one
-    found: dict[int, list[Move]] = {}
+    found: dict[int, list[PlannedMove]] = {}
     for number, move in enumerate(moves):
         found.setdefault(first(number), []).append(move)
     return [tuple(each) for each in found.values()]
 
 
-def once(moves: Iterable[Move]) -> tuple[Move, ...]:
+def once(moves: Iterable[PlannedMove]) -> tuple[PlannedMove, ...]:
     """Return moves without further steps of a pod: once it is evicted, it is gone."""
-    first = dict[PodName, Move]()
+    first = dict[PodName, PlannedMove]()
     for move in moves:
         first.setdefault(move.pod, move)
     return tuple(first.values())
 
 
-def makes_room(moves: Iterable[Move]) -> bool:
+def makes_room(moves: Iterable[PlannedMove]) -> bool:
     """Return whether moves are for a pending pod, which is one of them."""
     return any(not move.source for move in moves)
 
 
-def _divide(moves: Sequence[Move], cluster: ClusterState, moving: Moving, most: int) -> Division:
+def _divide(
+    moves: Sequence[PlannedMove], cluster: ClusterState, moving: Moving, most: int
+) -> Division:
     pods = {pod.name: pod for pod in cluster.pods}
-    seated, evicted, missing = list[Move](), list[Move](), Missing()
+    seated, evicted, missing = list[PlannedMove](), list[PlannedMove](), Missing()
     stay, left = set[PodName](), 0
     for move in moves:
         is_moving = not moving.isdisjoint({(move.pod, move.uid), (move.pod, "")})
@@ -156,7 +160,7 @@ def _divide(moves: Sequence[Move], cluster: ClusterState, moving: Moving, most: 
     return Division(tuple(seated), tuple(evicted), left)
 
 
-def _unfinished(seated: Sequence[Move], steps: Mapping[PodName, int]) -> Moving:
+def _unfinished(seated: Sequence[PlannedMove], steps: Mapping[PodName, int]) -> Moving:
     """Return the pods that make some of their steps, and not all.
 
     None goes through a node where room is held for a pending pod: there is no place for it.
@@ -174,11 +178,11 @@ class Missing:
     def __init__(self) -> None:
         self._nodes: set[str] = set()
 
-    def add(self, move: Move) -> None:
+    def add(self, move: PlannedMove) -> None:
         """Note that a move is not made."""
         self._nodes.add(move.source)
 
-    def hinders(self, move: Move) -> bool:
+    def hinders(self, move: PlannedMove) -> bool:
         """Return whether a move may need that room."""
         return move.target in self._nodes
 

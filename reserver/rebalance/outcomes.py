@@ -17,7 +17,7 @@ from reserver.errors import ApiError
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.times import show_micro
 from reserver.printable import printable
-from reserver.rebalance.plan import Move
+from reserver.rebalance.plan import PlannedMove
 
 log = structlog.get_logger(__name__)
 
@@ -38,7 +38,7 @@ class Result(StrEnum):
     ERROR = "error"
 
 
-class Outcome(NamedTuple):
+class MoveOutcome(NamedTuple):
     """The outcome of a move.
 
     Attributes:
@@ -49,7 +49,7 @@ class Outcome(NamedTuple):
         pod_move: the name of the PodMove that does it; empty if the pod was evicted.
     """
 
-    move: Move
+    move: PlannedMove
     result: Result
     at: float
     why: str = ""
@@ -78,7 +78,7 @@ class Teller:
         self,
         client: ApiClient,
         instance: str,
-        counted: Callable[[Outcome], None] = lambda _: None,
+        counted: Callable[[MoveOutcome], None] = lambda _: None,
     ) -> None:
         """Tell through a client.
 
@@ -91,7 +91,7 @@ class Teller:
         self._instance = instance
         self._counted = counted
 
-    async def tell(self, outcome: Outcome, terms: Terms) -> None:
+    async def tell(self, outcome: MoveOutcome, terms: Terms) -> None:
         """Log and count what became of a move, and write an event on the pod."""
         move, why = outcome.move, outcome.why
         context = {"pod": str(move.pod), "node": move.source, "strategy": move.strategy}
@@ -111,7 +111,7 @@ class Teller:
             log.warning("event not written", pod=str(move.pod), why=str(exc))
 
 
-def _event(outcome: Outcome, instance: str) -> dict[str, object]:
+def _event(outcome: MoveOutcome, instance: str) -> dict[str, object]:
     move = outcome.move
     has_failed = outcome.result is Result.ERROR
     note = f"pod eviction from {move.source} node by {NAME}"

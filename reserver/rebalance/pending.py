@@ -13,9 +13,9 @@ from reserver.rebalance import planner
 from reserver.rebalance.capacity import Held
 from reserver.rebalance.cluster_state import ClusterState, ListedPod
 from reserver.rebalance.makeroom import MAKE_ROOM, make_room
-from reserver.rebalance.plan import Move, Plan
+from reserver.rebalance.plan import Plan, PlannedMove
 from reserver.rebalance.planning_snapshot import planning_snapshot
-from reserver.rebalance.policy import Policy, Profile
+from reserver.rebalance.policy import DeschedulerPolicy, Profile
 from reserver.rebalance.round_input import Decision, RoundInput
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.placement import slot_pod
@@ -71,7 +71,7 @@ def without(cluster: ClusterState, pods: Container[PodName]) -> ClusterState:
     return replace(cluster, pods=tuple(kept))
 
 
-def profile_of(policy: Policy) -> Profile:
+def profile_of(policy: DeschedulerPolicy) -> Profile:
     """Return the profile whose evictor says which pods may make room."""
     return (*policy.profiles, Profile(name=""))[0]
 
@@ -110,11 +110,11 @@ def decide(given: RoundInput, held: Held) -> Decision:
     return Decision(plan=replace(found, moves=(*landings, *found.moves)), rounds=given.rounds)
 
 
-def _landings(plan: Plan, pods: dict[PodName, Pod]) -> list[Move]:
+def _landings(plan: Plan, pods: dict[PodName, Pod]) -> list[PlannedMove]:
     """Return the landings on nodes that others leave, as moves of pods that leave no node."""
     left = {move.source for move in plan.moves}
     return [
-        Move(
+        PlannedMove(
             pod=pod,
             uid=pods[pod].uid,
             source="",

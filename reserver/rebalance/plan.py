@@ -13,7 +13,7 @@ from reserver.cluster.pod import Pod, PodName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class PlannedMove:
     """A pod that leaves its node.
 
     Attributes:
@@ -52,9 +52,11 @@ class Why(NamedTuple):
     reason: str = ""
     improves: str = ""
 
-    def move(self, pod: Pod, source: str, target: str | None) -> Move:
+    def move(self, pod: Pod, source: str, target: str | None) -> PlannedMove:
         """Return the move of a pod from a node to another one."""
-        return Move(pod=pod.name, uid=pod.uid, source=source, target=target, **self._asdict())
+        return PlannedMove(
+            pod=pod.name, uid=pod.uid, source=source, target=target, **self._asdict()
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +139,7 @@ class Plan:
         notes: what else people have to know: a node that was passed over, a plugin that failed.
     """
 
-    moves: tuple[Move, ...] = ()
+    moves: tuple[PlannedMove, ...] = ()
     kept: tuple[Kept, ...] = ()
     more_kept: int = 0
     landings: tuple[Landing, ...] = ()

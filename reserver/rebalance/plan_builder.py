@@ -16,7 +16,7 @@ from reserver.cluster.categorical import Bools
 from reserver.cluster.snapshot import Rows
 from reserver.rebalance.limits import Spent
 from reserver.rebalance.ordering import Step
-from reserver.rebalance.plan import MOST_KEPT, Kept, Move, Why
+from reserver.rebalance.plan import MOST_KEPT, Kept, PlannedMove, Why
 from reserver.rebalance.planning_snapshot import PlanningSnapshot
 from reserver.rebalance.pod_index import PodIndex
 from reserver.rebalance.policy import EvictionLimits
@@ -45,7 +45,7 @@ class PlanBuilder:
         self.planned = planned
         self.index = index
         self.moved: Bools = np.zeros(len(index.pods), dtype=np.bool_)
-        self.moves: list[Move] = []
+        self.moves: list[PlannedMove] = []
         self._steps: list[Step] = []
         self._kept: dict[int, tuple[Why, str | Callable[[], str]]] = {}
         self.waiting: dict[int, tuple[Bools, Why]] = {}

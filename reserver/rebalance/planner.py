@@ -30,7 +30,7 @@ from reserver.rebalance.plan_state import PlanState
 from reserver.rebalance.plan_summary import node_uses
 from reserver.rebalance.planning_snapshot import PlanningSnapshot
 from reserver.rebalance.pod_index import Once, PodIndex
-from reserver.rebalance.policy import Arguments, Policy, Profile
+from reserver.rebalance.policy import Arguments, DeschedulerPolicy, Profile
 from reserver.rebalance.round_input import Decision, RoundInput, Timed
 from reserver.rebalance.strategies.table import PLAN
 from reserver.rebalance.swaps import Swaps
@@ -50,7 +50,9 @@ def decide(given: RoundInput, held: Held = NOTHING_HELD) -> Decision:
     return Decision(plan=plan, rounds=load.after)
 
 
-def _planned(policy: Policy, index: PodIndex, held: Held, load: MeasuredLoad, timed: Timed) -> Plan:
+def _planned(
+    policy: DeschedulerPolicy, index: PodIndex, held: Held, load: MeasuredLoad, timed: Timed
+) -> Plan:
     pods = [each.pod for each in index.pods]
     snapshot = snapshot_of(index.cluster, held)
     planned = PlanningSnapshot(snapshot, pods, Disruptions(index.cluster.budgets))
@@ -103,7 +105,7 @@ class _Common(NamedTuple):
 
 def _state(
     common: _Common,
-    policy: Policy,
+    policy: DeschedulerPolicy,
     profile: Profile,
     args: Arguments,
     protects: Callable[[int], str],

@@ -26,8 +26,8 @@ from reserver.moves.model import GroupMember, MoveGroup
 from reserver.rebalance import evictions
 from reserver.rebalance.evictions import Pace
 from reserver.rebalance.move_batch import Missing, chains, makes_room
-from reserver.rebalance.outcomes import Outcome, Result, Teller, Terms
-from reserver.rebalance.plan import Move
+from reserver.rebalance.outcomes import MoveOutcome, Result, Teller, Terms
+from reserver.rebalance.plan import PlannedMove
 
 MOST_OPEN = DEFAULT.ahead
 """How many PodMoves of rounds may be under way: what a round writes takes its seats at once."""
@@ -86,7 +86,7 @@ class PodMoves:
                 return found, failed
             params = {"limit": _PAGE, "continue": page.following}
 
-    async def carry_out(self, moves: Iterable[Move], terms: Terms) -> list[Outcome]:
+    async def carry_out(self, moves: Iterable[PlannedMove], terms: Terms) -> list[MoveOutcome]:
         """Write the moves of a plan, in its order; return what became of each.
 
         Their names follow from the round and from that order, which is the order of their turns.
@@ -96,7 +96,7 @@ class PodMoves:
         moves = tuple(moves)
         groups = _groups(plan, moves)
         undeclared = await self._declare(plan, moves, groups, until)
-        outcomes, missing, steps = list[Outcome](), Missing(), dict[PodName, str]()
+        outcomes, missing, steps = list[MoveOutcome](), Missing(), dict[PodName, str]()
         for order, move in enumerate(moves):
             name = _name(plan, order)
             asked = manifests.SharedFields(
@@ -113,9 +113,9 @@ class PodMoves:
             steps[move.pod] = "" if why else name
             if why:
                 missing.add(move)
-                outcome = Outcome(move, Result.ERROR, self._clock(), why)
+                outcome = MoveOutcome(move, Result.ERROR, self._clock(), why)
             else:
-                outcome = Outcome(move, Result.BACKGROUND, self._clock(), pod_move=name)
+                outcome = MoveOutcome(move, Result.BACKGROUND, self._clock(), pod_move=name)
             outcomes.append(outcome)
             if move.source:
                 await self._teller.tell(outcome, terms)
@@ -124,7 +124,11 @@ class PodMoves:
         return outcomes
 
     async def _declare(
-        self, plan: str, moves: Sequence[Move], groups: Mapping[Move, MoveGroup], until: float
+        self,
+        plan: str,
+        moves: Sequence[PlannedMove],
+        groups: Mapping[PlannedMove, MoveGroup],
+        until: float,
     ) -> dict[str, str]:
         """Write what lists the members of groups that span namespaces.
 
@@ -147,7 +151,7 @@ class PodMoves:
         return refused
 
     async def _write(
-        self, name: str, move: Move, terms: manifests.SharedFields, until: float, after: str
+        self, name: str, move: PlannedMove, terms: manifests.SharedFields, until: float, after: str
     ) -> str:
         """Write a PodMove, again if there is no answer; return why it is not there."""
         body = manifests.manifest(
@@ -182,7 +186,7 @@ def _name(plan: str, order: int) -> str:
     return f"{plan}-{order:03}"
 
 
-def _groups(plan: str, moves: Sequence[Move]) -> dict[Move, MoveGroup]:
+def _groups(plan: str, moves: Sequence[PlannedMove]) -> dict[PlannedMove, MoveGroup]:
     """Return the group of each move."""
     order_of = {move: order for order, move in enumerate(moves)}
     return {

@@ -130,7 +130,7 @@ class MetricsProvider:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class DeschedulerPolicy:
     """A whole policy file.
 
     Attributes:

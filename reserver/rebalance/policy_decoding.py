@@ -32,7 +32,7 @@ class DecodedProfile(NamedTuple):
     """A profile whose arguments are decoded."""
 
     path: str
-    written: written.Profile
+    written: written.ProfileDocument
     configs: list[Config]
 
     def config(self, name: str) -> Config | None:
@@ -49,7 +49,7 @@ class Decoded(NamedTuple):
         problems: why it is refused; `policy` and `profiles` mean nothing then.
     """
 
-    policy: written.Policy = written.Policy()
+    policy: written.PolicyDocument = written.PolicyDocument()
     profiles: Sequence[DecodedProfile] = ()
     problems: Sequence[InvalidInput] = ()
 
@@ -77,7 +77,7 @@ def decode(raw: bytes, classes: PriorityClasses, warnings: list[InvalidInput]) -
         return Decoded()
     known = readers(classes)
     walk = Walk(known)
-    policy = walk.read(value, written.Policy)
+    policy = walk.read(value, written.PolicyDocument)
     warnings += ignored(walk.strays)
     if policy is None:
         return Decoded(problems=walk.problems)

@@ -8,7 +8,7 @@ import structlog
 
 from reserver.errors import ConfigurationError
 from reserver.rebalance.field_readers import PriorityClasses
-from reserver.rebalance.policy import Policy
+from reserver.rebalance.policy import DeschedulerPolicy
 from reserver.rebalance.policy_document import MOST_BYTES
 from reserver.rebalance.policy_reader import read
 
@@ -26,10 +26,10 @@ class PolicyFile:
         """Read it from a path, which may lead elsewhere each time, as in a mounted ConfigMap."""
         self._path = path
         self._raw: bytes | None = None
-        self._good: Policy | None = None
+        self._good: DeschedulerPolicy | None = None
         self.problems: tuple[str, ...] = ()
 
-    def read(self, classes: PriorityClasses) -> Policy:
+    def read(self, classes: PriorityClasses) -> DeschedulerPolicy:
         """Return the policy, or the last good one while the file is broken.
 
         Args:

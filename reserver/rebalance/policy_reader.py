@@ -1,4 +1,4 @@
-"""A policy file: bytes to a `Policy`, or to all that is wrong with it.
+"""A policy file: bytes to a `DeschedulerPolicy`, or to all that is wrong with it.
 
 As upstream does (`LoadPolicyConfig` and `newDescheduler` in pkg/descheduler), it decodes the whole
 file first, then validates it. What fails at a stage ends there, with all its problems. The outer
@@ -24,8 +24,8 @@ from reserver.rebalance.policy import (
     PLUGINS,
     POINTS,
     Arguments,
+    DeschedulerPolicy,
     EvictionLimits,
-    Policy,
     Profile,
 )
 from reserver.rebalance.policy_decoding import DecodedProfile, decode
@@ -33,7 +33,7 @@ from reserver.rebalance.policy_decoding import DecodedProfile, decode
 _UNREAD = ("presort", "sort")
 
 
-class Reading(NamedTuple):
+class PolicyReading(NamedTuple):
     """The result of reading a policy file.
 
     Attributes:
@@ -42,12 +42,12 @@ class Reading(NamedTuple):
         warnings: what it says without effect.
     """
 
-    policy: Policy | None
+    policy: DeschedulerPolicy | None
     problems: tuple[InvalidInput, ...]
     warnings: tuple[InvalidInput, ...]
 
 
-def read(raw: bytes, classes: PriorityClasses) -> Reading:
+def read(raw: bytes, classes: PriorityClasses) -> PolicyReading:
     """Return what a policy file says.
 
     Args:
@@ -59,12 +59,12 @@ def read(raw: bytes, classes: PriorityClasses) -> Reading:
         policy, problems = _read(raw, classes, warnings)
     except InvalidInput as exc:
         policy, problems = None, [exc]
-    return Reading(policy, tuple(problems), tuple(warnings))
+    return PolicyReading(policy, tuple(problems), tuple(warnings))
 
 
 def _read(
     raw: bytes, classes: PriorityClasses, warnings: list[InvalidInput]
-) -> tuple[Policy | None, Sequence[InvalidInput]]:
+) -> tuple[DeschedulerPolicy | None, Sequence[InvalidInput]]:
     """Go from stage to stage, up to the first that finds problems."""
     policy, profiles, problems = decode(raw, classes, warnings)
     problems = problems or list(_problems(policy, profiles))
@@ -74,13 +74,13 @@ def _read(
     return None if problems else _value(policy, profiles), problems
 
 
-def _value(policy: written.Policy, profiles: Sequence[DecodedProfile]) -> Policy:
+def _value(policy: written.PolicyDocument, profiles: Sequence[DecodedProfile]) -> DeschedulerPolicy:
     limits = EvictionLimits(
         per_node=policy.max_no_of_pods_to_evict_per_node,
         per_namespace=policy.max_no_of_pods_to_evict_per_namespace,
         total=policy.max_no_of_pods_to_evict_total,
     )
-    return Policy(
+    return DeschedulerPolicy(
         profiles=tuple(map(_profile, profiles)),
         node_selector=_node_selector(policy),
         limits=limits,
@@ -90,7 +90,7 @@ def _value(policy: written.Policy, profiles: Sequence[DecodedProfile]) -> Policy
     )
 
 
-def _problems(policy: written.Policy, profiles: Sequence[DecodedProfile]) -> Problems:
+def _problems(policy: written.PolicyDocument, profiles: Sequence[DecodedProfile]) -> Problems:
     """Yield what `validateDeschedulerConfiguration` refuses."""
     for profile in profiles:
         for config in profile.configs:
@@ -104,7 +104,7 @@ def _problems(policy: written.Policy, profiles: Sequence[DecodedProfile]) -> Pro
     yield from metricsform.problems(policy)
 
 
-def _load_problems(policy: written.Policy, profiles: Sequence[DecodedProfile]) -> Problems:
+def _load_problems(policy: written.PolicyDocument, profiles: Sequence[DecodedProfile]) -> Problems:
     """Yield what upstream refuses when it sets defaults and builds plugins."""
     for profile in profiles:
         for point, enabled in _enabled(profile.written.plugins):
@@ -132,7 +132,7 @@ def _enabled(plugins: written.Plugins) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield point, getattr(plugins, point).enabled
 
 
-def _warnings(policy: written.Policy, profiles: Sequence[DecodedProfile]) -> Problems:
+def _warnings(policy: written.PolicyDocument, profiles: Sequence[DecodedProfile]) -> Problems:
     for profile in profiles:
         yield from _point_warnings(profile)
         used = {name for _, enabled in _enabled(profile.written.plugins) for name in enabled}
@@ -184,6 +184,6 @@ def _strategies(profile: DecodedProfile, enabled: tuple[str, ...]) -> tuple[Argu
     return tuple(cast("Arguments", each.args) for each in configs if each and each.args)
 
 
-def _node_selector(policy: written.Policy) -> Selector:
+def _node_selector(policy: written.PolicyDocument) -> Selector:
     with under("nodeSelector"):
         return labelselector.parse(policy.node_selector) if policy.node_selector else EVERYTHING

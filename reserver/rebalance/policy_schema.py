@@ -6,24 +6,24 @@ from typing import Any
 
 import msgspec
 
-from reserver.rebalance.arguments.base import Int64, Part, UInt
+from reserver.rebalance.arguments.base import Int64, PolicyPart, UInt
 
 
-class PluginConfig(Part, frozen=True):
+class PluginConfig(PolicyPart, frozen=True):
     """One entry of ``pluginConfig``; its ``args`` are read by the plugin that it names."""
 
     name: str = ""
     args: Any = None
 
 
-class PluginSet(Part, frozen=True):
+class PluginSet(PolicyPart, frozen=True):
     """The plugins of an extension point; nobody reads ``disabled``."""
 
     enabled: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
 
 
-class Plugins(Part, frozen=True):
+class Plugins(PolicyPart, frozen=True):
     """The extension points of a profile; nobody reads ``presort`` and ``sort``."""
 
     presort: PluginSet = msgspec.field(default_factory=PluginSet)
@@ -34,7 +34,7 @@ class Plugins(Part, frozen=True):
     preevictionfilter: PluginSet = msgspec.field(default_factory=PluginSet)
 
 
-class Profile(Part, frozen=True):
+class ProfileDocument(PolicyPart, frozen=True):
     """One entry of ``profiles``."""
 
     name: str = ""
@@ -42,50 +42,50 @@ class Profile(Part, frozen=True):
     plugins: Plugins = msgspec.field(default_factory=Plugins)
 
 
-class MetricsCollector(Part, frozen=True):
+class MetricsCollector(PolicyPart, frozen=True):
     """Deprecated: as a provider KubernetesMetrics."""
 
     enabled: bool = False
 
 
-class SecretReference(Part, frozen=True):
+class SecretReference(PolicyPart, frozen=True):
     """A Secret."""
 
     namespace: str = ""
     name: str = ""
 
 
-class AuthToken(Part, frozen=True):
+class AuthToken(PolicyPart, frozen=True):
     """A token for Prometheus."""
 
     secret_reference: SecretReference | None = None
 
 
-class Prometheus(Part, frozen=True):
+class PrometheusDocument(PolicyPart, frozen=True):
     """The address of Prometheus."""
 
     url: str = ""
     auth_token: AuthToken | None = None
 
 
-class MetricsProvider(Part, frozen=True):
+class MetricsProviderDocument(PolicyPart, frozen=True):
     """One entry of ``metricsProviders``."""
 
     source: str = ""
-    prometheus: Prometheus | None = None
+    prometheus: PrometheusDocument | None = None
 
 
-class Policy(Part, frozen=True):
+class PolicyDocument(PolicyPart, frozen=True):
     """The outer document."""
 
     api_version: str = ""
     kind: str = ""
-    profiles: tuple[Profile, ...] = ()
+    profiles: tuple[ProfileDocument, ...] = ()
     node_selector: str | None = None
     max_no_of_pods_to_evict_per_node: UInt | None = None
     max_no_of_pods_to_evict_per_namespace: UInt | None = None
     max_no_of_pods_to_evict_total: UInt | None = None
     eviction_failure_event_notification: bool = False
     metrics_collector: MetricsCollector | None = None
-    metrics_providers: tuple[MetricsProvider, ...] = ()
+    metrics_providers: tuple[MetricsProviderDocument, ...] = ()
     grace_period_seconds: Int64 | None = None

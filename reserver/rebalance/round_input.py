@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from reserver.rebalance.anomaly import Rounds
 from reserver.rebalance.cluster_state import ClusterState
-from reserver.rebalance.load import Load
+from reserver.rebalance.load import SmoothedLoad
 from reserver.rebalance.measured_load import Source
 from reserver.rebalance.plan import Plan
-from reserver.rebalance.policy import Policy
+from reserver.rebalance.policy import DeschedulerPolicy
 
 Timed = Callable[[str, str], AbstractContextManager[None]]
 """Given a profile and a strategy, returns a block that tells how long it took."""
@@ -35,9 +35,9 @@ class RoundInput:
         timed: told how long each strategy takes.
     """
 
-    policy: Policy
+    policy: DeschedulerPolicy
     cluster: ClusterState
-    loads: Mapping[Source, Load]
+    loads: Mapping[Source, SmoothedLoad]
     rounds: Mapping[str, Rounds]
     now: float
     timed: Timed = untimed

@@ -22,11 +22,11 @@ from reserver.rebalance.evictions import Evictions
 from reserver.rebalance.listing import list_cluster
 from reserver.rebalance.load_sources import Loads
 from reserver.rebalance.move_batch import Moving, divide, once, resting
-from reserver.rebalance.outcomes import Outcome, Result, Terms
+from reserver.rebalance.outcomes import MoveOutcome, Result, Terms
 from reserver.rebalance.pending import without
-from reserver.rebalance.plan import Move, Plan
+from reserver.rebalance.plan import Plan, PlannedMove
 from reserver.rebalance.pod_moves import MOST_OPEN, PodMoves
-from reserver.rebalance.policy import Policy
+from reserver.rebalance.policy import DeschedulerPolicy
 from reserver.rebalance.policy_file import PolicyFile
 from reserver.rebalance.round_input import Decision, RoundInput, Timed, untimed
 
@@ -68,7 +68,7 @@ class Round:
     """
 
     plan: Plan
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[MoveOutcome, ...] = ()
     left: int = 0
 
 
@@ -173,7 +173,7 @@ class Rebalancer:
         for broken in dump.broken[:_MOST_SHOWN]:
             log.warning("object passed over", what=broken.what, why=str(broken.error))
         classes = dump.inventory.priority_classes.get
-        policy = self._file.read(classes) if self._file else Policy()
+        policy = self._file.read(classes) if self._file else DeschedulerPolicy()
         return RoundInput(
             policy=policy,
             cluster=dump.inventory,
@@ -212,7 +212,9 @@ class Rebalancer:
         moves = (*found.seated, *found.evicted)
         return replace(plan, moves=moves, notes=notes), len(found.seated), found.left
 
-    async def _carry_out(self, moves: tuple[Move, ...], seats: int, terms: Terms) -> list[Outcome]:
+    async def _carry_out(
+        self, moves: tuple[PlannedMove, ...], seats: int, terms: Terms
+    ) -> list[MoveOutcome]:
         """Write the first moves as PodMoves, as many as take seats, and evict the others."""
         evictions, pod_moves = self._hands
         written = [] if pod_moves is None else await pod_moves.carry_out(moves[:seats], terms)
@@ -246,7 +248,7 @@ class Rebalancer:
                 await self.loads.sample()
 
 
-def _tell(moves: tuple[Move, ...]) -> None:
+def _tell(moves: tuple[PlannedMove, ...]) -> None:
     for move in moves:
         log.info(
             "would evict pod",

@@ -28,7 +28,7 @@ from reserver.rebalance.capacity import Held
 from reserver.rebalance.evictions import Evictions, Pace
 from reserver.rebalance.metrics import DeschedulingMetrics, health_paths
 from reserver.rebalance.modes import Compat, Mode
-from reserver.rebalance.outcomes import Outcome, Teller
+from reserver.rebalance.outcomes import MoveOutcome, Teller
 from reserver.rebalance.pod_moves import PodMoves
 from reserver.rebalance.policy_file import PolicyFile
 from reserver.rebalance.round_input import Decision, RoundInput
@@ -172,7 +172,7 @@ def _lease(settings: RebalanceSettings, client: ApiClient) -> Lease:
     return Lease(client, name, identity, time.time, elapsed, timing)
 
 
-def _count(metrics: DeschedulingMetrics, outcome: Outcome) -> None:
+def _count(metrics: DeschedulingMetrics, outcome: MoveOutcome) -> None:
     move = outcome.move
     metrics.count_eviction(
         outcome.result.value, move.strategy, move.profile, move.pod.namespace, move.source

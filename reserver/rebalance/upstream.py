@@ -14,13 +14,13 @@ from reserver.errors import sparing
 from reserver.rebalance.cluster_state import ClusterState
 from reserver.rebalance.evictor import Evictor
 from reserver.rebalance.limits import Reached, Spent
-from reserver.rebalance.load import Load
+from reserver.rebalance.load import SmoothedLoad
 from reserver.rebalance.measured_load import Source
 from reserver.rebalance.nodefit import NodeFit
-from reserver.rebalance.plan import MOST_KEPT, Kept, Move, Plan, Why
+from reserver.rebalance.plan import MOST_KEPT, Kept, Plan, PlannedMove, Why
 from reserver.rebalance.plan_summary import nodes_without
 from reserver.rebalance.pod_index import PodIndex
-from reserver.rebalance.policy import Arguments, Policy, Profile
+from reserver.rebalance.policy import Arguments, DeschedulerPolicy, Profile
 from reserver.rebalance.readings import Usage
 from reserver.rebalance.round_input import Decision, RoundInput, Timed, untimed
 from reserver.rebalance.strategies.candidate import Candidate
@@ -37,7 +37,9 @@ def decide(given: RoundInput) -> Decision:
     return Decision(plan=plan(cluster, given.policy, given.now, given.timed), rounds={})
 
 
-def plan(cluster: ClusterState, policy: Policy, now: float, timed: Timed = untimed) -> Plan:
+def plan(
+    cluster: ClusterState, policy: DeschedulerPolicy, now: float, timed: Timed = untimed
+) -> Plan:
     """Return what one cycle would evict at a moment in unix seconds; `timed` times its plugins.
 
     Upstream never starts the informer of PodDisruptionBudgets, so that PodsWithoutPDB keeps all
@@ -58,13 +60,13 @@ def plan(cluster: ClusterState, policy: Policy, now: float, timed: Timed = untim
 class _Cycle:
     """A cycle under way."""
 
-    def __init__(self, index: PodIndex, policy: Policy, now: float) -> None:
+    def __init__(self, index: PodIndex, policy: DeschedulerPolicy, now: float) -> None:
         self._index = index
         self._policy = policy
         self._now = now
         self._fit = NodeFit(index)
         self._spent = Spent(policy.limits)
-        self._moves: list[Move] = []
+        self._moves: list[PlannedMove] = []
         self._kept: list[Kept] = []
         self._notes: list[str] = []
 
@@ -130,7 +132,7 @@ class _Cycle:
         return reached
 
 
-def _with_usage(cluster: ClusterState, loads: Mapping[Source, Load]) -> ClusterState:
+def _with_usage(cluster: ClusterState, loads: Mapping[Source, SmoothedLoad]) -> ClusterState:
     """Return a cluster that says what is used, by all sources that were asked."""
     nodes, pods = dict(cluster.node_usage), dict(cluster.pod_usage)
     for load in loads.values():

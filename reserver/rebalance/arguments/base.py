@@ -43,11 +43,11 @@ Thresholds = Mapping[str, float]
 """Percentages of the allocatable resources of a node, by resource; 0 to 100."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PolicyPart(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Base of all structs of a policy file."""
 
 
-class Args(Part, frozen=True):
+class Args(PolicyPart, frozen=True):
     """Base of the arguments of all plugins; apiVersion and kind are allowed, and mean nothing."""
 
     NAME: ClassVar[str] = ""
@@ -64,7 +64,7 @@ class Args(Part, frozen=True):
         yield from ()
 
 
-class Choice(Part, frozen=True):
+class Choice(PolicyPart, frozen=True):
     """Which names are looked at: only `include` if there is any, never `exclude`.
 
     Both empty chooses everything. It chooses namespaces, and kinds of owners.

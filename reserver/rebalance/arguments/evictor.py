@@ -13,7 +13,7 @@ from reserver.errors import InvalidInput
 from reserver.rebalance.arguments.base import (
     Args,
     LabelSelector,
-    Part,
+    PolicyPart,
     Priority,
     Problems,
     Seconds,
@@ -59,25 +59,25 @@ class NoEviction(StrEnum):
     """Pods that have it are not evicted."""
 
 
-class StorageClass(Part, frozen=True):
+class StorageClassName(PolicyPart, frozen=True):
     """The name of a StorageClass."""
 
     name: str = ""
 
 
-class PodsWithPVC(Part, frozen=True):
+class PodsWithPVC(PolicyPart, frozen=True):
     """The classes whose claims protect a pod; empty for all."""
 
-    protected_storage_classes: tuple[StorageClass, ...] = ()
+    protected_storage_classes: tuple[StorageClassName, ...] = ()
 
 
-class ProtectionsConfig(Part, frozen=True):
+class ProtectionsConfig(PolicyPart, frozen=True):
     """The settings of protections."""
 
     pods_with_pvc: PodsWithPVC = msgspec.field(default=PodsWithPVC(), name="PodsWithPVC")
 
 
-class PodProtections(Part, frozen=True):
+class PodProtections(PolicyPart, frozen=True):
     """The protections beside the default ones, and those of the default ones that are off."""
 
     extra_enabled: tuple[str, ...] = ()

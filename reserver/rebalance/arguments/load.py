@@ -18,7 +18,7 @@ from reserver.rebalance.arguments.base import (
     Int64,
     LabelSelector,
     NamedSelector,
-    Part,
+    PolicyPart,
     Problems,
     Seconds,
     Thresholds,
@@ -33,7 +33,7 @@ from reserver.rebalance.arguments.utilization import MEASURED, UsageSource
 _ABNORMALITIES = 5
 
 
-class AnomalyCondition(Part, frozen=True):
+class AnomalyCondition(PolicyPart, frozen=True):
     """When a node counts as hot for `LowNodeLoad`: not at its first hot round.
 
     Attributes:
@@ -53,7 +53,7 @@ class AnomalyCondition(Part, frozen=True):
             msgspec.structs.force_setattr(self, "consecutive_abnormalities", _ABNORMALITIES)
 
 
-class NodePool(Part, frozen=True):
+class NodePool(PolicyPart, frozen=True):
     """Nodes that `LowNodeLoad` balances among themselves.
 
     Attributes:
@@ -86,13 +86,13 @@ class NodePool(Part, frozen=True):
                 yield InvalidInput(path, f"{weight} is negative", "write a weight of 0 or more")
 
 
-class Queries(Part, frozen=True):
+class Queries(PolicyPart, frozen=True):
     """Queries of Prometheus, by resource, for the amount that each node uses."""
 
     queries: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-class LoadSource(Part, frozen=True):
+class LoadSource(PolicyPart, frozen=True):
     """Where load is read: Koordinator reads its own agent, so these fields are ours."""
 
     source: str = UsageSource.KUBERNETES.value

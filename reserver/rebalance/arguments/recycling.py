@@ -11,7 +11,7 @@ from reserver.rebalance.arguments.base import (
     ALL,
     Choice,
     Int32,
-    Part,
+    PolicyPart,
     Problems,
     Selecting,
     UInt,
@@ -44,7 +44,7 @@ class RemovePodsHavingTooManyRestarts(Selecting, frozen=True):
         yield from among("states", self.states, ["CrashLoopBackOff", "Running"])
 
 
-class ConditionFilter(Part, frozen=True):
+class ConditionFilter(PolicyPart, frozen=True):
     """What a condition of a pod's status must be; an empty field allows anything.
 
     Attributes:

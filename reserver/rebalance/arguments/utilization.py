@@ -14,7 +14,7 @@ from reserver.rebalance.arguments.base import (
     Args,
     Choice,
     Int64,
-    Part,
+    PolicyPart,
     Problems,
     Thresholds,
     UInt,
@@ -44,13 +44,13 @@ MEASURED = (UsageSource.KUBERNETES, UsageSource.PROMETHEUS)
 """The sources of measured load."""
 
 
-class Query(Part, frozen=True):
+class Query(PolicyPart, frozen=True):
     """A query of Prometheus."""
 
     query: str = ""
 
 
-class MetricsUtilization(Part, frozen=True):
+class MetricsUtilization(PolicyPart, frozen=True):
     """The source of a node's usage; an unknown one means requests, as upstream has it."""
 
     metrics_server: bool = False
@@ -79,7 +79,7 @@ class MetricsUtilization(Part, frozen=True):
         return UsageSource.KUBERNETES if self.metrics_server else UsageSource.REQUESTS
 
 
-class NodeLimit(Part, frozen=True):
+class NodeLimit(PolicyPart, frozen=True):
     """A bound on the evictions from one node in a cycle; None for no such bound."""
 
     node: UInt | None = None

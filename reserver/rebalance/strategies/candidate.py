@@ -62,7 +62,7 @@ class Conflicts(Protocol):
         """Forget a pod that has left."""
 
 
-class State(Protocol):
+class StrategyState(Protocol):
     """The cluster as a strategy sees it.
 
     Attributes:

@@ -18,7 +18,7 @@ from reserver.rebalance.usage import Usage
 
 
 @dataclass(slots=True, kw_only=True)
-class Load:
+class NodeUse:
     """A node, what is used of it, and how much may be.
 
     Attributes:
@@ -56,11 +56,11 @@ class Leaving:
         reason: why pods leave.
     """
 
-    sources: Sequence[Load]
-    targets: Sequence[Load]
+    sources: Sequence[NodeUse]
+    targets: Sequence[NodeUse]
     may_leave: Callable[[int], bool]
     is_excluded: Callable[[int], bool]
-    goes_on: Callable[[Load], bool]
+    goes_on: Callable[[NodeUse], bool]
     most_per_node: int | None
     reason: str
 
@@ -98,7 +98,7 @@ def leave(leaving: Leaving, state: UpstreamState, usage: Usage) -> Batches:
                 break
 
 
-def _is_over(leaving: Leaving, load: Load, room: Amounts) -> bool:
+def _is_over(leaving: Leaving, load: NodeUse, room: Amounts) -> bool:
     return not leaving.goes_on(load) or any(amount <= 0 for amount in room.values())
 
 

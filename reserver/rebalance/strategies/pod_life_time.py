@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import chain
 
 from reserver.rebalance.arguments.recycling import ConditionFilter, PodLifeTime
-from reserver.rebalance.cluster_state import Condition, ListedPod
-from reserver.rebalance.strategies.candidate import Batches, Candidate, State
+from reserver.rebalance.cluster_state import ListedCondition, ListedPod
+from reserver.rebalance.strategies.candidate import Batches, Candidate, StrategyState
 
 
-def find(args: PodLifeTime, state: State) -> Batches:
+def find(args: PodLifeTime, state: StrategyState) -> Batches:
     """Yield the pods of all nodes that meet every criterion, the oldest first."""
     index = state.index
     chosen = index.chosen(args.namespaces, args.label_selector)
@@ -61,7 +61,7 @@ def _meets(wanted: ConditionFilter, pod: ListedPod, now: float) -> bool:
     return any(_is(wanted, condition, now) for condition in pod.conditions)
 
 
-def _is(wanted: ConditionFilter, condition: Condition, now: float) -> bool:
+def _is(wanted: ConditionFilter, condition: ListedCondition, now: float) -> bool:
     named = (wanted.type, wanted.status, wanted.reason)
     has = (condition.type, condition.status, condition.reason)
     if any(want and want != found for want, found in zip(named, has, strict=True)):

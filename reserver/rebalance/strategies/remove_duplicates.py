@@ -13,7 +13,7 @@ import numpy as np
 from reserver.cluster.categorical import Bools
 from reserver.rebalance.arguments.placement import RemoveDuplicates
 from reserver.rebalance.cluster_state import ListedPod
-from reserver.rebalance.strategies.candidate import Batches, Candidate, State, by_row
+from reserver.rebalance.strategies.candidate import Batches, Candidate, StrategyState, by_row
 
 _FEWEST_TARGETS = 2
 
@@ -46,7 +46,7 @@ class Copies:
         return chain(*self.first.values(), *self.extra.values())
 
 
-def copies(args: RemoveDuplicates, state: State) -> dict[Origin, Copies]:
+def copies(args: RemoveDuplicates, state: StrategyState) -> dict[Origin, Copies]:
     """Return the pods that count by their origins, where a node has several of one.
 
     They are in the order of their first pods.
@@ -72,7 +72,7 @@ def copies(args: RemoveDuplicates, state: State) -> dict[Origin, Copies]:
     return dict(sorted(crowded, key=lambda each: min(each[1].everyone())))
 
 
-def find(args: RemoveDuplicates, state: State) -> Batches:
+def find(args: RemoveDuplicates, state: StrategyState) -> Batches:
     """Yield, for each owner and node, the pods beyond an even spread over the nodes they may use.
 
     Upstream counts neither the room of those nodes nor their cordons.
@@ -86,7 +86,7 @@ def find(args: RemoveDuplicates, state: State) -> Batches:
         yield from _beyond(most, origin, same, state)
 
 
-def _beyond(most: int, origin: Origin, same: Copies, state: State) -> Batches:
+def _beyond(most: int, origin: Origin, same: Copies, state: StrategyState) -> Batches:
     """Yield the pods of crowded rows one by one, until no more than the even share are left."""
     if state.tries_others:
         leaving = state.index.least_first(list(same.everyone()))
@@ -131,7 +131,7 @@ class _Origins:
         return known
 
 
-def _usable(state: State, same: Copies) -> Bools:
+def _usable(state: StrategyState, same: Copies) -> Bools:
     """Return the rows that the copies may use; demands that only one row meets do not count."""
     usable: Bools = np.zeros(len(state.offered), dtype=np.bool_)
     pods = state.index.pods

@@ -6,10 +6,10 @@ from itertools import chain
 
 from reserver.rebalance.arguments.recycling import RemoveFailedPods
 from reserver.rebalance.cluster_state import ListedPod
-from reserver.rebalance.strategies.candidate import Batches, Candidate, State
+from reserver.rebalance.strategies.candidate import Batches, Candidate, StrategyState
 
 
-def find(args: RemoveFailedPods, state: State) -> Batches:
+def find(args: RemoveFailedPods, state: StrategyState) -> Batches:
     """Yield the failed pods of each node."""
     index = state.index
     chosen = index.chosen(args.namespaces, args.label_selector)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from reserver.rebalance.arguments.recycling import RemovePodsHavingTooManyRestarts
 from reserver.rebalance.cluster_state import ContainerState, ListedPod
-from reserver.rebalance.strategies.candidate import Batches, Candidate, State
+from reserver.rebalance.strategies.candidate import Batches, Candidate, StrategyState
 
 
-def find(args: RemovePodsHavingTooManyRestarts, state: State) -> Batches:
+def find(args: RemovePodsHavingTooManyRestarts, state: StrategyState) -> Batches:
     """Yield the pods of each node, those with the most restarts first."""
     index = state.index
     chosen = index.chosen(args.namespaces, args.label_selector)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from reserver.rebalance.arguments.placement import RemovePodsViolatingInterPodAntiAffinity
-from reserver.rebalance.strategies.candidate import Batches, Candidate, State
+from reserver.rebalance.strategies.candidate import Batches, Candidate, StrategyState
 
 
-def find(args: RemovePodsViolatingInterPodAntiAffinity, state: State) -> Batches:
+def find(args: RemovePodsViolatingInterPodAntiAffinity, state: StrategyState) -> Batches:
     """Yield pods one by one, the least important first.
 
     Once one has left, what stood in conflict with it alone no longer does; so the last one of a

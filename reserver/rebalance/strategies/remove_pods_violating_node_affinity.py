@@ -7,10 +7,10 @@ import numpy as np
 from reserver.cluster.categorical import Bools
 from reserver.rebalance.arguments.placement import NodeAffinityType, RemovePodsViolatingNodeAffinity
 from reserver.rebalance.pod_index import PodIndex
-from reserver.rebalance.strategies.candidate import Batches, Candidate, State
+from reserver.rebalance.strategies.candidate import Batches, Candidate, StrategyState
 
 
-def find(args: RemovePodsViolatingNodeAffinity, state: State) -> Batches:
+def find(args: RemovePodsViolatingNodeAffinity, state: StrategyState) -> Batches:
     """Yield the pods that fit somewhere and ought to be elsewhere."""
     index = state.index
     for kinds in state.together(args.types):
@@ -26,7 +26,7 @@ def find(args: RemovePodsViolatingNodeAffinity, state: State) -> Batches:
             ]
 
 
-def _misplaced(chosen: Bools, state: State) -> Bools:
+def _misplaced(chosen: Bools, state: StrategyState) -> Bools:
     """Return which of some pods are on nodes that do not meet their required node affinity."""
     constraints = state.index.constraints
     found = chosen & constraints.where(lambda demands: demands.node_terms is not None)
@@ -35,7 +35,7 @@ def _misplaced(chosen: Bools, state: State) -> Bools:
     return found
 
 
-def _unhappy(chosen: Bools, state: State) -> Bools:
+def _unhappy(chosen: Bools, state: StrategyState) -> Bools:
     """Return which of some pods other nodes suit better, by their preferences."""
     preferences = state.index.preferences
     found = chosen & preferences.where(bool)
@@ -50,7 +50,7 @@ def _violating(pod: int, index: PodIndex) -> Candidate:
     return Candidate(pod, reason, "its node affinity is met", waits=True)
 
 
-def _preferring(pod: int, state: State) -> Candidate:
+def _preferring(pod: int, state: StrategyState) -> Candidate:
     listed = state.index.pods[pod]
     weights = state.weights(listed.preferences)
     return Candidate(

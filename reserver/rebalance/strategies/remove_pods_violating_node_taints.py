@@ -10,12 +10,12 @@ from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Taint, Toleration
 from reserver.rebalance.arguments.placement import RemovePodsViolatingNodeTaints
 from reserver.rebalance.pod_index import Once
-from reserver.rebalance.strategies.candidate import Batches, Candidate, State
+from reserver.rebalance.strategies.candidate import Batches, Candidate, StrategyState
 
 _IMPROVES = "it tolerates all taints of its node"
 
 
-def find(args: RemovePodsViolatingNodeTaints, state: State) -> Batches:
+def find(args: RemovePodsViolatingNodeTaints, state: StrategyState) -> Batches:
     """Yield the pods that do not tolerate one of the taints of their node."""
     index = state.index
     rows_of: defaultdict[tuple[Taint, ...], list[int]] = defaultdict(list)

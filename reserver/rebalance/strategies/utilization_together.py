@@ -13,7 +13,7 @@ from reserver.rebalance.arguments.utilization import (
     HighNodeUtilization,
     LowNodeUtilization,
 )
-from reserver.rebalance.load import Load
+from reserver.rebalance.load import SmoothedLoad
 from reserver.rebalance.measured_load import source_of
 from reserver.rebalance.plan import Why
 from reserver.rebalance.plan_builder import NO_ROOM, Floats
@@ -35,7 +35,7 @@ class _Usage:
     """
 
     def __init__(
-        self, state: PlanState, resources: tuple[str, ...], load: Load | None = None
+        self, state: PlanState, resources: tuple[str, ...], load: SmoothedLoad | None = None
     ) -> None:
         """Begin with what is really used; without `load`, with what is requested."""
         cluster, planned = state.index.cluster, state.planned

@@ -45,7 +45,7 @@ _SAME_S = 10
 """Several Reservers that see an ending within so many seconds write the same key."""
 
 
-class EndedClaim(msgspec.Struct, frozen=True, omit_defaults=True):
+class ArchivedClaim(msgspec.Struct, frozen=True, omit_defaults=True):
     """A slot that was claimed: by which pod, where and, if somebody noted it, when."""
 
     uid: str
@@ -54,7 +54,7 @@ class EndedClaim(msgspec.Struct, frozen=True, omit_defaults=True):
     at: str = ""
 
 
-class EndedReservation(
+class ArchivedReservation(
     msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, kw_only=True
 ):
     """A reservation that is over.
@@ -89,7 +89,7 @@ class EndedReservation(
     resources: dict[str, str] = {}
     slots: int = 1
     claimed: int = 0
-    claims: list[EndedClaim] = []
+    claims: list[ArchivedClaim] = []
     description: str = ""
     author: str = ""
 
@@ -101,12 +101,12 @@ class EndedReservation(
         return f"{what}, {show_moment(int(parse_moment(self.ended)))}"
 
 
-def past(ending: Ending) -> EndedReservation:
+def past(ending: Ending) -> ArchivedReservation:
     """Return what is kept of a reservation that is over."""
     reservation = ending.reservation
     said = summary(reservation, len(ending.claims))
     resources = sorted(reservation.resources.items())[:_MOST_RESOURCES]
-    return EndedReservation(
+    return ArchivedReservation(
         name=reservation.ref.key,
         id=str(reservation.ref),
         namespace=reservation.ref.namespace,
@@ -121,7 +121,7 @@ def past(ending: Ending) -> EndedReservation:
         slots=reservation.slots,
         claimed=len(ending.claims),
         claims=[
-            EndedClaim(c.uid, c.pod, c.node, show_moment(c.at) if c.at else "")
+            ArchivedClaim(c.uid, c.pod, c.node, show_moment(c.at) if c.at else "")
             for c in ending.claims[:_MOST_CLAIMS]
         ],
         description=reservation.description[:_MOST_TEXT],
@@ -140,12 +140,12 @@ class _Shard:
         pending: what is to be written: values by key, None to remove it.
     """
 
-    kept: dict[str, dict[str, tuple[EndedReservation, int]]] = field(default_factory=dict)
+    kept: dict[str, dict[str, tuple[ArchivedReservation, int]]] = field(default_factory=dict)
     used: dict[str, int] = field(default_factory=dict)
     size: int = 0
     pending: dict[str, str | None] = field(default_factory=dict)
 
-    def put(self, key: str, one: EndedReservation, text: str) -> None:
+    def put(self, key: str, one: ArchivedReservation, text: str) -> None:
         self.remove(one.namespace, key)
         size = len(key) + len(text.encode())
         self.kept.setdefault(one.namespace, {})[key] = (one, size)
@@ -199,7 +199,7 @@ class Archive:
         self._kept_s = kept_s
         self._shards = [_Shard() for _ in range(SHARDS)]
 
-    def add(self, one: EndedReservation, now: float) -> int:
+    def add(self, one: ArchivedReservation, now: float) -> int:
         """Take what is over at `now` (unix seconds); return the number of its shard."""
         number = _hash(one.namespace)[0] % SHARDS
         shard, text = self._shards[number], encode(one).decode()
@@ -246,14 +246,14 @@ class Archive:
         """Return the keys of a shard, those that are still to be written included."""
         return {key for kept in self._shards[number].kept.values() for key in kept}
 
-    def all(self, now: float) -> Iterator[tuple[str, EndedReservation]]:
+    def all(self, now: float) -> Iterator[tuple[str, ArchivedReservation]]:
         """Yield all that is kept at `now` (unix seconds), each with its key; unordered."""
         oldest = self._oldest(now)
         for shard in self._shards:
             for kept in tuple(shard.kept.values()):
                 yield from ((key, one) for key, (one, _) in tuple(kept.items()) if key >= oldest)
 
-    def last(self, name: str, now: float) -> EndedReservation | None:
+    def last(self, name: str, now: float) -> ArchivedReservation | None:
         """Return what last ended under a name or an id; None if nothing is known of that."""
         found = (one for _, one in self.all(now) if name in {one.name, one.id})
         return max(found, default=None, key=lambda one: one.ended)
@@ -266,8 +266,8 @@ def _hash(*parts: str) -> bytes:
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=8).digest()
 
 
-def _read(text: str) -> EndedReservation | None:
+def _read(text: str) -> ArchivedReservation | None:
     try:
-        return decode(EndedReservation, text.encode())
+        return decode(ArchivedReservation, text.encode())
     except InvalidInput:
         return None  # Not written by us.

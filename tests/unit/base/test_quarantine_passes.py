@@ -35,8 +35,8 @@ from reserver.moves.model import Move
 from reserver.moves.observation import Observation
 from reserver.provisioning.booking import Booking
 from reserver.provisioning.controller import Provisioner
+from reserver.provisioning.decide import BookingObservation as SeenOfRequest
 from reserver.provisioning.decide import BookingState
-from reserver.provisioning.decide import Observation as SeenOfRequest
 from reserver.provisioning.model import ProvisioningRequest
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref

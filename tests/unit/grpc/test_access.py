@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from structlog.testing import capture_logs
 
 from reserver.errors import ApiError, ConfigurationError
-from reserver.grpc.access import Access
+from reserver.grpc.access import CallAccess
 from reserver.grpc.listen import serving
 from reserver.http.tls_files import TlsFiles
 from reserver.k8s.objects.reviews import User
@@ -83,7 +83,7 @@ def files(tmp_path: Path) -> Files:
 
 @asynccontextmanager
 async def served(files: Files, reviewer: Reviewer, *, mutual: bool = False) -> AsyncIterator[str]:
-    service = service_of(state=state_of(node("worker-1", cpu="4")), access=Access(reviewer))
+    service = service_of(state=state_of(node("worker-1", cpu="4")), access=CallAccess(reviewer))
     tls = files.files if mutual else files.files._replace(client_ca=None)
     async with serving(("127.0.0.1", 0), service, tuple, 1.0, tls) as address:
         yield address

@@ -14,7 +14,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from reserver.errors import ApiError, TooMany
 from reserver.grpc import listen, message_size
-from reserver.grpc.access import UNCONFIRMED_S, Access, call_of
+from reserver.grpc.access import UNCONFIRMED_S, CallAccess, call_of
 from reserver.grpc.concurrency import CallCount
 from reserver.grpc.listen import MOST_METADATA_BYTES, serving
 from reserver.grpc.peer_address import peer_of
@@ -36,7 +36,7 @@ async def served(
 ) -> AsyncIterator[str]:
     service = service_of(
         state=state_of(node("worker-1", cpu="4")),
-        access=Access(reviewer, again_s) if reviewer else None,
+        access=CallAccess(reviewer, again_s) if reviewer else None,
     )
     async with serving(("127.0.0.1", 0), service, obstacles, 1.0) as address:
         yield address
@@ -333,7 +333,7 @@ async def test_a_watch_does_not_go_on_for_ever_without_the_api_server(
     monkeypatch.setattr("reserver.grpc.access.UNCONFIRMED_S", 0.0)
     reviewer = Reviewer()
     reviewer.answers = False
-    access = Access(reviewer, again_s=0.0)
+    access = CallAccess(reviewer, again_s=0.0)
     with pytest.raises(ApiError):
         await access.last(call_of("/reserver.v1.ReservationService/Watch"), dict(ROOT), "p")
     assert UNCONFIRMED_S >= 60

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reserver.cluster.pod import PodName
-from reserver.provisioning.decide import BookingState, NoBooking, Observation, advance
+from reserver.provisioning.decide import BookingObservation, BookingState, NoBooking, advance
 from reserver.provisioning.model import (
     ConditionChange,
     ConditionReason,
@@ -69,7 +69,9 @@ def test_a_request_is_accepted_and_then_held_as_a_whole(
     becomes: dict[str, tuple[str, bool]],
     does: str,
 ) -> None:
-    step = advance(replace(REQUEST, retries=retries), Observation(holds, "2030", 0, "why", refusal))
+    step = advance(
+        replace(REQUEST, retries=retries), BookingObservation(holds, "2030", 0, "why", refusal)
+    )
     others = shown(step.said)
     assert others.pop("Accepted") == ("Accepted", True)
     assert others == becomes
@@ -92,7 +94,7 @@ def test_what_was_held_ends_for_one_reason_and_what_is_left_is_released(
     holds: tuple[BookingState, ...], kind: str | None, reason: str
 ) -> None:
     before = having(ACCEPTED, PROVISIONED)
-    step = advance(before, Observation(holds, "2030", 1, "worker-1 has gone"))
+    step = advance(before, BookingObservation(holds, "2030", 1, "worker-1 has gone"))
     news = {each: said for each, said in step.said.items() if each not in before.said}
     assert shown(news) == ({kind: (reason, True)} if kind else {})
     assert all(step.said[each] == before.said[each] for each in before.said)
@@ -101,19 +103,23 @@ def test_what_was_held_ends_for_one_reason_and_what_is_left_is_released(
 
 
 def test_messages_say_how_much_until_when_and_why() -> None:
-    held = advance(REQUEST, Observation((H, H), "2030-01-01T00:00:00Z"))
+    held = advance(REQUEST, BookingObservation((H, H), "2030-01-01T00:00:00Z"))
     message = "room for 5 pods is held until 2030-01-01T00:00:00Z"
     assert held.said[Kind.PROVISIONED].message == message
     after = having(ACCEPTED, PROVISIONED)
-    late = advance(after, Observation((E, H), "2030-01-01T00:00:00Z", 2)).said[Kind.BOOKING_EXPIRED]
+    late = advance(after, BookingObservation((E, H), "2030-01-01T00:00:00Z", 2)).said[
+        Kind.BOOKING_EXPIRED
+    ]
     assert late.message.startswith("2 of 5 pods had come by 2030-01-01T00:00:00Z")
-    lost = advance(after, Observation((L, H), why="worker-1 has gone")).said[Kind.CAPACITY_REVOKED]
+    lost = advance(after, BookingObservation((L, H), why="worker-1 has gone")).said[
+        Kind.CAPACITY_REVOKED
+    ]
     assert lost.message.startswith("worker-1 has gone; delete the request")
 
 
 def test_what_cannot_be_read_fails_and_holds_nothing() -> None:
     broken = replace(REQUEST, pod_sets=(), problem="spec.podSets: is empty")
-    step = advance(broken, Observation(()))
+    step = advance(broken, BookingObservation(()))
     assert shown(step.said) == {"Failed": ("InvalidSpec", True)}
     assert (step.books, step.releases) == (False, False)
 
@@ -126,7 +132,7 @@ def test_what_has_ended_stays_ended_and_is_released(
     ended: Kind, holds: tuple[BookingState, ...]
 ) -> None:
     over = having(ACCEPTED, PROVISIONED, ConditionChange(ended, "X", "", holds=True))
-    step = advance(over, Observation(holds, "2030"))
+    step = advance(over, BookingObservation(holds, "2030"))
     assert step.said == over.said
     assert not step.books
     assert step.releases == (set(holds) != {A})

@@ -8,7 +8,7 @@ from reserver.rebalance.arguments.evictor import DefaultEvictor
 from reserver.rebalance.cluster_state import ClusterState
 from reserver.rebalance.dump import read_dump
 from reserver.rebalance.plan import Plan
-from reserver.rebalance.policy import Arguments, EvictionLimits, Policy, Profile
+from reserver.rebalance.policy import Arguments, DeschedulerPolicy, EvictionLimits, Profile
 from reserver.rebalance.upstream import plan
 
 Objects = list[dict[str, Any]]
@@ -88,7 +88,7 @@ def outcome(
 ) -> Plan:
     """Return what a cycle of one profile does at `NOW`; all plugins are deschedule plugins."""
     profile = Profile(name="test", evictor=evictor or DefaultEvictor(), deschedule=plugins)
-    limited = Policy(profiles=(profile,), limits=limits or EvictionLimits(), **policy)
+    limited = DeschedulerPolicy(profiles=(profile,), limits=limits or EvictionLimits(), **policy)
     return plan(cluster_of(*objects), limited, NOW)
 
 

@@ -10,7 +10,7 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.rebalance.anomaly import NO_ROUNDS, Rounds
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad, NodePool
 from reserver.rebalance.cluster_state import ListedNode, ListedPod, Owner
-from reserver.rebalance.load import Load
+from reserver.rebalance.load import SmoothedLoad
 from reserver.rebalance.load_balance import BalanceInput, BalanceResult, balance
 from reserver.rebalance.readings import Average
 
@@ -79,7 +79,7 @@ class World:
         by_node: dict[str, list[ListedPod]] = {}
         for each, _ in self.pods:
             by_node.setdefault(each.node, []).append(each)
-        load = Load(
+        load = SmoothedLoad(
             nodes={
                 name: Average(cores(percent), self.read_at, self.read_at, 300.0)
                 for name, percent in self.used.items()

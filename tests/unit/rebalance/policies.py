@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from reserver.rebalance.policy_reader import Reading, read
+from reserver.rebalance.policy_reader import PolicyReading, read
 
 HEAD = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
 
 
-def reading(text: str) -> Reading:
+def reading(text: str) -> PolicyReading:
     return read(text.encode(), {"high": 1_000_000, "extreme": 2_000_001_000}.get)
 
 

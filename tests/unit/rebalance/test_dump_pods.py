@@ -9,8 +9,8 @@ from reserver.cluster.constraints import NodeTerm
 from reserver.cluster.labels import Requirement, Selector
 from reserver.rebalance.cluster_state import (
     EVICT,
-    Condition,
     ContainerState,
+    ListedCondition,
     ListedPod,
     Owner,
     Preference,
@@ -156,7 +156,7 @@ PARTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
                 ]
             }
         },
-        {"conditions": (Condition("Ready", "False"), Condition("X", "True", "", 9.0))},
+        {"conditions": (ListedCondition("Ready", "False"), ListedCondition("X", "True", "", 9.0))},
     ),
 }
 

@@ -6,8 +6,8 @@ import pytest
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
 from reserver.rebalance.evictions import Evictions, Pace
-from reserver.rebalance.outcomes import Outcome, Result, Teller, Terms
-from reserver.rebalance.plan import Move
+from reserver.rebalance.outcomes import MoveOutcome, Result, Teller, Terms
+from reserver.rebalance.plan import PlannedMove
 from tests.unit.k8s.fakes import NO_ANSWER, Request, ScriptedClient, refused
 
 FORBIDDEN_FOR_NOW = ApiError(
@@ -33,8 +33,8 @@ EVENT: dict[str, Any] = {}
 GONE = refused(404, "NotFound")
 
 
-def move(name: str = "web-0", reason: str = "node is overutilized") -> Move:
-    return Move(
+def move(name: str = "web-0", reason: str = "node is overutilized") -> PlannedMove:
+    return PlannedMove(
         pod=PodName("shop", name),
         uid=f"uid-{name}",
         source="worker-1",
@@ -69,8 +69,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 async def carried_out(
-    client: ScriptedClient, clock: Clock, *moves: Move, terms: Terms | None = None
-) -> list[Outcome]:
+    client: ScriptedClient, clock: Clock, *moves: PlannedMove, terms: Terms | None = None
+) -> list[MoveOutcome]:
     evictions = Evictions(client, clock, Pace(1000, 1000), Teller(client, "host-1"))
     return await evictions.carry_out(moves or (move(),), terms or Terms())
 
@@ -221,7 +221,7 @@ async def test_a_failure_is_an_event_where_the_policy_asks_for_it(clock: Clock) 
 
 
 async def test_each_outcome_is_counted_once(clock: Clock) -> None:
-    counted: list[Outcome] = []
+    counted: list[MoveOutcome] = []
     client = ScriptedClient(FORBIDDEN_FOR_NOW, GONE, DONE, EVENT)
     evictions = Evictions(client, clock, Pace(1000, 1000), Teller(client, "host-1", counted.append))
     outcomes = await evictions.carry_out((move(), move("web-1")), Terms())

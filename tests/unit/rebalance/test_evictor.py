@@ -14,7 +14,7 @@ from reserver.rebalance.arguments.evictor import (
     PodsWithPVC,
     Protection,
     ProtectionsConfig,
-    StorageClass,
+    StorageClassName,
 )
 from reserver.rebalance.arguments.recycling import PodLifeTime
 from reserver.rebalance.cluster_state import EVICT, PREFER_NO_EVICTION, SOURCE
@@ -52,7 +52,7 @@ def _spec(**spec: Any) -> dict[str, Any]:
 
 
 def _with(*protections: Protection, classes: tuple[str, ...] = ()) -> DefaultEvictor:
-    claims = PodsWithPVC(protected_storage_classes=tuple(StorageClass(name=n) for n in classes))
+    claims = PodsWithPVC(protected_storage_classes=tuple(StorageClassName(name=n) for n in classes))
     config = ProtectionsConfig(pods_with_pvc=claims)
     return DefaultEvictor(pod_protections=PodProtections(extra_enabled=protections, config=config))
 

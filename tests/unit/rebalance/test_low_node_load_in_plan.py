@@ -11,7 +11,7 @@ from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad, Nod
 from reserver.rebalance.cluster_state import ClusterState, Owner
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.planner import decide
-from reserver.rebalance.policy import EvictionLimits, Policy, Profile
+from reserver.rebalance.policy import DeschedulerPolicy, EvictionLimits, Profile
 from reserver.rebalance.round_input import RoundInput
 from tests.builders import node, pod
 from tests.unit.rebalance.scenes import assert_feasible, cluster_of, moves
@@ -22,7 +22,7 @@ POOL = NodePool(
     high_thresholds={"cpu": 80},
     anomaly_condition=AnomalyCondition(consecutive_abnormalities=1),
 )
-POLICY = Policy(profiles=(Profile(name="p", balance=(LowNodeLoad(pools=(POOL,)),)),))
+POLICY = DeschedulerPolicy(profiles=(Profile(name="p", balance=(LowNodeLoad(pools=(POOL,)),)),))
 
 
 def cluster(*things: Node | Pod, used: dict[str, int]) -> ClusterState:
@@ -44,11 +44,11 @@ def hosts(*names: str) -> list[Node]:
     return [node(name, cpu="10") for name in names]
 
 
-def look_at(cluster: ClusterState, policy: Policy = POLICY) -> RoundInput:
+def look_at(cluster: ClusterState, policy: DeschedulerPolicy = POLICY) -> RoundInput:
     return RoundInput(policy=policy, cluster=cluster, loads={}, rounds={}, now=0.0)
 
 
-def judged(cluster: ClusterState, policy: Policy = POLICY) -> Plan:
+def judged(cluster: ClusterState, policy: DeschedulerPolicy = POLICY) -> Plan:
     return decide(look_at(cluster, policy)).plan
 
 
@@ -97,7 +97,7 @@ def test_rounds_are_handed_on() -> None:
     slow = msgspec.structs.replace(
         POOL, anomaly_condition=AnomalyCondition(consecutive_abnormalities=2)
     )
-    policy = Policy(profiles=(Profile(name="p", balance=(LowNodeLoad(pools=(slow,)),)),))
+    policy = DeschedulerPolicy(profiles=(Profile(name="p", balance=(LowNodeLoad(pools=(slow,)),)),))
     things: tuple[Node | Pod, ...] = (*hosts("hot", "idle"), pod("p1", node="hot"))
     found = cluster(*things, used={"hot": 9900, "idle": 0, "p1": 2000})
     rounds, counts = dict[str, Rounds](), list[int]()

@@ -6,7 +6,7 @@ from reserver.rebalance import planner, upstream
 from reserver.rebalance.arguments.placement import RemoveDuplicates
 from reserver.rebalance.arguments.recycling import RemoveFailedPods
 from reserver.rebalance.metrics import DeschedulingMetrics
-from reserver.rebalance.policy import Policy, Profile
+from reserver.rebalance.policy import DeschedulerPolicy, Profile
 from reserver.rebalance.round_input import RoundInput
 from tests.builders import NOW, node
 from tests.unit.rebalance.scenes import cluster_of
@@ -55,7 +55,7 @@ def test_each_strategy_is_timed(decide: object) -> None:
     metrics = DeschedulingMetrics()
     profile = Profile(name="p", deschedule=(RemoveFailedPods(),), balance=(RemoveDuplicates(),))
     look = RoundInput(
-        policy=Policy(profiles=(profile,)),
+        policy=DeschedulerPolicy(profiles=(profile,)),
         cluster=cluster_of(node("a"), node("b")),
         loads={},
         rounds={},

@@ -8,7 +8,7 @@ import pytest
 from reserver.cluster.pod import PodName
 from reserver.rebalance.cluster_state import ClusterState, ListedPod, Owner
 from reserver.rebalance.move_batch import Division, chains, divide, once
-from reserver.rebalance.plan import Move
+from reserver.rebalance.plan import PlannedMove
 from tests.unit.rebalance.build import cluster_of, pod
 
 REPLICAS = (Owner("ReplicaSet", "web", "u", is_controller=True),)
@@ -20,12 +20,14 @@ def listed(name: str, owners: tuple[Owner, ...] = REPLICAS, phase: str = "Runnin
     return msgspec.structs.replace(found, owners=owners, phase=phase)
 
 
-def move(name: str, source: str = "n1", target: str | None = "n2") -> Move:
+def move(name: str, source: str = "n1", target: str | None = "n2") -> PlannedMove:
     where = PodName("shop", name)
-    return Move(pod=where, uid=f"uid-{name}", source=source, target=target, strategy="S")
+    return PlannedMove(pod=where, uid=f"uid-{name}", source=source, target=target, strategy="S")
 
 
-def divided(*moves: Move, most: int = 9, moving: tuple[tuple[str, str], ...] = ()) -> Division:
+def divided(
+    *moves: PlannedMove, most: int = 9, moving: tuple[tuple[str, str], ...] = ()
+) -> Division:
     pods = (*map(listed, "abcd"), listed("old", phase="Failed"), listed("bare", ()))
     cluster = ClusterState(pods=(*pods, listed("agent", DAEMONS)))
     under_way = frozenset((PodName("shop", name), uid) for name, uid in moving)
@@ -79,7 +81,7 @@ def test_what_would_begin_anew_where_it_is_has_no_seat_elsewhere_and_stays() -> 
     assert divided(move("a", target="n1")) == Division((), (), 1)
 
 
-def room(name: str, node: str) -> Move:
+def room(name: str, node: str) -> PlannedMove:
     return move(name, "", node)
 
 

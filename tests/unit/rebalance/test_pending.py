@@ -7,10 +7,10 @@ from dataclasses import replace
 import msgspec
 
 from reserver.cluster.pod import PodName
-from reserver.rebalance.cluster_state import ClusterState, Condition, ListedPod
+from reserver.rebalance.cluster_state import ClusterState, ListedCondition, ListedPod
 from reserver.rebalance.pending import decide, waiting, without
 from reserver.rebalance.plan import Plan
-from reserver.rebalance.policy import Policy
+from reserver.rebalance.policy import DeschedulerPolicy
 from reserver.rebalance.round_input import RoundInput
 from tests.unit.rebalance.build import cluster_of, node, pod
 
@@ -20,7 +20,9 @@ def cluster(*pods: ListedPod) -> ClusterState:
 
 
 def planned(found: ClusterState) -> Plan:
-    return decide(RoundInput(policy=Policy(), cluster=found, loads={}, rounds={}, now=0.0), {}).plan
+    return decide(
+        RoundInput(policy=DeschedulerPolicy(), cluster=found, loads={}, rounds={}, now=0.0), {}
+    ).plan
 
 
 def listed(name: str, on: str, cpu: str) -> ListedPod:
@@ -44,10 +46,10 @@ def test_for_a_pod_that_fits_as_it_is_nothing_is_held() -> None:
 
 def test_a_pod_with_scheduling_gates_does_not_wait_for_a_node() -> None:
     gated = msgspec.structs.replace(
-        BIG, conditions=(Condition("PodScheduled", "False", "SchedulingGated"),)
+        BIG, conditions=(ListedCondition("PodScheduled", "False", "SchedulingGated"),)
     )
     refused = msgspec.structs.replace(
-        BIG, conditions=(Condition("PodScheduled", "False", "Unschedulable"),)
+        BIG, conditions=(ListedCondition("PodScheduled", "False", "Unschedulable"),)
     )
     assert waiting(cluster(A, gated)) == []
     assert waiting(cluster(A, refused)) == [BIG.pod]

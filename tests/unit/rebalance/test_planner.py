@@ -37,13 +37,13 @@ from reserver.rebalance.cluster_state import (
     Preference,
     SpreadRule,
 )
-from reserver.rebalance.load import Load
+from reserver.rebalance.load import SmoothedLoad
 from reserver.rebalance.measured_load import source_of
 from reserver.rebalance.ordering import Order, order
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.planner import decide
 from reserver.rebalance.planning_snapshot import PlanningSnapshot
-from reserver.rebalance.policy import Arguments, EvictionLimits, Policy, Profile
+from reserver.rebalance.policy import Arguments, DeschedulerPolicy, EvictionLimits, Profile
 from reserver.rebalance.readings import Average
 from reserver.rebalance.round_input import RoundInput
 from reserver.rebalance.usage import METRIC
@@ -86,8 +86,8 @@ def cluster_of(*things: Node | Pod | ListedPod, budgets: tuple[Budget, ...] = ()
     )
 
 
-def policy(*args: Arguments, limits: EvictionLimits = NO_LIMITS) -> Policy:
-    return Policy(profiles=(Profile(name="default", balance=args),), limits=limits)
+def policy(*args: Arguments, limits: EvictionLimits = NO_LIMITS) -> DeschedulerPolicy:
+    return DeschedulerPolicy(profiles=(Profile(name="default", balance=args),), limits=limits)
 
 
 def planned(
@@ -303,7 +303,7 @@ def by_shares(**percent: float) -> RoundInput:
     return RoundInput(
         policy=policy(args),
         cluster=cluster,
-        loads={source: Load(nodes=nodes)},
+        loads={source: SmoothedLoad(nodes=nodes)},
         rounds={},
         now=NOW,
     )

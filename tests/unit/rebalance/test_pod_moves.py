@@ -13,12 +13,12 @@ from reserver.cluster.pod import PodName
 from reserver.moves.model import MoveGroup, MoveSpec
 from reserver.moves.podmove import MoveObject, read_object
 from reserver.rebalance.evictions import Pace
-from reserver.rebalance.outcomes import Outcome, Result, Teller, Terms
-from reserver.rebalance.plan import Move
+from reserver.rebalance.outcomes import MoveOutcome, Result, Teller, Terms
+from reserver.rebalance.plan import PlannedMove
 from reserver.rebalance.pod_moves import PodMoves
 from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
 
-MOVE = Move(
+MOVE = PlannedMove(
     pod=PodName("shop", "web-0"),
     uid="uid-web-0",
     source="n1",
@@ -46,8 +46,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 async def carried_out(
-    client: ScriptedClient, clock: list[float], *moves: Move, terms: Terms | None = None
-) -> list[Outcome]:
+    client: ScriptedClient, clock: list[float], *moves: PlannedMove, terms: Terms | None = None
+) -> list[MoveOutcome]:
     teller = Teller(client, "host-1")
     pod_moves = PodMoves(client, lambda: clock[0], Pace(1000, 1000), teller)
     return await pod_moves.carry_out(moves, terms or Terms())
@@ -151,7 +151,7 @@ async def test_moves_that_need_each_others_room_are_a_group(clock: list[float]) 
     assert groups == [{"name": "rebalance-f4240-000", "size": 1}] * 2
 
 
-def steps() -> tuple[Move, Move, Move]:
+def steps() -> tuple[PlannedMove, PlannedMove, PlannedMove]:
     """Return the moves of two pods that change places through a third node."""
     aside, across = replace(MOVE, target="n4"), replace(BESIDE, target="n1")
     return aside, across, replace(MOVE, source="n4", target="n3")

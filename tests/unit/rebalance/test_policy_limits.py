@@ -16,8 +16,8 @@ from reserver.cluster.pod import Pod
 from reserver.rebalance import pending
 from reserver.rebalance.defragment import defragment
 from reserver.rebalance.makeroom import make_room
-from reserver.rebalance.plan import Move, Plan
-from reserver.rebalance.policy import NO_LIMITS, EvictionLimits, Policy
+from reserver.rebalance.plan import Plan, PlannedMove
+from reserver.rebalance.policy import NO_LIMITS, DeschedulerPolicy, EvictionLimits
 from reserver.rebalance.round_input import RoundInput
 from tests.builders import node, pod
 from tests.unit.rebalance.scenes import assert_feasible, list_of, moves, scene
@@ -30,7 +30,7 @@ NONE = (EvictionLimits(total=0), EvictionLimits(per_node=0), EvictionLimits(per_
 
 def exceeded(plan: Plan, limits: EvictionLimits, homes: dict[object, str]) -> bool:
     """Return whether a plan evicts more than it may; a step of a pod counts where it was first."""
-    gone: list[Move] = [move for move in plan.moves if move.source]
+    gone: list[PlannedMove] = [move for move in plan.moves if move.source]
     by_node = Counter(homes[move.pod] for move in gone)
     by_namespace = Counter(move.pod.namespace for move in gone)
     counts = (
@@ -110,7 +110,7 @@ def test_what_fits_into_the_limits_is_made_room_for() -> None:
 def test_rounds_that_make_room_have_the_limits_of_their_policy() -> None:
     for limits in (NO_LIMITS, *ONE, *NONE):
         given = RoundInput(
-            policy=Policy(limits=limits),
+            policy=DeschedulerPolicy(limits=limits),
             cluster=cluster(A, B, BIG),
             loads={},
             rounds={},

@@ -20,11 +20,11 @@ from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad
 from reserver.rebalance.arguments.placement import RemoveDuplicates, RemovePodsViolatingNodeTaints
 from reserver.rebalance.arguments.recycling import PodLifeTime, RemoveFailedPods
 from reserver.rebalance.arguments.utilization import UsageSource
-from reserver.rebalance.policy import EvictionLimits, MetricsProvider, Policy, SecretRef
+from reserver.rebalance.policy import DeschedulerPolicy, EvictionLimits, MetricsProvider, SecretRef
 from tests.unit.rebalance.policies import HEAD, JSON, configured, reading
 
 
-def policy(text: str) -> Policy:
+def policy(text: str) -> DeschedulerPolicy:
     found = reading(text)
     assert not found.problems
     assert found.policy is not None

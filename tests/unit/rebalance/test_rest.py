@@ -14,9 +14,9 @@ from reserver.rebalance.arguments.recycling import PodLifeTime, RemovePodsHaving
 from reserver.rebalance.arguments.utilization import HighNodeUtilization
 from reserver.rebalance.cluster_state import ClusterState, ListedPod
 from reserver.rebalance.dump import read_lines
-from reserver.rebalance.plan import Move, Plan
+from reserver.rebalance.plan import Plan, PlannedMove
 from reserver.rebalance.planner import decide
-from reserver.rebalance.policy import Arguments, Policy, Profile
+from reserver.rebalance.policy import Arguments, DeschedulerPolicy, Profile
 from reserver.rebalance.round_input import RoundInput
 
 ROUNDS = 3
@@ -28,9 +28,9 @@ OTHERS: tuple[Arguments, ...] = (
 )
 
 
-def policy(*args: Arguments) -> Policy:
+def policy(*args: Arguments) -> DeschedulerPolicy:
     balance = {type(each) for each in BALANCE} | {HighNodeUtilization}
-    return Policy(
+    return DeschedulerPolicy(
         profiles=(
             Profile(
                 name="p",
@@ -42,12 +42,12 @@ def policy(*args: Arguments) -> Policy:
     )
 
 
-def planned(cluster: ClusterState, wanted: Policy, now: float) -> Plan:
+def planned(cluster: ClusterState, wanted: DeschedulerPolicy, now: float) -> Plan:
     given = RoundInput(policy=wanted, cluster=cluster, loads={}, rounds={}, now=now)
     return decide(given).plan
 
 
-def landed(each: ListedPod, move: Move, now: float) -> ListedPod:
+def landed(each: ListedPod, move: PlannedMove, now: float) -> ListedPod:
     """Return what has taken a pod's place."""
     assert move.target is not None
     return msgspec.structs.replace(

@@ -14,7 +14,7 @@ from reserver.rebalance.evictions import Evictions, Pace
 from reserver.rebalance.listing import COLLECTIONS
 from reserver.rebalance.measured_load import METRICS_API
 from reserver.rebalance.outcomes import Result, Teller
-from reserver.rebalance.plan import Move, Plan
+from reserver.rebalance.plan import Plan, PlannedMove
 from reserver.rebalance.pod_moves import MOST_OPEN, PodMoves
 from reserver.rebalance.policy_file import PolicyFile
 from reserver.rebalance.round_input import Decision, RoundInput
@@ -58,7 +58,7 @@ USED = {
     ],
 }
 PODS_USED = {"kind": "PodMetricsList", "items": []}
-MOVE = Move(
+MOVE = PlannedMove(
     pod=PodName("shop", "web-0"),
     uid="uid-web-0",
     source="n1",
@@ -86,7 +86,7 @@ class World:
         policy: str = POLICY,
         dry_run: bool = False,
         reserves_first: bool = False,
-        moves: tuple[Move, ...] = (MOVE,),
+        moves: tuple[PlannedMove, ...] = (MOVE,),
     ) -> None:
         path.write_text(policy)
         self.client = ScriptedClient(*script)

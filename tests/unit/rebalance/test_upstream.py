@@ -9,7 +9,7 @@ from reserver.rebalance.arguments.evictor import DefaultEvictor
 from reserver.rebalance.arguments.placement import RemovePodsViolatingNodeTaints
 from reserver.rebalance.arguments.recycling import PodLifeTime, RemoveFailedPods
 from reserver.rebalance.plan import Plan
-from reserver.rebalance.policy import EvictionLimits, Policy, Profile
+from reserver.rebalance.policy import DeschedulerPolicy, EvictionLimits, Profile
 from reserver.rebalance.strategies import table
 from reserver.rebalance.upstream import plan
 from tests.unit.rebalance.build import NOW, cluster_of, evicted, node, outcome, pod
@@ -55,7 +55,9 @@ def test_limits_hold_over_all_profiles_and_plugins() -> None:
     ]
 
     done = plan(
-        cluster_of(*NODES, *pods), Policy(profiles=profiles, limits=EvictionLimits(total=3)), NOW
+        cluster_of(*NODES, *pods),
+        DeschedulerPolicy(profiles=profiles, limits=EvictionLimits(total=3)),
+        NOW,
     )
 
     assert [(e.profile, e.pod.name) for e in done.moves] == [
@@ -75,7 +77,7 @@ def test_all_profiles_deschedule_before_any_balances() -> None:
     )
     pods = [pod(f"p{i}", "a", metadata={"labels": {"app": str(i)}}) for i in range(1, 5)]
 
-    done = plan(cluster_of(*NODES, *pods), Policy(profiles=profiles), NOW)
+    done = plan(cluster_of(*NODES, *pods), DeschedulerPolicy(profiles=profiles), NOW)
 
     assert [e.pod.name for e in done.moves] == ["p1", "p3", "p2", "p4"]
 
@@ -87,7 +89,7 @@ def test_each_profile_has_its_own_evictor() -> None:
     )
     pods = [pod(f"p{i}", "a", spec={"priority": i}) for i in (4, 8, 9)]
 
-    done = plan(cluster_of(*NODES, *pods), Policy(profiles=profiles), NOW)
+    done = plan(cluster_of(*NODES, *pods), DeschedulerPolicy(profiles=profiles), NOW)
 
     assert [(e.profile, e.pod.name) for e in done.moves] == [("one", "p4"), ("two", "p8")]
 

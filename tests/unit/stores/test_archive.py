@@ -9,7 +9,7 @@ from reserver.reservations.enums import Outcome
 from reserver.reservations.outcome import EndedClaim, Ending
 from reserver.reservations.reservation import Ref
 from reserver.stores.codec import archive as module
-from reserver.stores.codec.archive import SHARDS, Archive, EndedReservation, past
+from reserver.stores.codec.archive import SHARDS, Archive, ArchivedReservation, past
 from tests.builders import NOW, reservation
 
 WEEK = 7 * 86_400.0
@@ -45,7 +45,7 @@ def restarted(archive: Archive, now: float = NOW) -> Archive:
 
 
 def test_what_is_kept_says_who_claimed_what_for_whom_and_why() -> None:
-    assert past(ending("move", description="for the move")) == EndedReservation(
+    assert past(ending("move", description="for the move")) == ArchivedReservation(
         name="move",
         id="shop/store/move",
         namespace="shop",
@@ -59,7 +59,7 @@ def test_what_is_kept_says_who_claimed_what_for_whom_and_why() -> None:
         resources={"cpu": "1500m", "memory": "1Gi", "pods": "1"},
         slots=1,
         claimed=1,
-        claims=[module.EndedClaim("uid-a", "shop/a", "worker-1", "2030-03-17T17:46:40Z")],
+        claims=[module.ArchivedClaim("uid-a", "shop/a", "worker-1", "2030-03-17T17:46:40Z")],
         description="for the move",
         author="alice",
     )
