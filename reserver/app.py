@@ -124,7 +124,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                 )
                 try:
                     async with AsyncExitStack() as stack:
-                        stack.enter_context(LoopWatchdog(metrics.held).watching())
+                        stack.enter_context(LoopWatchdog(metrics.blocked).watching())
                         stack.enter_context(brief_collections())
                         url = await _serve_extender(settings, routes, metrics, tls, stack)
                         health = await _serve_health(settings, routes, metrics, stack)

@@ -31,7 +31,7 @@ from reserver.scheduling.state import State
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _LANDING_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
-_HELD_SECONDS = (0.2, 0.5, 1, 2.5, 5, 10)
+_BLOCKED_SECONDS = (0.2, 0.5, 1, 2.5, 5, 10)
 
 Problems = Callable[[], Iterable[tuple[tuple[str, ...], int]]]
 Families = Callable[[], Iterable[Metric]]
@@ -112,11 +112,13 @@ class Metrics:
             "Time from a webhook call's last byte to the answer, in seconds, by outcome.",
             ("webhook", "outcome"),
         )
-        self._held = observe(
-            "reserver_event_loop_held_seconds",
-            "Times for which the event loop was held for longer than 0.1 seconds, by what.",
-            ("by",),
-            buckets=_HELD_SECONDS,
+        blocked = "Times for which a function blocked the event loop for longer than 0.1 seconds."
+        self._blocked = tuple(
+            observe(f"reserver_event_loop_{word}_seconds", told, ("by",), buckets=_BLOCKED_SECONDS)
+            for word, told in (
+                ("blocked", blocked),
+                ("held", "Deprecated: use reserver_event_loop_blocked_seconds."),
+            )
         )
         self._begin_at_zero()
         _describe_process(self.registry)
@@ -130,9 +132,10 @@ class Metrics:
         for webhook in ("patch", "resize"):
             self._webhooks.labels(webhook, "error")
 
-    def held(self, by: str, seconds: float) -> None:
-        """Count how long a function held the event loop."""
-        self._held.labels(by).observe(seconds)
+    def blocked(self, by: str, seconds: float) -> None:
+        """Count for how long a function blocked the event loop, in seconds."""
+        for family in self._blocked:
+            family.labels(by).observe(seconds)
 
     def count_move(self, phase: str, reason: str) -> None:
         """Count a PodMove that has come to another phase."""

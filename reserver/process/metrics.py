@@ -45,7 +45,9 @@ def _counters(parts: Assembly) -> Iterator[Metric]:
         "reserver_problems", "Entries reported as not enforced.", parts.recorder.reported
     )
     yield _counter("reserver_store_edits", "Edits that the cleaner made.", parts.cleaner.edits)
-    yield _counter("reserver_store_edits_lost", lost, parts.cleaner.lost)
+    yield _counter("reserver_store_edit_conflicts", lost, parts.cleaner.lost)
+    deprecated = "Deprecated: use reserver_store_edit_conflicts_total."
+    yield _counter("reserver_store_edits_lost", deprecated, parts.cleaner.lost)
     writes = sum(store.statuses.writes for store in stores)
     yield _counter("reserver_status_writes", "Writes of what became of entries.", writes)
     writes = parts.quota_writer.writes
@@ -80,14 +82,17 @@ def _watches(parts: Assembly) -> Iterator[Metric]:
         for name, count in by_name.items():
             counter.add_metric((name,), count)
         yield counter
-    current = GaugeMetricFamily(
-        "reserver_watch_current",
-        "1 while a watch has shown everything that happened, as far as is known.",
-        labels=("collection",),
-    )
-    for name, value in is_current.items():
-        current.add_metric((name,), value)
-    yield current
+    for family, told in (
+        (
+            "reserver_watch_synced",
+            "1 while a watch has shown everything that happened, as far as is known.",
+        ),
+        ("reserver_watch_current", "Deprecated: use reserver_watch_synced."),
+    ):
+        synced = GaugeMetricFamily(family, told, labels=("collection",))
+        for name, value in is_current.items():
+            synced.add_metric((name,), value)
+        yield synced
 
 
 def _resources(parts: Assembly) -> Iterator[Metric]:

@@ -48,7 +48,7 @@ async def test_what_holds_the_event_loop_is_told_by_name(
     assert line["task"] == "Placer.run"
     assert line["seconds"] >= 0.3
     assert line["cpu_seconds"] < 0.2  # It slept.
-    series = rf'reserver_event_loop_held_seconds_sum\{{by="{HOLDER}"\}} (\S+)'
+    series = rf'reserver_event_loop_blocked_seconds_sum\{{by="{HOLDER}"\}} (\S+)'
     seconds = re.search(series, exposed)
     assert seconds is not None
     assert float(seconds[1]) >= 0.3
