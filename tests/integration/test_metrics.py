@@ -125,4 +125,7 @@ async def test_all_that_is_exposed_is_on_the_dashboard_or_in_an_alert_or_left_ou
         "descheduler_descheduler_strategy_duration_seconds",
         "process_max_fds",
         "process_virtual_memory_bytes",
+        "reserver_event_loop_held_seconds",  # Deprecated names.
+        "reserver_store_edits_lost_total",
+        "reserver_watch_current",
     }
