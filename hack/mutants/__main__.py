@@ -29,17 +29,6 @@ from hack.mutants.mutant import ROOT, Mutant, equivalent, picked, possible
 _MOST_S = 900.0
 """A test run that takes longer has noticed: something goes on for ever."""
 
-_COPIED = (
-    "reserver",
-    "reserver_demo",
-    "tests",
-    "hack",
-    "proto",
-    "scheduler-config",
-    "charts",
-    "docs",
-    "examples",
-)
 _PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", "--tb=no")
 
 
@@ -95,11 +84,12 @@ def _try_all(mutants: list[Mutant], jobs: int, until: float) -> int:
 def _copy(folder: Path) -> Path:
     """Copy what tests need; the copy's own `reserver` is imported (pythonpath in pyproject)."""
     folder.mkdir()
-    for name in _COPIED:
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for path in ROOT.iterdir():
         if path.is_file():
             shutil.copy(path, folder)
+        elif not path.name.startswith(".") and path.name != "dist":
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(path, folder / path.name, symlinks=True, ignore=ignored)
     return folder
 
 
