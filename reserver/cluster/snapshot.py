@@ -93,7 +93,7 @@ class Snapshot:
         has_holds: bool array, rows: something is held there.
         holding: the names of these nodes.
         without_holds: the names of all other rows.
-        beside: what pods may request beside the holds.
+        headroom: what pods may request beside the holds.
         exists: bool array, rows: the Node object is known.
         in_doubt: bool array, rows: something there cannot be read, so more may be taken, or less
             offered, than is known.
@@ -123,7 +123,7 @@ class Snapshot:
         self.holding: set[str] = set()
         self.without_holds: set[str] = set()
         self.exists: Bools = np.zeros(64, dtype=np.bool_)
-        self.beside = Headroom(self.columns, self._cells, ~self.has_holds)
+        self.headroom = Headroom(self.columns, self._cells, ~self.has_holds)
         self.in_doubt: Bools = np.zeros(64, dtype=np.bool_)
         self.doubtful: set[str] = set()
         self.topology = Topology(64)
@@ -344,7 +344,7 @@ class Snapshot:
                 columns.append(column)
         if layer == _HELD or self.has_holds[row]:
             is_known = bool(self.exists[row]) or not self.has_holds[row]
-            self.beside.put(row, columns, is_known=is_known)
+            self.headroom.put(row, columns, is_known=is_known)
         if totals:
             self._totals[layer][node] = totals
         else:
@@ -420,7 +420,7 @@ class Snapshot:
 
     def _compare_anew(self) -> None:
         """Forget where requests fit: rows or columns are others now."""
-        self.beside = Headroom(self.columns, self._cells, self.exists | ~self.has_holds)
+        self.headroom = Headroom(self.columns, self._cells, self.exists | ~self.has_holds)
 
     def _release_row(self, name: str) -> None:
         row = self._row_of[name]

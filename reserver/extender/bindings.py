@@ -181,13 +181,13 @@ class Bindings:
 
     async def _decide(self, args: ExtenderBindingArgs) -> _Taken | BindVerdict:
         """Take the node for the pod, unless it is taken already; or return what to answer."""
-        self._state.undecided.asked(args.node)
+        self._state.inflight_binds.asked(args.node)
         try:
             decided = await self._take(args)
         finally:
-            self._state.undecided.decided(args.node)
+            self._state.inflight_binds.decided(args.node)
         if isinstance(decided, BindVerdict) and decided.refusal is not None:
-            self._state.undecided.failed(args.node, self._clock())
+            self._state.inflight_binds.failed(args.node, self._clock())
         return decided
 
     async def _take(self, args: ExtenderBindingArgs) -> _Taken | BindVerdict:
@@ -248,7 +248,7 @@ class Bindings:
                 taken.verdict = BindVerdict(refusal=f"binding failed: {why[0]}")
             if taken.verdict.refusal is not None:
                 self._state.forget(uid)
-                self._state.undecided.failed(node, self._clock())
+                self._state.inflight_binds.failed(node, self._clock())
                 return taken.verdict
             self._state.confirm(uid)
             # A line takes as long as judging the pod.

@@ -77,13 +77,13 @@ def pod_view(
         value = pod.value()
         before = state.pods.get(value.name)
         state.pod_seen(value, listed=listed)
-        state.doubts.trust(value.name)
+        state.unreadable.trust(value.name)
         changed(before, state.pods.get(value.name))
 
     def gone(key: Key) -> None:
         name = PodName(*key)
         before = state.pods.get(name)
-        state.doubts.trust(key)
+        state.unreadable.trust(key)
         state.pod_gone(name)
         changed(before, None)
 
@@ -93,13 +93,13 @@ def pod_view(
         except InvalidInput:  # Not even that can be read: no API server has such a pod.
             pod = BoundPod()
         # What has finished takes nothing from its node, however much it requests.
-        state.doubts.doubt(key, "" if pod.status.phase in FINISHED else pod.spec.node_name)
+        state.unreadable.doubt(key, "" if pod.status.phase in FINISHED else pod.spec.node_name)
 
     return ObjectView(
         PodObject,
         seen=seen,
         gone=gone,
-        known=lambda: chain(state.pods, filter(_has_namespace, state.doubts)),
+        known=lambda: chain(state.pods, filter(_has_namespace, state.unreadable)),
         has_successor=lambda key, uid: (
             (known := state.pods.get(PodName(*key))) is not None and known.uid != uid
         ),
@@ -117,10 +117,10 @@ def node_view(state: State) -> ObjectView[NodeObject]:
     def seen(node: NodeObject, _: bool) -> None:  # noqa: FBT001 - as the view calls it
         value = node.value()
         state.node_seen(value)
-        state.doubts.trust(("", value.name))
+        state.unreadable.trust(("", value.name))
 
     def gone(key: Key) -> None:
-        state.doubts.trust(key)
+        state.unreadable.trust(key)
         state.node_gone(key[1])
 
     return ObjectView(
@@ -129,9 +129,9 @@ def node_view(state: State) -> ObjectView[NodeObject]:
         gone=gone,
         known=lambda: (
             *(("", name) for name in state.snapshot.node_names()),
-            *(key for key in state.doubts if not _has_namespace(key)),
+            *(key for key in state.unreadable if not _has_namespace(key)),
         ),
-        broken=lambda key, _: state.doubts.doubt(key, key[1]),
+        broken=lambda key, _: state.unreadable.doubt(key, key[1]),
     )
 
 

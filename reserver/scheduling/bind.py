@@ -70,7 +70,7 @@ def _refusal(
     if row is None or not state.snapshot.has_holds[row]:
         return None
     own = with_yields(seats_by_node(pod, seats, state.ledger), pod, (node,), state.ledger)
-    if node in own and (owed := state.growing.owed(node)):
+    if node in own and (owed := state.pending_resizes.owed(node)):
         left = {name: n - owed.get(name, 0) for name, n in own[node].yielded.items()}
         own[node] = own[node]._replace(yielded=left)
     if fits_beside_holds(pod, state.snapshot, own, gang.taken)[row]:

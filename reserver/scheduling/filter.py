@@ -174,7 +174,7 @@ def _for_owner(
     tried = nodes.index(pod.nominated_node) + 1 if was_tried else 0
     lost = on_node[pod.nominated_node][0] if was_tried else None
     refused = dict.fromkeys(names, f"waiting for its seat in reservation {seats[0].ref}")
-    if lost is not None and state.undecided.has(lost.node, now):
+    if lost is not None and state.inflight_binds.has(lost.node, now):
         # As a rule kube-scheduler tries again before that, when it has heard of the failure
         # (handleBindingCycleError in pkg/scheduler/schedule_one.go).
         later = Retry(pod, attempts=1, after_s=FORGETTING_S)

@@ -234,7 +234,7 @@ def fits_beside_holds(
     """
     if is_exempt(pod, snapshot):
         return np.ones(len(snapshot.exists), dtype=np.bool_)
-    found = snapshot.beside.fits(pod.requests)
+    found = snapshot.headroom.fits(pod.requests)
     if not (own or taken or snapshot.doubtful):
         return found
     free = found.copy()

@@ -78,7 +78,7 @@ def judge_resize(pod: Pod, state: State, now: float) -> str | None:
     yielded = yielding(pod, state)
     for resource, amount in more.items():
         held = snapshot.amounts(node, resource).held - yielded.get(resource, 0)
-        free = state.growing.free(pod, resource) + yielded.get(resource, 0)
+        free = state.pending_resizes.free(pod, resource) + yielded.get(resource, 0)
         if held > 0 and amount > free:
             return (
                 f"{_whose(pod, resource, state)}: node {node} has {show(resource, max(0, free))} "
@@ -108,7 +108,7 @@ def yielding(pod: Pod, state: State) -> Mapping[str, int]:
     """Return what a pod may take of the holds of its node that yield to it."""
     if is_exempt(pod, state.snapshot):
         return {}
-    owed = state.growing.owed(pod.node, but=pod.uid)
+    owed = state.pending_resizes.owed(pod.node, but=pod.uid)
     yielded = state.ledger.yielding(pod, [pod.node]).get(pod.node, {})
     return {resource: amount - owed.get(resource, 0) for resource, amount in yielded.items()}
 

@@ -34,8 +34,8 @@ class State:
     Attributes:
         snapshot: capacity of all nodes.
         ledger: what is held.
-        growing: the pods whose resize was let through, until the watch shows what became of it.
-        doubts: the objects that cannot be read, and on which nodes that matters.
+        pending_resizes: resizes that were admitted and that the watch does not show yet.
+        unreadable: the objects that cannot be read, and on which nodes that matters.
         public_namespaces: the namespaces whose reservations are named to any pod (`naming`).
         is_complete: pods, nodes and reservations have all been listed once. Until then a bound pod
             ends no reservation but those that its binding names: it may be older than they are.
@@ -74,14 +74,14 @@ class State:
         self._nodes: dict[str, Node] = {}
         self.snapshot = Snapshot()
         self.ledger = Ledger(self.snapshot, freed, settled, quotas, failed)
-        self.doubts = UnreadableObjects(self.snapshot, freed)
+        self.unreadable = UnreadableObjects(self.snapshot, freed)
         self.public_namespaces: frozenset[str] = frozenset()
         self.is_complete = False
         self.waiting: dict[str, Waiting] = {}
         self.nominations = Nominations()
         self.gangs = Gangs()
-        self.undecided = InFlightBinds()
-        self.growing = PendingResizes(self.snapshot)
+        self.inflight_binds = InFlightBinds()
+        self.pending_resizes = PendingResizes(self.snapshot)
         self._pods: dict[PodName, Pod] = {}
         self._assumed: dict[str, AssumedPod] = {}
         self._shown = 0
@@ -114,7 +114,7 @@ class State:
         """Take a node as the watch shows it."""
         before = self._nodes.get(node.name)
         self._nodes[node.name] = node
-        with self.growing.giving_way(node.name):
+        with self.pending_resizes.giving_way(node.name):
             self.snapshot.set_node(node)
         if before is None:
             self._settle_on(node.name)
@@ -124,7 +124,7 @@ class State:
     def node_gone(self, name: str) -> None:
         """Note that a node was deleted."""
         self._nodes.pop(name, None)
-        self.undecided.drop(name)
+        self.inflight_binds.drop(name)
         self.snapshot.remove_node(name)
         self._settle_on(name)
         self._node_changed(name)
@@ -194,7 +194,7 @@ class State:
         else:
             self.ledger.unclaim(pod.uid)  # Another scheduler was faster.
         if pod.finished:
-            self.growing.drop(pod)
+            self.pending_resizes.drop(pod)
             self.snapshot.uncount(pod.uid)
         else:
             self._place_written(pod, pod.node)
@@ -236,7 +236,7 @@ class State:
         if assumption is not None and not assumption.is_written:
             return  # Its binding is still under way, and decides what becomes of the claims.
         self._assumed.pop(pod.uid, None)
-        self.growing.drop(pod)
+        self.pending_resizes.drop(pod)
         self._uncount(pod.uid)
         self.ledger.pod_gone(pod)
 
@@ -331,21 +331,21 @@ class State:
             yielded: what of the holds of its node it may take.
         """
         shown = self._pods[pod.name]
-        growth = self.growing.began(shown, pod.requests, yielded)
+        growth = self.pending_resizes.began(shown, pod.requests, yielded)
         self._place_written(shown, shown.node)
         return growth
 
     def ungrow(self, growth: PendingResize) -> None:
         """Count a pod as the watch shows it: it was not resized after all."""
-        if self.growing.ended(growth):
+        if self.pending_resizes.ended(growth):
             self._place_written(self._pods[growth.pod.name], growth.pod.node)
             self._node_changed(growth.pod.node)
 
     def _place_written(self, pod: Pod, node: str) -> None:
         """Count a bound pod with what it requests, or is to."""
         before = self.snapshot.counted(pod.uid)
-        pod = self.growing.grown(pod)
-        with self.growing.giving_way(node):
+        pod = self.pending_resizes.grown(pod)
+        with self.pending_resizes.giving_way(node):
             self.snapshot.count(pod, node)
         if before is not None and before.pod.requests != pod.requests:
             self._freed(node)

@@ -148,7 +148,7 @@ class ResizesBesideApiServer(RuleBasedStateMachine):
         before = self.pods[PodName(namespace, name)]
         if self._ask(review(before, size)) is None:
             is_seen = self.state.pods[before.name].revision == before.revision
-            growth = self.state.growing.of(before) if is_seen else None
+            growth = self.state.pending_resizes.of(before) if is_seen else None
             wanted = quantities(size)
             self.passed.append(Passed(before, wanted, growth))
             for resource in RESOURCES:
@@ -218,7 +218,7 @@ class ResizesBesideApiServer(RuleBasedStateMachine):
     def time_is_up(self, namespace: str, name: str) -> None:
         """Longer than an API server takes for any request: what passed was written, or not."""
         now = self.pods[PodName(namespace, name)]
-        growth = self.state.growing.of(now)
+        growth = self.state.pending_resizes.of(now)
         if growth is not None:
             self.passed = [each for each in self.passed if each.pod.name != now.name]
             while self.unseen:
@@ -331,7 +331,10 @@ class ResizesBesideApiServer(RuleBasedStateMachine):
     @invariant()
     def what_cannot_be_written_any_more_counts_no_longer(self) -> None:
         for shown in self.state.pods.values():
-            growth, counted = self.state.growing.of(shown), self.state.snapshot.counted(shown.uid)
+            growth, counted = (
+                self.state.pending_resizes.of(shown),
+                self.state.snapshot.counted(shown.uid),
+            )
             if growth is None:
                 assert counted is None or counted.pod.requests == shown.requests
             else:

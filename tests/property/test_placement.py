@@ -33,7 +33,7 @@ def clusters(draw: st.DrawFn) -> State:
     ]
     state = state_of(*nodes, *pods, *held)
     for name in draw(st.sets(names, max_size=2)):
-        state.doubts.doubt(("Pod", name), name)
+        state.unreadable.doubt(("Pod", name), name)
     return state
 
 

@@ -76,7 +76,7 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
                 assert snapshot.requested[row, column] == min(taken, CLAMP)
                 assert snapshot.held[row, column] == min(held, CLAMP)
                 beside = min(offered, CLAMP) - min(taken, CLAMP) - min(held, CLAMP)
-                assert snapshot.beside.of(column)[row] == (beside if held else CLAMP)
+                assert snapshot.headroom.of(column)[row] == (beside if held else CLAMP)
         assert snapshot.node_count == len(self.offers)
 
     @invariant()
@@ -88,7 +88,7 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
             snapshot.exists | ~snapshot.has_holds,
         )
         for requests in ({}, {"cpu": 700}, {"cpu": 0, "memory": 1500}, {"x.io/r1": 1, "x.io/?": 9}):
-            assert (snapshot.beside.fits(requests) == anew.fits(requests)).all()
+            assert (snapshot.headroom.fits(requests) == anew.fits(requests)).all()
 
     @invariant()
     def offers_a_column_for_all_that_was_ever_offered(self) -> None:

@@ -18,7 +18,7 @@ from reserver.rebalance.usage import Usage
 
 
 @dataclass(slots=True, kw_only=True)
-class NodeUse:
+class UsedNode:
     """A node, what is used of it, and how much may be.
 
     Attributes:
@@ -56,11 +56,11 @@ class Leaving:
         reason: why pods leave.
     """
 
-    sources: Sequence[NodeUse]
-    targets: Sequence[NodeUse]
+    sources: Sequence[UsedNode]
+    targets: Sequence[UsedNode]
     may_leave: Callable[[int], bool]
     is_excluded: Callable[[int], bool]
-    goes_on: Callable[[NodeUse], bool]
+    goes_on: Callable[[UsedNode], bool]
     most_per_node: int | None
     reason: str
 
@@ -98,7 +98,7 @@ def leave(leaving: Leaving, state: UpstreamState, usage: Usage) -> Batches:
                 break
 
 
-def _is_over(leaving: Leaving, load: NodeUse, room: Amounts) -> bool:
+def _is_over(leaving: Leaving, load: UsedNode, room: Amounts) -> bool:
     return not leaving.goes_on(load) or any(amount <= 0 for amount in room.values())
 
 

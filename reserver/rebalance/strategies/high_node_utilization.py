@@ -5,7 +5,7 @@ from __future__ import annotations
 from reserver.rebalance.arguments.utilization import HighNodeUtilization
 from reserver.rebalance.pod_index import PodIndex
 from reserver.rebalance.strategies.candidate import Batches
-from reserver.rebalance.strategies.evict_until import Leaving, NodeUse, leave
+from reserver.rebalance.strategies.evict_until import Leaving, UsedNode, leave
 from reserver.rebalance.strategies.low_node_utilization import Classified
 from reserver.rebalance.upstream_state import UpstreamState
 from reserver.rebalance.usage import Requested, Usage, capped, is_below, percentages
@@ -17,7 +17,7 @@ def classify(args: HighNodeUtilization, index: PodIndex, usage: Usage) -> Classi
     full = dict.fromkeys(args.thresholds, 100.0)
     for row in index.shown_rows():
         node, used = index.nodes[row], usage.of_node(row)
-        load = NodeUse(row=row, used=used, most=capped(node, full, usage.names))
+        load = UsedNode(row=row, used=used, most=capped(node, full, usage.names))
         if is_below(percentages(used, node), args.thresholds):
             under.append(load)
         elif not node.node.unschedulable:

@@ -8,7 +8,7 @@ from reserver.rebalance.arguments.base import Thresholds
 from reserver.rebalance.arguments.utilization import LowNodeUtilization
 from reserver.rebalance.pod_index import PodIndex
 from reserver.rebalance.strategies.candidate import Batches
-from reserver.rebalance.strategies.evict_until import Leaving, NodeUse, leave
+from reserver.rebalance.strategies.evict_until import Leaving, UsedNode, leave
 from reserver.rebalance.upstream_state import UpstreamState
 from reserver.rebalance.usage import (
     Usage,
@@ -25,8 +25,8 @@ from reserver.rebalance.usage import (
 class Classified(NamedTuple):
     """Nodes by how much they are used."""
 
-    under: list[NodeUse]
-    over: list[NodeUse]
+    under: list[UsedNode]
+    over: list[UsedNode]
 
 
 def classify(args: LowNodeUtilization, index: PodIndex, usage: Usage) -> Classified:
@@ -42,7 +42,7 @@ def classify(args: LowNodeUtilization, index: PodIndex, usage: Usage) -> Classif
     under, over = [], []
     for row in rows:
         node = index.nodes[row]
-        load = NodeUse(row=row, used=used[row], most=capped(node, high, usage.names))
+        load = UsedNode(row=row, used=used[row], most=capped(node, high, usage.names))
         if not node.node.unschedulable and is_below(shares[row], low):
             under.append(load)
         elif is_above(shares[row], high):

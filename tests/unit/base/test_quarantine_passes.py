@@ -62,7 +62,7 @@ from tests.unit.k8s.fakes import PatientClient, ScriptedClient
 from tests.unit.k8s.watch import test_history as past
 from tests.unit.moves.world import World
 from tests.unit.provisioning.test_requests import item as a_request
-from tests.unit.stores import companions as telling
+from tests.unit.stores import companions
 from tests.unit.stores import test_object_status as acknowledging
 from tests.unit.stores.test_object_cache import made
 
@@ -100,9 +100,9 @@ async def in_the_cleaner(patch: pytest.MonkeyPatch) -> None:
 async def in_a_status(patch: pytest.MonkeyPatch) -> None:
     raises = poisoned(ShortNodes.status, lambda _, one, __=None, **___: one.ref.key == POISON)
     patch.setattr(ShortNodes, "status", raises)
-    world = telling.World()
-    world.put(a=telling.spec(), poison=telling.spec(), z=telling.spec())
-    _, create = await world.write(telling.MISSING, telling.answer(1))
+    world = companions.World()
+    world.put(a=companions.spec(), poison=companions.spec(), z=companions.spec())
+    _, create = await world.write(companions.MISSING, companions.answer(1))
     phases = {key: json.loads(text)["phase"] for key, text in create.body["data"].items()}
     assert phases == {"a": "Active", "poison": "Invalid", "z": "Active"}
     assert held(world.state, "worker-1") == 6000
@@ -154,12 +154,14 @@ async def in_the_status_of_a_quota(patch: pytest.MonkeyPatch) -> None:
 async def in_a_companion(patch: pytest.MonkeyPatch) -> None:
     raises = poisoned(Companion.read_if_due, lambda self, _: self.store[1] == "store")
     patch.setattr(Companion, "read_if_due", raises)
-    world = telling.World()
-    world.put(a=telling.spec())
+    world = companions.World()
+    world.put(a=companions.spec())
     outcome(
-        world.store.put(ConfigMapObject(Metadata("other", "shop", "uid-2"), {"b": telling.spec()}))
+        world.store.put(
+            ConfigMapObject(Metadata("other", "shop", "uid-2"), {"b": companions.spec()})
+        )
     )
-    requests = await world.write(telling.MISSING, telling.answer(1, uid="uid-2"))
+    requests = await world.write(companions.MISSING, companions.answer(1, uid="uid-2"))
     assert [request.verb for request in requests] == ["get", "create"]
 
 

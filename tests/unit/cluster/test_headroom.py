@@ -21,7 +21,7 @@ def held(nodes: int) -> Snapshot:
 
 
 def fitting(snapshot: Snapshot, requests: dict[str, int]) -> set[str]:
-    fits = snapshot.beside.fits(requests)
+    fits = snapshot.headroom.fits(requests)
     return {name for name in snapshot.node_names() if fits[snapshot.rows([name])[0]]}
 
 
@@ -60,7 +60,7 @@ def test_what_comes_to_a_fork_stays_there() -> None:
 
 
 def test_nobody_can_write_to_what_is_remembered() -> None:
-    fits = held(1).beside.fits(CPU)
+    fits = held(1).headroom.fits(CPU)
 
     with pytest.raises(ValueError, match="read-only"):
         fits[0] = False
@@ -69,12 +69,12 @@ def test_nobody_can_write_to_what_is_remembered() -> None:
 def test_what_is_remembered_is_bounded_by_bytes() -> None:
     """A pod whose names take more than all that may be remembered costs the others nothing."""
     snapshot = held(40)
-    snapshot.beside.fits(CPU)
-    snapshot.beside.fits({f"example.com/{'x' * 200}-{number}": 1 for number in range(1_000)})
+    snapshot.headroom.fits(CPU)
+    snapshot.headroom.fits({f"example.com/{'x' * 200}-{number}": 1 for number in range(1_000)})
     assert compared(snapshot) == 0
 
     for number in range(2_000):
-        snapshot.beside.fits({"cpu": number + 1_001})
+        snapshot.headroom.fits({"cpu": number + 1_001})
     assert compared(snapshot) == 1
 
 
@@ -88,7 +88,7 @@ def compared(snapshot: Snapshot) -> int:
 
     sys.setprofile(note)
     try:
-        snapshot.beside.fits(CPU)
+        snapshot.headroom.fits(CPU)
     finally:
         sys.setprofile(None)
     return names.count("_everywhere")

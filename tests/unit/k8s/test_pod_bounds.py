@@ -128,7 +128,7 @@ def test_once_it_has_finished_nobody_is_kept_away(phase: str, spec: Written, sta
 
 def test_it_frees_nobody_again_and_again(state: State) -> None:
     freed: list[str] = []
-    state.doubts._freed = freed.append
+    state.unreadable._freed = freed.append
     for _ in range(3):
         take(state, BEYOND["containers"][0])
     assert not freed

@@ -92,7 +92,7 @@ def test_an_owner_waits_for_a_seat_that_kube_scheduler_is_just_clearing(
     later: float, answered: list[str]
 ) -> None:
     state = state_of(W1, W2, W3, SEAT)
-    state.undecided.failed("worker-2", NOW)
+    state.inflight_binds.failed("worker-2", NOW)
     asking = dataclasses.replace(OWNER, nominated_node="worker-2")
     verdict = filter_nodes(asking, ["worker-1"], state, NOW + later)
     assert answer(verdict) == answered
@@ -102,12 +102,12 @@ def test_an_owner_waits_for_a_seat_that_kube_scheduler_is_just_clearing(
 def test_an_owner_waits_for_a_seat_until_it_is_decided_who_is_bound_there() -> None:
     state = state_of(W1, W2, W3, SEAT)
     asking = dataclasses.replace(OWNER, nominated_node="worker-2")
-    state.undecided.asked("worker-2")
-    state.undecided.asked("worker-2")
+    state.inflight_binds.asked("worker-2")
+    state.inflight_binds.asked("worker-2")
     for _ in range(2):
         verdict = filter_nodes(asking, ["worker-1"], state, NOW)
         assert (answer(verdict), verdict.waits_for) == ([], WaitsFor.SEAT)
-        state.undecided.decided("worker-2")
+        state.inflight_binds.decided("worker-2")
     assert answer(filter_nodes(asking, ["worker-1"], state, NOW)) == ["worker-1"]
 
 

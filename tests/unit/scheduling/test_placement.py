@@ -298,7 +298,7 @@ def test_slots_whose_room_went_while_the_others_were_placed_go_elsewhere() -> No
 
 def test_nothing_is_placed_where_an_object_cannot_be_read() -> None:
     state = state_of(node("a", cpu="4"))
-    state.doubts.doubt((NAMESPACE, "unreadable"), "a")
+    state.unreadable.doubt((NAMESPACE, "unreadable"), "a")
     assert place(wanted(1), 1, state).parts == ()
-    state.doubts.trust((NAMESPACE, "unreadable"))
+    state.unreadable.trust((NAMESPACE, "unreadable"))
     assert place(wanted(1), 1, state).parts

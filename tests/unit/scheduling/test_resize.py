@@ -88,7 +88,7 @@ def test_all_holds_that_are_due_are_in_its_way_however_many_begin_at_once() -> N
 def test_where_something_cannot_be_read_a_pod_may_shrink_and_not_grow(
     state: State, cpu: str
 ) -> None:
-    state.doubts.doubt(("shop", "unreadable"), "worker-1")
+    state.unreadable.doubt(("shop", "unreadable"), "worker-1")
     assert "cannot be read" in (judge_resize(grown("2"), state, NOW) or "")
     assert "cannot be read" in (judge_resize(grown("1", memory="1Gi"), state, NOW) or "")
     assert judge_resize(grown(cpu), state, NOW) is None
@@ -118,7 +118,7 @@ def test_what_a_pod_was_let_grow_is_gone_with_its_next_revision(state: State) ->
     let("2", state)
     state.pod_seen(replace(WEB, labels={"was": "labelled"}, revision=6))
     assert requested(state, "worker-1") == 1000
-    assert len(state.growing) == 0
+    assert len(state.pending_resizes) == 0
 
 
 def test_growth_that_never_came_is_forgotten(state: State) -> None:
@@ -213,7 +213,7 @@ def test_nothing_stays_of_a_pod_that_is_gone_or_has_ended(state: State) -> None:
     assert requested(state, "worker-1") == 1000
     let("2", state)
     state.pod_seen(replace(WEB, finished=True))
-    assert (requested(state, "worker-1"), len(state.growing)) == (0, 0)
+    assert (requested(state, "worker-1"), len(state.pending_resizes)) == (0, 0)
 
 
 def test_no_pod_is_bound_into_room_that_another_grows_into(state: State) -> None:

@@ -142,7 +142,7 @@ async def test_what_is_not_said_of_the_pod_that_the_watch_shows_changes_nothing(
     with suppress(InvalidInput):
         await judge(asked("1k", **forged))
     assert requested(state, "worker-1") == 1000
-    assert len(state.growing) == 0
+    assert len(state.pending_resizes) == 0
     assert await judge(asked("1k")) is None
     assert requested(state, "worker-1") == 4000  # All that there is, and no more.
 
