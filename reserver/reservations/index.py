@@ -29,16 +29,22 @@ class _Claimable(NamedTuple):
     Attributes:
         account: of the reservation.
         rules: those of its rules that are found by one key.
+        is_decided: whether a pod that has the key matches one of the rules for certain.
     """
 
     account: Account
     rules: tuple[OwnerRule, ...]
+    is_decided: bool = False
 
     def by(self, pod: Pod, succession: Succession, standing: ReplacementStanding) -> bool:
         """Return whether a pod stands like this; a rule is not asked again once one has raised."""
         if pod.name in self.account.reservation.owners:
             return standing is ReplacementStanding.MAY_CLAIM
-        return not self.account.is_faulty and any(
+        if self.account.is_faulty:
+            return False
+        if self.is_decided and standing is ReplacementStanding.MAY_CLAIM:
+            return True
+        return any(
             rule.matches(pod) and succession.standing(rule, pod) is standing for rule in self.rules
         )
 
@@ -233,4 +239,7 @@ def _claimable(account: Account) -> dict[owner.Key, _Claimable]:
     for rule in account.reservation.rules:
         key = rule.key()
         rules[key] = (*rules.get(key, ()), rule)
-    return {key: _Claimable(account, some) for key, some in rules.items()}
+    return {
+        key: _Claimable(account, some, any(rule.is_its_key for rule in some))
+        for key, some in rules.items()
+    }

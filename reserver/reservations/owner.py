@@ -88,6 +88,14 @@ class OwnerRule:
                 return ("label", self.namespace, term.key, *term.values)
         return ("any", self.namespace)
 
+    @property
+    def is_its_key(self) -> bool:
+        """Whether each pod that has the key matches, and may claim: nothing else is asked of it."""
+        terms = self.selector.requirements
+        conditions = (self.pod != "") + (self.controller != NO_CONTROLLER) + len(terms)
+        is_found = not terms or self.key()[0] == "label"
+        return conditions <= 1 and is_found and self.replaces == NOBODY
+
 
 def keys(pod: Pod) -> Iterator[Key]:
     """Yield the keys of all rules that may match a pod: few, however many rules there are."""

@@ -6,7 +6,7 @@ from types import FrameType
 
 import pytest
 
-from reserver.cluster.labels import Selector
+from reserver.cluster.labels import Requirement, Selector
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Ref, Reservation, Written
@@ -132,7 +132,11 @@ class Raises(Selector):
 def test_an_owner_rule_that_raises_is_asked_once_and_costs_nobody_else() -> None:
     failed: list[Ref] = []
     ledger = world(failed)
-    broken = replace(EDITED, rules=(replace(rule(), selector=Raises(())),), ref=ref("broken"))
+    broken = replace(
+        EDITED,
+        rules=(replace(rule(), selector=Raises((Requirement("app", "Exists"),))),),
+        ref=ref("broken"),
+    )
     fine = replace(EDITED, ref=ref("fine"))
     ledger.put(broken)
     ledger.put(fine)

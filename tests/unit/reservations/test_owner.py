@@ -5,11 +5,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from reserver.cluster.labels import Requirement, Selector
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations import owner
 from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.owner import OwnerRule
+from reserver.reservations.owner import OwnerRule, Replaced
 from tests.builders import name, node, pod, ref, reservation, rule
 
 WEB = Controller("ReplicaSet", "web-5d8f")
@@ -198,3 +200,34 @@ def test_what_is_dropped_is_found_by_nobody(ledger: Ledger) -> None:
     ledger.drop(mine.ref)
     assert keys(ledger, pod("a", labels=APP, controller=WEB)) == []
     assert ledger.naming(name("a")) == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_its_key"),
+    [
+        (rule(), True),
+        (rule(pod="web-1"), True),
+        (rule(controller=WEB), True),
+        (rule(app="web"), True),
+        (rule(pod="web-1", app="web"), False),
+        (rule(pod="web-1", controller=WEB), False),
+        (rule(controller=WEB, app="web"), False),
+        (rule(app="web", tier="back"), False),
+        (dataclasses.replace(rule(app="web"), replaces=Replaced("uid")), False),
+        (
+            dataclasses.replace(
+                rule(), selector=Selector((Requirement("app", "In", frozenset(("web", "db"))),))
+            ),
+            False,
+        ),
+        (dataclasses.replace(rule(), selector=Selector((Requirement("app", "Exists"),))), False),
+    ],
+)
+def test_a_rule_with_one_condition_that_its_key_states_is_not_asked_again(
+    asked: OwnerRule, *, is_its_key: bool
+) -> None:
+    assert asked.is_its_key is is_its_key
+    others = (pod("web-1", labels=APP, controller=WEB), pod("web-1"), pod("x", labels=APP))
+    found = [each for each in others if asked.key() in owner.keys(each)]
+    assert found
+    assert not is_its_key or all(asked.matches(each) for each in found)
