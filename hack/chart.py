@@ -1,10 +1,13 @@
-"""`make cli-reference` has the chart's schema know the flags of `reserver serve`."""
+"""`make cli-reference` writes the flags of Reserver into the chart's schema, and its README."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from reserver.rebalance.settings import RebalanceSettings
 from reserver.settings.flags import Declared, declared
@@ -12,6 +15,8 @@ from reserver.settings.serve import Settings
 
 CHART = Path(__file__).parents[1] / "charts/reserver"
 SCHEMA = CHART / "values.schema.json"
+README = CHART / "README.md"
+_HEADING = "## Values\n"
 _TYPES = {bool: "boolean", int: "integer", float: "number"}
 
 OWN = frozenset(
@@ -80,9 +85,40 @@ def _value(flag: Declared) -> dict[str, Any]:
     return told | {"type": "string", "minLength": 1}
 
 
+def leaves(node: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Yield each value of a schema by its path; what flags are called is not the chart's."""
+    for name, value in node["properties"].items():
+        if "properties" in value and "description" not in value:
+            yield from leaves(value, (*path, name))
+        elif name != "global":
+            yield ".".join((*path, name)), value
+
+
+def defaults() -> dict[str, Any]:
+    """Return the values that nobody has to give."""
+    found: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
+    return found
+
+
+def readme() -> str:
+    """Return the chart's page, its table of values as the schema is now."""
+    rows = ["| value | default | meaning |", "|---|---|---|"]
+    for path, value in leaves(json.loads(SCHEMA.read_text())):
+        default: Any = defaults()
+        for name in path.split("."):
+            default = default[name]
+        shown = json.dumps(default, ensure_ascii=False).replace("|", "\\|")
+        rows.append(
+            f"| `{path}` | `{shown}` | {value['description'].replace('|', chr(92) + '|')} |"
+        )
+    head, _, _ = README.read_text().partition(_HEADING)
+    return "\n".join([head + _HEADING, *rows, ""])
+
+
 def main() -> None:
-    """Write the schema."""
+    """Write both."""
     SCHEMA.write_text(schema())
+    README.write_text(readme())
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ def probe(container: Container, which: dict[str, Any]) -> bool:
 
 def is_up(container: Container, spec: dict[str, Any]) -> bool:
     assert container.process.poll() is None, container.log.read_text()
-    return probe(container, spec["startupProbe"])
+    return probe(container, spec["readinessProbe"])
 
 
 def test_a_pod_of_it_keeps_seats_beside_a_stock_kube_scheduler(

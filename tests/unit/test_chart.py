@@ -1,35 +1,43 @@
 """The chart's schema and values are of one mind, and know the flags of Reserver."""
 
 import json
+from importlib.metadata import version
 from typing import Any
 
 import yaml
 
-from hack.chart import CHART, SCHEMA, schema
+from hack.chart import CHART, README, SCHEMA, defaults, leaves, readme, schema
+from reserver import DISTRIBUTION
 
 
 def test_the_schema_knows_the_flags() -> None:
     assert schema() == SCHEMA.read_text(), "run `make cli-reference`"
 
 
-def shape(value: Any) -> Any:
-    """Return the fields of values, as far as the chart gives them names."""
-    return {key: shape(each) for key, each in value.items()} if isinstance(value, dict) else None
+def test_the_table_of_values_is_that_of_the_schema() -> None:
+    assert readme() == README.read_text(), "run `make cli-reference`"
 
 
-def named(node: dict[str, Any]) -> Any:
-    found = node.get("properties")
-    return {key: named(each) for key, each in found.items()} if found is not None else None
+def test_each_value_has_a_default_and_a_schema_that_says_what_it_means() -> None:
+    known = dict(leaves(json.loads(SCHEMA.read_text())))
+    assert sorted(known) == sorted(given(defaults(), {*known}))
+    assert all(each["description"] for each in known.values())
 
 
-def test_each_value_has_a_default_and_a_schema() -> None:
-    values = shape(yaml.safe_load((CHART / "values.yaml").read_text()))
-    known = named(json.loads(SCHEMA.read_text()))
-    del known["global"]  # Helm's own.
-    assert values.keys() == known.keys()
-    for key, fields in known.items():
-        # What is free to name, and what has no default: flags, requests and limits, labels.
-        assert values[key] in ({}, None) or {*values[key]} == {*fields}, key
+def given(values: dict[str, Any], known: set[str], path: str = "") -> list[str]:
+    """Return the paths of values, as far as the chart gives them names."""
+    found: list[str] = []
+    for key, value in values.items():
+        name = f"{path}{key}"
+        is_leaf = name in known or not isinstance(value, dict)
+        found += [name] if is_leaf else given(value, known, f"{name}.")
+    return found
+
+
+def test_the_image_is_that_of_this_version_unless_another_is_named() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert chart["appVersion"] == chart["version"] == version(DISTRIBUTION)
+    assert defaults()["image"]["tag"] == ""
 
 
 def test_what_nobody_knows_is_refused_wherever_the_chart_names_fields() -> None:

@@ -193,6 +193,37 @@ REBALANCE = {
 }
 
 
+@pytest.mark.parametrize("name", ["base", "standby", *REBALANCE])
+def test_no_service_of_the_namespace_becomes_a_setting(name: str) -> None:
+    if name in REBALANCE:
+        pod = rebalancing_pod(name)["spec"]
+    else:
+        (deployment,) = documents(f"{name}/deployment.yaml")
+        pod = deployment["spec"]["template"]["spec"]
+    assert pod["enableServiceLinks"] is False
+
+
+def test_a_start_waits_for_no_api_server() -> None:
+    """Else the kubelet would end Reserver while the API server is away, and begin anew."""
+    (static,) = yaml.safe_load((MANIFESTS / "static-pod/patch.yaml").read_text())[0]["value"]
+    for container in (reserver_of("base"), reserver_of("standby"), static):
+        assert "/healthz" in str(container["startupProbe"])
+        assert "/healthz" in str(container["livenessProbe"])
+
+
+def test_the_second_kube_schedulers_metrics_are_scraped_where_it_serves_them() -> None:
+    service, monitor = documents("components/monitoring/kube-scheduler.yaml")
+    (deployment,) = documents("base/deployment.yaml")
+    template = deployment["spec"]["template"]
+    assert service["spec"]["selector"].items() <= template["metadata"]["labels"].items()
+    (scheduler,) = template["spec"]["containers"]
+    (port,) = service["spec"]["ports"]
+    assert port["targetPort"] in {each["name"] for each in scheduler["ports"]}
+    assert monitor["spec"]["selector"]["matchLabels"] == service["metadata"]["labels"]
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert (endpoint["port"], endpoint["scheme"]) == (port["name"], "https")
+
+
 def rebalancing_pod(name: str) -> dict[str, Any]:
     """Return the template of the pods that run `reserver rebalance run`."""
     (found,) = documents(f"rebalance/{name}/{name}.yaml")

@@ -1,11 +1,23 @@
 {{/* The chart renders the files of scheduler-config (here: manifests), so that there is one place for each
 right, port and probe; docs/adr/0048-one-source-for-kustomize-and-helm.md. */}}
 
-{{/* A file, in the release's namespace. (list $ "core/store.yaml") */}}
+{{/* A file, in the release's namespace, of its service account. (list $ "core/store.yaml") */}}
 {{- define "reserver.file" -}}
 {{- $root := index . 0 }}
 {{- $name := printf "manifests/%s" (index . 1) }}
-{{- required (printf "the chart lacks %s" $name) ($root.Files.Get $name) | replace "reserver-system" $root.Release.Namespace }}
+{{- $text := required (printf "the chart lacks %s" $name) ($root.Files.Get $name) | replace "reserver-system" $root.Release.Namespace }}
+{{- regexReplaceAll "(?m)((?:kind: ServiceAccount\\n(?:metadata:\\n)? +|/service-account\\.)name: )reserver$" $text (printf "${1}%s" $root.Values.serviceAccount.name) }}
+{{- end }}
+
+{{/* What an object that the manifests call NAME is called here. (list $ "reserver-scheduler") */}}
+{{- define "reserver.name" -}}
+{{- $values := (index . 0).Values }}
+{{- $name := index . 1 }}
+{{- if and $values.fullnameOverride (ne $name "reserver-rebalance") }}
+{{- $values.fullnameOverride }}
+{{- else }}
+{{- regexReplaceAll "^reserver" $name ($values.nameOverride | default $values.fullnameOverride | default "reserver") }}
+{{- end }}
 {{- end }}
 
 {{/* A CRD, which outlives the release. */}}
@@ -17,7 +29,7 @@ right, port and probe; docs/adr/0048-one-source-for-kustomize-and-helm.md. */}}
 
 {{/* The image of Reserver. */}}
 {{- define "reserver.image" -}}
-{{- with .Values.image }}{{ .repository }}{{ with .tag }}:{{ . }}{{ end }}{{ with .digest }}@{{ . }}{{ end }}{{ end }}
+{{- with .Values.image }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ with .digest }}@{{ . }}{{ end }}{{ end }}
 {{- end }}
 
 {{/* The arguments of settings, and those of what is enabled, as YAML. */}}
@@ -28,8 +40,13 @@ right, port and probe; docs/adr/0048-one-source-for-kustomize-and-helm.md. */}}
 {{- if and .Values.monitoring.enabled (eq .Values.mode "sidecar") }}{{ $args = append $args "--health-address=0.0.0.0:9441" }}{{ end }}
 {{- if .Values.moves.enabled }}{{ $args = append $args "--pod-moves" }}{{ end }}
 {{- if .Values.provisioning.enabled }}{{ $args = append $args "--provisioning-requests" }}{{ end }}
-{{- if .Values.webhooks.enabled }}{{ $args = append $args "--webhook-address=0.0.0.0:9444" }}{{ end }}
-{{- toYaml (concat $args (include "reserver.flags" .Values.settings | fromYamlArray)) }}
+{{- if .Values.webhooks.enabled }}
+{{- $args = append $args "--webhook-address=0.0.0.0:9444" }}
+{{- if .Values.tls.certManager.enabled }}
+{{- $args = concat $args (list "--webhook-cert-file=/etc/reserver/webhook/tls.crt" "--webhook-private-key-file=/etc/reserver/webhook/tls.key") }}
+{{- end }}
+{{- end }}
+{{- toYaml (concat $args (include "reserver.flags" .Values.settings | fromYamlArray) .Values.extraArgs) }}
 {{- end }}
 
 {{/* Settings as flags, as YAML. */}}
@@ -81,9 +98,45 @@ data:
 {{- with $values.tolerations }}{{ $_ := set $pod "tolerations" (concat ($pod.tolerations | default list) .) }}{{ end }}
 {{- end }}
 
-{{/* Lets a NetworkPolicy's pods reach the API server. (list $ $policy) */}}
+{{/* What is Reserver's own in its container, wherever that runs: changes it. (list $ $container) */}}
+{{- define "reserver.container" -}}
+{{- $root := index . 0 }}
+{{- $container := index . 1 }}
+{{- with $root.Values }}
+{{- with include "reserver.args" $root | fromYamlArray }}{{ $_ := set $container "args" (concat $container.args .) }}{{ end }}
+{{- with .resources }}{{ $_ := set $container "resources" . }}{{ end }}
+{{- with .extraEnv }}{{ $_ := set $container "env" (concat ($container.env | default list) .) }}{{ end }}
+{{- with .extraVolumeMounts }}{{ $_ := set $container "volumeMounts" (concat ($container.volumeMounts | default list) .) }}{{ end }}
+{{- range $name, $times := .probes }}
+{{- $_ := mergeOverwrite (get $container (printf "%sProbe" $name)) $times }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* An object of a file that is called as the release wants it. (list $ "base/disruption-budget.yaml") */}}
+{{- define "reserver.named" -}}
+{{- $object := include "reserver.file" . | fromYaml }}
+{{- $_ := set $object.metadata "name" (include "reserver.name" (list (index . 0) $object.metadata.name)) }}
+{{- toYaml $object }}
+{{- end }}
+
+{{/* The configuration of the second kube-scheduler. */}}
+{{- define "reserver.schedulerConfig" -}}
+{{- $own := .Values.kubeScheduler }}
+{{- $config := include "reserver.file" (list $ "base/kube-scheduler.yaml") | fromYaml }}
+{{- $extenders := concat $config.extenders ($own.config.extenders | default list) }}
+{{- $config = mergeOverwrite $config (deepCopy $own.config) }}
+{{- range $config.profiles }}
+{{- if or (not .schedulerName) (not $own.config.profiles) }}{{ $_ := set . "schedulerName" $own.schedulerName }}{{ end }}
+{{- end }}
+{{- toYaml (set $config "extenders" $extenders) }}
+{{- end }}
+
+{{/* Lets a NetworkPolicy's pods reach the API server, DNS and some ports. (list $ $policy $ports) */}}
 {{- define "reserver.egress" -}}
+{{- $own := (index . 0).Values.networkPolicy }}
 {{- $ports := list }}
-{{- range (index . 0).Values.networkPolicy.apiServerPorts }}{{ $ports = append $ports (dict "port" (int .)) }}{{ end }}
+{{- range concat $own.apiServerPorts (index . 2) }}{{ $ports = append $ports (dict "port" (int .)) }}{{ end }}
+{{- if $own.dns }}{{ $ports = concat $ports (list (dict "port" 53 "protocol" "UDP") (dict "port" 53 "protocol" "TCP")) }}{{ end }}
 {{- $_ := set (first (index . 1).spec.egress) "ports" $ports }}
 {{- end }}

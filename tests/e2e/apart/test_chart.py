@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,16 @@ from typing import Any
 import pytest
 import yaml
 
-from hack.chart import CHART
+from hack.chart import CHART, SCHEMA, leaves
 from hack.controlplane.build import bin_dir
 from hack.go_tool import HELM
+from tests.e2e.apart.chart_values import ARRIVALS, Arrival
 
 pytestmark = pytest.mark.controlplane  # for its kubectl
 
 ROOT = Path(__file__).parents[3]
 MANIFESTS = ROOT / "scheduler-config"
+HOME = "reserver-system"
 Key = tuple[str, str, str]
 
 COMPONENTS = tuple(sorted(each.name for each in (MANIFESTS / "components").iterdir()))
@@ -46,6 +49,12 @@ def helm() -> Path:
 def render(helm: Path, *flags: str) -> dict[Key, Any]:
     """Return what the chart renders, as the cluster's own version would have it."""
     return by_key(_run(helm, *TEMPLATE, *flags))
+
+
+def render_like_kustomize(helm: Path, *flags: str) -> dict[Key, Any]:
+    """Return the same, with the tag that the manifests name, and without what only Helm runs."""
+    found = render(helm, "--set=image.tag=dev", *flags)
+    return {key: each for key, each in found.items() if key != ("Pod", HOME, "reserver-test")}
 
 
 def kustomize(folder: Path) -> dict[Key, Any]:
@@ -169,29 +178,31 @@ def test_the_chart_renders_what_kustomize_does(
 ) -> None:
     wanted = kustomize(overlay(tmp_path / "user", base, components))
     assert_same(
-        render(helm, f"--set=mode={BASES[base]},image.tag=dev", *enabled(components)), wanted
+        render_like_kustomize(helm, f"--set=mode={BASES[base]}", *enabled(components)), wanted
     )
 
 
 @pytest.mark.parametrize("way", ["deployment", "cronjob"])
 def test_what_rebalances_by_itself_is_rendered_as_kustomize_does(helm: Path, way: str) -> None:
     wanted = kustomize(MANIFESTS / "base") | kustomize(MANIFESTS / "rebalance" / way)
-    assert_same(render(helm, "--set=rebalance.enabled=true", f"--set=rebalance.run={way}"), wanted)
+    flags = ("--set=rebalance.enabled=true", f"--set=rebalance.run={way}")
+    assert_same(render_like_kustomize(helm, *flags), wanted)
 
 
 def test_rounds_beside_standby_are_rendered_as_kustomize_does_with_its_ca(helm: Path) -> None:
     wanted = kustomize(MANIFESTS / "standby") | kustomize(MANIFESTS / "rebalance/standby")
     settings = "rebalance.settings.make-room=true,rebalance.settings.mode=reserve-first"
     settings += ",rebalance.settings.dry-run=false"  # Its flag has no form with --no-.
-    flags = ("--set=mode=standby,rebalance.enabled=true,image.tag=dev",)
-    assert_same(render(helm, *flags), wanted)
+    flags = ("--set=mode=standby,rebalance.enabled=true",)
+    assert_same(render_like_kustomize(helm, *flags), wanted)
     found = render(helm, *flags, f"--set=moves.enabled=true,{settings}")
     pod = found["Deployment", "reserver-system", "reserver-rebalance"]["spec"]["template"]["spec"]
     assert pod["containers"][0]["args"][-2:] == ["--make-room", "--mode=reserve-first"]
 
 
 def test_the_static_pods_files_are_rendered_as_kustomize_does(helm: Path) -> None:
-    assert_same(render(helm, "--set=mode=static-pod"), kustomize(MANIFESTS / "static-pod"))
+    found = render_like_kustomize(helm, "--set=mode=static-pod")
+    assert_same(found, kustomize(MANIFESTS / "static-pod"))
 
 
 def test_no_object_names_a_namespace_that_the_release_is_not_in(helm: Path) -> None:
@@ -200,67 +211,153 @@ def test_no_object_names_a_namespace_that_the_release_is_not_in(helm: Path) -> N
         assert "reserver-system" not in _run(helm, *TEMPLATE, *flags, f"--set=mode={mode}")
 
 
-SETTINGS = """\
-image: {repository: registry.example/reserver, tag: "1.0", digest: "sha256:%s"}
-imagePullSecrets: [pull]
-kubeScheduler: {tag: v1.36.2, schedulerName: held}
-replicas: 2
-settings:
-  default-quota: none
-  configmap: [unicore/reservation]
-  crd: true
-  tracing: false
-networkPolicy: {apiServerPorts: [8443]}
-resources: {requests: {cpu: 2}}
-podLabels: {team: platform}
-podAnnotations: {seen: "yes"}
-nodeSelector: {role: control}
-tolerations: [{key: dedicated, operator: Exists}]
-affinity: {nodeAffinity: {}}
-""" % ("a" * 64)
+def test_a_table_says_of_each_value_where_it_arrives() -> None:
+    assert {*ARRIVALS} == {path for path, _ in leaves(json.loads(SCHEMA.read_text()))}
 
 
-def test_values_reach_what_they_are_for(helm: Path, tmp_path: Path) -> None:
-    (tmp_path / "values.yaml").write_text(SETTINGS)
-    found = render(helm, f"--values={tmp_path / 'values.yaml'}")
-    deployment = found["Deployment", "reserver-system", "reserver-scheduler"]
-    template = deployment["spec"]["template"]
-    pod = template["spec"]
-    reserver, scheduler = pod["initContainers"][0], pod["containers"][0]
-    assert deployment["spec"]["replicas"] == 2
-    assert reserver["image"] == f"registry.example/reserver:1.0@sha256:{'a' * 64}"
-    assert scheduler["image"] == "registry.k8s.io/kube-scheduler:v1.36.2"
-    assert pod["imagePullSecrets"] == [{"name": "pull"}]
-    assert reserver["args"][-4:] == [
-        "--configmap=unicore/reservation",
-        "--crd",
-        "--default-quota=none",
-        "--no-tracing",
-    ]
-    assert reserver["resources"] == {"requests": {"cpu": 2}}
-    assert template["metadata"]["labels"] == {
-        "app.kubernetes.io/name": "reserver",
-        "team": "platform",
-    }
-    assert template["metadata"]["annotations"]["seen"] == "yes"
-    assert pod["nodeSelector"] == {"role": "control"}
-    assert [each["key"] for each in pod["tolerations"]][1:] == ["dedicated"]
-    assert pod["affinity"] == {"nodeAffinity": {}}
-    config = yaml.safe_load(
-        found["ConfigMap", "reserver-system", "kube-scheduler-config"]["data"][
-            "kube-scheduler.yaml"
-        ]
+@pytest.mark.parametrize("path", ARRIVALS)
+def test_a_value_arrives_where_it_is_for(helm: Path, tmp_path: Path, path: str) -> None:
+    arrival = ARRIVALS[path]
+    (tmp_path / "beside.yaml").write_text(arrival.beside)
+    given: Any = yaml.safe_load(arrival.value)
+    for name in reversed(path.split(".")):
+        given = {name: given}
+    (tmp_path / "given.yaml").write_text(yaml.safe_dump(given))
+    files = [f"--values={tmp_path / name}.yaml" for name in ("beside", "given")]
+    tag = () if path == "image.tag" else ("--set=image.tag=dev",)
+    found = render(helm, *files, *tag)
+    before = render(helm, files[0], "--set=image.tag=dev")
+    assert arrived(found, arrival)
+    assert not arrived(before, arrival), "the value changes nothing"
+
+
+def arrived(found: dict[Key, Any], arrival: Arrival) -> bool:
+    """Whether what is rendered has the value."""
+    what, _, path = arrival.found.partition(" ")
+    (each,) = [one for key, one in found.items() if f"{key[0]}/{key[2]}" == what] or [None]
+    while path and each is not None:
+        each = yaml.safe_load(each) if isinstance(each, str) else each
+        step = next(
+            step for step in steps(path) if step.isdigit() or step in each or "." not in step
+        )
+        each = each[int(step)] if step.isdigit() else each.get(step)
+        path = path[len(step) + 1 :]
+    if isinstance(each, list):
+        return all(one in each for one in arrival.expected)
+    if isinstance(each, str) and isinstance(arrival.expected, str):
+        return arrival.expected in each
+    return bool((yaml.safe_load(each) if isinstance(each, str) else each) == arrival.expected)
+
+
+def steps(path: str) -> list[str]:
+    """Return what may be the first step of a path, the longest first: names may have dots."""
+    parts = path.split(".")
+    return [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
+
+
+def test_the_extenders_of_others_come_after_reservers(helm: Path, tmp_path: Path) -> None:
+    (tmp_path / "values.yaml").write_text(
+        "kubeScheduler: {config: {extenders: [{urlPrefix: 'http://x', filterVerb: f}]}}"
     )
-    assert config["profiles"] == [{"schedulerName": "held"}]
-    policy = found["NetworkPolicy", "reserver-system", "reserver-scheduler"]["spec"]
-    assert policy["egress"] == [{"ports": [{"port": 8443}]}]
-    webhooks = "--set=webhooks.enabled=true,replicas=1,networkPolicy.webhooksFrom={192.0.2.0/28}"
-    found = render(helm, f"--values={tmp_path / 'values.yaml'}", webhooks)
-    policy = found["NetworkPolicy", "reserver-system", "reserver-scheduler"]["spec"]
-    assert policy["ingress"][-1]["from"] == [{"ipBlock": {"cidr": "192.0.2.0/28"}}]
-    # A store in another namespace needs Reserver's Role there.
+    found = render(helm, f"--values={tmp_path / 'values.yaml'}")
+    data = found["ConfigMap", HOME, "kube-scheduler-config"]["data"]
+    config = yaml.safe_load(data["kube-scheduler.yaml"])
+    assert [each["urlPrefix"] for each in config["extenders"]] == [
+        "http://127.0.0.1:9440",
+        "http://x",
+    ]
+    assert config["profiles"] == [{"schedulerName": "reserver-scheduler"}]
+
+
+def test_a_store_in_another_namespace_needs_the_role_there(helm: Path) -> None:
+    found = render(helm, "--set=settings.configmap={unicore/reservation}")
     assert ("Role", "unicore", "reserver") in found
     assert ("RoleBinding", "unicore", "reserver") in found
+
+
+def test_another_service_account_has_all_rights_and_the_pods(helm: Path) -> None:
+    for mode in ("sidecar", "standby", "static-pod"):
+        components = () if mode == "static-pod" else COMPONENTS
+        flags = (f"--set=mode={mode},serviceAccount.name=mine", *enabled(components))
+        found = render(helm, *flags, "--set=rebalance.enabled=true")
+        accounts = {
+            subject["name"]
+            for each in found.values()
+            for subject in each.get("subjects", ())
+            if subject["kind"] == "ServiceAccount"
+        }
+        assert accounts == {"mine", "reserver-rebalance"}
+        used = {
+            each["spec"]["template"]["spec"]["serviceAccountName"]
+            for key, each in found.items()
+            if key[0] == "Deployment"
+        }
+        assert used <= accounts
+        if mode == "static-pod":
+            token = found["Secret", HOME, "reserver-token"]["metadata"]["annotations"]
+            assert token == {"kubernetes.io/service-account.name": "mine"}
+
+
+def test_with_cert_manager_the_webhooks_need_no_right_to_secrets(helm: Path) -> None:
+    flags = ("--set=tls.certManager.enabled=true", *enabled(("webhooks",)))
+    found = render(helm, *flags)
+    assert ("Role", HOME, "reserver-webhooks") not in found
+    (rules,) = (found["ClusterRole", "", "reserver-webhooks"]["rules"],)
+    assert {group for rule in rules for group in rule["apiGroups"]} == {"reserver.io"}
+    pod = found["Deployment", HOME, "reserver-scheduler"]["spec"]["template"]["spec"]
+    reserver = pod["initContainers"][0]
+    (mount,) = reserver["volumeMounts"]
+    flags_of_files = [each.partition("=")[2] for each in reserver["args"] if "-file=" in each]
+    assert flags_of_files == [f"{mount['mountPath']}/tls.{each}" for each in ("crt", "key")]
+    (volume,) = (each for each in pod["volumes"] if each["name"] == mount["name"])
+    certificate = found["Certificate", HOME, "reserver-webhook"]["spec"]
+    assert volume["secret"]["secretName"] == certificate["secretName"]
+    service = found["Service", HOME, "reserver-webhook"]["metadata"]["name"]
+    assert certificate["dnsNames"] == [f"{service}.{HOME}.svc"]
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        annotations = found[kind, "", "reserver"]["metadata"]["annotations"]
+        assert annotations == {"cert-manager.io/inject-ca-from": f"{HOME}/reserver-webhook"}
+
+
+def test_the_pod_of_helm_test_is_bound_by_way_of_reserver(helm: Path) -> None:
+    for mode, scheduler in (("sidecar", "reserver-scheduler"), ("standby", "default-scheduler")):
+        pod = render(helm, f"--set=mode={mode}")["Pod", HOME, "reserver-test"]
+        assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
+        assert pod["spec"]["schedulerName"] == scheduler
+        assert not pod["spec"]["automountServiceAccountToken"]
+
+
+def test_the_static_pods_patch_has_what_is_given_to_its_container(
+    helm: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "values.yaml").write_text(
+        "extraVolumeMounts: [{name: x, mountPath: /x}]\n"
+        "extraVolumes: [{name: x, emptyDir: {}}]\n"
+        "extraEnv: [{name: A, value: b}]\n"
+        "extraArgs: [--crd]\n"
+        "probes: {liveness: {periodSeconds: 9}}\n"
+    )
+    found = render(helm, "--set=mode=static-pod", f"--values={tmp_path / 'values.yaml'}")
+    patch = yaml.safe_load(found["ConfigMap", HOME, "reserver-static-pod"]["data"]["patch.yaml"])
+    container = patch[0]["value"][0]
+    assert container["args"][-1] == "--crd"
+    assert container["env"] == [{"name": "A", "value": "b"}]
+    assert container["volumeMounts"][-1] == {"name": "x", "mountPath": "/x"}
+    assert container["livenessProbe"]["periodSeconds"] == 9
+    assert patch[-1]["value"] == {"name": "x", "emptyDir": {}}
+
+
+@pytest.mark.parametrize("mode", ["sidecar", "standby", "static-pod"])
+def test_the_notes_name_what_is_there(helm: Path, mode: str) -> None:
+    flags = ("--dry-run=client", "--namespace=reserver-system", f"--set=mode={mode}")
+    told = _run(helm, "install", "mine", CHART, *flags)
+    _, _, notes = told.partition("NOTES:")
+    expected = {
+        "sidecar": ("deployment/reserver-scheduler", "schedulerName: reserver-scheduler"),
+        "standby": ("deployment/reserver\n", "kube-scheduler-extender.yaml"),
+        "static-pod": ("reserver-static-pod", "docs/install.md"),
+    }
+    assert all(each in notes for each in expected[mode]), notes
 
 
 REFUSED = {
@@ -286,6 +383,19 @@ REFUSED = {
     "webhooks.enabled=true": "networkPolicy.webhooksFrom: is empty, so no API server could call",
     "mode=standby,webhooks.enabled=true": "networkPolicy.webhooksFrom: is empty",
     "mode=static-pod,monitoring.enabled=true": "monitoring.enabled: no Service leads",
+    "kubeScheduler.digest=abc": 'kubeScheduler.digest: "abc" is no digest',
+    "mode=standby,kubeScheduler.extraArgs={--v=4}": "no second kube-scheduler in mode standby",
+    "kubeScheduler.config.leaderElection.leaderElect=false": "the Lease is the chart's own",
+    "kubeScheduler.config.profiles[0].schedulerName=x": "none is called reserver-scheduler",
+    "kubeScheduler.config.extenders[0].bindVerb=b": "only Reserver may bind; leave out bindVerb",
+    "kubeScheduler.extraArgs={v}": "'/kubeScheduler/extraArgs/0': 'v' does not match pattern",
+    "tls.certManager.enabled=true": "a sidecar is called over loopback, without TLS",
+    "mode=static-pod,tls.certManager.enabled=true": "reads its certificates from its node",
+    "settings.tracing=true": "no trace would leave the pod; write e.g. [4317]",
+    "serviceAnnotations.a=b": "only mode: standby has a Service that is called",
+    "mode=static-pod,nodeSelector.a=b": "nodeSelector: the pod is that of the cluster's own",
+    "probes.startup.httpGet.path=/x": "additional properties 'httpGet' not allowed",
+    "monitoring.prometheusRule.runbookURL=docs/x.md": "'docs/x.md' does not match pattern",
     "mode=static-pod,replicas=2": "replicas: each node of the control plane has one static pod",
 }
 
