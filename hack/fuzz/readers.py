@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 
 from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal
 from reserver.errors import InvalidInput
-from reserver.grpc import convert
+from reserver.grpc import convert, documents
 from reserver.k8s.objects.objects import decode, encode
 from reserver.k8s.objects.reviews import Review, access_review
 from reserver.moves import podmove, podmove_status
@@ -22,12 +22,12 @@ from reserver.reservations.status import ReservationState
 from reserver.stores.codec import demands, document, placement_codec, quota_codec, rewrite
 from reserver.stores.configmap.entries import read_key
 from reserver.stores.object import status_codec as reservation_status
-from reserver.stores.object.codec import Claim, ReservationObject, read_object
+from reserver.stores.object.codec import ReservationObject, StatusClaim, read_object
 from reserver.v1 import capacity_pb2
 
 _HOME = "reserver-system"
 _USED = {"reservations": 3, "held.cpu": 2**53, "held.nvidia.com/gpu": 1, "held.x": 2**70}
-_CLAIM = Claim("shop/web-0", "u", "worker-1", "2030-01-01T00:00:00Z")
+_CLAIM = StatusClaim("shop/web-0", "u", "worker-1", "2030-01-01T00:00:00Z")
 
 
 def read_reservation(raw: bytes) -> object:
@@ -119,10 +119,10 @@ def read_question(raw: bytes) -> object:
             message.MergeFromString(raw)
     except (DecodeError, json_format.ParseError, RecursionError, UnicodeDecodeError):
         return None  # No such message comes: gRPC refuses it, or nobody can write it.
-    convert.check_set(message.reservations)
+    documents.check_set(message.reservations)
     for number, spec in enumerate(message.reservations):
         ref = Ref(_HOME, "store", f"web-{number}")
-        text = convert.encode_document(convert.write(spec, SEEN, "request"))
+        text = documents.encode(documents.write(spec, SEEN, "request"))
         encode(text)
         entries = read_key(ref, text, SEEN)
         check_entries(entries)

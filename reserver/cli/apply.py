@@ -23,7 +23,7 @@ from reserver.cli.options import NamespaceOption, Output, OutputOption, Target
 from reserver.cli.progress import progress
 from reserver.cli.selection import FILES
 from reserver.cli.spec_flags import SpecFlags
-from reserver.client import CallFailed, Client, Reservation
+from reserver.client import CallFailed, Client, ReservationInfo
 from reserver.errors import InvalidInput
 
 
@@ -85,7 +85,7 @@ class Applier:
         self._force = force
         self._dry_run = dry_run
 
-    async def apply(self, one: Manifest) -> tuple[str, Reservation | None]:
+    async def apply(self, one: Manifest) -> tuple[str, ReservationInfo | None]:
         """Create a reservation, or change it if its manifest differs.
 
         Returns:
@@ -110,7 +110,7 @@ class Applier:
         is_same = (new.spec, new.labels) == (old.spec, old.labels)
         return "unchanged" if is_same else "configured", new
 
-    async def _existing(self, one: Manifest) -> Reservation | None:
+    async def _existing(self, one: Manifest) -> ReservationInfo | None:
         """Return the reservation that a document is about: by its id, else by its name."""
         names = [one.id, f"{one.namespace}/{one.name}" if one.namespace else "", one.name]
         for name in filter(None, names):
@@ -121,7 +121,7 @@ class Applier:
                     raise
         return None
 
-    async def _create(self, one: Manifest, namespace: str) -> Reservation | None:
+    async def _create(self, one: Manifest, namespace: str) -> ReservationInfo | None:
         spec = serialization.read(one.spec, one.name, namespace, time.time())
         if not self._force:
             await create_requests.require_possible(self._client, one.name, spec)
@@ -130,7 +130,7 @@ class Applier:
         return await self._client.create(one.name, spec, labels=one.labels)
 
 
-def kept(document: Any, old: Reservation) -> Any:  # noqa: ANN401 - whatever YAML can hold
+def kept(document: Any, old: ReservationInfo) -> Any:  # noqa: ANN401 - whatever YAML can hold
     """Return a spec with the end that its reservation has, unless it names a moment, or none.
 
     A duration counts from the creation; otherwise each `apply` would prolong what it applies.
@@ -158,7 +158,7 @@ async def apply_each(
     Raises:
         Failed: some were refused.
     """
-    shown: list[Reservation] = []
+    shown: list[ReservationInfo] = []
     refused: list[Failed] = []
     for one in wanted:
         try:

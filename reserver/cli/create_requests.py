@@ -19,7 +19,7 @@ from reserver.cli.options import Output
 from reserver.cli.progress import progress
 from reserver.cli.spec_flags import SpecFlags, flag_of
 from reserver.cli.table import Cell
-from reserver.client import CallFailed, Client, Reservation, Shortage, Spec
+from reserver.client import CallFailed, Client, ReservationInfo, Shortage, Spec
 from reserver.errors import InvalidInput
 
 Specs = Mapping[str, Spec]
@@ -145,7 +145,7 @@ async def create_each(
     Raises:
         Failed: some were refused.
     """
-    made: list[Reservation] = []
+    made: list[ReservationInfo] = []
     refused: list[Failed] = []
     async with progress(f"Creating {_count(specs)}"):
         for name, spec in specs.items():
@@ -261,7 +261,7 @@ def _verdict(shortage: Shortage | None) -> tuple[Cell, str]:
     return Cell("never" if shortage.never else "not now", "red"), shortage.message
 
 
-def _show_created(made: Sequence[Reservation], form: Output, *, alone: bool) -> None:
+def _show_created(made: Sequence[ReservationInfo], form: Output, *, alone: bool) -> None:
     if output.is_for_programs(form):
         if made:
             output.reservations(made, form, alone=alone)

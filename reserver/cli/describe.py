@@ -12,7 +12,7 @@ from reserver.cli import completion, failure, formatting, lookup, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.options import Target
 from reserver.cli.selection import NamespaceOption, SelectionFlags
-from reserver.client import Client, Phase, Policy, Reservation, Selection
+from reserver.client import Client, Phase, Policy, ReservationInfo, Selection
 from reserver.printable import printable
 
 _WIDTH = 16
@@ -62,7 +62,7 @@ async def _show(client: Client, names: Sequence[str], selection: Selection) -> N
     failure.raise_all(missing)
 
 
-def _lines(reservation: Reservation, now: datetime) -> Iterator[tuple[str, str]]:
+def _lines(reservation: ReservationInfo, now: datetime) -> Iterator[tuple[str, str]]:
     yield from _head(reservation)
     if reservation.phase is Phase.INVALID:  # What it asks for cannot be read.
         return
@@ -88,7 +88,7 @@ def _lines(reservation: Reservation, now: datetime) -> Iterator[tuple[str, str]]
         yield "", f"  {claim.pod} ({claim.uid})"
 
 
-def _head(reservation: Reservation) -> Iterator[tuple[str, str]]:
+def _head(reservation: ReservationInfo) -> Iterator[tuple[str, str]]:
     yield "Name", reservation.name
     yield "Id", reservation.id
     yield "Phase", formatting.phase(reservation).text
@@ -108,13 +108,13 @@ def _head(reservation: Reservation) -> Iterator[tuple[str, str]]:
         yield "No namespace", f"{whose}; write the namespace of its pods"
 
 
-def _slots(reservation: Reservation) -> str:
+def _slots(reservation: ReservationInfo) -> str:
     taken = len(reservation.claims)
     again = "; they come back when their pods go" if reservation.spec.reusable else ""
     return f"{reservation.spec.slots}, {taken} of them claimed{again}"
 
 
-def _times(reservation: Reservation, now: datetime) -> Iterator[tuple[str, str]]:
+def _times(reservation: ReservationInfo, now: datetime) -> Iterator[tuple[str, str]]:
     spec = reservation.spec
     if spec.starts_at is not None:
         yield "Starts", serialization.show_moment(spec.starts_at)

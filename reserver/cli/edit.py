@@ -19,7 +19,7 @@ from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.manifests import Manifest, read_manifests, read_text
 from reserver.cli.options import Output, OutputOption, Target
 from reserver.cli.progress import progress
-from reserver.client import CallFailed, Client, Reservation
+from reserver.client import CallFailed, Client, ReservationInfo
 from reserver.errors import InvalidInput, ReserverError
 from reserver.stores.object.codec import is_own
 
@@ -104,7 +104,9 @@ async def _edit(client: Client, name: str, namespace: str, form: Output) -> None
             return
 
 
-async def _update(client: Client, old: Reservation, text: str, namespace: str) -> Reservation:
+async def _update(
+    client: Client, old: ReservationInfo, text: str, namespace: str
+) -> ReservationInfo:
     one = _read(text)
     if one.name != old.name:
         raise InvalidInput("name", f"was {old.name!r}", "leave it: a name cannot be changed")

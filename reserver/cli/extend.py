@@ -13,7 +13,7 @@ from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Output, OutputOption, Target
 from reserver.cli.selection import NamespaceOption, SelectionFlags
 from reserver.cli.serialization import read_moment
-from reserver.client import Reservation
+from reserver.client import ReservationInfo
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.times import in_hours, parse_duration
 
@@ -55,7 +55,7 @@ def extend(
         client = session.client
         among = SelectionFlags(namespace=namespace).selection(session.namespace)
 
-        async def extended(called: str) -> Reservation:
+        async def extended(called: str) -> ReservationInfo:
             return await client.extend(called, until)
 
         changed = await lookup.by_name(client, name, extended, among)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from reserver.cli import serialization
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.client import Reservation
+from reserver.client import ReservationInfo
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput
 
@@ -58,7 +58,7 @@ def terms_of(text: str) -> list[Term]:
     return terms
 
 
-def chosen(found: Sequence[Reservation], selector: str, sort_by: str) -> list[Reservation]:
+def chosen(found: Sequence[ReservationInfo], selector: str, sort_by: str) -> list[ReservationInfo]:
     """Return the reservations that a selector means, in the order of a field.
 
     Raises:
@@ -81,10 +81,10 @@ def _holds(term: Term, shown: Mapping[str, Any]) -> bool:
     return (said == term.value) is not term.is_negated
 
 
-def _key(path: Sequence[str]) -> Callable[[tuple[Reservation, Mapping[str, Any]]], Any]:
+def _key(path: Sequence[str]) -> Callable[[tuple[ReservationInfo, Mapping[str, Any]]], Any]:
     """Return the key of a sort: numbers and quantities by size, absent values last."""
 
-    def key(pair: tuple[Reservation, Mapping[str, Any]]) -> tuple[bool, float, str]:
+    def key(pair: tuple[ReservationInfo, Mapping[str, Any]]) -> tuple[bool, float, str]:
         value = _value(pair[1], path)
         if isinstance(value, int | float):
             return False, value, ""

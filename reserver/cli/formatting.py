@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from reserver.cli.table import Cell
-from reserver.client import OwnerRule, Phase, PlacedSlots, PodOwner, Reservation
+from reserver.client import OwnerSelector, Phase, PlacedSlots, PodOwner, ReservationInfo
 
 NOTHING = "-"
 
@@ -52,13 +52,13 @@ def duration(seconds: float | None) -> str:
     return "".join(f"{count}{unit}" for count, unit in parts[:2] if count) or "0s"
 
 
-def short_name(reservation: Reservation) -> str:
+def short_name(reservation: ReservationInfo) -> str:
     """Return a name that is unique among neighbours: an item of a list has its pod's name."""
     name, bracket, item = reservation.id.partition("[")
     return f"{name.rpartition('/')[2]}[{item}" if bracket else reservation.name
 
 
-def phase(reservation: Reservation) -> Cell:
+def phase(reservation: ReservationInfo) -> Cell:
     """Return its phase, and a lack of room or another condition."""
     if reservation.phase is None:
         return Cell(UNKNOWN, "")
@@ -74,17 +74,17 @@ def phase(reservation: Reservation) -> Cell:
     return Cell(word, style)
 
 
-def slots(reservation: Reservation) -> str:
+def slots(reservation: ReservationInfo) -> str:
     """Return the number of slots."""
     return NOTHING if reservation.phase is Phase.INVALID else str(reservation.spec.slots)
 
 
-def claimed(reservation: Reservation) -> str:
+def claimed(reservation: ReservationInfo) -> str:
     """Return the number of claims."""
     return NOTHING if reservation.phase is Phase.INVALID else str(len(reservation.claims))
 
 
-def node(reservation: Reservation) -> str:
+def node(reservation: ReservationInfo) -> str:
     """Return the nodes of its slots."""
     return places(reservation.placements) if reservation.placements else NOTHING
 
@@ -96,7 +96,7 @@ def places(parts: Sequence[PlacedSlots]) -> str:
     return ", ".join(f"{part.node} ×{part.slots}" for part in parts) or NOTHING
 
 
-def ends_in(reservation: Reservation, now: datetime) -> str:
+def ends_in(reservation: ReservationInfo, now: datetime) -> str:
     """Return the time until it expires."""
     spec = reservation.spec
     if spec.expires_at is None:
@@ -105,7 +105,7 @@ def ends_in(reservation: Reservation, now: datetime) -> str:
     return duration(left) if left > 0 else "over"
 
 
-def holds(reservation: Reservation) -> str:
+def holds(reservation: ReservationInfo) -> str:
     """Return the resources of one slot."""
     amounts = sorted(reservation.spec.resources.items())
     return ", ".join(f"{name} {text}" for name, text in amounts) or NOTHING
@@ -117,7 +117,7 @@ def shortened(text: str, most: int = _COLUMN) -> str:
     return (line if len(line) <= most else f"{line[: most - 1]}…") or NOTHING
 
 
-def owner(who: PodOwner | OwnerRule) -> str:
+def owner(who: PodOwner | OwnerSelector) -> str:
     """Return an owner as `create --owner` takes it, after its namespace."""
     if isinstance(who, PodOwner):
         return f"{who.namespace}/pod/{who.name}"
@@ -132,12 +132,12 @@ def owner(who: PodOwner | OwnerRule) -> str:
     return f"{who.namespace}/{' and '.join(parts)}"
 
 
-def owners(reservation: Reservation) -> str:
+def owners(reservation: ReservationInfo) -> str:
     """Return the owners of a reservation."""
     return "; ".join(map(owner, reservation.spec.owners)) or NOTHING
 
 
-def one_line(reservation: Reservation, now: datetime) -> str:
+def one_line(reservation: ReservationInfo, now: datetime) -> str:
     """Return a reservation in a line."""
     said = phase(reservation).text
     if reservation.placements:

@@ -10,7 +10,7 @@ import typer
 from reserver.cli import failure, formatting, output, table
 from reserver.cli.options import Output
 from reserver.cli.table import Row
-from reserver.client import Reservation
+from reserver.client import ReservationInfo
 
 COLUMNS = ("NAME", "PHASE", "NODE", "SLOTS", "CLAIMED", "ENDS IN")
 WIDE = (*COLUMNS, "ONE SLOT HOLDS", "OWNERS", "ID", "AUTHOR", "DESCRIPTION")
@@ -18,7 +18,7 @@ WIDE = (*COLUMNS, "ONE SLOT HOLDS", "OWNERS", "ID", "AUTHOR", "DESCRIPTION")
 NUMBERS = ("SLOTS", "CLAIMED")
 
 
-def show(found: Sequence[Reservation], form: Output, *, alone: bool = False) -> None:
+def show(found: Sequence[ReservationInfo], form: Output, *, alone: bool = False) -> None:
     """Print reservations; `alone`: one that was selected by its name."""
     if output.is_for_programs(form):
         output.reservations(found, form, alone=alone)
@@ -34,13 +34,13 @@ def columns(form: Output) -> Sequence[str]:
     return WIDE if form is Output.WIDE else COLUMNS
 
 
-def rows(found: Iterable[Reservation], form: Output) -> list[Row]:
+def rows(found: Iterable[ReservationInfo], form: Output) -> list[Row]:
     """Return a row for each reservation."""
     now = datetime.now(UTC)
     return [row(each, form, now) for each in found]
 
 
-def row(reservation: Reservation, form: Output, now: datetime) -> Row:
+def row(reservation: ReservationInfo, form: Output, now: datetime) -> Row:
     """Return the row of a reservation."""
     cells: Row = (
         formatting.short_name(reservation),
@@ -61,7 +61,7 @@ def row(reservation: Reservation, form: Output, now: datetime) -> Row:
     return cells
 
 
-def report_change(name: str, word: str, reservation: Reservation | None) -> None:
+def report_change(name: str, word: str, reservation: ReservationInfo | None) -> None:
     """Print the result of a change; of an unchanged reservation, its name only."""
     state = ""
     if reservation is not None and word != "unchanged":
@@ -71,7 +71,7 @@ def report_change(name: str, word: str, reservation: Reservation | None) -> None
         failure.report(f"{name}: {reservation.message}")
 
 
-def show_change(name: str, word: str, reservation: Reservation, form: Output) -> None:
+def show_change(name: str, word: str, reservation: ReservationInfo, form: Output) -> None:
     """Print a changed reservation for programs, or the result, if there is one, for people."""
     if output.is_for_programs(form):
         output.reservations([reservation], form, alone=True)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from reserver.cli import failure, formatting
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.progress import progress
-from reserver.client import EVERYTHING, CallFailed, Client, Reservation, Selection
+from reserver.client import EVERYTHING, CallFailed, Client, ReservationInfo, Selection
 
 _NOT_THERE = "NO_SUCH_RESERVATION"
 _MOST_SHOWN = 5
@@ -72,7 +72,7 @@ async def _id(client: Client, name: str, problem: str, selection: Selection) -> 
 
 async def fetch(
     client: Client, names: Sequence[str], selection: Selection
-) -> tuple[list[Reservation], list[Failed]]:
+) -> tuple[list[ReservationInfo], list[Failed]]:
     """Return the reservations of some names or ids, and why not the others.
 
     Raises:

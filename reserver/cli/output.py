@@ -10,7 +10,7 @@ import typer
 
 from reserver.cli import serialization
 from reserver.cli.options import Output, Report
-from reserver.client import Reservation
+from reserver.client import ReservationInfo
 from reserver.printable import is_printable, printable
 
 _LAYOUT = "\n"
@@ -21,7 +21,7 @@ def is_for_programs(output: Output) -> bool:
     return output in {Output.JSON, Output.YAML, Output.NAME}
 
 
-def reservations(found: Sequence[Reservation], output: Output, *, alone: bool = False) -> None:
+def reservations(found: Sequence[ReservationInfo], output: Output, *, alone: bool = False) -> None:
     """Print reservations for a program.
 
     Args:

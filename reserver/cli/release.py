@@ -24,9 +24,9 @@ from reserver.cli.selection import (
     SelectionFlags,
     SelectorOption,
 )
-from reserver.client import CallFailed, Client, Reservation, Selection
+from reserver.client import CallFailed, Client, ReservationInfo, Selection
 
-Released = tuple[str, Reservation | None]
+Released = tuple[str, ReservationInfo | None]
 """A name, and the reservation before its release; None if no program reads it."""
 
 
@@ -149,7 +149,7 @@ async def _each(
     alone: bool,
 ) -> None:
     """Release each and print a line, or for programs all reservations as they were."""
-    were: list[Reservation] = []
+    were: list[ReservationInfo] = []
     refused: list[Failed] = []
     try:
         for name in names:

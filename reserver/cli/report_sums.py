@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from reserver.cli import formatting
-from reserver.client import PastReservation, Phase, Reservation
+from reserver.client import PastReservation, Phase, ReservationInfo
 from reserver.cluster import quantity
 
 BUCKETS = 24
@@ -101,7 +101,7 @@ def of_past(past: PastReservation, resource: str) -> Iterator[Held]:
         yield held(past.ended, free, Fate.UNUSED)
 
 
-def of_present(reservation: Reservation, resource: str, now: datetime) -> Iterator[Held]:
+def of_present(reservation: ReservationInfo, resource: str, now: datetime) -> Iterator[Held]:
     """Yield the holds of a present reservation; the moment of a claim is unknown."""
     spec, since = reservation.spec, reservation.since
     text = spec.resources.get(resource)

@@ -16,11 +16,11 @@ import msgspec
 from google.protobuf import json_format
 
 from reserver.cli.formatting import UNKNOWN
-from reserver.client import OwnerRule, PodOwner, Reservation, Spec, spec_message
+from reserver.client import OwnerSelector, PodOwner, ReservationInfo, Spec, messages
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.times import parse_duration, parse_moment
 from reserver.reservations.reservation import Ref
-from reserver.stores.codec import contract, owner_codec, spec_codec
+from reserver.stores.codec import owner_codec, spec_codec, spec_message
 from reserver.stores.codec.owner_codec import OwnerEntry
 from reserver.stores.object.codec import API_VERSION, KIND
 from reserver.v1 import reservation_pb2 as pb
@@ -52,7 +52,7 @@ def read(document: Any, name: str, namespace: str, now: float) -> Spec:  # noqa:
     for attribute, refusal in _NOT_SENT.items():
         if getattr(written, attribute):
             raise InvalidInput(*refusal)
-    spec = spec_message.read_spec(contract.to_message(document), namespace)
+    spec = messages.read_spec(spec_message.to_message(document), namespace)
     return replace(
         spec,
         starts_at=None if written.starts_at is None else read_moment(written.starts_at),
@@ -61,7 +61,7 @@ def read(document: Any, name: str, namespace: str, now: float) -> Spec:  # noqa:
     )
 
 
-def show(reservation: Reservation) -> dict[str, Any]:
+def show(reservation: ReservationInfo) -> dict[str, Any]:
     """Return a reservation as `-o json` and `-o yaml` print it, and `create -f` reads it."""
     claims = [{"pod": claim.pod, "uid": claim.uid} for claim in reservation.claims]
     author = {"author": reservation.author} if reservation.author else {}
@@ -98,7 +98,7 @@ def of_object(
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
 
 
-def says_the_same(document: Any, name: str, namespace: str, old: Reservation) -> bool:  # noqa: ANN401
+def says_the_same(document: Any, name: str, namespace: str, old: ReservationInfo) -> bool:  # noqa: ANN401
     """Return whether a spec equals a reservation's, however it is written."""
     ref = Ref.of_object(namespace, name)
     is_same = spec_codec.read(document, ref, 0.0).digest == old.etag
@@ -113,7 +113,7 @@ def read_moment(text: str) -> datetime:
 
 def show_spec(spec: Spec) -> dict[str, Any]:
     """Return a spec as a manifest has it."""
-    shown = contract.to_document(spec_message.write_spec(spec))
+    shown = spec_message.to_document(messages.write_spec(spec))
     if spec.starts_at is not None:
         shown["startsAt"] = show_moment(spec.starts_at)
     if spec.expires_at is not None:
@@ -137,11 +137,11 @@ def show_moment(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def read_owner(entry: Mapping[str, Any], namespace: str) -> PodOwner | OwnerRule:
+def read_owner(entry: Mapping[str, Any], namespace: str) -> PodOwner | OwnerSelector:
     """Return an entry of ``owners`` that flags stand for.
 
     Raises:
         InvalidInput: a name in it is not acceptable; the error carries its path.
     """
     owner_codec.read([msgspec.convert(entry, OwnerEntry)], namespace)
-    return spec_message.read_owner(json_format.ParseDict(dict(entry), pb.Owner()), namespace)
+    return messages.read_owner(json_format.ParseDict(dict(entry), pb.Owner()), namespace)

@@ -18,13 +18,13 @@ from reserver.cli.progress import progress
 from reserver.cli.serialization import show_duration
 from reserver.cli.spec_flags import pair
 from reserver.cli.table import AnyCell, Cell, Row, bar, bar_legend, fitting
-from reserver.client import Amounts, Client, NamespaceQuota, NodeCapacity
+from reserver.client import Client, NamespaceQuota, NodeCapacity, ResourceAmounts
 from reserver.cluster import quantity
 
 app = App()
 
 _RESOURCES = ("cpu", "memory")
-_NONE = Amounts("0", "0", "0", "0")
+_NONE = ResourceAmounts("0", "0", "0", "0")
 _RESERVATIONS = "reservations"
 
 
@@ -169,12 +169,12 @@ def _draw(nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits:
     bar_legend()
 
 
-def _bar(resource: str, amounts: Amounts, width: int) -> AnyCell:
+def _bar(resource: str, amounts: ResourceAmounts, width: int) -> AnyCell:
     total, used, held, _ = (quantity.amount(resource, text) for text in amounts)
     return bar(total, used, held, width) if total or used or held else Cell("none", "dim")
 
 
-def _free(resource: str, amounts: Amounts) -> Cell:
+def _free(resource: str, amounts: ResourceAmounts) -> Cell:
     total, used, held, free = (quantity.amount(resource, text) for text in amounts)
     text = f"{_short(resource, free)} of {_short(resource, total)}"
     return Cell(text if total or used or held else "", "red" if free < 0 else "")

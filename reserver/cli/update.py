@@ -14,7 +14,7 @@ from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import NamespaceOption, Output, OutputOption, Target
 from reserver.cli.selection import SelectionFlags
 from reserver.cli.spec_flags import SpecFlags, flag_of
-from reserver.client import CallFailed, Client, Reservation, Selection
+from reserver.client import CallFailed, Client, ReservationInfo, Selection
 from reserver.errors import InvalidInput
 
 _EXCLUDED: Mapping[str, Sequence[str]] = {
@@ -69,7 +69,7 @@ def update(
 
 async def _update(
     client: Client, name: str, selection: Selection, flags: SpecFlags, namespace: str
-) -> Reservation:
+) -> ReservationInfo:
     """Change the fields of a reservation that flags give.
 
     Raises:

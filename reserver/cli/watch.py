@@ -22,7 +22,7 @@ from reserver.cli.selection import (
     SelectorOption,
 )
 from reserver.cli.table import Cell, Row
-from reserver.client import Change, ChangeKind, Client, Reservation, Selection
+from reserver.client import Change, ChangeKind, Client, ReservationInfo, Selection
 
 _KINDS = {
     ChangeKind.ADDED: Cell("added", "green"),
@@ -70,7 +70,7 @@ async def follow(client: Client, selection: Selection, form: Output) -> None:
     await _reach(client, selection)
     from rich.live import Live
 
-    known: dict[str, Reservation] = {}
+    known: dict[str, ReservationInfo] = {}
     with Live(auto_refresh=False) as live:
 
         def draw() -> None:

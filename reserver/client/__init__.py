@@ -14,7 +14,6 @@ are safe to repeat. Create is one of them, because each request has an id.
 from __future__ import annotations
 
 from reserver.client.capacity import (
-    Amounts,
     Capacity,
     NamespaceQuota,
     NodeCapacity,
@@ -29,19 +28,28 @@ from reserver.client.values import (
     Change,
     ChangeKind,
     Claim,
-    Controller,
-    OwnerRule,
+    ControllerOwner,
+    LabelRequirement,
+    OwnerSelector,
     PastClaim,
     PastReservation,
     PlacedSlots,
     PodOwner,
-    Replaced,
-    Requirement,
-    Reservation,
+    ReplacedPod,
+    ReservationInfo,
+    ResourceAmounts,
     Selection,
     Spec,
 )
 from reserver.reservations.enums import Outcome, Phase, Policy
+
+# Former names, for programs that import them.
+Amounts = ResourceAmounts
+Controller = ControllerOwner
+OwnerRule = OwnerSelector
+Replaced = ReplacedPod
+Requirement = LabelRequirement
+Reservation = ReservationInfo
 
 __all__ = [
     "DEADLINE_S",
@@ -54,10 +62,13 @@ __all__ = [
     "Claim",
     "Client",
     "Controller",
+    "ControllerOwner",
+    "LabelRequirement",
     "NamespaceQuota",
     "NodeCapacity",
     "Outcome",
     "OwnerRule",
+    "OwnerSelector",
     "PastClaim",
     "PastReservation",
     "Phase",
@@ -65,8 +76,11 @@ __all__ = [
     "PodOwner",
     "Policy",
     "Replaced",
+    "ReplacedPod",
     "Requirement",
     "Reservation",
+    "ReservationInfo",
+    "ResourceAmounts",
     "Selection",
     "Shortage",
     "Spec",

@@ -9,28 +9,12 @@ from typing import Any, NamedTuple
 
 from google.protobuf import json_format
 
+from reserver.client import messages
 from reserver.client.connection import Connection
-from reserver.client.spec_message import write_spec
-from reserver.client.values import PlacedSlots, Spec
-from reserver.stores.codec.contract import whole
+from reserver.client.values import PlacedSlots, ResourceAmounts, Spec
+from reserver.stores.codec.spec_message import whole
 from reserver.v1 import capacity_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
-
-
-class Amounts(NamedTuple):
-    """One resource of a node, as Kubernetes quantities.
-
-    Attributes:
-        allocatable: what the node offers to pods.
-        requested: what pods there take, those being bound included.
-        held: what reservations hold.
-        free: what is left; negative where holds lack room.
-    """
-
-    allocatable: str
-    requested: str
-    held: str
-    free: str
 
 
 class NodeCapacity(NamedTuple):
@@ -43,7 +27,7 @@ class NodeCapacity(NamedTuple):
     """
 
     node: str
-    resources: Mapping[str, Amounts]
+    resources: Mapping[str, ResourceAmounts]
     fits: int
 
 
@@ -124,11 +108,7 @@ class Capacity:
         request = pb.ListNodesRequest(node_names=names, slot=slot or {})
         async for page in self._connection.pages(self._stub.ListNodes, request):
             for node in page.nodes:
-                resources = {
-                    name: Amounts(each.allocatable, each.requested, each.held, each.free)
-                    for name, each in node.resources.items()
-                }
-                yield NodeCapacity(node.node, resources, node.fits)
+                yield messages.read(node, NodeCapacity)
 
     async def quotas(self, namespace: str = "") -> AsyncIterator[NamespaceQuota]:
         """Yield what a namespace, or each, may hold and holds, ordered by namespace and name.
@@ -139,16 +119,7 @@ class Capacity:
         request = pb.ListQuotasRequest(namespace=namespace)
         async for page in self._connection.pages(self._stub.ListQuotas, request):
             for each in page.quotas:
-                yield NamespaceQuota(
-                    namespace=each.namespace,
-                    name=each.name,
-                    hard=dict(each.hard),
-                    used=dict(each.used),
-                    pending=each.pending,
-                    max_ttl=each.max_ttl.ToTimedelta() if each.HasField("max_ttl") else None,
-                    forbids_node_names=each.forbids_node_names,
-                    forbids_firm_holds=each.forbids_firm_holds,
-                )
+                yield messages.read(each, NamespaceQuota)
 
     async def what_if(self, specs: Sequence[Spec]) -> Verdict:
         """Return whether `create_set` would create a set at this instant.
@@ -156,14 +127,16 @@ class Capacity:
         Raises:
             CallFailed: it cannot be said, or a spec is not acceptable.
         """
-        request = pb.WhatIfRequest(reservations=map(write_spec, specs))
+        request = pb.WhatIfRequest(reservations=map(messages.write_spec, specs))
         answer = await self._connection.call(self._stub.WhatIf, request)
-        shortages = [Shortage(each.index, each.message, each.never) for each in answer.shortages]
-        placements = [
-            tuple(PlacedSlots(part.node, part.slots) for part in each.parts)
-            for each in answer.placements
-        ]
-        return Verdict(answer.fits, tuple(shortages), tuple(placements))
+        return Verdict(
+            answer.fits,
+            tuple(messages.read(each, Shortage) for each in answer.shortages),
+            tuple(
+                tuple(messages.read(part, PlacedSlots) for part in each.parts)
+                for each in answer.placements
+            ),
+        )
 
     async def dump(self) -> bytes:
         """Return how the process is that answers, as JSON for a bug report, without secrets.

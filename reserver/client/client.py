@@ -16,13 +16,12 @@ from reserver.client import messages
 from reserver.client.capacity import Capacity
 from reserver.client.connection import DEADLINE_S, Connection, Retrying
 from reserver.client.following import follow
-from reserver.client.spec_message import write_spec
 from reserver.client.values import (
     EVERYTHING,
     CallFailed,
     Change,
     PastReservation,
-    Reservation,
+    ReservationInfo,
     Selection,
     Spec,
 )
@@ -101,7 +100,7 @@ class Client:
         request_id: str = "",
         no_wait: bool = False,
         labels: Mapping[str, str] | None = None,
-    ) -> Reservation:
+    ) -> ReservationInfo:
         """Create a reservation and return once its hold is in force.
 
         Args:
@@ -117,12 +116,12 @@ class Client:
         """
         request = pb.CreateRequest(
             name=name,
-            spec=write_spec(spec),
+            spec=messages.write_spec(spec),
             request_id=request_id or uuid4().hex,
             no_wait=no_wait,
             labels=labels,
         )
-        return messages.read((await self._call(self._stub.Create, request)).reservation)
+        return messages.read_reservation((await self._call(self._stub.Create, request)).reservation)
 
     async def create_set(
         self,
@@ -130,7 +129,7 @@ class Client:
         *,
         request_id: str = "",
         labels: Mapping[str, Mapping[str, str]] | None = None,
-    ) -> tuple[Reservation, ...]:
+    ) -> tuple[ReservationInfo, ...]:
         """Create several reservations, by name: all of them, backed, or none.
 
         Args:
@@ -144,33 +143,33 @@ class Client:
         """
         entries = [
             pb.CreateSetRequest.Entry(
-                name=name, spec=write_spec(spec), labels=(labels or {}).get(name)
+                name=name, spec=messages.write_spec(spec), labels=(labels or {}).get(name)
             )
             for name, spec in specs.items()
         ]
         request = pb.CreateSetRequest(reservations=entries, request_id=request_id or uuid4().hex)
         answer = await self._call(self._stub.CreateSet, request)
-        return tuple(map(messages.read, answer.reservations))
+        return tuple(map(messages.read_reservation, answer.reservations))
 
-    async def get(self, name: str) -> Reservation:
+    async def get(self, name: str) -> ReservationInfo:
         """Return a reservation by name or id.
 
         Raises:
             CallFailed: ``NOT_FOUND`` if there is none.
         """
         answer = await self._call(self._stub.Get, pb.GetRequest(name=name))
-        return messages.read(answer.reservation)
+        return messages.read_reservation(answer.reservation)
 
-    async def list(self, selection: Selection = EVERYTHING) -> AsyncIterator[Reservation]:
+    async def list(self, selection: Selection = EVERYTHING) -> AsyncIterator[ReservationInfo]:
         """Yield reservations, ordered by id.
 
         Raises:
             CallFailed: they cannot be read.
         """
-        request = pb.ListRequest(filter=messages.select(selection))
+        request = pb.ListRequest(filter=messages.write_selection(selection))
         async for page in self._connection.pages(self._stub.List, request):
             for each in page.reservations:
-                yield messages.read(each)
+                yield messages.read_reservation(each)
 
     async def watch(self, selection: Selection = EVERYTHING) -> AsyncIterator[Change]:
         """Yield every reservation as ADDED, and then each change, for ever.
@@ -181,13 +180,13 @@ class Client:
         Raises:
             CallFailed: it may not be watched.
         """
-        request = pb.WatchRequest(filter=messages.select(selection))
-        async for kind, reservation in follow(
-            self._connection,
-            self._stub.Watch,
-            request,
-            lambda message: (message.reservation.id, messages.read(message.reservation)),
-        ):
+        request = pb.WatchRequest(filter=messages.write_selection(selection))
+
+        def read(message: pb.WatchResponse) -> tuple[str, ReservationInfo]:
+            return message.reservation.id, messages.read_reservation(message.reservation)
+
+        changes = follow(self._connection, self._stub.Watch, request, read)
+        async for kind, reservation in changes:
             yield Change(kind, reservation)
 
     async def history(
@@ -206,7 +205,7 @@ class Client:
         request = pb.HistoryRequest(name=name, owner_namespace=owner_namespace, since=since)
         async for page in self._connection.pages(self._stub.History, request):
             for each in page.reservations:
-                yield messages.read_past(each)
+                yield messages.read(each, PastReservation)
 
     async def update(
         self,
@@ -216,7 +215,7 @@ class Client:
         etag: str = "",
         labels: Mapping[str, str] | None = None,
         remove_labels: Iterable[str] = (),
-    ) -> Reservation:
+    ) -> ReservationInfo:
         """Replace the spec of a reservation.
 
         Args:
@@ -232,14 +231,14 @@ class Client:
         """
         request = pb.UpdateRequest(
             name=name,
-            spec=write_spec(spec),
+            spec=messages.write_spec(spec),
             etag=etag,
             labels=labels,
             remove_labels=remove_labels,
         )
-        return messages.read((await self._call(self._stub.Update, request)).reservation)
+        return messages.read_reservation((await self._call(self._stub.Update, request)).reservation)
 
-    async def extend(self, name: str, until: datetime | timedelta) -> Reservation:
+    async def extend(self, name: str, until: datetime | timedelta) -> ReservationInfo:
         """Set when a reservation expires: a time, or a duration from now; zero for never.
 
         Raises:
@@ -250,7 +249,7 @@ class Client:
             request.expires_at.FromDatetime(until)
         else:
             request.ttl.FromTimedelta(until)
-        return messages.read((await self._call(self._stub.Extend, request)).reservation)
+        return messages.read_reservation((await self._call(self._stub.Extend, request)).reservation)
 
     async def release(self, name: str, *, etag: str = "", missing_ok: bool = True) -> None:
         """Remove a reservation.
@@ -269,7 +268,7 @@ class Client:
     @asynccontextmanager
     async def hold(
         self, name: str, spec: Spec, *, no_wait: bool = False
-    ) -> AsyncIterator[Reservation]:
+    ) -> AsyncIterator[ReservationInfo]:
         """Hold capacity while a block runs; then release it, unless it was claimed.
 
         Args:

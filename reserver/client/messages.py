@@ -1,27 +1,150 @@
-"""Converts the contract's messages to and from the client's values."""
+"""Converts the contract's messages to and from the client's values.
+
+Fields correspond by name. One needs a line here only if its type differs in the contract.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import fields
 from datetime import UTC
+from enum import StrEnum
+from functools import cache, partial
+from typing import Any, TypeVar
 
 import grpc
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
-from reserver.client.spec_message import read_spec
 from reserver.client.values import (
     CallFailed,
     Claim,
+    ControllerOwner,
+    LabelRequirement,
+    OwnerSelector,
     PastClaim,
-    PastReservation,
     PlacedSlots,
-    Reservation,
+    PodOwner,
+    ReplacedPod,
+    ReservationInfo,
+    ResourceAmounts,
     Selection,
+    Spec,
 )
-from reserver.reservations.enums import Outcome, Phase
+from reserver.errors import InvalidInput
+from reserver.reservations.enums import Outcome, Phase, Policy
+from reserver.stores.codec.spec_message import to_document, to_message
 from reserver.v1 import reservation_pb2 as pb
 
 _DETAILS_KEY = "grpc-status-details-bin"
+
+_ENUMS: dict[str, type[StrEnum]] = {"Phase": Phase, "Policy": Policy, "Outcome": Outcome}
+
+_NESTED: dict[str, type[Any]] = {
+    "Amounts": ResourceAmounts,
+    "Claim": Claim,
+    "PastClaim": PastClaim,
+    "PlacedSlots": PlacedSlots,
+}
+
+Value = TypeVar("Value")
+_Read = Callable[[Any], Any]
+
+
+def read(found: Message, kind: type[Value]) -> Value:
+    """Return the value of a message with the same fields; None stands for an absent one."""
+    return kind(**_fields(found))
+
+
+def read_reservation(found: pb.Reservation) -> ReservationInfo:
+    """Return a reservation that was received."""
+    said = _fields(found.status) | _fields(found, "spec", "status")
+    spec = read_spec(found.spec, found.id.partition("/")[0])
+    return ReservationInfo(spec=spec, is_backed=said.pop("backed"), **said)
+
+
+def read_spec(found: pb.ReservationSpec, home: str = "") -> Spec:
+    """Return the spec in a message; `home` is the namespace of owners that do not give theirs."""
+    said = _fields(found, "owners")
+    said |= {"slots": said["slots"] or 1, "policy": said["policy"] or Policy.PREFER}
+    return Spec(owners=tuple(read_owner(each, home) for each in found.owners), **said)
+
+
+def read_owner(found: pb.Owner, home: str) -> PodOwner | OwnerSelector:
+    """Return who may claim a reservation; `home` is their namespace if they do not say it."""
+    if not any(map(found.HasField, ("controller", "selector", "replaces"))):
+        return PodOwner(found.pod.namespace or home, found.pod.name)
+    namespaces = (found.pod.namespace, found.controller.namespace, found.selector.namespace)
+    controller = ControllerOwner(found.controller.kind, found.controller.name)
+    replaced = ReplacedPod(found.replaces.uid, tuple(found.replaces.existing))
+    return OwnerSelector(
+        namespace=next(filter(None, namespaces), home),
+        pod=found.pod.name,
+        controller=controller if found.HasField("controller") else None,
+        match_labels=dict(found.selector.match_labels),
+        match_expressions=tuple(
+            LabelRequirement(each.key, each.operator, tuple(each.values))
+            for each in found.selector.match_expressions
+        ),
+        replaces=replaced if found.HasField("replaces") else None,
+    )
+
+
+def write_spec(spec: Spec) -> pb.ReservationSpec:
+    """Return the message of a spec.
+
+    Raises:
+        InvalidInput: a value does not have the type of its field; the error names the field.
+    """
+    said = {each.name: getattr(spec, each.name) for each in fields(spec)}
+    placement = None
+    if spec.placement is not None:  # An empty one says: anywhere.
+        placement = to_message({"placement": dict(spec.placement)}).placement
+    said |= {
+        "owners": [_write_owner(each) for each in spec.owners],
+        "resources": dict(spec.resources),
+        "policy": f"POLICY_{Policy(spec.policy).name}",
+        "placement": placement,
+    }
+    written = pb.ReservationSpec()
+    for field in written.DESCRIPTOR.fields:
+        try:
+            written.MergeFrom(pb.ReservationSpec(**{field.name: said[field.name]}))
+        except (TypeError, ValueError) as exc:
+            problem = f"{said[field.name]!r} cannot be sent: {exc}"
+            raise InvalidInput(field.json_name, problem, "check its type") from exc
+    return written
+
+
+def _write_owner(owner: PodOwner | OwnerSelector) -> pb.Owner:
+    if isinstance(owner, PodOwner):
+        return pb.Owner(pod=owner._asdict())
+    home, selector = {"namespace": owner.namespace}, None
+    if owner.match_labels or owner.match_expressions:
+        expressions = [each._asdict() for each in owner.match_expressions]
+        selector = {"match_labels": owner.match_labels, "match_expressions": expressions} | home
+    return pb.Owner(
+        pod={"name": owner.pod} | home if owner.pod else None,
+        controller=owner.controller._asdict() | home if owner.controller else None,
+        selector=selector,
+        replaces=owner.replaces._asdict() if owner.replaces else None,
+    )
+
+
+def write_selection(selection: Selection) -> pb.ReservationFilter:
+    """Return which reservations are meant, as it is sent."""
+    made_by = selection.owner_controller
+    return pb.ReservationFilter(
+        node=selection.node,
+        owner="/".join(selection.owner) if selection.owner else "",
+        owner_namespace=selection.owner_namespace,
+        owner_controller=made_by._asdict() if made_by else None,
+        owner_labels=selection.owner_labels,
+        phases=[f"PHASE_{phase.name}" for phase in selection.phases],
+        label_selector=selection.label_selector,
+    )
 
 
 def failure(error: grpc.aio.AioRpcError) -> CallFailed:
@@ -32,73 +155,60 @@ def failure(error: grpc.aio.AioRpcError) -> CallFailed:
     for detail in status.details:
         detail.Unpack(info)
         detail.Unpack(request)
-    fields = {each.field: each.description for each in request.field_violations}
-    return CallFailed(error.code().name, error.details() or "", info.reason, fields)
+    said = {each.field: each.description for each in request.field_violations}
+    return CallFailed(error.code().name, error.details() or "", info.reason, said)
 
 
-def read(found: pb.Reservation) -> Reservation:
-    """Return a reservation that was received."""
-    return Reservation(
-        name=found.name,
-        id=found.id,
-        spec=read_spec(found.spec, found.id.partition("/")[0]),
-        etag=found.etag,
-        phase=_phase(found.status.phase),
-        is_backed=found.status.backed,
-        message=found.status.message,
-        reason=found.status.reason,
-        placements=tuple(PlacedSlots(p.node, p.slots) for p in found.status.placements),
-        claims=tuple(Claim(claim.pod, claim.uid) for claim in found.status.claims),
-        author=found.author,
-        since=found.since.ToDatetime(UTC) if found.HasField("since") else None,
-        labels=dict(found.labels),
-        assumes_namespace=found.status.assumes_namespace,
-    )
+def _fields(found: Message, *without: str) -> dict[str, Any]:
+    """Return the fields of a message as values, by name; `without` these."""
+    return {
+        name: None if is_optional and not found.HasField(name) else as_value(getattr(found, name))
+        for name, as_value, is_optional in _readers(found.DESCRIPTOR)
+        if name not in without
+    }
 
 
-def read_past(found: pb.PastReservation) -> PastReservation:
-    """Return a reservation that is over, as it was received."""
-    outcome = None
-    with suppress(ValueError, KeyError):
-        outcome = Outcome[pb.PastReservation.Outcome.Name(found.outcome).removeprefix("OUTCOME_")]
-    return PastReservation(
-        name=found.name,
-        id=found.id,
-        owner_namespace=found.owner_namespace,
-        owners=found.owners,
-        outcome=outcome,
-        since=found.since.ToDatetime(UTC),
-        ended=found.ended.ToDatetime(UTC),
-        expires_at=found.expires_at.ToDatetime(UTC) if found.HasField("expires_at") else None,
-        nodes=tuple(found.nodes),
-        resources=dict(found.resources),
-        slots=found.slots,
-        claimed=found.claimed,
-        claims=tuple(
-            PastClaim(c.pod, c.uid, c.node, c.at.ToDatetime(UTC) if c.HasField("at") else None)
-            for c in found.claims
-        ),
-        description=found.description,
-        author=found.author,
-    )
+@cache
+def _readers(kind: Descriptor) -> tuple[tuple[str, _Read, bool], ...]:
+    return tuple((each.name, _reader(each), each.has_presence) for each in kind.fields)
 
 
-def _phase(number: int) -> Phase | None:
-    """Return a phase, None for one that this client does not know yet."""
-    with suppress(ValueError, KeyError):
-        return Phase[pb.Phase.Name(number).removeprefix("PHASE_")]
+def _reader(field: FieldDescriptor) -> _Read:
+    """Return what reads a field."""
+    message = field.message_type
+    if message is not None and message.GetOptions().map_entry:
+        each = _reader_of_one(message.fields_by_name["value"])
+        return lambda items: {key: each(items[key]) for key in items}
+    each = _reader_of_one(field)
+    return (lambda items: tuple(map(each, items))) if field.is_repeated else each
+
+
+def _reader_of_one(field: FieldDescriptor) -> _Read:
+    """Return what reads a value of a field: one of a list or a map, or the only one."""
+    if field.enum_type is not None:
+        return partial(_word, field.enum_type)
+    if field.message_type is None:
+        return lambda value: value
+    match field.message_type.name:
+        case "Timestamp":
+            return lambda moment: moment.ToDatetime(UTC)
+        case "Duration":
+            return lambda duration: duration.ToTimedelta()
+        case "Placement":
+            return _read_placement
+        case name:
+            return lambda each: read(each, _NESTED[name])
+
+
+def _read_placement(found: pb.Placement) -> dict[str, Any]:
+    spec = to_document(pb.ReservationSpec(placement=found))
+    placement: dict[str, Any] = spec.get("placement", {})
+    return placement
+
+
+def _word(kind: EnumDescriptor, number: int) -> StrEnum | None:
+    """Return a value of an enum; None for one that this client does not know yet."""
+    with suppress(KeyError):
+        word = kind.values_by_number[number].name
+        return _ENUMS[kind.name][word.removeprefix(f"{kind.name.upper()}_")]
     return None
-
-
-def select(selection: Selection) -> pb.ReservationFilter:
-    """Return which reservations are meant, as it is sent."""
-    made_by = selection.owner_controller
-    return pb.ReservationFilter(
-        node=selection.node,
-        owner="/".join(selection.owner) if selection.owner else "",
-        owner_namespace=selection.owner_namespace,
-        owner_controller=pb.ControllerOwner(**made_by._asdict()) if made_by else None,
-        owner_labels=selection.owner_labels,
-        phases=[f"PHASE_{phase.name}" for phase in selection.phases],
-        label_selector=selection.label_selector,
-    )

@@ -12,6 +12,22 @@ from reserver.errors import ReserverError
 from reserver.reservations.enums import Outcome, Phase, Policy
 
 
+class ResourceAmounts(NamedTuple):
+    """One resource of a node, as Kubernetes quantities.
+
+    Attributes:
+        allocatable: what the node offers to pods.
+        requested: what pods there take, those being bound included.
+        held: what reservations hold.
+        free: what is left; negative where holds lack room.
+    """
+
+    allocatable: str
+    requested: str
+    held: str
+    free: str
+
+
 class PodOwner(NamedTuple):
     """A pod that may claim a reservation."""
 
@@ -19,14 +35,14 @@ class PodOwner(NamedTuple):
     name: str
 
 
-class Controller(NamedTuple):
+class ControllerOwner(NamedTuple):
     """A controller that creates pods, such as a ReplicaSet."""
 
     kind: str
     name: str
 
 
-class Requirement(NamedTuple):
+class LabelRequirement(NamedTuple):
     """A condition on a label: ``In``, ``NotIn``, ``Exists`` or ``DoesNotExist``."""
 
     key: str
@@ -34,7 +50,7 @@ class Requirement(NamedTuple):
     values: tuple[str, ...] = ()
 
 
-class Replaced(NamedTuple):
+class ReplacedPod(NamedTuple):
     """A pod that is to go: UIDs of it and of pods that were there before it went."""
 
     uid: str
@@ -42,7 +58,7 @@ class Replaced(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnerRule:
+class OwnerSelector:
     """Pods that may claim a reservation: those to which all that is said applies.
 
     Attributes:
@@ -56,10 +72,10 @@ class OwnerRule:
 
     namespace: str
     pod: str = ""
-    controller: Controller | None = None
+    controller: ControllerOwner | None = None
     match_labels: Mapping[str, str] = field(default_factory=dict)
-    match_expressions: Sequence[Requirement] = ()
-    replaces: Replaced | None = None
+    match_expressions: Sequence[LabelRequirement] = ()
+    replaces: ReplacedPod | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +99,7 @@ class Spec:
         description: what it is for.
     """
 
-    owners: Sequence[PodOwner | OwnerRule]
+    owners: Sequence[PodOwner | OwnerSelector]
     node: str = ""
     resources: Mapping[str, str]
     slots: int = 1
@@ -114,7 +130,7 @@ class Claim(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
+class ReservationInfo:
     """A reservation as it was when the server answered.
 
     Attributes:
@@ -210,7 +226,7 @@ class Change(NamedTuple):
     """One change of a reservation."""
 
     kind: ChangeKind
-    reservation: Reservation
+    reservation: ReservationInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +246,7 @@ class Selection:
     node: str = ""
     owner: PodOwner | None = None
     owner_namespace: str = ""
-    owner_controller: Controller | None = None
+    owner_controller: ControllerOwner | None = None
     owner_labels: Mapping[str, str] = field(default_factory=dict)
     phases: Sequence[Phase] = ()
     label_selector: str = ""

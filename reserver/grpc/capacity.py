@@ -18,7 +18,7 @@ from reserver.cluster.quantity import shorten
 from reserver.cluster.snapshot import Snapshot
 from reserver.errors import under
 from reserver.extender.handlers import Extender
-from reserver.grpc import convert
+from reserver.grpc import convert, documents
 from reserver.grpc.paging import PageToken
 from reserver.grpc.status_errors import CallError
 from reserver.k8s.objects.limits import check_amount
@@ -96,13 +96,13 @@ class CapacityServicer(CapacityServiceServicer):
 
     async def WhatIf(self, request: pb.WhatIfRequest, context: Aio) -> pb.WhatIfResponse:  # noqa: ARG002, N802
         """Say whether a set would be created at this instant."""
-        convert.check_set(request.reservations)
+        documents.check_set(request.reservations)
         asked_at = self._clock()
         wanted, pacer = [], Pacer()
         for index, spec in enumerate(request.reservations):
             with under(f"reservations[{index}]"):
                 ref = Ref(self._namespace, "what-if", f"what-if-{index}")
-                wanted.append(spec_codec.read(convert.write(spec, asked_at), ref, asked_at))
+                wanted.append(spec_codec.read(documents.write(spec, asked_at), ref, asked_at))
             await pacer.give_way()
         spec_codec.check_set(wanted)
         lacks, judged = await pacer.run(judge_set(wanted, self._state, self._clock))

@@ -14,7 +14,7 @@ import grpc
 from reserver.base.pacer import Pacer
 from reserver.errors import InvalidInput, under
 from reserver.extender.readiness import Readiness, require_ready, up_to_date
-from reserver.grpc import convert, status_errors
+from reserver.grpc import documents, status_errors
 from reserver.grpc.reservation_list import Catalogue
 from reserver.grpc.status_errors import CallError
 from reserver.reservations.placement import clipped
@@ -98,9 +98,9 @@ class Changes:
         async def change(text: str, old: Reservation) -> _Changed:
             grown = None
             with under("spec"):
-                written = convert.write(request.spec, asked_at) | convert.unshown(text)
+                written = documents.write(request.spec, asked_at) | documents.unshown(text)
                 if not (request.spec.HasField("expires_at") or request.spec.HasField("ttl")):
-                    written |= convert.expiry(old)
+                    written |= documents.expiry(old)
                 new = self._catalogue.read(written, ref)
                 if not new.node:
                     new = replace(new, placed=clipped(self._state.ledger.placed(old), new.slots))
@@ -113,8 +113,8 @@ class Changes:
                 grown = new = await self._require_room(new, old, request.name)
                 self._require_quota(new, old, "spec")
                 require_ready(self._readiness)  # This process may have stood still.
-            whole = convert.with_placements(written, new.placed, ref)
-            return convert.encode_document(whole), grown
+            whole = documents.with_placements(written, new.placed, ref)
+            return documents.encode(whole), grown
 
         return await self._edit(ref, request.etag, change, labels)
 
@@ -132,19 +132,19 @@ class Changes:
         if until is None:
             raise InvalidInput("until", "is missing", "give expiresAt or ttl")
         if until == "ttl":
-            lifetime = convert.lifetime(convert.seconds_of(request.ttl), asked_at)
+            lifetime = documents.lifetime(documents.seconds_of(request.ttl), asked_at)
         else:
-            lifetime = {"expiresAt": convert.moment(request.expires_at, "expiresAt")}
+            lifetime = {"expiresAt": documents.moment(request.expires_at, "expiresAt")}
 
         async def change(text: str, old: Reservation) -> _Changed:
             if claims := self._state.ledger.claimed(ref):
                 problem = f"{claims} of {old.slots} slots are claimed; create another one"
                 raise CallError(grpc.StatusCode.FAILED_PRECONDITION, "PARTLY_CLAIMED", problem)
-            written = convert.with_lifetime(text, lifetime, ref)
+            written = documents.with_lifetime(text, lifetime, ref)
             new = self._catalogue.read(written, ref)
             status_errors.require_future(new, until, self._clock())
             self._require_quota(new, old, until)
-            return convert.encode_document(written), None
+            return documents.encode(written), None
 
         return await self._edit(ref, request.etag, change)
 

@@ -1,167 +1,27 @@
-"""Reservations as the gRPC API shows them.
-
-The JSON form of a ReservationSpec is the spec of a ConfigMap, except for the names of enums and the
-way a lifetime is written; so both can say the same.
-"""
+"""Converts the ledger's reservations to the contract's messages, and its filters back."""
 
 from __future__ import annotations
 
 import heapq
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from reserver.cluster import quantity
 from reserver.cluster.labels import Requirement, Selector, equals
 from reserver.cluster.pod import Controller, PodName
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.limits import (
-    HOME,
-    MOST_AUTHOR,
-    MOST_IN_SET,
-    MOST_LABELS,
-    SET_BYTES,
-    check_bytes,
-)
-from reserver.k8s.objects.times import show_moment
-from reserver.reservations.enums import StoreKind
+from reserver.k8s.objects.limits import MOST_LABELS
 from reserver.reservations.owner import OwnerRule, Replaced
-from reserver.reservations.placement import Parts
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ReservationState
 from reserver.stores.codec import document
-from reserver.stores.codec.contract import to_document, to_message
-from reserver.stores.codec.placement_codec import show_parts
-from reserver.stores.codec.spec_codec import DEFAULT_TTL_S, MAX_TTL_S
+from reserver.stores.codec.spec_message import to_message
 from reserver.stores.configmap.entries import EntryProblem
 from reserver.v1 import reservation_pb2 as pb
 
-_UNSHOWN = ("requestId", "origin", "author")
 _LATEST_S = 253_402_300_799  # The year 9999, where RFC 3339 ends.
-
-
-def write(
-    spec: pb.ReservationSpec, now: float, request_id: str = "", author: str = ""
-) -> dict[str, Any]:
-    """Return the document to store for a spec; it says until when it holds, not for how long.
-
-    Args:
-        spec: as it was sent.
-        now: unix seconds, from which a ``ttl`` counts.
-        request_id: what the client calls its request; may be empty.
-        author: the user who calls; empty if that is unknown.
-
-    Raises:
-        InvalidInput: it cannot be written at all; all else is for `specform.read` to refuse.
-    """
-    check_bytes(spec.ByteSize(), HOME.spec_bytes)
-    written = to_document(spec)
-    written.pop("ttl", None)
-    if not spec.HasField("expires_at"):
-        written |= lifetime(seconds_of(spec.ttl) if spec.HasField("ttl") else DEFAULT_TTL_S, now)
-    elif spec.HasField("ttl"):
-        raise InvalidInput("ttl", "cannot be set together with expiresAt", "write one of them")
-    if request_id:
-        written["requestId"] = request_id
-    if author:
-        written["author"] = author[:MOST_AUTHOR]
-    return written
-
-
-def check_set(specs: Sequence[pb.ReservationSpec]) -> None:
-    """Refuse a set that is empty or too large, before any of it is read.
-
-    Raises:
-        InvalidInput: at ``reservations``.
-    """
-    if not 0 < len(specs) <= MOST_IN_SET:
-        problem = f"{len(specs)} reservations"
-        raise InvalidInput("reservations", problem, f"send 1 to {MOST_IN_SET}")
-    size = sum(spec.ByteSize() for spec in specs)
-    if size > SET_BYTES:
-        problem = f"{size} bytes are too many for one call"
-        raise InvalidInput("reservations", problem, f"send {SET_BYTES} at most")
-
-
-def seconds_of(duration: Duration) -> float:
-    """Return a duration in seconds; only one that is zero is zero: that is for ever."""
-    return float(duration.seconds) + float(duration.nanos) / 1e9
-
-
-def lifetime(ttl_s: float, now: float) -> dict[str, Any]:
-    """Return the field that says when something that lives `ttl_s` seconds expires.
-
-    Raises:
-        InvalidInput: it is negative, or more than a hundred years.
-    """
-    if not 0 <= ttl_s <= MAX_TTL_S:
-        problem = f"{quantity.shorten(str(ttl_s))} seconds are out of range"
-        raise InvalidInput("ttl", problem, "write zero to hold for ever")
-    return {"expiresAt": show_moment(int(now + ttl_s))} if ttl_s else {"ttl": 0}
-
-
-def with_placements(document: Mapping[str, Any], placed: Parts, ref: Ref) -> dict[str, Any]:
-    """Return a document that says where its reservation is placed, if that is said there.
-
-    Nothing is said of one that is not placed; of a Reservation its status says it.
-    """
-    said = {name: value for name, value in document.items() if name != "placements"}
-    is_said = bool(placed) and ref.kind is StoreKind.CONFIGMAP
-    return said | ({"placements": show_parts(placed)} if is_said else {})
-
-
-def expiry(reservation: Reservation) -> dict[str, Any]:
-    """Return the field that says when a reservation expires."""
-    if reservation.expires_at is None:
-        return {"ttl": 0}
-    return {"expiresAt": show_moment(reservation.expires_at)}
-
-
-def with_lifetime(text: str, lifetime: Mapping[str, Any], ref: Ref) -> dict[str, Any]:
-    """Return what is written at a ref with another lifetime.
-
-    An object keeps its ``ttl``: it is that of a manifest, which may be applied again and again, and
-    from now on ``expiresAt`` counts.
-    """
-    written: dict[str, Any] = document.parse(text)
-    gone = {"expiresAt"} if ref.kind is StoreKind.OBJECT else {"expiresAt", "ttl"}
-    kept = {name: value for name, value in written.items() if name not in gone}
-    return {**kept, **lifetime}
-
-
-def moment(timestamp: Timestamp, path: str) -> str:
-    """Return a time as it is stored.
-
-    Raises:
-        InvalidInput: it is out of range.
-    """
-    try:
-        return timestamp.ToJsonString()
-    except ValueError as exc:
-        raise InvalidInput(path, f"{timestamp.seconds} is out of range", "check the unit") from exc
-
-
-def encode_document(written: Mapping[str, Any]) -> str:
-    """Return a document as the value of a data key."""
-    return json.dumps(written, ensure_ascii=False, separators=(",", ":"))
-
-
-def request_id_of(text: str) -> str:
-    """Return the id of the request that wrote a value; empty if it has none."""
-    return str(unshown(text).get("requestId", ""))
-
-
-def unshown(text: str) -> dict[str, Any]:
-    """Return the written fields that the API's spec does not have; changes keep them."""
-    if not any(f'"{name}"' in text for name in _UNSHOWN):
-        return {}  # Most need not be parsed.
-    written = document.parse(text)
-    if not isinstance(written, dict):
-        return {}
-    return {name: written[name] for name in _UNSHOWN if name in written}
 
 
 def show(

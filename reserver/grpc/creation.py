@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+from uuid import uuid4
 
 from reserver.base.pacer import Pacer
 from reserver.errors import InvalidInput, NotReady, ReserverError, Taken, under
 from reserver.extender.readiness import Readiness, require_ready, up_to_date
-from reserver.grpc import convert, status_errors
+from reserver.grpc import documents, status_errors
 from reserver.grpc.caller import LOCAL, caller
-from reserver.grpc.draft import Draft
+from reserver.grpc.documents import Draft
 from reserver.grpc.idempotency import IdempotentRequests, digest_of
 from reserver.grpc.reservation_list import Catalogue
 from reserver.k8s.objects import names
@@ -136,7 +137,7 @@ class Creation:
         begun = self._requests.before(request)
         if begun is None:
             entries = request.reservations
-            convert.check_set([each.spec for each in entries])
+            documents.check_set([each.spec for each in entries])
             paths = [f"reservations[{index}]." for index in range(len(entries))]
             drafts = self._drafts(request, entries, paths)
             begun = await self._begin(request, drafts, "reservations")
@@ -154,7 +155,7 @@ class Creation:
         for path, each in zip(paths, wanted, strict=True):
             name = each.name
             with under(f"{path}spec"):
-                document = convert.write(each.spec, now, request.request_id, author)
+                document = documents.write(each.spec, now, request.request_id, author)
             names.check_subdomain(name, f"{path}name", "a reservation's name")
             if name in drafts:
                 raise InvalidInput(f"{path}name", f"{name} is given twice", "give each name once")
@@ -183,7 +184,7 @@ class Creation:
         ref = self._stores.new_ref({each.name: each.size for each in drafts})
         for draft in drafts:
             status_errors.require_labels(draft.labels, f"{draft.path}labels", ref)
-        drafts = [draft.at(ref) for draft in drafts]
+        drafts = [draft.at(ref, uuid4().hex) for draft in drafts]
         new = self._read(drafts, ref)
         obstacles: dict[Ref, str] = {}
         if path:
@@ -244,7 +245,7 @@ class Creation:
         if any(map(self._stores.is_unfinished, there)):
             raise NotReady("a set of these names is not finished, or is being taken back")
         ours = request_id and all(
-            convert.request_id_of(self._catalogue.text(ref)) == request_id for ref in there
+            documents.request_id_of(self._catalogue.text(ref)) == request_id for ref in there
         )
         if ours and len(there) == len(drafts):
             return tuple(there)

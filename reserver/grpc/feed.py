@@ -29,7 +29,7 @@ QUEUE = 2_000
 """So many changes a watch can be behind while it goes on."""
 
 
-class Change(NamedTuple):
+class FeedChange(NamedTuple):
     """One change; messages stay packed, for unpacked they take ten times as much.
 
     Attributes:
@@ -52,11 +52,11 @@ class Watcher:
     """The changes that one watcher has still to receive."""
 
     def __init__(self) -> None:
-        self._queue: asyncio.Queue[Change | None] = asyncio.Queue(QUEUE)
+        self._queue: asyncio.Queue[FeedChange | None] = asyncio.Queue(QUEUE)
         self._is_late = False
         self._is_over = False
 
-    def tell(self, change: Change) -> None:
+    def tell(self, change: FeedChange) -> None:
         """Queue a change; one that finds no room any more ends the watch."""
         try:
             self._queue.put_nowait(change)
@@ -69,7 +69,7 @@ class Watcher:
         if self._queue.empty():
             self._queue.put_nowait(None)  # Whoever waits looks again.
 
-    async def next(self) -> Change:
+    async def next(self) -> FeedChange:
         """Return the next change.
 
         Raises:
@@ -96,7 +96,7 @@ class Feed(ABC, Generic[K]):
         self._touched: dict[K, None] = {}
         self._something_touched = asyncio.Event()
         self._known: dict[K, dict[str, bytes]] = {}
-        self._changes: deque[Change] = deque()
+        self._changes: deque[FeedChange] = deque()
         self._bytes = 0
         self._number = 0
         self._watchers: set[Watcher] = set()
@@ -150,7 +150,7 @@ class Feed(ABC, Generic[K]):
         """Return the token to resume from after a change."""
         return f"{self._epoch}.{number}"
 
-    def since(self, token: str) -> list[Change]:
+    def since(self, token: str) -> list[FeedChange]:
         """Return the changes after a token.
 
         Raises:
@@ -194,12 +194,12 @@ class Feed(ABC, Generic[K]):
                 else:
                     known[name] = now
                 self._number += 1
-                self._tell(Change(self._number, before, now))
+                self._tell(FeedChange(self._number, before, now))
             yield
         if not known:
             del self._known[key]
 
-    def _tell(self, change: Change) -> None:
+    def _tell(self, change: FeedChange) -> None:
         self._changes.append(change)
         self._bytes += change.size
         while len(self._changes) > REMEMBERED or self._bytes > REMEMBERED_BYTES:

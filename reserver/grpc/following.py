@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from reserver.base.pacer import Pacer
-from reserver.grpc.feed import Change, Feed
+from reserver.grpc.feed import Feed, FeedChange
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ async def follow(
     await feed.catch_up()
     pacer = Pacer()
 
-    def told(change: Change) -> WatchMessage[T] | None:
+    def told(change: FeedChange) -> WatchMessage[T] | None:
         before = unpack(change.before) if change.before is not None else None
         after = unpack(change.after) if change.after is not None else None
         was = before is not None and covers(before)

@@ -8,7 +8,7 @@ from typing import Protocol
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from reserver.base.pacer import Pacer
-from reserver.grpc import convert
+from reserver.grpc import documents
 from reserver.grpc.paging import PageToken
 from reserver.k8s.objects.times import parse_moment
 from reserver.stores.codec.archive import Archive, ArchivedReservation
@@ -41,7 +41,7 @@ class History:
             InvalidInput: a field is out of range.
         """
         pages = PageToken.of(request)
-        since = parse_moment(convert.moment(request.since, "since"))
+        since = parse_moment(documents.moment(request.since, "since"))
         await self._bygone.refresh()
         found: list[tuple[str, ArchivedReservation]] = []
         pacer = Pacer()

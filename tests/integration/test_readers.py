@@ -58,7 +58,7 @@ RAW: dict[tuple[type, str], Any] = {
     (review.ReviewRequest, "old_object"): list[Any],
     (quota_codec.QuotaObject, "spec"): quota_codec.QuotaSpec,
     (quota_codec.QuotaObject, "status"): quota_codec.QuotaStatus,
-    (objects.ReservationObject, "spec"): spec_codec.Spec,
+    (objects.ReservationObject, "spec"): spec_codec.SpecFields,
     (objects.ReservationObject, "status"): objects.ReservationStatus,
     (patches_codec.PatchObject, "spec"): patches_codec.PatchSpec,
     (patches_codec.PatchObject, "status"): list[Any],
@@ -151,7 +151,7 @@ READERS: dict[str, Reader] = {
             decode(objects.ReservationObject, raw), NOW, "reserver-system"
         ),
     ),
-    "spec of a tenant's Reservation": Reader(spec_codec.Spec, TENANT.spec_bytes, reservation),
+    "spec of a tenant's Reservation": Reader(spec_codec.SpecFields, TENANT.spec_bytes, reservation),
     "ReservationQuota": Reader(
         quota_codec.QuotaObject,
         OBJECT,

@@ -21,12 +21,12 @@ from reserver.client import (
     CallFailed,
     ChangeKind,
     Client,
-    Controller,
-    OwnerRule,
+    ControllerOwner,
+    LabelRequirement,
+    OwnerSelector,
     Phase,
     PodOwner,
     Policy,
-    Requirement,
     Selection,
     Spec,
 )
@@ -90,12 +90,12 @@ async def test_a_spec_comes_back_as_it_was_sent(client: Client) -> None:
 async def test_owners_that_are_no_named_pods_come_back_as_they_were_sent(client: Client) -> None:
     spec = Spec(
         owners=(
-            OwnerRule(namespace="shop", controller=Controller("ReplicaSet", "web-5d8f")),
-            OwnerRule(
+            OwnerSelector(namespace="shop", controller=ControllerOwner("ReplicaSet", "web-5d8f")),
+            OwnerSelector(
                 namespace="shop",
                 pod="web-0",
                 match_labels={"app": "web"},
-                match_expressions=(Requirement("tier", "In", ("front", "edge")),),
+                match_expressions=(LabelRequirement("tier", "In", ("front", "edge")),),
             ),
         ),
         node="worker-1",
@@ -172,9 +172,9 @@ async def test_sets_and_lists(client: Client) -> None:
 
 
 async def test_lists_by_who_may_claim(client: Client) -> None:
-    rules: dict[str, PodOwner | OwnerRule] = {
-        "made": OwnerRule(namespace="shop", controller=Controller("ReplicaSet", "web")),
-        "labelled": OwnerRule(namespace="shop", match_labels={"app": "web"}),
+    rules: dict[str, PodOwner | OwnerSelector] = {
+        "made": OwnerSelector(namespace="shop", controller=ControllerOwner("ReplicaSet", "web")),
+        "labelled": OwnerSelector(namespace="shop", match_labels={"app": "web"}),
         "named": PodOwner("shop", "web-0"),
     }
     for name, owner in rules.items():
@@ -183,7 +183,7 @@ async def test_lists_by_who_may_claim(client: Client) -> None:
     async def names(**meant: Any) -> list[str]:
         return [each.name async for each in client.list(Selection(**meant))]
 
-    assert await names(owner_controller=Controller("ReplicaSet", "web")) == ["made"]
+    assert await names(owner_controller=ControllerOwner("ReplicaSet", "web")) == ["made"]
     assert await names(owner_labels={"app": "web", "tier": "front"}) == ["labelled"]
     assert await names(owner_labels={"app": "db"}) == []
     assert await names(owner=PodOwner("shop", "web-0")) == ["named"]

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from reserver.cli import serialization
 from reserver.client import (
-    Controller,
-    OwnerRule,
+    ControllerOwner,
+    LabelRequirement,
+    OwnerSelector,
     PodOwner,
     Policy,
-    Replaced,
-    Requirement,
+    ReplacedPod,
     Spec,
 )
-from reserver.client.spec_message import read_spec, write_spec
+from reserver.client.messages import read_spec, write_spec
 from reserver.stores.codec import document
 from reserver.v1 import reservation_pb2 as pb
 
@@ -29,29 +29,29 @@ labels = st.from_regex(r"[A-Za-z0-9]{1,10}", fullmatch=True)
 moments = st.integers(19 * 10**8, 37 * 10**8).map(lambda s: datetime.fromtimestamp(s, UTC))
 requirements = st.one_of(
     st.builds(
-        Requirement,
+        LabelRequirement,
         labels,
         st.sampled_from(["In", "NotIn"]),
         st.lists(labels, min_size=1, max_size=3).map(tuple),
     ),
-    st.builds(Requirement, labels, st.sampled_from(["Exists", "DoesNotExist"]), st.just(())),
+    st.builds(LabelRequirement, labels, st.sampled_from(["Exists", "DoesNotExist"]), st.just(())),
 )
 rules = st.one_of(
     st.builds(
-        OwnerRule,
+        OwnerSelector,
         namespace=names,
-        controller=st.builds(Controller, st.sampled_from(["ReplicaSet", "Job"]), names),
+        controller=st.builds(ControllerOwner, st.sampled_from(["ReplicaSet", "Job"]), names),
         match_labels=st.dictionaries(labels, labels, max_size=2),
         match_expressions=st.lists(requirements, max_size=2).map(tuple),
     ),
     st.builds(
-        OwnerRule,
+        OwnerSelector,
         namespace=names,
         pod=st.one_of(st.just(""), names),
         match_labels=st.dictionaries(labels, labels, min_size=1, max_size=2),
         match_expressions=st.lists(requirements, max_size=2).map(tuple),
         replaces=st.one_of(
-            st.none(), st.builds(Replaced, names, st.lists(names, max_size=2).map(tuple))
+            st.none(), st.builds(ReplacedPod, names, st.lists(names, max_size=2).map(tuple))
         ),
     ),
 )

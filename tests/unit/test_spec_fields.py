@@ -14,12 +14,11 @@ from reserver.cli.spec_flags import SpecFlags
 from reserver.client import Spec
 from reserver.settings.flags import declared
 from reserver.stores.codec.placement_codec import PlacementObject
-from reserver.stores.codec.spec_codec import EntrySpec
-from reserver.stores.codec.spec_codec import Spec as Written
+from reserver.stores.codec.spec_codec import EntrySpec, SpecFields
 from reserver.v1.reservation_pb2 import ReservationSpec
 
 ROOT = Path(__file__).parents[2]
-FIELDS = {field.encode_name: field for field in msgspec.structs.fields(Written)}
+FIELDS = {field.encode_name: field for field in msgspec.structs.fields(SpecFields)}
 OURS = {"requestId", "origin", "author"}
 """Only Reserver writes these: nobody gives them, and the spec over gRPC does not have them."""
 

@@ -51,7 +51,7 @@ _ORIGIN = re.compile(
 )
 
 
-class Spec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+class SpecFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """A reservation's spec as it is written."""
 
     owners: list[OwnerEntry]
@@ -73,7 +73,7 @@ class Spec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     origin: str = ""
 
 
-class EntrySpec(Spec):
+class EntrySpec(SpecFields):
     """A spec in a ConfigMap, where there is no status beside it."""
 
     placements: list[PartObject] = []  # Where Reserver placed it; only Reserver writes it.
@@ -97,7 +97,7 @@ def read(
         InvalidInput: some field is not acceptable; the error carries its path.
     """
     names.check_subdomain(ref.key, "", "a reservation's name")
-    spec = convert(document, EntrySpec if ref.kind is StoreKind.CONFIGMAP else Spec)
+    spec = convert(document, EntrySpec if ref.kind is StoreKind.CONFIGMAP else SpecFields)
     if spec.node:
         names.check_subdomain(spec.node, "node", "a node's name")
     slots, (starts_at, expires_at) = _slots(spec, limits), _window(spec, seen_at)
@@ -129,7 +129,7 @@ def read(
     return reservation
 
 
-def convert(document: Any, kind: type[Spec] = Spec) -> Spec:  # noqa: ANN401 - whatever YAML can hold
+def convert(document: Any, kind: type[SpecFields] = SpecFields) -> SpecFields:  # noqa: ANN401 - whatever YAML can hold
     """Convert a mapping to a spec, checking only its shape.
 
     Raises:
@@ -159,7 +159,7 @@ def check_set(reservations: Iterable[Reservation]) -> None:
     check_number(slots, "reservations", SET_SLOTS_BESIDE_EACH_OTHER, what)
 
 
-def _placement(spec: Spec, owners: Owners, limits: SpecLimits) -> Placement:
+def _placement(spec: SpecFields, owners: Owners, limits: SpecLimits) -> Placement:
     if spec.placement is None:
         return ANYWHERE
     if spec.node:
@@ -170,21 +170,21 @@ def _placement(spec: Spec, owners: Owners, limits: SpecLimits) -> Placement:
         return placement_codec.read(spec.placement, home, limits)
 
 
-def _placed(spec: Spec) -> Parts:
+def _placed(spec: SpecFields) -> Parts:
     if spec.node or not isinstance(spec, EntrySpec):
         return ()  # It may have been placed before somebody set the node.
     with under("placements"):
         return clipped(placement_codec.read_parts(spec.placements), spec.slots)
 
 
-def _slots(spec: Spec, limits: SpecLimits) -> int:
+def _slots(spec: SpecFields, limits: SpecLimits) -> int:
     if not 1 <= spec.slots <= limits.slots:
         problem = f"{quantity.shorten(str(spec.slots))} is out of range"
         raise InvalidInput("slots", problem, f"write 1 to {limits.slots}")
     return spec.slots
 
 
-def _window(spec: Spec, seen_at: float) -> tuple[float | None, float | None]:
+def _window(spec: SpecFields, seen_at: float) -> tuple[float | None, float | None]:
     """Return when it begins and when it expires."""
     starts_at, expires_at = _moment(spec.starts_at, "startsAt"), _expiry(spec, seen_at)
     if starts_at is not None and expires_at is not None and starts_at >= expires_at:
@@ -203,14 +203,14 @@ def _is_about_neighbours(reservation: Reservation) -> bool:
     return reservation.placement.constraints.are_about_neighbours
 
 
-def _retained(spec: Spec) -> bool:
+def _retained(spec: SpecFields) -> bool:
     if spec.retain and spec.slots > MOST_CLAIMS_RECORDED:
         remedy = f"write {MOST_CLAIMS_RECORDED} at most: so many claims outlive a restart"
         raise InvalidInput("slots", f"{spec.slots} are too many to be retained", remedy)
     return spec.retain
 
 
-def _yields_above(spec: Spec) -> int | None:
+def _yields_above(spec: SpecFields) -> int | None:
     priority = 0 if spec.priority is None else spec.priority
     if not LEAST_PRIORITY <= priority <= MOST_PRIORITY:
         problem = f"{quantity.shorten(str(priority))} is out of range"
@@ -230,7 +230,7 @@ def _origin(text: str) -> str:
     return text
 
 
-def _resources(spec: Spec, limits: SpecLimits) -> dict[str, int]:
+def _resources(spec: SpecFields, limits: SpecLimits) -> dict[str, int]:
     written, slots = spec.resources, spec.slots
     check_count(written, "resources", limits.resources)
     # Each owner takes one of the node's pods, whether or not the spec says so.
@@ -248,7 +248,7 @@ def _resources(spec: Spec, limits: SpecLimits) -> dict[str, int]:
     return {name: amount for name, amount in resources.items() if amount}
 
 
-def _drift(spec: Spec) -> int:
+def _drift(spec: SpecFields) -> int:
     """Return by how many seconds another Reserver may compute another expiry of an entry.
 
     It may see the entry a moment later, or start after the first one has ended.
@@ -269,7 +269,7 @@ def _moment(text: str | None, path: str) -> float | None:
         return parse_moment(text)
 
 
-def _expiry(spec: Spec, seen_at: float) -> float | None:
+def _expiry(spec: SpecFields, seen_at: float) -> float | None:
     if spec.expires_at is not None:
         return _moment(spec.expires_at, "expiresAt")
     if spec.ttl is None:

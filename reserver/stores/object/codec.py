@@ -62,7 +62,7 @@ MOST_CLAIMS = 32
 """How many of these count; the pod itself is judged by all of them before it is evicted."""
 
 
-class Claim(msgspec.Struct, frozen=True):
+class StatusClaim(msgspec.Struct, frozen=True):
     """A slot that a pod claimed.
 
     Attributes:
@@ -116,7 +116,7 @@ class ReservationStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=Tru
     claimed: Int32
     expires_at: str | None = None  # The API server drops what is null.
     placements: list[PartObject]
-    claims: list[Claim]
+    claims: list[StatusClaim]
     more_claims: list[MoreClaims] | None = None
     summary: Summary | None = None
     conditions: list[Condition]

@@ -27,7 +27,7 @@ from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
 from reserver.stores.object.cache import ObjectCache
-from reserver.stores.object.codec import Claim, ReservationObject, ReservationStatus, path
+from reserver.stores.object.codec import ReservationObject, ReservationStatus, StatusClaim, path
 from reserver.stores.object.reading import KnownObject
 from reserver.stores.object.status_codec import (
     invalid,
@@ -178,7 +178,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
             self._fault = fault
 
 
-def _claims(ref: Ref, state: State, now: str) -> Iterator[Claim]:
+def _claims(ref: Ref, state: State, now: str) -> Iterator[StatusClaim]:
     landed = state.ledger.landed(ref)
     for uid, pod in state.ledger.claimants(ref).items():
         seen = state.pods.get(pod.name) if pod else None
@@ -186,4 +186,4 @@ def _claims(ref: Ref, state: State, now: str) -> Iterator[Claim]:
         node = seen.node if seen and seen.uid == uid else ""
         if not node and assumption is not None:
             node = assumption.node
-        yield Claim(str(pod.name) if pod else "", uid, node or landed.get(uid, ""), now)
+        yield StatusClaim(str(pod.name) if pod else "", uid, node or landed.get(uid, ""), now)

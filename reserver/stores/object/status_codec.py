@@ -19,7 +19,7 @@ from reserver.reservations.status import QUOTA_EXCEEDED, ReservationState, limit
 from reserver.stores.codec.placement_codec import PartObject
 from reserver.stores.configmap.entries import EntryProblem
 from reserver.stores.configmap.status_codec import INVALID
-from reserver.stores.object.codec import Claim, MoreClaims, ReservationStatus, Summary
+from reserver.stores.object.codec import MoreClaims, ReservationStatus, StatusClaim, Summary
 
 WITHIN_LIMITS = "WithinLimits"
 """The condition of a Reservation that exceeds a limit, and holds all the same; others have none."""
@@ -67,7 +67,7 @@ def spoiled(
 def valid(
     reservation: Reservation,
     status: ReservationState,
-    claims: Iterable[Claim],
+    claims: Iterable[StatusClaim],
     before: ReservationStatus | None,
     generation: int,
     now: float,
@@ -115,12 +115,12 @@ def recorded(status: ReservationStatus) -> dict[str, str]:
     return {claim.uid: claim.node for claim in status.claims} | more
 
 
-def _told_first(claim: Claim) -> tuple[bool, str, str]:
+def _told_first(claim: StatusClaim) -> tuple[bool, str, str]:
     """Return the sort key of claims: what is known by its mark alone comes last."""
     return is_mark(claim.uid), claim.at, claim.uid
 
 
-def _more(claims: Iterable[Claim]) -> list[MoreClaims]:
+def _more(claims: Iterable[StatusClaim]) -> list[MoreClaims]:
     pods: dict[str, list[str]] = {}
     for claim in claims:
         pods.setdefault(claim.node, []).append(claim.uid)
@@ -182,11 +182,11 @@ def _shortly(words: Sequence[str]) -> str:
     return f"{told} +{more}" if more > 0 else told
 
 
-def _merged(claim: Claim, told: Claim | None) -> Claim:
+def _merged(claim: StatusClaim, told: StatusClaim | None) -> StatusClaim:
     """Return a claim with what was known of it before: its pod may be gone by now."""
     if told is None:
         return claim
-    return Claim(claim.pod or told.pod, claim.uid, claim.node or told.node, told.at)
+    return StatusClaim(claim.pod or told.pod, claim.uid, claim.node or told.node, told.at)
 
 
 def was_admitted(said: ReservationStatus) -> bool:

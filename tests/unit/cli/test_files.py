@@ -13,7 +13,7 @@ from reserver.cli import manifests, serialization
 from reserver.cli.failure import Failed
 from reserver.cli.main import app
 from reserver.cli.manifests import read_manifests
-from reserver.client import Claim, Phase, Reservation
+from reserver.client import Claim, Phase, ReservationInfo
 from tests.builders import NOW
 
 SPEC = (
@@ -140,7 +140,7 @@ def test_a_spec_comes_back_as_it_was_written() -> None:
 
 def test_what_is_printed_is_what_files_hold(tmp_path: Path) -> None:
     spec = serialization.read(yaml.safe_load(SPEC), "a", "shop", NOW)
-    reservation = Reservation(
+    reservation = ReservationInfo(
         name="a",
         id="reserver-system/reservations/a",
         spec=spec,

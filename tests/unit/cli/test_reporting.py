@@ -16,7 +16,7 @@ from reserver.client import (
     Phase,
     PlacedSlots,
     PodOwner,
-    Reservation,
+    ReservationInfo,
     Spec,
 )
 from reserver.reservations.enums import Outcome
@@ -43,8 +43,8 @@ def past(slots: int = 1, claims: tuple[PastClaim, ...] = (), claimed: int = 0) -
     )
 
 
-def present(**changes: object) -> Reservation:
-    one = Reservation(
+def present(**changes: object) -> ReservationInfo:
+    one = ReservationInfo(
         name="b",
         id="reserver-system/reservations/b",
         spec=Spec(owners=(PodOwner("shop", "web-0"),), resources={"cpu": "2"}, slots=2),

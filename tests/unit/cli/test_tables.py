@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reserver.cli import top
 from reserver.cli.formatting import duration, ends_in
 from reserver.cli.table import Cell, Row, bar, bar_legend, fitting, plain
-from reserver.client import Amounts, Reservation
+from reserver.client import ReservationInfo, ResourceAmounts
 from reserver.client.values import Spec
 
 
@@ -80,7 +80,7 @@ def test_time_left_is_told_in_two_units(seconds: float | None, text: str) -> Non
 def test_what_has_expired_is_over(left_s: int, said: str) -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     spec = Spec(owners=(), resources={}, expires_at=now + timedelta(seconds=left_s))
-    held = Reservation(
+    held = ReservationInfo(
         name="r", id="", spec=spec, etag="", phase=None, is_backed=True, message="", claims=()
     )
     assert ends_in(held, now) == said
@@ -88,4 +88,4 @@ def test_what_has_expired_is_over(left_s: int, said: str) -> None:
 
 @pytest.mark.parametrize(("free", "style"), [("-1", "red"), ("0", "")])
 def test_a_node_that_lacks_what_it_should_have_is_red(free: str, style: str) -> None:
-    assert top._free("cpu", Amounts("4", "4", "1", free)).style == style
+    assert top._free("cpu", ResourceAmounts("4", "4", "1", free)).style == style

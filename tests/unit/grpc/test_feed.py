@@ -48,7 +48,7 @@ class Scene:
         await self.feed.catch_up()
 
 
-def told(changes: Iterable[module.Change]) -> list[tuple[bool, bool]]:
+def told(changes: Iterable[module.FeedChange]) -> list[tuple[bool, bool]]:
     return [(change.before is not None, change.after is not None) for change in changes]
 
 

@@ -8,7 +8,7 @@ import pytest
 from google.protobuf import json_format
 
 from reserver.errors import InvalidInput
-from reserver.grpc import convert
+from reserver.grpc import documents
 from reserver.k8s.objects.limits import (
     HOME,
     ITEM_BYTES,
@@ -63,7 +63,7 @@ def of_grpc(text: str) -> Entries:
     """Read what a client sends who writes this."""
     sent = json_format.ParseDict(json.loads(text), pb.ReservationSpec())
     ref = Ref(OWN, "reservations", "r")
-    return Entries((spec_codec.read(convert.write(sent, NOW), ref, NOW),))
+    return Entries((spec_codec.read(documents.write(sent, NOW), ref, NOW),))
 
 
 READERS: dict[str, tuple[Callable[[str], Entries], SpecLimits]] = {
@@ -263,7 +263,7 @@ def test_what_is_too_long_is_not_even_parsed(reader: str, what: str) -> None:
 def test_a_message_that_is_too_long_is_not_even_converted() -> None:
     message = pb.ReservationSpec(node="n" * HOME.spec_bytes)
     with pytest.raises(InvalidInput) as caught:
-        convert.write(message, NOW)
+        documents.write(message, NOW)
     assert is_about_bytes(caught.value, message.ByteSize(), HOME.spec_bytes)
 
 
@@ -289,13 +289,13 @@ def test_a_spec_that_reserver_has_placed_on_many_nodes_is_still_read() -> None:
 @pytest.mark.parametrize("number", [0, MOST_IN_SET + 1])
 def test_a_set_is_neither_empty_nor_too_large(number: int) -> None:
     with pytest.raises(InvalidInput, match=f"{number} reservations"):
-        convert.check_set([pb.ReservationSpec()] * number)
+        documents.check_set([pb.ReservationSpec()] * number)
 
 
 def test_a_set_is_not_too_long() -> None:
     each = pb.ReservationSpec(node="n" * (SET_BYTES // MOST_IN_SET))
     with pytest.raises(InvalidInput, match="bytes are too many"):
-        convert.check_set([each] * MOST_IN_SET)
+        documents.check_set([each] * MOST_IN_SET)
 
 
 def test_a_set_has_few_slots_that_are_judged_one_by_one() -> None:

@@ -17,7 +17,7 @@ from reserver.scheduling.state import State
 from reserver.stores.configmap.entries import Entries
 from reserver.stores.configmap.status_codec import recorded_claims, show
 from reserver.stores.object import status_codec as object_status
-from reserver.stores.object.codec import Claim, ReservationStatus
+from reserver.stores.object.codec import ReservationStatus, StatusClaim
 from tests.builders import NOW, node, pod, reservation, rule, state_of
 
 MORE = 60
@@ -62,7 +62,7 @@ def in_object(state: State, written: Reservation) -> Record:
     ledger, ref = state.ledger, written.ref
     told = ShortNodes.of(state.snapshot).status(written, ledger)
     landed = ledger.landed(ref)
-    claims = [Claim("", uid, landed.get(uid, ""), "") for uid in ledger.claimants(ref)]
+    claims = [StatusClaim("", uid, landed.get(uid, ""), "") for uid in ledger.claimants(ref)]
     said: ReservationStatus = object_status.valid(written, told, claims, None, 1, NOW)
     assert said.claimed == len(claims)
     nodes = object_status.recorded(said)

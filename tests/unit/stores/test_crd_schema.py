@@ -43,7 +43,7 @@ def part(*path: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
-        (("spec",), spec_codec.Spec),
+        (("spec",), spec_codec.SpecFields),
         (("spec", "placement"), placement_codec.PlacementObject),
         (("spec", "owners"), owner_codec.OwnerEntry),
         (("spec", "owners", "pod"), owner_codec._Pod),
@@ -53,7 +53,7 @@ def part(*path: str) -> dict[str, Any]:
         (("spec", "owners", "selector", "matchExpressions"), owner_codec._Expression),
         (("status",), reservation.ReservationStatus),
         (("status", "placements"), placement_codec.PartObject),
-        (("status", "claims"), reservation.Claim),
+        (("status", "claims"), reservation.StatusClaim),
         (("status", "moreClaims"), reservation.MoreClaims),
         (("status", "summary"), reservation.Summary),
         (("status", "conditions"), Condition),

@@ -1,4 +1,7 @@
-"""A spec as its JSON form and as the contract's message: they differ in enums and times only."""
+"""Converts a spec as people write it to the contract's message and back.
+
+The message's JSON form differs from it in enums and times only.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from google.protobuf import json_format
+from google.protobuf.descriptor import FieldDescriptor
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
@@ -20,13 +24,14 @@ def to_document(spec: pb.ReservationSpec) -> dict[str, Any]:
     """Return what a spec says in the words of docs/reservations.md, times as they are in JSON.
 
     Raises:
-        InvalidInput: it cannot be written at all.
+        InvalidInput: a field cannot be written as JSON.
     """
     try:
         written: dict[str, Any] = json_format.MessageToDict(spec)
-    except (ValueError, json_format.Error) as exc:
-        problem = f"cannot be written as JSON: {shorten(str(exc), 200)}"
-        raise InvalidInput("", problem, "check its times and numbers") from exc
+    except (ValueError, json_format.Error):
+        for field, value in spec.ListFields():
+            _check_field(field, value)
+        raise
     if "policy" in written:
         written["policy"] = _word(written["policy"], _POLICY, "policy").capitalize()
     for parent, name in _maps(written):
@@ -37,6 +42,15 @@ def to_document(spec: pb.ReservationSpec) -> dict[str, Any]:
     if "strategy" in placement:
         placement["strategy"] = _word(placement["strategy"], _STRATEGY, "placement.strategy")
     return written
+
+
+def _check_field(field: FieldDescriptor, value: Any) -> None:  # noqa: ANN401 - of any field
+    """Refuse a field without a JSON form: a time beyond all calendars, or NaN."""
+    try:
+        json_format.MessageToDict(pb.ReservationSpec(**{field.name: value}))
+    except (ValueError, json_format.Error) as exc:
+        problem = f"cannot be written as JSON: {shorten(str(exc), 200)}"
+        raise InvalidInput(field.json_name, problem, "check its times and numbers") from exc
 
 
 def _maps(written: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
