@@ -51,9 +51,11 @@ async def forbidden(_: web.Request) -> web.Response:
 
 
 @asynccontextmanager
-async def api_server(handler: Handler, folder: Path) -> AsyncIterator[ApiClient]:
+async def api_server(
+    handler: Handler, folder: Path, path: str = "/api/v1/namespaces/ns/pods/p/portforward"
+) -> AsyncIterator[ApiClient]:
     application = web.Application()
-    application.router.add_get("/api/v1/namespaces/ns/pods/p/portforward", handler)
+    application.router.add_get(path, handler)
     runner = web.AppRunner(application)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -129,3 +131,41 @@ async def test_the_pod_that_is_ready_is_asked(tmp_path: Path) -> None:
             assert await serving_pod(client, "ns") == ServingPod("ns/c", 9443)
             await add("b", is_ready=True, port=7)
             assert await serving_pod(client, "ns") == ServingPod("ns/b", 7)
+
+
+def pod(name: str, *, is_ready: bool) -> dict[str, object]:
+    conditions = [{"type": "Ready", "status": str(is_ready)}]
+    return {"metadata": {"name": name}, "status": {"conditions": conditions}}
+
+
+@asynccontextmanager
+async def listing(
+    folder: Path, home: list[dict[str, object]], static: list[dict[str, object]] | None
+) -> AsyncIterator[ApiClient]:
+    """An API server with Reserver's pods in both namespaces; None: the caller may not list."""
+
+    async def listed(request: web.Request) -> web.Response:
+        assert request.query["labelSelector"] == "app.kubernetes.io/name=reserver"
+        items = home if request.match_info["namespace"] == "ns" else static
+        return await forbidden(request) if items is None else web.json_response({"items": items})
+
+    async with api_server(listed, folder, "/api/v1/namespaces/{namespace}/pods") as client:
+        yield client
+
+
+async def test_a_static_pod_is_asked_where_the_namespace_has_none(tmp_path: Path) -> None:
+    static = [pod("kube-scheduler-b", is_ready=False), pod("kube-scheduler-c", is_ready=True)]
+    async with listing(tmp_path, [], static) as client:
+        expected = ServingPod("kube-system/kube-scheduler-c", 9443)
+        assert await serving_pod(client, "ns") == expected
+    async with listing(tmp_path, [pod("a", is_ready=True)], static) as client:
+        assert await serving_pod(client, "ns") == ServingPod("ns/a", 9443)
+    async with listing(tmp_path, [], static[:1]) as client:
+        with pytest.raises(NotReady, match="in namespace kube-system: none of 1 is ready"):
+            await serving_pod(client, "ns")
+
+
+async def test_who_may_not_list_static_pods_is_told_of_the_namespace(tmp_path: Path) -> None:
+    async with listing(tmp_path, [], None) as client:
+        with pytest.raises(NotReady, match="in namespace ns: no such pod"):
+            await serving_pod(client, "ns")

@@ -1,5 +1,8 @@
 """The manifests: Reserver takes the flags, and ports, probes and rights are of one mind."""
 
+import os
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import yaml
 from reserver.cli.main import app
 from reserver.cli.options import taken
 from reserver.grpc.access import _RIGHTS
+from reserver.k8s.serving_pod import LABEL, STATIC_NAMESPACE
 from reserver.rebalance.listing import COLLECTIONS
 from reserver.rebalance.policy_reader import read as read_policy
 from reserver.rebalance.settings import RebalanceSettings
@@ -324,6 +328,51 @@ def test_metrics_are_served_where_their_service_leads_and_to_who_may_scrape() ->
     assert port["targetPort"] == health["name"]
     (policy,) = documents("standby/network-policy.yaml")
     assert rule in policy["spec"]["ingress"]
+
+
+def test_the_command_line_and_a_scraper_find_the_static_pod() -> None:
+    patch: list[dict[str, Any]] = yaml.safe_load((MANIFESTS / "static-pod/patch.yaml").read_text())
+    found = {each["path"]: each["value"] for each in patch}
+    label = {"app.kubernetes.io/name": found["/metadata/labels/app.kubernetes.io~1name"]}
+    assert "=".join(*label.items()) == LABEL
+    (monitor,) = documents("static-pod/pod-monitor.yaml")
+    assert monitor["spec"]["selector"]["matchLabels"] == label
+    assert monitor["spec"]["namespaceSelector"]["matchNames"] == [STATIC_NAMESPACE]
+    (container,) = found["/spec/initContainers"]
+    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+    for name in ("health", "grpc"):
+        _, port = parse_address(name, flags(container)[f"{name}_address"])
+        assert ports[name] == port
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    assert endpoint["port"] in ports
+
+
+def stub(folder: Path, server: str) -> str:
+    """Make a kubectl of another version than the cluster's; return what PATH is with it."""
+    folder.mkdir()
+    told = f"clientVersion:\n  gitVersion: v1.99.0\nserverVersion:\n  gitVersion: {server}\n"
+    (folder / "kubectl").write_text(f"#!/bin/sh\ncat <<'E'\n{told}E\n")
+    (folder / "kubectl").chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+@pytest.mark.parametrize("server", ["v1.36.2", "v1.36.2-gke.1000", "v1.36.2+k3s1"])
+def test_the_second_kube_scheduler_follows_the_clusters_version(
+    tmp_path: Path, server: str
+) -> None:
+    page = (MANIFESTS.parent / "docs/install.md").read_text()
+    (line,) = re.findall(r"^\$ (kubectl version .*)$", page, re.MULTILINE)
+    (written,) = re.findall(
+        r"^```yaml\n# kustomization.yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL
+    )
+    (tmp_path / "kustomization.yaml").write_text(written)
+    env = {"PATH": stub(tmp_path / "bin", server)}
+    subprocess.run(["bash", "-c", line], cwd=tmp_path, env=env, check=True)
+    images = yaml.safe_load((tmp_path / "kustomization.yaml").read_text())["images"]
+    (deployment,) = documents("base/deployment.yaml")
+    (scheduler,) = deployment["spec"]["template"]["spec"]["containers"]
+    name, _, _ = scheduler["image"].partition(":")
+    assert images[-1] == {"name": name, "newTag": "v1.36.2"}
 
 
 def test_the_static_pod_gives_flags_that_reserver_takes_and_closes_its_ports() -> None:

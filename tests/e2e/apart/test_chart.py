@@ -347,6 +347,18 @@ def test_the_static_pods_patch_has_what_is_given_to_its_container(
     assert patch[-1]["value"] == {"name": "x", "emptyDir": {}}
 
 
+def test_static_pods_are_scraped_at_their_nodes_addresses(helm: Path) -> None:
+    found = render(helm, "--set=mode=static-pod,monitoring.enabled=true,monitoring.interval=7s")
+    monitor = found["PodMonitor", HOME, "reserver"]["spec"]
+    (endpoint,) = monitor["podMetricsEndpoints"]
+    assert (endpoint["port"], endpoint["interval"]) == ("health", "7s")
+    patch = yaml.safe_load(found["ConfigMap", HOME, "reserver-static-pod"]["data"]["patch.yaml"])
+    container, (_, label) = patch[0]["value"][0], monitor["selector"]["matchLabels"].popitem()
+    assert "--health-address=0.0.0.0:9441" in container["args"]
+    assert {"name": endpoint["port"], "containerPort": 9441} in container["ports"]
+    assert patch[1]["value"] == label
+
+
 @pytest.mark.parametrize("mode", ["sidecar", "standby", "static-pod"])
 def test_the_notes_name_what_is_there(helm: Path, mode: str) -> None:
     flags = ("--dry-run=client", "--namespace=reserver-system", f"--set=mode={mode}")
@@ -382,7 +394,6 @@ REFUSED = {
     "mode=static-pod,webhooks.enabled=true": "webhooks.enabled: no Service leads to a static pod",
     "webhooks.enabled=true": "networkPolicy.webhooksFrom: is empty, so no API server could call",
     "mode=standby,webhooks.enabled=true": "networkPolicy.webhooksFrom: is empty",
-    "mode=static-pod,monitoring.enabled=true": "monitoring.enabled: no Service leads",
     "kubeScheduler.digest=abc": 'kubeScheduler.digest: "abc" is no digest',
     "mode=standby,kubeScheduler.extraArgs={--v=4}": "no second kube-scheduler in mode standby",
     "kubeScheduler.config.leaderElection.leaderElect=false": "the Lease is the chart's own",

@@ -106,6 +106,9 @@ def test_a_second_kube_scheduler_by_helm_is_upgraded_rolled_back_and_uninstalled
 
 def test_a_second_kube_scheduler_by_kustomize_comes_and_goes(reader: Reader) -> None:
     reader.follow("With kustomize")
+    template = reader.get("deployment reserver-scheduler")["spec"]["template"]["spec"]
+    _, _, tag = containers(template)["kube-scheduler"]["image"].partition(":")
+    assert f"newTag: {tag}" in (reader.folder / "kustomization.yaml").read_text()
     with ExitStack() as stack:
         start_pod(reader, stack)
         hold(reader, "third")
