@@ -111,7 +111,7 @@ def _wait(scale: Scale, *, alike: bool, count: int) -> tuple[str, ...]:
     """Return what it takes to place those who fit on a node that comes."""
     progress(f"placing: {count} who wait")
     placer = Placer(lambda: NOW)
-    built = State(placer.eased, placer.touched, placer.eased)
+    built = State(placer)
     _fill(built, scale)
     for index in range(count):
         built.ledger.put(_reservation(index, _LARGE + (0 if alike else index)))

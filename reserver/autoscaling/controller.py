@@ -16,6 +16,7 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import Metadata, ObjectKind
 from reserver.k8s.watch.reflector import watched
 from reserver.k8s.work_queue import Time, WorkQueue
+from reserver.reservations.listener import NOBODY, Listener
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.buffer_candidates import BufferedPods, Simulation, came_before, lands
 from reserver.scheduling.buffers import MOST_BUFFERS, Buffer, KeptOutNodes, Need, buffer, need
@@ -32,7 +33,7 @@ less; and Karpenter gathers pods for as long before it adds nodes.
 _AGAIN = ""
 
 
-class Buffers:
+class Buffers(Listener):
     """Decides which CapacityBuffers there are, and which nodes stay for pods that came by one.
 
     Attributes:
@@ -49,7 +50,7 @@ class Buffers:
         subject: Callable[[Ref], tuple[Metadata, ObjectKind] | None],
         time: Time | None = None,
         *,
-        let_go: Callable[[str], None] = lambda _: None,
+        listener: Listener = NOBODY,
     ) -> None:
         """Begin with nothing known.
 
@@ -58,10 +59,10 @@ class Buffers:
             clock: unix seconds.
             subject: returns metadata and kind of the object in which a reservation is written.
             time: passes for the queues; None for that of the event loop.
-            let_go: called with each node that need not stay any more.
+            listener: is notified of each node that need not stay any more.
         """
         self._clock = clock
-        self._let_go = let_go
+        self._listener = listener
         self.queue = WorkQueue[Ref | str]("buffers", time=time)
         again = partial(self.queue.add, _AGAIN, AFTER_S)
         self.writer = BufferWriter(client, subject, again, time)
@@ -69,15 +70,15 @@ class Buffers:
         self._refused: dict[str, Name] = {}
         self.guests = BufferedPods()
 
-    def touched(self, ref: Ref) -> None:
+    def on_reservation_changed(self, ref: Ref) -> None:
         """Note that a reservation may wait for room now, or no longer; returns at once."""
         self.queue.add(ref, AFTER_S)
 
-    def refused(self, pod_uid: str) -> None:
+    def on_pod_refused(self, pod_uid: str) -> None:
         """Note that a pod begins to wait because of holds; returns at once."""
         self.queue.add(pod_uid, AFTER_S)
 
-    def binding(self, pod: Pod, node: str) -> None:
+    def on_pod_assumed(self, pod: Pod, node: str) -> None:
         """Note that a pod is being bound; returns at once.
 
         An autoscaler that sees the pod on its node, and its buffer still, adds another node.
@@ -87,7 +88,7 @@ class Buffers:
             self.writer.end(name)
             self.guests.add(pod, node)
 
-    def changed(self) -> None:
+    def on_node_changed(self, node: str) -> None:  # noqa: ARG002 - any may help
         """Note that some node has changed; returns at once."""
         if self._waiting or self._refused or self.guests:
             self.queue.add(_AGAIN, AFTER_S)
@@ -132,7 +133,7 @@ class Buffers:
         for uid in self.guests.uids():
             with quarantined("buffer", uid):
                 if node := self.guests.let_go(uid, state):
-                    self._let_go(node)
+                    self._listener.on_node_changed(node)
             await pacer.give_way()
 
     def _take(self, key: Ref | str, state: State) -> None:

@@ -12,6 +12,7 @@ from reserver.k8s.objects.objects import Metadata, decode
 from reserver.k8s.objects.scale_down import changes
 from reserver.k8s.objects.watch import PartialObject
 from reserver.k8s.work_queue import WorkQueue
+from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 
@@ -25,7 +26,7 @@ _AT_ONCE = 4
 """How many nodes are written at once."""
 
 
-class ScaleDownGuard:
+class ScaleDownGuard(Listener):
     """Keeps autoscalers from removing nodes that hold reservations.
 
     Attributes:
@@ -53,13 +54,13 @@ class ScaleDownGuard:
         self._queue = queue or WorkQueue[str]("keeper")
         self.writes = 0
 
-    def touched(self, ref: Ref) -> None:
+    def on_reservation_changed(self, ref: Ref) -> None:
         """Note that a reservation may hold something else now; returns at once."""
         reservation = self._state.ledger.get(ref)
         for part in reservation.parts if reservation else ():
             self._queue.add(part.node, AFTER_S)
 
-    def changed(self, node: str) -> None:
+    def on_node_changed(self, node: str) -> None:
         """Note that a node has changed, or what is held there; returns at once."""
         if self._is_due(node):
             self._queue.add(node, AFTER_S)

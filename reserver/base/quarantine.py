@@ -31,6 +31,7 @@ Component = Literal[
     "history",
     "http",
     "ledger",
+    "listener",
     "move",
     "pass",
     "placer",

@@ -16,6 +16,7 @@ from reserver.base.quarantine import quarantined
 from reserver.errors import ApiError, Fault
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.enums import StoreKind
+from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref
 from reserver.stores.configmap.entry_edits import Edit
 from reserver.stores.edits import StoreEdits
@@ -44,7 +45,7 @@ class Cleaned(Protocol):
         """Return the edit that a ref needs, `item` empty, at `now` (unix seconds)."""
 
 
-class Cleaner:
+class Cleaner(Listener):
     """Removes entries that have expired or were claimed, if they have not changed since.
 
     Claimed entries are removed at once: the pod with the claim may be deleted at any moment, and a
@@ -62,7 +63,7 @@ class Cleaner:
         clock: Callable[[], float],
         done: Callable[[Tidying], None] = lambda _: None,
         refused: Callable[[Ref, ApiError], None] = lambda *_: None,
-        spoiled: Callable[[Ref, Fault], None] = lambda *_: None,
+        on_fault: Callable[[Ref, Fault], None] = lambda *_: None,
         queue: WorkQueue[Ref] | None = None,
     ) -> None:
         """Edit what is due.
@@ -72,10 +73,10 @@ class Cleaner:
             clock: unix seconds.
             done: called with each edit made.
             refused: called with each key that the API server did not let us write, and why.
-            spoiled: called with each key that could not be judged.
+            on_fault: called with each key that could not be judged.
             queue: of the keys that may have to be edited.
         """
-        self._spoiled = spoiled
+        self._on_fault = on_fault
         self._refused = refused
         self._edits = edits
         self._clock = clock
@@ -84,9 +85,12 @@ class Cleaner:
         self.edits = 0
         self.lost = 0
 
-    def touched(self, ref: Ref) -> None:
+    def on_reservation_changed(self, ref: Ref) -> None:
         """Note that a key or one of its items may be over now; returns at once."""
         self.queue.add(ref.whole)
+
+    def on_backing_changed(self, ref: Ref) -> None:
+        """Ignore it: that ends no reservation."""
 
     async def run(self, store: Cleaned, may_write: Callable[[], Awaitable[bool]]) -> None:
         """Clean until cancelled, whenever it may be written what is known.
@@ -122,7 +126,7 @@ class Cleaner:
         due: list[Tidying] = []
         pacer = Pacer()
         for ref in refs:
-            with quarantined("cleaner", ref, partial(self._spoiled, ref)):
+            with quarantined("cleaner", ref, partial(self._on_fault, ref)):
                 edit = store.due_edit(ref, self._clock())
                 if edit is None:
                     self.queue.succeeded(ref)
@@ -136,7 +140,7 @@ class Cleaner:
 
         def spoil(fault: Fault) -> None:
             for edit in batch:
-                self._spoiled(edit.ref, fault)
+                self._on_fault(edit.ref, fault)
 
         with quarantined("cleaner", batch[0].ref, spoil):
             try:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Iterable, MutableMapping
 from itertools import chain
 from typing import TypeVar
 
 import msgspec
 
-from reserver.cluster.pod import Pod, PodName
+from reserver.cluster.pod import PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.cluster.storage import Storage
 from reserver.errors import InvalidInput
@@ -32,60 +32,37 @@ V = TypeVar("V")
 PODS = "/api/v1/pods"
 """The path of all pods of a cluster."""
 
-PodChanged = Callable[[Pod | None, Pod | None], None]
-"""Takes a pod as it was and as it is; None where it was or is not."""
 
-
-def unheard(*_: object) -> None:
-    """Hear nothing."""
-
-
-def cluster_reflectors(
-    client: ApiClient,
-    state: State,
-    pod_changed: PodChanged = unheard,
-    marked: Callable[[str, str], None] = unheard,
-) -> Iterable[Reflector]:
-    """Yield the watches of what placing a pod depends on; the functions are those of `pod_view`."""
+def cluster_reflectors(client: ApiClient, state: State) -> Iterable[Reflector]:
+    """Yield the watches of what placing a pod depends on."""
     snapshot, storage = state.snapshot, state.snapshot.storage
     yield Reflector(client, "/api/v1/nodes", node_view(state))
-    yield Reflector(client, PODS, pod_view(state, pod_changed, marked))
+    yield Reflector(client, PODS, pod_view(state))
     yield Reflector(client, "/api/v1/namespaces", namespace_view(snapshot))
     yield Reflector(client, "/api/v1/persistentvolumeclaims", claim_view(storage))
     yield Reflector(client, "/api/v1/persistentvolumes", volume_view(storage))
     yield Reflector(client, "/apis/storage.k8s.io/v1/storageclasses", class_view(storage))
 
 
-def pod_view(
-    state: State,
-    changed: PodChanged = unheard,
-    marked: Callable[[str, str], None] = unheard,
-) -> ObjectView[PodObject]:
-    """Return a view that keeps the state's pods up to date.
-
-    Args:
-        state: what to feed.
-        changed: called after each change of a pod.
-        marked: called with the namespace of each pod that has SchedPatches, and what it says of
-            them.
-    """
+def pod_view(state: State) -> ObjectView[PodObject]:
+    """Return a view that keeps the state's pods up to date, and notifies of each change."""
 
     def seen(pod: PodObject, listed: bool) -> None:  # noqa: FBT001 - as the view calls it
         marks = (pod.metadata.annotations or {}).get(MARKS_ANNOTATION)
         if marks is not None:
-            marked(pod.metadata.namespace, marks)
+            state.listener.on_pod_patched(pod.metadata.namespace, marks)
         value = pod.value()
         before = state.pods.get(value.name)
         state.pod_seen(value, listed=listed)
         state.unreadable.trust(value.name)
-        changed(before, state.pods.get(value.name))
+        state.listener.on_pod_changed(before, state.pods.get(value.name))
 
     def gone(key: Key) -> None:
         name = PodName(*key)
         before = state.pods.get(name)
         state.unreadable.trust(key)
         state.pod_gone(name)
-        changed(before, None)
+        state.listener.on_pod_changed(before, None)
 
     def broken(key: Key, item: PodObject | msgspec.Raw) -> None:
         try:

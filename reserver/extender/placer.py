@@ -22,6 +22,7 @@ from reserver.cluster.pod import Pod
 from reserver.errors import ApiError, Fault
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.ledger import Ledger
+from reserver.reservations.listener import Listener
 from reserver.reservations.placement import Parts, joined, nodes_of
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.placement import (
@@ -87,14 +88,14 @@ class _Pass:
     """What one pass has found so far.
 
     Attributes:
-        eased: the nodes that have changed since the last one.
+        changed: the nodes that have changed since the last one.
         helped: whether that may help reservations of a shape.
         hopeless: why so many slots of a shape have no place.
         sight: where constraints let slots go.
         pacer: lets other work have its turn.
     """
 
-    eased: list[str]
+    changed: list[str]
     pacer: Pacer
     helped: dict[object, bool] = field(default_factory=dict)
     hopeless: dict[tuple[object, int], Placed] = field(default_factory=dict)
@@ -102,11 +103,11 @@ class _Pass:
 
     def may_help(self, wish: _Wish, state: State) -> bool:
         """Return whether a slot fits on a changed node, or whether that cannot be told."""
-        if not self.eased:
+        if not self.changed:
             return False
         helped = self.helped.get(wish.shape)
         if helped is None:
-            rows = state.snapshot.rows([n for n in self.eased if state.snapshot.has_node(n)])
+            rows = state.snapshot.rows([n for n in self.changed if state.snapshot.has_node(n)])
             helped = wish.pod.constraints.are_about_neighbours or bool(
                 room_for(wish.pod, state, rows).any()
             )
@@ -127,7 +128,7 @@ class _Pass:
             self.sight = AllowedNodes()
 
 
-class Placer:
+class Placer(Listener):
     """Places reservations that name no node.
 
     Attributes:
@@ -139,8 +140,8 @@ class Placer:
         self,
         clock: Callable[[], float],
         seated: Callable[[str], None] = lambda _: None,
-        tell: Callable[[Notice], None] = lambda _: None,
-        spoiled: Callable[[Ref, Fault], None] = lambda *_: None,
+        report: Callable[[Notice], None] = lambda _: None,
+        on_fault: Callable[[Ref, Fault], None] = lambda *_: None,
         queue: WorkQueue[Ref | str] | None = None,
     ) -> None:
         """Begin without reservations.
@@ -148,14 +149,14 @@ class Placer:
         Args:
             clock: unix seconds.
             seated: called with each node on which something is placed.
-            tell: is told what the writer of a reservation should know.
-            spoiled: called with each that could not be judged.
+            report: is called with each Event on a reservation.
+            on_fault: called with each that could not be judged.
             queue: of reservations to look at, and of nodes on which there may be room.
         """
         self._clock = clock
         self._seated = seated
-        self._tell = tell
-        self._spoiled = spoiled
+        self._report = report
+        self._on_fault = on_fault
         self.queue = queue or WorkQueue("placer", UNWRITTEN)
         self._wishes: dict[Ref, _Wish] = {}
         self._unwritten: dict[Ref, ApiError] = {}
@@ -164,12 +165,15 @@ class Placer:
         self._is_deciding = False
         self.placed = 0
 
-    def touched(self, ref: Ref) -> None:
+    def on_reservation_changed(self, ref: Ref) -> None:
         """Note that a reservation may now want a place, or no longer; returns at once."""
         if not self._is_deciding:
             self.queue.add(ref)
 
-    def eased(self, node: str) -> None:
+    def on_backing_changed(self, ref: Ref) -> None:
+        """Ignore it: what has a place keeps that, backed or not."""
+
+    def on_node_changed(self, node: str) -> None:
         """Note that there may be room on a node where there was none; returns at once."""
         if self._wishes or self._unsuited:
             self.queue.add(node)
@@ -199,7 +203,7 @@ class Placer:
         await pacer.run(state.ledger.advancing(self._clock()))
         keys = self.queue.take_all()
         this = _Pass([key for key in keys if isinstance(key, str)], pacer)
-        for ref in dict.fromkeys((*keys, *(self._unsuited if this.eased else ()))):
+        for ref in dict.fromkeys((*keys, *(self._unsuited if this.changed else ()))):
             if isinstance(ref, str):
                 continue
             with self._deciding(ref):
@@ -268,7 +272,7 @@ class Placer:
                 return
             this.hopeless[key] = found
             if not state.ledger.obstacle(ref):
-                self._tell(Notice(ref, "NotPlaced", found.why, is_warning=True))
+                self._report(Notice(ref, "NotPlaced", found.why, is_warning=True))
             elif self._clock() < wish.said_at + _SAY_AGAIN_S:
                 return
             wish.said_at = self._clock()
@@ -279,7 +283,7 @@ class Placer:
         state.ledger.place(ref, parts)
         self.placed += 1
         log.info("placed", reservation=str(ref), nodes=nodes_of(parts))
-        self._tell(Notice(ref, "Placed", f"placed on {nodes_of(parts)}", is_warning=False))
+        self._report(Notice(ref, "Placed", f"placed on {nodes_of(parts)}", is_warning=False))
         for part in parts:
             self._seated(part.node)
 
@@ -357,4 +361,4 @@ class Placer:
             self._is_deciding = False
 
     def _judging(self, ref: Ref) -> AbstractContextManager[object]:
-        return quarantined("placer", ref, partial(self._spoiled, ref))
+        return quarantined("placer", ref, partial(self._on_fault, ref))

@@ -12,6 +12,7 @@ from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
 from reserver.extender.requeue import Requeue
 from reserver.k8s.work_queue import WorkQueue
+from reserver.reservations.listener import Listener
 from reserver.scheduling.effects import Effect
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import Wake
@@ -22,7 +23,7 @@ LOOK_EVERY_S = 0.2
 """How long it may take to wake pods after an expiry, in seconds."""
 
 
-class Waker:
+class Waker(Listener):
     """Sends waiting pods back to kube-scheduler when less is held than before.
 
     Attributes:
@@ -37,7 +38,7 @@ class Waker:
         self.queue = WorkQueue[str]("waker")
         self.woken = 0
 
-    def freed(self, node: str) -> None:
+    def on_capacity_freed(self, node: str) -> None:
         """Note that less is held on a node than before; returns at once."""
         self.queue.add(node)
 
@@ -48,7 +49,7 @@ class Waker:
         """
         if state.waiting:
             for node in state.snapshot.node_names():
-                self.freed(node)
+                self.on_capacity_freed(node)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._expire(state))
             await self.queue.passes(partial(self.look, state))

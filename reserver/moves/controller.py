@@ -34,6 +34,7 @@ from reserver.moves.podmove_status import StatusObject, refused, show_status
 from reserver.moves.workload_object import WantedPods
 from reserver.moves.workloads import Workloads, workload
 from reserver.reservations.enums import StoreKind
+from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from reserver.stores.object.cache import ObjectCache
@@ -48,7 +49,7 @@ _AT_ONCE = 8
 """Concurrent steps; bindings have the rest of the connections."""
 
 
-class MoveController:
+class MoveController(Listener):
     """Carries out PodMoves.
 
     Attributes:
@@ -107,7 +108,7 @@ class MoveController:
         if known is not None and known.move is not None:
             self.groups.touched(known.move)
 
-    def pod_changed(self, before: Pod | None, after: Pod | None) -> None:
+    def on_pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         """Take a pod that was added, changed or deleted; returns at once."""
         self._workloads.changed(before, after)
         for pod in (before, after):
@@ -119,7 +120,7 @@ class MoveController:
             for name in self.moves.of_workload(made_by) if made_by else ():
                 self.queue.add(name)
 
-    def node_changed(self, node: str) -> None:
+    def on_node_changed(self, node: str) -> None:
         """Note that a node has changed, or is gone; returns at once.
 
         If it has closed, who was evicted for a seat there needs another one, and before others take
@@ -133,7 +134,7 @@ class MoveController:
             if known.move.status.seat and self._observer.is_closed(known.move):
                 self._unsuited(Ref.of_object(name.namespace, known.move.status.seat), anywhere=True)
 
-    def seat_changed(self, ref: Ref) -> None:
+    def on_reservation_changed(self, ref: Ref) -> None:
         """Note that a reservation may have changed; returns at once."""
         if ref.kind is StoreKind.OBJECT:
             name = self.moves.of_seat(PodName(ref.namespace, ref.key))

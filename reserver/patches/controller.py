@@ -35,6 +35,7 @@ from reserver.patches.status_codec import (
     show_invalid,
     show_status,
 )
+from reserver.reservations.listener import Listener
 
 log = structlog.get_logger(__name__)
 
@@ -64,7 +65,7 @@ class _Known:
     error: InvalidInput | None
 
 
-class SchedPatches:
+class SchedPatches(Listener):
     """All SchedPatches: what they say, and what is written into their statuses.
 
     Attributes:
@@ -107,7 +108,7 @@ class SchedPatches:
         own = self.reflector.obstacle()
         return (*self._seen_by_others(), own) if own else self._seen_by_others()
 
-    def pod_seen(self, namespace: str, marks: str) -> None:
+    def on_pod_patched(self, namespace: str, marks: str) -> None:
         """Note that a pod with this annotation exists."""
         self.book.pod_seen(namespace, read_marks(marks))
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from reserver.base.clock import SteadyClock
 from reserver.base.quarantine import take_note
-from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import shorten
 from reserver.errors import ApiError, ConfigurationError, Fault, InvalidInput, NotReady
 from reserver.extender import reservation_events
@@ -27,6 +26,7 @@ from reserver.k8s.work_queue import WorkQueue
 from reserver.process.features import Core, Features
 from reserver.process.readiness import ProcessReadiness
 from reserver.reservations.enums import StoreKind
+from reserver.reservations.listener import Listeners
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
@@ -53,7 +53,7 @@ from reserver.stores.status import RoomReport
 from reserver.stores.stores import Store, Stores
 from reserver.stores.watches import object_reflector, quota_reflector, store_reflectors
 
-_MOST_TOLD = 300
+_MOST_REPORTED = 300
 """How many characters of an error of the API server are reported."""
 
 
@@ -63,16 +63,16 @@ class Assembly:
     What feeds what::
 
         API server ── reflectors ──► state (snapshot, ledger), caches of the stores and of quotas
-        caches, ledger ── `_touched`, a reservation may have changed ──► statuses, cleaner, placer,
-                                                                         subscribers
-        state, ledger ── `_freed`, less is held on a node ──► waker ──► requeue, and placer
+        caches, state ── changes ──► listeners: waker, cleaner, placer, stores' statuses, features,
+                                     the gRPC feed
+        waker ── pods to retry ──► requeue
         statuses, cleaner, requeue, quota_writer, recorder ──► API server
 
     Attributes:
         clock: tells the time that decisions are made at.
+        listeners: are notified of what changes, in this order.
         state: what is decided on.
         stores: the reservations that are written, and who writes them and their statuses.
-        subscribers: called with each reservation that may have changed.
         reflectors: what keeps all of it up to date.
         history: what was before this process started.
         features: what is done beside, if it is asked for.
@@ -100,7 +100,7 @@ class Assembly:
             ConfigurationError: the default quota cannot be read.
         """
         self.clock = clock
-        self.subscribers: list[Callable[[Ref], None]] = []
+        self.listeners = Listeners(partial(take_note, "listener"))
         self._make_loops(settings, client)
         self.state = self._decided_on(settings)
         self.quotas = QuotaCache(
@@ -109,12 +109,11 @@ class Assembly:
         configmaps, objects = self._caches(settings.namespace)
         self.stores = self._stores(settings, client, configmaps, objects, writes)
         parts = (client, clock, self.state, self.stores, objects, self.recorder)
-        told = (self._eased, self._obstacles, self.is_up_to_date, self.placer.unsuited)
-        self.features = Features(settings, Core(*parts, *told))
-        self.subscribers += self.features.touched
-        cluster = tuple(
-            cluster_reflectors(client, self.state, self.features.pod_changed, self.features.marked)
-        )
+        for each in (self.waker, self.cleaner, self.placer, self.stores):
+            self.listeners.add(each)
+        calls = (self.listeners, self._obstacles, self.is_up_to_date, self.placer.unsuited)
+        self.features = Features(settings, Core(*parts, *calls))
+        cluster = tuple(cluster_reflectors(client, self.state))
         written = (
             *store_reflectors(client, settings.namespace, settings.configmaps, configmaps),
             object_reflector(client, objects, is_optional=not settings.needs_crd),
@@ -124,20 +123,20 @@ class Assembly:
         pods = next(reflector for reflector in cluster if reflector.path == PODS)
         past = self.state.ledger.past
         self.history = HistoryReader(client, past, pods, written, settings.namespace)
-        tell = partial(reservation_events.expiring, self.recorder, self.stores)
-        self.reminder = ExpiryWarnings(settings.warn_before_expiry, clock, tell)
+        expiring = partial(reservation_events.expiring, self.recorder, self.stores)
+        self.reminder = ExpiryWarnings(settings.warn_before_expiry, clock, expiring)
         self.readiness = ProcessReadiness(self.state, self.reflectors, lease)
 
     def _make_loops(self, settings: Settings, client: ApiClient) -> None:
-        """Make what the state and the stores tell that something has changed."""
+        """Make the loops that act on changes of the state and the stores."""
         clock = self.clock
         self.pod_writes = PodWrites(client, clock)
         self.recorder = Recorder(client, clock)
         self.requeue = Requeue(self.pod_writes, lambda: self.state.pods, time.monotonic)
         self.waker = Waker(self.requeue, clock)
-        self.placer = Placer(clock, self.waker.freed, self._placed, self._spoiled)
+        self.placer = Placer(clock, self.waker.on_capacity_freed, self._placed, self._on_fault)
         self.cleaner = Cleaner(
-            StoreEdits(client), clock, self._cleaned, self._unwritten, self._spoiled
+            StoreEdits(client), clock, self._cleaned, self._unwritten, self._on_fault
         )
         self.quota_writer = QuotaWriter(client, clock)
         kept = Archive(settings.history_ttl)
@@ -158,23 +157,22 @@ class Assembly:
         trusted = {settings.namespace, *(namespace for namespace, _ in settings.configmaps)}
         default = _default_quota(settings)
         quotas = Quotas(default, trusted, self.quota_writer.changed, is_open=False)
-        tell = (self._freed, self._touched, self._eased, quotas, self._failed)
-        state = State(*tell, refused=self._refused, binding=self._binding)
+        state = State(self.listeners, quotas, self._failed)
         state.public_namespaces = frozenset(trusted)
         state.snapshot.exempt_namespaces |= set(settings.exempt_namespaces)
         return state
 
     def _caches(self, home: str) -> tuple[ConfigMapCache, ObjectCache]:
         ledger, report = self.state.ledger, partial(reservation_events.unread, self.recorder)
-        ended = self.archivist.ended
+        changed, ended = self.listeners.on_reservation_changed, self.archivist.ended
         assumed = partial(reservation_events.assumed, self.recorder, home)
         return (
-            ConfigMapCache(ledger, self.clock, report, self._touched, ended, assumed),
+            ConfigMapCache(ledger, self.clock, report, changed, ended, assumed),
             ObjectCache(
                 ledger,
                 self.clock,
                 partial(report, kind=RESERVATION),
-                self._touched,
+                changed,
                 ended,
                 home=home,
             ),
@@ -188,7 +186,8 @@ class Assembly:
         objects: ObjectCache,
         writes: asyncio.TaskGroup,
     ) -> Stores:
-        room, home, warn = RoomReport(self._told_anew), settings.namespace, self.recorder.warn
+        room = RoomReport(self.listeners.on_backing_changed)
+        home, warn = settings.namespace, self.recorder.warn
         warn_object, refused = partial(warn, kind=RESERVATION), self.placer.refused
         both = {
             StoreKind.CONFIGMAP: Store(
@@ -204,33 +203,6 @@ class Assembly:
         }
         return Stores(both, settings.reservation_store)
 
-    def _touched(self, ref: Ref) -> None:
-        self.cleaner.touched(ref)
-        self.placer.touched(ref)
-        self._told_anew(ref)
-
-    def _told_anew(self, ref: Ref) -> None:
-        self.stores.at(ref).statuses.touched(ref)
-        for tell in self.subscribers:
-            tell(ref)
-
-    def _freed(self, node: str) -> None:
-        self.waker.freed(node)
-        self._eased(node)
-
-    def _eased(self, node: str) -> None:
-        self.placer.eased(node)
-        for tell in self.features.eased:
-            tell(node)
-
-    def _refused(self, pod_uid: str) -> None:
-        if self.features.buffers is not None:
-            self.features.buffers.refused(pod_uid)
-
-    def _binding(self, pod: Pod, node: str) -> None:
-        if self.features.buffers is not None:
-            self.features.buffers.binding(pod, node)
-
     def _placed(self, notice: Notice) -> None:
         reservation_events.placed(self.recorder, self.stores, notice)
 
@@ -241,16 +213,16 @@ class Assembly:
 
     def _unwritten(self, ref: Ref, error: ApiError) -> None:
         self.placer.refused(ref, error)
-        why = shorten(str(error), _MOST_TOLD)
+        why = shorten(str(error), _MOST_REPORTED)
         for reservation in self.stores.reservations(ref):
             self.state.ledger.note_unwritten(reservation.ref, why)
         reservation_events.unwritten(self.recorder, self.stores, ref, why)
 
-    def _spoiled(self, ref: Ref, fault: Fault) -> None:
-        self.stores.spoiled(ref, fault)
+    def _on_fault(self, ref: Ref, fault: Fault) -> None:
+        self.stores.on_fault(ref, fault)
 
     def _failed(self, ref: Ref, error: Exception) -> None:
-        self._spoiled(ref, take_note("ledger", ref, error))
+        self._on_fault(ref, take_note("ledger", ref, error))
 
     def queues(self) -> Iterator[WorkQueue[Any]]:
         """Yield the queues of all loops that run."""

@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from reserver.extender.cluster_watches import PodChanged, unheard
 from reserver.k8s.client import ApiClient
 from reserver.k8s.events import Recorder
 from reserver.k8s.watch.reflector import Reflector
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.enums import StoreKind
+from reserver.reservations.listener import Listeners
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from reserver.settings.serve import Settings
@@ -40,7 +40,7 @@ class Core:
         stores: the reservations that are written.
         objects: those that are objects.
         recorder: writes Events.
-        eased: called with a node where less is held, or a pod may be moved to.
+        listeners: are notified of what changes.
         obstacles: returns why calls are not decided.
         is_up_to_date: waits for what watches are known to have missed, and returns whether calls
             are decided.
@@ -53,7 +53,7 @@ class Core:
     stores: Stores
     objects: ObjectCache
     recorder: Recorder
-    eased: Callable[[str], None]
+    listeners: Listeners
     obstacles: Callable[[], tuple[str, ...]]
     is_up_to_date: Callable[[], Awaitable[bool]]
     unsuited: Callable[[Ref, bool], None]
@@ -68,8 +68,6 @@ class Features:
         mover: carries out PodMoves.
         provisioner: carries out ProvisioningRequests.
         patches: the SchedPatches, for the webhooks.
-        touched: called with each reservation that may have changed.
-        eased: called with each node that may have more room.
         reflectors: what keeps them up to date, and is waited for before calls are decided.
         unawaited: what keeps them up to date, and is not.
         queues: what they have to do.
@@ -79,8 +77,6 @@ class Features:
     def __init__(self, settings: Settings, core: Core) -> None:
         """Put together what the settings ask for; nothing runs yet."""
         self._core = core
-        self.touched: list[Callable[[Ref], None]] = []
-        self.eased: list[Callable[[str], None]] = []
         self.reflectors: list[Reflector] = []
         self.unawaited: list[Reflector] = []
         self.queues: list[WorkQueue[Any]] = []
@@ -91,22 +87,11 @@ class Features:
         self.provisioner = self._provisioning() if settings.provisioning_requests else None
         self.patches = self._patching() if settings.webhook_address else None
 
-    @property
-    def pod_changed(self) -> PodChanged:
-        """Is called with pods that have changed (`pod_view`)."""
-        return self.mover.pod_changed if self.mover else unheard
-
-    @property
-    def marked(self) -> Callable[[str, str], None]:
-        """Is called with the patches that pods say they have (`pod_view`)."""
-        return self.patches.pod_seen if self.patches else unheard
-
     def _keeping(self) -> ScaleDownGuard:
         from reserver.autoscaling.scale_down_guard import ScaleDownGuard
 
         keeper = ScaleDownGuard(self._core.client, self._core.state, self._is_host)
-        self.touched.append(keeper.touched)
-        self.eased.append(keeper.changed)
+        self._core.listeners.add(keeper)
         self.runs.append(keeper.run)
         return keeper
 
@@ -117,9 +102,8 @@ class Features:
         from reserver.autoscaling.controller import Buffers
 
         core = self._core
-        buffers = Buffers(core.client, core.clock, core.stores.subject, let_go=core.eased)
-        self.touched.append(buffers.touched)
-        self.eased.append(lambda _: buffers.changed())
+        buffers = Buffers(core.client, core.clock, core.stores.subject, listener=core.listeners)
+        core.listeners.add(buffers)
         writer = buffers.writer
         self.unawaited.append(writer.reflector)
         self.queues += (buffers.queue, writer.backlog, writer.queue)
@@ -133,8 +117,7 @@ class Features:
         parts = (core.client, core.clock, core.state, core.objects, core.recorder)
         mover = assembled(*parts, core.is_up_to_date)
         mover.unsuited.append(core.unsuited)
-        self.touched.append(mover.seat_changed)
-        self.eased.append(mover.node_changed)
+        core.listeners.add(mover)
         self.reflectors += reflectors(core.client, mover)
         groups = group_reflector(core.client, mover)
         volumes = attachable(core.client, core.state)
@@ -151,8 +134,7 @@ class Features:
         parts = (core.client, core.clock, core.state, core.objects, writer)
         provisioner = assembled(*parts, core.is_up_to_date)
         provisioner.subscribers.append(partial(announce, core.recorder))
-        self.touched.append(provisioner.reservation_changed)
-        self.eased.append(lambda _: provisioner.eased())
+        core.listeners.add(provisioner)
         self.reflectors.append(provisioner.reflector)
         self.queues.append(provisioner.queue)
         self.runs.append(provisioner.run)
@@ -163,6 +145,7 @@ class Features:
 
         core, identity = self._core, f"{socket.gethostname()}_{uuid4()}"
         patches = SchedPatches(core.client, identity, core.clock, core.obstacles)
+        core.listeners.add(patches)
         self.unawaited.append(patches.reflector)
         self.queues.append(patches.queue)
         return patches

@@ -9,12 +9,25 @@ from reserver.extender.exposition import Exposition
 from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.grpc.access import CallAccess
+from reserver.grpc.reservation_list import ReservationFeed
 from reserver.grpc.service import Service
 from reserver.k8s.client import ApiClient
 from reserver.k8s.reviewer import Reviewer
 from reserver.process.assembly import Assembly
 from reserver.process.dump import dump
+from reserver.reservations.listener import Listener
+from reserver.reservations.reservation import Ref
 from reserver.settings.serve import Settings
+
+
+class _FeedListener(Listener):
+    """Has the watches of reservations look at those that change."""
+
+    def __init__(self, feed: ReservationFeed) -> None:
+        self._feed = feed
+
+    def on_reservation_changed(self, ref: Ref) -> None:
+        self._feed.touched(ref)
 
 
 def prepare(
@@ -24,7 +37,7 @@ def prepare(
     extender: Extender,
     metrics: Metrics,
 ) -> Service:
-    """Return the services, told of what changes from now on.
+    """Return the services; their watches show what changes from now on.
 
     Args:
         settings: who may call.
@@ -49,5 +62,5 @@ def prepare(
         past=assembly.archivist,
         dump=partial(dump, settings, assembly, Exposition(metrics.registry).text),
     )
-    assembly.subscribers.append(service.feed.touched)
+    assembly.listeners.add(_FeedListener(service.feed))
     return service

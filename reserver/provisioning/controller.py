@@ -39,6 +39,7 @@ from reserver.provisioning.decide import (
 )
 from reserver.provisioning.model import ConditionChange, Kind, ProvisioningRequest
 from reserver.provisioning.observe import KnownRequest, KnownRequests
+from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref
 
 log = structlog.get_logger(__name__)
@@ -57,7 +58,7 @@ _AT_ONCE = 4
 """How many steps are made at once; bindings have the rest of the connections."""
 
 
-class Provisioner:
+class Provisioner(Listener):
     """Carries out ProvisioningRequests.
 
     Attributes:
@@ -100,13 +101,13 @@ class Provisioner:
         self.writes = 0
         self._fault = ""
 
-    def reservation_changed(self, ref: Ref) -> None:
+    def on_reservation_changed(self, ref: Ref) -> None:
         """Note that a reservation may have changed; returns at once."""
         name = self.requests.of(ref)
         if name is not None:
             self.queue.add(name)
 
-    def eased(self) -> None:
+    def on_node_changed(self, node: str) -> None:  # noqa: ARG002 - any may help
         """Note that there may be room on some node where there was none; returns at once."""
         for name in self._tried_at:
             self.queue.add(name, LOOK_AGAIN_S)

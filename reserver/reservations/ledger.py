@@ -19,6 +19,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.account import UNSEEN, Account, Entry, inherit, kept_turns
 from reserver.reservations.index import raising
 from reserver.reservations.lifecycle import Lifecycle
+from reserver.reservations.listener import NOBODY, Listener
 from reserver.reservations.node_holds import NOTHING
 from reserver.reservations.placement import Parts, clipped
 from reserver.reservations.quotas import Quotas
@@ -33,8 +34,7 @@ class Ledger(Lifecycle):
     def __init__(
         self,
         snapshot: Snapshot,
-        freed: Callable[[str], None] = lambda _: None,
-        settled: Callable[[Ref], None] = lambda _: None,
+        listener: Listener = NOBODY,
         quotas: Quotas | None = None,
         failed: Callable[[Ref, Exception], None] = raising,
     ) -> None:
@@ -42,13 +42,12 @@ class Ledger(Lifecycle):
 
         Args:
             snapshot: what is held is written into its matrix.
-            freed: called with each node on which less is held than before.
-            settled: called with each reservation whose phase may have changed.
+            listener: is notified of reservations that change, and of nodes on which less is held.
             quotas: what reservations of a namespace may hold together; None for anything.
             failed: called with each reservation that could not be settled, or whose owner rules
                 could not be asked, and what was raised: it holds what it held.
         """
-        super().__init__(snapshot, freed, settled, quotas, failed)
+        super().__init__(snapshot, listener, quotas, failed)
         self.past = RecoveredClaims(self._register, self._claims, self._settle)
         self._sequence = count()
 
@@ -177,7 +176,7 @@ class Ledger(Lifecycle):
         if account.obstacle != why:
             account.obstacle = why
             for each in account.refs:
-                self._settled(each)
+                self._listener.on_reservation_changed(each)
 
     def note_unwritten(self, ref: Ref, why: str) -> None:
         """Note why the expiry or place of a reservation cannot be written; empty once it is."""
@@ -185,12 +184,12 @@ class Ledger(Lifecycle):
         entry = account.entry(ref) if account is not None else None
         if entry is not None and entry.unwritten != why:
             entry.unwritten = why
-            self._settled(ref)
+            self._listener.on_reservation_changed(ref)
 
     def keep(self, ref: Ref) -> None:
         """Note that an edited reservation stays where it is."""
         self._register[ref].is_edited = False
-        self._settled(ref)
+        self._listener.on_reservation_changed(ref)
 
     def drop(self, ref: Ref) -> None:
         """Forget a reservation that is no longer written, if it is known."""

@@ -15,6 +15,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.errors import sparing
 from reserver.reservations.account import Account
 from reserver.reservations.amounts import times
+from reserver.reservations.listener import Listener
 from reserver.reservations.node_holds import NOTHING, Hold
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref, Reservation, Written
@@ -33,14 +34,13 @@ class Lifecycle(LedgerView):
     def __init__(
         self,
         snapshot: Snapshot,
-        freed: Callable[[str], None],
-        settled: Callable[[Ref], None],
+        listener: Listener,
         quotas: Quotas | None,
         failed: Callable[[Ref, Exception], None],
     ) -> None:
         """Begin with nothing held; for the arguments see `ledger.Ledger`."""
-        super().__init__(snapshot, freed, quotas, failed)
-        self._settled = settled
+        super().__init__(snapshot, listener, quotas, failed)
+        self._listener = listener
         self._failed = failed
         self._latest = 0.0
         self._turns: SortedList[_Turn] = SortedList()
@@ -181,7 +181,7 @@ class Lifecycle(LedgerView):
     def _hold(self, account: Account) -> None:
         """Make a reservation hold what it may."""
         for ref in account.refs:
-            self._settled(ref)
+            self._listener.on_reservation_changed(ref)
         self._holdings.reorder(account.holds)
         left, _ = account.left() if self._is_active(account) else ({}, 0)
         for hold in account.holds:
@@ -206,7 +206,7 @@ class Lifecycle(LedgerView):
         with sparing(partial(self._failed, account.reservation.ref)):
             self._charge(account)
             for ref in account.refs:
-                self._settled(ref)
+                self._listener.on_reservation_changed(ref)
             self._hold_slots(hold, account.left()[0][node])
             self._admit_beside(account)
 

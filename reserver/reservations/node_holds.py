@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import inf
 from types import MappingProxyType
 
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref, Reservation, Written
 
 _REMEMBERED = 256
@@ -93,10 +94,10 @@ class _Row:
 class NodeHolds:
     """The holds of all nodes; written into the snapshot's matrix as they change."""
 
-    def __init__(self, snapshot: Snapshot, freed: Callable[[str], None]) -> None:
-        """Begin with nothing held; `freed` is called with each node on which less is held."""
+    def __init__(self, snapshot: Snapshot, listener: Listener) -> None:
+        """Begin with nothing held; `listener` is notified of each node on which less is held."""
         self._snapshot = snapshot
-        self._freed = freed
+        self._listener = listener
         self._by_node: dict[str, dict[Hold, None]] = {}
         self._yielding: dict[str, dict[Hold, None]] = {}
         self._held: dict[str, dict[str, int]] = {}
@@ -220,7 +221,7 @@ class NodeHolds:
         if hold.yields:
             _put(self._yielding, node, hold)
         if is_less:
-            self._freed(node)
+            self._listener.on_capacity_freed(node)
 
 
 def _put(index: dict[str, dict[Hold, None]], node: str, hold: Hold) -> None:

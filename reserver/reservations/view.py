@@ -12,6 +12,7 @@ from reserver.reservations.account import UNSEEN, Account
 from reserver.reservations.claims import Claims
 from reserver.reservations.enums import Phase, Policy
 from reserver.reservations.index import ReservationIndex, raising
+from reserver.reservations.listener import Listener
 from reserver.reservations.node_holds import Hold, NodeHolds
 from reserver.reservations.placement import Parts
 from reserver.reservations.quotas import Quotas
@@ -32,14 +33,14 @@ class LedgerView:
     def __init__(
         self,
         snapshot: Snapshot,
-        freed: Callable[[str], None],
+        listener: Listener,
         quotas: Quotas | None = None,
         failed: Callable[[Ref, Exception], None] = raising,
     ) -> None:
         """Begin with nothing held; for the arguments see `ledger.Ledger`."""
         self.quotas = quotas or Quotas()
         self._snapshot = snapshot
-        self._holdings = NodeHolds(snapshot, freed)
+        self._holdings = NodeHolds(snapshot, listener)
         self.succession = Succession(snapshot)
         self._register = ReservationIndex(self.succession, failed)
         self._claims = Claims(self._register)

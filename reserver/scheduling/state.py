@@ -17,6 +17,7 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.index import raising
 from reserver.reservations.ledger import Ledger
+from reserver.reservations.listener import NOBODY, Listener
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.assumed_pod import AssumedPod, slots_of, with_rest
@@ -32,6 +33,7 @@ class State:
     """Capacity, pods and the ledger, kept consistent with each other.
 
     Attributes:
+        listener: is notified of what changes.
         snapshot: capacity of all nodes.
         ledger: what is held.
         pending_resizes: resizes that were admitted and that the watch does not show yet.
@@ -43,38 +45,24 @@ class State:
             the order in which they were first refused.
     """
 
-    def __init__(  # noqa: PLR0913 - who hears of what
+    def __init__(
         self,
-        freed: Callable[[str], None] = lambda _: None,
-        settled: Callable[[Ref], None] = lambda _: None,
-        node_changed: Callable[[str], None] = lambda _: None,
+        listener: Listener = NOBODY,
         quotas: Quotas | None = None,
         failed: Callable[[Ref, Exception], None] = raising,
-        *,
-        refused: Callable[[str], None] = lambda _: None,
-        binding: Callable[[Pod, str], None] = lambda *_: None,
     ) -> None:
         """Begin with nothing known.
 
         Args:
-            freed: called with each node on which less is held than before.
-            settled: called with each reservation whose phase may have changed.
-            node_changed: called with each node that changes other than by a new hold: what did not
-                fit may fit now.
+            listener: is notified of what changes.
             quotas: what reservations of a namespace may hold together; None for anything.
             failed: called with each reservation that could not be settled.
-            refused: called with the UID of each pod that begins to wait.
-            binding: called with each pod whose binding is decided, and its node.
         """
-        self._freed = freed
-        self._settled = settled
-        self._node_changed = node_changed
-        self._refused = refused
-        self._binding = binding
+        self.listener = listener
         self._nodes: dict[str, Node] = {}
         self.snapshot = Snapshot()
-        self.ledger = Ledger(self.snapshot, freed, settled, quotas, failed)
-        self.unreadable = UnreadableObjects(self.snapshot, freed)
+        self.ledger = Ledger(self.snapshot, listener, quotas, failed)
+        self.unreadable = UnreadableObjects(self.snapshot, listener)
         self.public_namespaces: frozenset[str] = frozenset()
         self.is_complete = False
         self.waiting: dict[str, Waiting] = {}
@@ -106,10 +94,6 @@ class State:
         """Return a node as the watch last showed it; None if it is not known."""
         return self._nodes.get(name)
 
-    def freed(self, node: str) -> None:
-        """Tell that less is kept of a node than before, other than by holds."""
-        self._freed(node)
-
     def node_seen(self, node: Node) -> None:
         """Take a node as the watch shows it."""
         before = self._nodes.get(node.name)
@@ -119,7 +103,7 @@ class State:
         if before is None:
             self._settle_on(node.name)
         if node != before:
-            self._node_changed(node.name)
+            self.listener.on_node_changed(node.name)
 
     def node_gone(self, name: str) -> None:
         """Note that a node was deleted."""
@@ -127,7 +111,7 @@ class State:
         self.inflight_binds.drop(name)
         self.snapshot.remove_node(name)
         self._settle_on(name)
-        self._node_changed(name)
+        self.listener.on_node_changed(name)
 
     def has_shown_pods(self, revision: int) -> bool:
         """Return whether all pods have been shown as of a resourceVersion."""
@@ -178,7 +162,7 @@ class State:
         self.ledger.succession.seen(pod, before, listed=listed)
         self.nominations.seen(pod, before)
         if before is not None and before.nominated_node != pod.nominated_node:
-            self._node_changed(before.nominated_node)
+            self.listener.on_node_changed(before.nominated_node)
         if pod.node:
             self._take_bound(pod, before, listed=listed)
         else:  # Perhaps an event from before a binding under way; the assumption knows better.
@@ -198,7 +182,7 @@ class State:
             self.snapshot.uncount(pod.uid)
         else:
             self._place_written(pod, pod.node)
-        self._node_changed(pod.node)
+        self.listener.on_node_changed(pod.node)
         for identity in tuple(pod.claims):
             self.ledger.claim(identity, pod)
         was_bound = before.node != "" if before else listed and not self.is_complete
@@ -220,7 +204,7 @@ class State:
             self._wait(Waiting(pod, None))
             if self.is_complete:
                 for seat in self.ledger.seats(pod):
-                    self._freed(seat.node)
+                    self.listener.on_capacity_freed(seat.node)
 
     def pod_gone(self, name: PodName) -> None:
         """Note that a pod was deleted; its claims stay."""
@@ -283,7 +267,7 @@ class State:
         waiting = replace(waiting, pod=waiting.pod.bounded(self.snapshot.columns))
         uid = waiting.pod.uid
         if uid not in self.waiting:
-            self._refused(uid)
+            self.listener.on_pod_refused(uid)
         self.waiting[uid] = waiting
 
     def assume(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
@@ -292,7 +276,7 @@ class State:
         What a slot has beyond the pod's request is free only once the binding is written.
         """
         self._assumed[pod.uid] = AssumedPod(pod, node)
-        self._binding(pod, node)
+        self.listener.on_pod_assumed(pod, node)
         self.nominations.drop(pod.uid)
         self.gangs.drop(pod)
         slots = slots_of(pod, node, claims, self.ledger)
@@ -339,7 +323,7 @@ class State:
         """Count a pod as the watch shows it: it was not resized after all."""
         if self.pending_resizes.ended(growth):
             self._place_written(self._pods[growth.pod.name], growth.pod.node)
-            self._node_changed(growth.pod.node)
+            self.listener.on_node_changed(growth.pod.node)
 
     def _place_written(self, pod: Pod, node: str) -> None:
         """Count a bound pod with what it requests, or is to."""
@@ -348,18 +332,18 @@ class State:
         with self.pending_resizes.giving_way(node):
             self.snapshot.count(pod, node)
         if before is not None and before.pod.requests != pod.requests:
-            self._freed(node)
+            self.listener.on_capacity_freed(node)
 
     def _uncount(self, pod_uid: str) -> None:
         counted = self.snapshot.counted(pod_uid)
         self.snapshot.uncount(pod_uid)
         if counted is not None:
-            self._node_changed(counted.node)
+            self.listener.on_node_changed(counted.node)
 
     def _settle_on(self, node: str) -> None:
         """Report the reservations on a node that was added or deleted."""
         for reservation in tuple(self.ledger.holding_on(node)):
-            self._settled(reservation.ref)
+            self.listener.on_reservation_changed(reservation.ref)
 
     def _node_name(self, name: str) -> str:
         """Return the stored copy of a node's name."""

@@ -6,9 +6,10 @@ owners may have it, until the object is read or gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.listener import Listener
 
 Key = tuple[str, str]
 """Namespace (empty for a node) and name."""
@@ -17,10 +18,10 @@ Key = tuple[str, str]
 class UnreadableObjects:
     """The objects that cannot be read, and the nodes that they are about."""
 
-    def __init__(self, snapshot: Snapshot, freed: Callable[[str], None]) -> None:
-        """Begin without doubts; `freed` is called with each node that is no longer in doubt."""
+    def __init__(self, snapshot: Snapshot, listener: Listener) -> None:
+        """Begin without doubts; `listener` is notified of each node that is no longer in doubt."""
         self._snapshot = snapshot
-        self._freed = freed
+        self._listener = listener
         self._nodes: dict[Key, str] = {}
 
     def __iter__(self) -> Iterator[Key]:
@@ -41,4 +42,4 @@ class UnreadableObjects:
         node = self._nodes.pop(key, None)
         if node is not None and node not in self._nodes.values():
             self._snapshot.doubt(node, is_doubtful=False)
-            self._freed(node)
+            self._listener.on_capacity_freed(node)

@@ -65,7 +65,7 @@ def promised(reservation: Reservation, state: State) -> Iterator[None]:
             seat(replace(_NOBODY, requests=requests), part._replace(slots=1))
         yield
     for part in reservation.parts:
-        state.freed(part.node)
+        state.listener.on_capacity_freed(part.node)
 
 
 @contextmanager

@@ -76,7 +76,7 @@ class Cache(ABC, Generic[K, E]):
         ledger: where reservations go.
         clock: unix seconds.
         report: called with what is not enforced, and the object that it is in.
-        touched: called with each ref that is written again or removed.
+        changed: called with each ref that is written again or removed.
         ended: called with what became of each reservation that is not written any more.
     """
 
@@ -87,7 +87,7 @@ class Cache(ABC, Generic[K, E]):
     ledger: Ledger
     clock: Callable[[], float]
     report: Callable[[Metadata, EntryProblem], None]
-    touched: Callable[[Ref], None] = lambda _: None
+    changed: Callable[[Ref], None] = lambda _: None
     ended: Callable[[Ending], None] = lambda _: None
     _expected: dict[Ref, Expected] = field(default_factory=dict, init=False)
     _awaited: Awaited = field(default_factory=Awaited, init=False)
@@ -162,7 +162,7 @@ class Cache(ABC, Generic[K, E]):
         """Wait until a ref no longer says this."""
         await self.until(lambda: (self.latest(ref) or ("",))[0] != text)
 
-    def spoiled(self, ref: Ref, fault: Fault) -> None:
+    def on_fault(self, ref: Ref, fault: Fault) -> None:
         """Note an entry that could not be judged; it keeps what it holds.
 
         It counts as invalid until it is written again.
@@ -175,7 +175,7 @@ class Cache(ABC, Generic[K, E]):
         if len(before) < self.most_problems and str(problem) not in map(str, before):
             known.entries = replace(known.entries, problems=(*before, problem))
             self.report(metadata, problem)
-            self.touched(ref)
+            self.changed(ref)
 
     def expect(self, ref: Ref, expected: Expected) -> None:
         """Let something hold before it is written; `written` or `withdraw` must follow."""
@@ -199,7 +199,7 @@ class Cache(ABC, Generic[K, E]):
         if self.known(ref) is None:
             for reservation in expected.entries.reservations:
                 self.ledger.drop(reservation.ref)
-        self.touched(ref)
+        self.changed(ref)
 
     def _enforce(self, metadata: Metadata, reservation: Reservation, when: Written) -> None:
         """Let the ledger hold what is written; an exception costs only this reservation."""
@@ -207,7 +207,7 @@ class Cache(ABC, Generic[K, E]):
         if self.ledger.copies(reservation) >= MOST_COPIES:
             self._refuse(reservation)
             return
-        with quarantined("ledger", ref, partial(self.spoiled, ref)):
+        with quarantined("ledger", ref, partial(self.on_fault, ref)):
             self.ledger.put(reservation, when)
             if self.ledger.phase(ref) is Phase.EXPIRED and not reservation.is_retained:
                 field = self._within + ("expire" if ref.item else "expiresAt")
@@ -234,8 +234,8 @@ class Cache(ABC, Generic[K, E]):
             Ending.of(each, self.ledger, self.clock()) for each in over if not each.is_retained
         )
 
-    def _tell_ended(self, reservation: Reservation) -> None:
-        """Tell what became of a reservation that is not written any more, before it is dropped."""
+    def _report_ended(self, reservation: Reservation) -> None:
+        """Report what became of a reservation that is not written any more, before its drop."""
         ref = reservation.ref
         if not self.ledger.is_written_twice(ref):  # Else it is being moved.
             with quarantined("history", ref):

@@ -32,9 +32,9 @@ Warn = Callable[[Metadata, str, str], None]
 class RoomReport:
     """Reports each reservation whose node has become short, closed, or neither any more."""
 
-    def __init__(self, touched: Callable[[Ref], None]) -> None:
-        """Tell `touched` of reservations."""
-        self._touched = touched
+    def __init__(self, changed: Callable[[Ref], None]) -> None:
+        """Call `changed` with reservations."""
+        self._changed = changed
         self._short_nodes = ShortNodes({}, frozenset())
 
     def look(self, state: State, now: float) -> ShortNodes:
@@ -47,13 +47,13 @@ class RoomReport:
         self._short_nodes = after
         if after.offered != before.offered:  # Rare: some node has a kind of device that none had.
             for reservation, _ in state.ledger:
-                self._touched(reservation.ref)
+                self._changed(reservation.ref)
         nodes = {node for each in (before, after) for node in (*each.by_node, *each.closed)}
         for node in nodes:
             is_as_short = before.by_node.get(node, ()) == after.by_node.get(node, ())
             if not is_as_short or before.closed.get(node) != after.closed.get(node):
                 for reservation in state.ledger.holding_on(node):
-                    self._touched(reservation.ref)
+                    self._changed(reservation.ref)
         return after
 
 
@@ -69,7 +69,7 @@ class Statuses(ABC, Generic[C]):
         client: to write through.
         cache: what is written.
         warn: has a Warning event written.
-        room: tells of holds that may not be backed any more, or again.
+        room: reports holds that may not be backed any more, or again.
         queue: of the refs whose status may have changed.
         writes: how many writes were made.
     """
@@ -91,10 +91,6 @@ class Statuses(ABC, Generic[C]):
     def now(self) -> float:
         """This moment, in unix seconds."""
         return self.cache.clock()
-
-    def touched(self, ref: Ref) -> None:
-        """Note that the status of a place or of one of its items may have changed."""
-        self.queue.add(ref.whole)
 
     async def run(self, state: State, may_write: Callable[[], Awaitable[bool]]) -> None:
         """Write until cancelled, whenever it may be written what is known."""

@@ -10,6 +10,7 @@ from typing import Any
 from reserver.errors import Fault
 from reserver.k8s.objects.objects import Metadata, ObjectKind
 from reserver.reservations.enums import StoreKind
+from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.stores.cache import Cache, Name
 from reserver.stores.configmap.entries import Entries
@@ -35,7 +36,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Stores:
+class Stores(Listener):
     """All stores as one.
 
     Attributes:
@@ -82,9 +83,13 @@ class Stores:
         edit: Tidying | None = self.at(ref).cache.due_edit(ref, now)
         return edit
 
-    def spoiled(self, ref: Ref, fault: Fault) -> None:
+    def on_reservation_changed(self, ref: Ref) -> None:
+        """Note that the status of a reservation may have changed."""
+        self.at(ref).statuses.queue.add(ref.whole)
+
+    def on_fault(self, ref: Ref, fault: Fault) -> None:
         """Note an entry that could not be judged: it counts as invalid, and holds on."""
-        self.at(ref).cache.spoiled(ref, fault)
+        self.at(ref).cache.on_fault(ref, fault)
 
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
         """Yield ConfigMaps, and namespaces of objects, with the number of entries not enforced."""

@@ -81,7 +81,7 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
             yield
         document.metadata = metadata
         for ref in self._taking.pop(name, ()):
-            self.touched(ref)
+            self.changed(ref)
         for ref, expected in self._expected_in(name):
             if _is_past(expected, metadata):
                 self._forget(ref)
@@ -143,7 +143,7 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
                 known.entries = replace(entries, beyond=beyond)
                 when = when_written(metadata, None, listed=True)
                 self._enforce(metadata, entries.reservations[0], when)
-                self.touched(ref)
+                self.changed(ref)
 
     def _read(self, ref: Ref, text: str, known: StoreKey | None) -> Generator[None, None, Entries]:
         """Return what a key says now; what it said before stays where that cannot be told."""
@@ -160,7 +160,7 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
     ) -> Steps:
         before = document.exchange(name, key)
         ref = Ref(document.metadata.namespace, document.metadata.name, name)
-        self.touched(ref)
+        self.changed(ref)
         expected = self._expected.pop(ref, None)
         old = {r.ref: r for r in before.entries.reservations} if before else {}
         # The same, as a rule, and then the ledger is told when it was written.
@@ -171,7 +171,7 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
         is_assumed = key is not None and here not in key.text
         for ref, reservation in new.items():
             if reservation != old.get(ref):
-                with quarantined("ledger", ref, partial(self.spoiled, ref)):
+                with quarantined("ledger", ref, partial(self.on_fault, ref)):
                     if stale.get(ref, reservation) != reservation:
                         self.ledger.drop(ref)
                 self._enforce(document.metadata, reservation, when)
@@ -180,7 +180,7 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
                 yield
         for ref in (old.keys() | stale.keys()) - new.keys():
             if ref in old:
-                self._tell_ended(old[ref])
+                self._report_ended(old[ref])
             self.ledger.drop(ref)
             yield
         for problem in key.entries.problems if key else ():

@@ -130,7 +130,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
                 continue
             statuses: dict[Ref, ReservationState] = {}
             for reservation in entries.reservations:
-                spoil = partial(self.cache.spoiled, reservation.ref)
+                spoil = partial(self.cache.on_fault, reservation.ref)
                 with quarantined("status", reservation.ref, spoil):
                     next_ones = self._nodes(refs[index + 1 : index + 1 + _AT_ONCE])
                     short_nodes = short.nodes(reservation, next_ones)
@@ -138,7 +138,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
                 if await pacer.give_way():
                     state.ledger.advance(self.now)
                     short.others_ran()
-            with quarantined("status", ref, partial(self.cache.spoiled, ref)):
+            with quarantined("status", ref, partial(self.cache.on_fault, ref)):
                 judged = self.cache.entries(ref) or entries
                 wanted[key] = show(judged, partial(_status_of, statuses))
         return wanted

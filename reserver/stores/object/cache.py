@@ -35,7 +35,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
     def __post_init__(self) -> None:
         """Begin with nothing known."""
         self._reading = ObjectReading(self.clock, self.home)
-        self._sets = Sets(self.touched)
+        self._sets = Sets(self.changed)
 
     def put(self, item: ReservationObject, *, listed: bool = False) -> None:
         """Take an object as it is now, shown by a watch or, after changes were missed, a list."""
@@ -46,12 +46,12 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
             self._update(before, item, listed=listed)
             self._sets.put(item.ref, item.metadata)
             if self.due_edit(item.ref, self.clock()):
-                self.touched(item.ref)  # A deletion may have failed because of this write.
+                self.changed(item.ref)  # A deletion may have failed because of this write.
             self._awaited.check()
             return
         self._known[name] = known = self._reading.read(item, before)
         self._sets.put(item.ref, item.metadata)
-        self.touched(item.ref)
+        self.changed(item.ref)
         if self.is_expected(item):
             del self._expected[item.ref]
         self._exchange(item.ref, before, known, listed=listed)
@@ -63,12 +63,12 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         ref = Ref.of_object(*name)
         known = self.known(ref)
         if known is not None and known.reservation is not None:
-            self._tell_ended(known.reservation)
+            self._report_ended(known.reservation)
         self._known.pop(name, None)
         expected = self._expected.get(ref)
         if known is not None:
             self._reading.forget(name[0], known)
-            self.touched(ref)
+            self.changed(ref)
             self.ledger.drop(ref)
             self._sets.drop(ref)
             if expected is not None:  # What is gone was another one of that name, perhaps.
@@ -235,14 +235,14 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         """Take an object whose spec is unchanged."""
         when = when_written(item.metadata, known.metadata, listed=listed)
         if item.metadata.labels != known.metadata.labels:
-            self.touched(item.ref)
+            self.changed(item.ref)
         known.metadata, known.said = item.metadata, item.said()
         before = known.reservation
         after = before and with_placements(before, known.said)
         if after is not None and after != before:
             known.entries = replace(known.entries, reservations=(after,))
             self.ledger.put(after, when)
-            self.touched(item.ref)
+            self.changed(item.ref)
         self._awaited.check()
 
     def _exchange(

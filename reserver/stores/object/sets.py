@@ -17,9 +17,9 @@ from reserver.stores.object.codec import ObjectMetadata
 class Sets:
     """The sets of the objects that are known, and those that are being taken back."""
 
-    def __init__(self, touched: Callable[[Ref], None]) -> None:
-        """Tell `touched` of members that may have to be written or deleted."""
-        self._touched = touched
+    def __init__(self, changed: Callable[[Ref], None]) -> None:
+        """Tell `changed` of members that may have to be written or deleted."""
+        self._changed = changed
         self._of: dict[Ref, str] = {}
         self._members: dict[str, dict[Ref, None]] = {}
         self._first: dict[str, Ref] = {}
@@ -34,7 +34,7 @@ class Sets:
             self._of[ref] = set_id
             self._members.setdefault(set_id, {})[ref] = None
             if set_id in self._abandoned:
-                self._touched(ref)
+                self._changed(ref)
         if metadata.is_unfinished:
             self._first[set_id] = ref
             if metadata.is_abandoned:
@@ -63,7 +63,7 @@ class Sets:
         """Have a set abandoned, unless it is finished before."""
         self._doomed.add(set_id)
         if first := self._first.get(set_id):
-            self._touched(first)
+            self._changed(first)
 
     def abandon(self, set_id: str) -> None:
         """Delete a set that nobody can finish: its members that are known, and that come."""
@@ -97,4 +97,4 @@ class Sets:
 
     def _touch(self, set_id: str) -> None:
         for ref in tuple(self._members.get(set_id, ())):
-            self._touched(ref)
+            self._changed(ref)

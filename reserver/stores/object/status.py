@@ -106,7 +106,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
             if known is None:
                 self.queue.discard(ref)  # It came and went.
                 continue
-            with quarantined("status", ref, partial(self.cache.spoiled, ref)):
+            with quarantined("status", ref, partial(self.cache.on_fault, ref)):
                 status = self._status(known, ref, state, short_nodes)
                 if status == known.said:
                     self.queue.discard(ref)
@@ -134,7 +134,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
         return valid(reservation, status, claims, known.said, generation, now)
 
     async def _try(self, write: _Write) -> None:
-        with quarantined("status", write.ref, partial(self.cache.spoiled, write.ref)):
+        with quarantined("status", write.ref, partial(self.cache.on_fault, write.ref)):
             await self._write(write)
 
     async def _write(self, write: _Write) -> None:

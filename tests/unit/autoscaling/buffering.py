@@ -13,6 +13,7 @@ from reserver.k8s.client import MERGE_PATCH, ApiClient
 from reserver.k8s.objects.objects import CONFIG_MAP, Metadata
 from reserver.reservations.reservation import Reservation
 from tests.builders import NOW, node, parts, state_of
+from tests.listening import Recorded
 from tests.unit.k8s.clocks import ManualTime, worked_off
 from tests.unit.k8s.fakes import refused
 
@@ -67,30 +68,30 @@ class Desk:
 
     def __init__(self, *there: Reservation, is_new: bool = False) -> None:
         self.time, self.api = ManualTime(), Api()
-        self.let_go: list[str] = []
+        self.heard = Recorded()
         self.state = state_of(*there)
         self.buffers = Buffers(
             self.api,
             lambda: NOW,
             lambda _: (Metadata(name="store", uid="u1"), CONFIG_MAP),
             self.time,
-            let_go=self.let_go.append,
+            listener=self.heard,
         )
         if not is_new:
             for each in there:
-                self.buffers.touched(each.ref)
+                self.buffers.on_reservation_changed(each.ref)
 
     def put(self, made: Reservation) -> None:
         self.state.ledger.put(made)
-        self.buffers.touched(made.ref)
+        self.buffers.on_reservation_changed(made.ref)
 
     def drop(self, made: Reservation) -> None:
         self.state.ledger.drop(made.ref)
-        self.buffers.touched(made.ref)
+        self.buffers.on_reservation_changed(made.ref)
 
     def place(self, made: Reservation, on: str) -> None:
         self.state.ledger.place(made.ref, parts({on: made.slots}))
-        self.buffers.touched(made.ref)
+        self.buffers.on_reservation_changed(made.ref)
 
     def refuse(self, made: Pod, *names: str, note: str = "") -> None:
         """Have a pod refused because of holds, as the API server and the watch have it."""
@@ -99,12 +100,12 @@ class Desk:
         self.api.objects[where] = {"metadata": metadata, "spec": {"nodeSelector": {"pool": "p"}}}
         self.state.pod_seen(dataclasses.replace(made, is_refused=True))
         self.state.judged(made, names, waits=True)
-        self.buffers.refused(made.uid)
+        self.buffers.on_pod_refused(made.uid)
 
     def bind(self, made: Pod, on: str) -> None:
         self.state.judged(made, [on], waits=False)
         self.state.assume(made, on, ())
-        self.buffers.binding(made, on)
+        self.buffers.on_pod_assumed(made, on)
 
     async def work(self, seconds: float = AFTER_S) -> list[str]:
         """Let time pass; return which buffers there are then, by their reservation."""

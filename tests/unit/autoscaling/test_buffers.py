@@ -28,7 +28,7 @@ async def test_a_reservation_that_waits_has_a_buffer_until_its_node_is_kept() ->
     desk.place(WAITS, "a")
     assert await desk.work() == ["waits"]
     desk.state.node_seen(dataclasses.replace(FREE, is_kept=True))
-    desk.buffers.changed()
+    desk.buffers.on_node_changed("any")
     assert await desk.work() == []
     assert desk.buffers.writer.writes == 2
 
@@ -60,7 +60,7 @@ async def test_a_buffer_is_written_again_only_when_what_it_says_changes() -> Non
     desk = Desk(WAITS)
     await desk.work()
     desk.api.writes.clear()
-    desk.buffers.touched(WAITS.ref)
+    desk.buffers.on_reservation_changed(WAITS.ref)
     await desk.work()
     assert desk.api.writes == []
     desk.state.node_seen(FREE)
@@ -119,7 +119,7 @@ async def test_what_cannot_be_written_is_tried_again_later_and_later() -> None:
     desk = Desk(WAITS)
     desk.api.refusal = refused(403, "Forbidden")
     assert await desk.work() == []
-    desk.buffers.touched(WAITS.ref)
+    desk.buffers.on_reservation_changed(WAITS.ref)
     desk.api.writes.clear()
     await desk.work(0.01)
     assert desk.api.writes == []

@@ -33,9 +33,9 @@ async def test_a_pod_that_only_holds_keep_out_has_a_buffer_until_it_is_bound() -
     assert shown["containers"][0]["resources"]["requests"] == {"cpu": "3"}
     desk.state.node_seen(node("new", cpu="4"))
     desk.state.judged(STRANGER, ["new"], waits=False)
-    desk.buffers.changed()
+    desk.buffers.on_node_changed("any")
     assert await desk.work() == ["stranger"]
-    desk.buffers.binding(STRANGER, "new")
+    desk.buffers.on_pod_assumed(STRANGER, "new")
     await desk.write()  # No pass and no turn is waited for.
     assert await desk.work(0) == []
     assert desk.buffers.writer.writes == 2
@@ -49,11 +49,11 @@ async def test_the_node_of_a_pod_that_came_by_a_buffer_stays_while_a_held_one_lo
     await desk.work()
     desk.bind(STRANGER, "new")
     await desk.work()
-    assert ("new" in desk.buffers.guests, desk.let_go) == (True, [])
+    assert ("new" in desk.buffers.guests, desk.heard.nodes) == (True, [])
     desk.state.ledger.drop(HELD.ref)
-    desk.buffers.changed()
+    desk.buffers.on_node_changed("any")
     await desk.work()
-    assert ("new" in desk.buffers.guests, desk.let_go) == (False, ["new"])
+    assert ("new" in desk.buffers.guests, desk.heard.nodes) == (False, ["new"])
 
 
 async def test_a_node_is_let_go_once_its_last_guest_is_gone_and_when_a_binding_fails() -> None:
@@ -68,13 +68,13 @@ async def test_a_node_is_let_go_once_its_last_guest_is_gone_and_when_a_binding_f
         desk.bind(each, "new")
     desk.state.confirm(pods[0].uid)
     desk.state.pod_gone(pods[0].name)
-    desk.buffers.changed()
+    desk.buffers.on_node_changed("any")
     await desk.work()
-    assert desk.let_go == []
+    assert desk.heard.nodes == []
     desk.state.forget(pods[1].uid)
-    desk.buffers.changed()
+    desk.buffers.on_node_changed("any")
     await desk.work()
-    assert (desk.let_go, len(desk.buffers.guests)) == (["new"], 0)
+    assert (desk.heard.nodes, len(desk.buffers.guests)) == (["new"], 0)
 
 
 @pytest.mark.parametrize("is_over", [False, True])
@@ -92,7 +92,7 @@ async def test_a_successor_keeps_the_node_of_a_guest(*, is_over: bool) -> None:
     await desk.buffers.begin(desk.state, Pacer())
     await desk.work()
     assert desk.buffers.guests.uids() == (() if is_over else ("uid-app-new",))
-    assert sorted(desk.let_go) == (["a", "new"] if is_over else [])
+    assert sorted(desk.heard.nodes) == (["a", "new"] if is_over else [])
 
 
 async def test_a_pod_that_came_without_a_buffer_is_no_guest() -> None:
@@ -109,7 +109,7 @@ async def test_a_pod_that_is_too_long_to_copy_is_read_once_and_has_no_buffer() -
     desk.state.node_seen(FREE)
     desk.refuse(STRANGER, "a", note="x" * MOST_POD_BYTES)
     for _ in range(3):
-        desk.buffers.changed()
+        desk.buffers.on_node_changed("any")
         assert await desk.work() == []
     assert (len(desk.api.reads), desk.api.writes) == (1, [])
 
@@ -163,7 +163,7 @@ async def test_what_comes_and_goes_before_its_turn_costs_no_call() -> None:
         await desk.buffers.look(desk.state, Pacer())
         for each in pods:
             desk.state.pod_gone(each.name)
-        desk.buffers.changed()
+        desk.buffers.on_node_changed("any")
     assert await desk.work() == []
     assert (desk.api.reads, desk.api.writes, desk.buffers.writer.backlog.depth) == ([], [], 0)
 
@@ -174,7 +174,7 @@ async def test_a_pod_that_another_scheduler_binds_has_none_any_more() -> None:
     desk.refuse(STRANGER, "a")
     assert await desk.work() == ["stranger"]
     desk.state.pod_seen(dataclasses.replace(STRANGER, node="new"))
-    desk.buffers.changed()
+    desk.buffers.on_node_changed("any")
     assert await desk.work() == []
 
 
@@ -185,7 +185,7 @@ async def test_a_pod_that_kube_scheduler_refuses_by_itself_after_all_has_none_an
     assert await desk.work() == ["stranger"]
     desk.state.judged(STRANGER, ["new"], waits=False)
     desk.state.pod_seen(STRANGER)
-    desk.buffers.changed()
+    desk.buffers.on_node_changed("any")
     assert await desk.work() == []
 
 
@@ -199,7 +199,7 @@ async def test_a_pod_that_is_gone_has_no_buffer() -> None:
     desk.refuse(STRANGER, "a")
     await desk.work()
     desk.state.pod_gone(STRANGER.name)
-    desk.buffers.changed()
+    desk.buffers.on_node_changed("any")
     assert await desk.work() == []
 
 
@@ -217,5 +217,5 @@ async def test_a_successor_goes_on_with_the_buffers_of_pods() -> None:
     assert await desk.work() == ["stranger"]
     assert [each for each in desk.api.writes if each.startswith("delete")] == []
     desk.state.ledger.drop(HELD.ref)
-    desk.buffers.changed()
+    desk.buffers.on_node_changed("any")
     assert await desk.work() == []

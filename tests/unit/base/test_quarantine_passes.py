@@ -239,7 +239,7 @@ async def in_a_whole_pass(patch: pytest.MonkeyPatch) -> None:
     placer = Placer(lambda: NOW)
     running = asyncio.create_task(placer.run(State()))
     while not looks.is_set():
-        placer.touched(ref("r"))
+        placer.on_reservation_changed(ref("r"))
         await asyncio.sleep(0)
     running.cancel()
 
@@ -382,8 +382,8 @@ SCENARIOS: dict[Component, tuple[Callable[[pytest.MonkeyPatch], Awaitable[None]]
     "waker": (in_the_waker,),
 }
 
-SHOWN_ELSEWHERE: set[Component] = {"ledger", "store", "watch"}
-"""By `test_quarantine.py`."""
+SHOWN_ELSEWHERE: set[Component] = {"ledger", "listener", "store", "watch"}
+"""By `test_quarantine.py` and `reservations/test_listener.py`."""
 
 
 def test_each_place_that_judges_is_shown() -> None:

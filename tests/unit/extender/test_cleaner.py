@@ -43,7 +43,7 @@ class Tidying:
         self.cleaner = self.clean(StoreEdits(client))
         state = state_of(node("worker-1", cpu="4"), now=0.0)
         self.store = ConfigMapCache(
-            state.ledger, lambda: 0.0, lambda *_: None, self.cleaner.touched
+            state.ledger, lambda: 0.0, lambda *_: None, self.cleaner.on_reservation_changed
         )
         self.put("store", **data)
 
@@ -117,11 +117,11 @@ async def test_what_is_removed_is_told_with_what_became_of_it() -> None:
     tidying.put("lists", list=[*early, item | {"pod": "c", "expire": 2208988800}])
     tidying.cleaner = tidying.clean(StoreEdits(ScriptedClient({}, OVERTAKEN)))
     for over in (ref("web"), Ref("shop", "lists", "list")):
-        tidying.cleaner.touched(over)
+        tidying.cleaner.on_reservation_changed(over)
     assert await tidying.tidy() == (1, 1)
     assert tidying.endings == ["shop/store/web: expired unclaimed"]  # Who wrote the list tells.
     tidying.cleaner = tidying.clean(StoreEdits(ScriptedClient({})))
-    tidying.cleaner.touched(Ref("shop", "lists", "list"))
+    tidying.cleaner.on_reservation_changed(Ref("shop", "lists", "list"))
     await tidying.tidy()
     told = [f"shop/lists/list[shop/{pod}]: expired unclaimed" for pod in ("a", "b")]
     assert tidying.endings[1:] == told
@@ -132,7 +132,7 @@ async def test_what_nothing_has_touched_is_not_looked_at_again() -> None:
     tidying = Tidying(client, a=OVER)
     await tidying.tidy()
     assert await tidying.tidy() == (1, 0)
-    tidying.cleaner.touched(ref("gone"))
+    tidying.cleaner.on_reservation_changed(ref("gone"))
     assert await tidying.tidy() == (1, 0)
 
 
@@ -159,7 +159,10 @@ async def test_a_key_that_is_written_while_it_is_edited_is_looked_at_again() -> 
     tidying = Tidying(client, a=OVER)
     tidying.cleaner = tidying.clean(Racing(client))
     tidying.store = ConfigMapCache(
-        state_of(now=0.0).ledger, lambda: 0.0, lambda *_: None, tidying.cleaner.touched
+        state_of(now=0.0).ledger,
+        lambda: 0.0,
+        lambda *_: None,
+        tidying.cleaner.on_reservation_changed,
     )
     tidying.put("store", a=OVER)
     assert await tidying.tidy() == (1, 1)
@@ -201,7 +204,10 @@ async def test_a_request_that_hangs_keeps_nothing_else_waiting() -> None:
     tidying = Tidying(ScriptedClient({}, {}))
     tidying.cleaner = tidying.clean(Hanging(ScriptedClient({}, {})))
     tidying.store = ConfigMapCache(
-        state_of(now=0.0).ledger, lambda: 0.0, lambda *_: None, tidying.cleaner.touched
+        state_of(now=0.0).ledger,
+        lambda: 0.0,
+        lambda *_: None,
+        tidying.cleaner.on_reservation_changed,
     )
     tidying.put("store", a=OVER)
     tidying.put("other", b=OVER)
@@ -242,7 +248,7 @@ async def test_what_is_refused_rests_ever_longer_is_told_and_keeps_nobody_waitin
     assert await tidying.tidy() == (1, 0)
     assert patched(client) == ["a+b", "c"]
     assert tidying.refused == [(ref("a"), error), (ref("b"), error)]
-    tidying.cleaner.touched(ref("a"))  # As telling of it does.
+    tidying.cleaner.on_reservation_changed(ref("a"))  # As telling of it does.
     assert await tidying.tidy() == (1, 0)
     assert len(client.requests) == 2
     for rest in (5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0, 300.0):
@@ -259,5 +265,5 @@ async def test_what_is_refused_rests_ever_longer_is_told_and_keeps_nobody_waitin
 async def test_an_item_of_a_list_stands_for_its_key() -> None:
     tidying = Tidying(ScriptedClient())
     for item in ("shop/a", "shop/b"):
-        tidying.cleaner.touched(Ref("shop", "store", "worker-1", item))
+        tidying.cleaner.on_reservation_changed(Ref("shop", "store", "worker-1", item))
     assert tidying.cleaner.queue.take_all() == [ref("worker-1")]

@@ -42,11 +42,17 @@ class World:
         self.revision = 1
         queue = WorkQueue[Ref | str]("placer", replace(UNWRITTEN, chance=lambda: 1.0), time=self)
         self.placer = Placer(lambda: self.now, self.seated.append, self.told.append, queue=queue)
-        self.state = State(self.placer.eased, self.placer.touched, self.placer.eased)
+        self.state = State(self.placer)
         clock = lambda: self.now  # noqa: E731
-        self.store = ConfigMapCache(self.state.ledger, clock, lambda *_: None, self.placer.touched)
+        self.store = ConfigMapCache(
+            self.state.ledger, clock, lambda *_: None, self.placer.on_reservation_changed
+        )
         self.objects = ObjectCache(
-            self.state.ledger, clock, lambda *_: None, self.placer.touched, home="home"
+            self.state.ledger,
+            clock,
+            lambda *_: None,
+            self.placer.on_reservation_changed,
+            home="home",
         )
         for each in nodes:
             self.state.node_seen(each)

@@ -16,6 +16,7 @@ from reserver.scheduling.effects import Effect, Nominate
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import Wake
 from tests.builders import NOW, node, pod, ref, reservation, state_of
+from tests.listening import Recorded
 
 
 class Sends(Requeue):
@@ -47,7 +48,7 @@ def _waiting(*pods: Pod, nodes: int = 2) -> State:
 def _free(state: State, waker: Waker, *numbers: int) -> None:
     for number in numbers:
         state.ledger.drop(ref(f"r{number}"))
-        waker.freed(f"worker-{number}")
+        waker.on_capacity_freed(f"worker-{number}")
 
 
 def _pacer(seconds_a_look: float = 0.0) -> Pacer:
@@ -136,13 +137,13 @@ async def test_who_was_refused_before_this_process_began_is_sent_back_if_it_fits
 
 
 async def test_a_refusal_that_shows_late_has_its_pod_sent_to_the_seat_that_came_meanwhile() -> None:
-    freed = list[str]()
-    state = State(freed.append)
+    heard = Recorded()
+    state = State(heard)
     state.node_seen(node("worker-1", cpu="4"))
     state.ledger.put(reservation("r", owners=["late"], cpu="2"))
     state.is_complete = True
     late = pod("late", cpu="2")
     state.pod_seen(late)
-    assert (freed, dict(state.waiting)) == ([], {})
+    assert (heard.freed, dict(state.waiting)) == ([], {})
     state.pod_seen(dataclasses.replace(late, is_refused=True, revision=2))
-    assert (freed, [*state.waiting]) == (["worker-1"], [late.uid])
+    assert (heard.freed, [*state.waiting]) == (["worker-1"], [late.uid])

@@ -19,6 +19,7 @@ from reserver.k8s.objects.watch import ReadEvent, read_event_of
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
 from tests.builders import NOW, node, pod, reservation, state_of
+from tests.listening import Recorded
 
 Written = dict[str, Any]
 
@@ -127,11 +128,11 @@ def test_once_it_has_finished_nobody_is_kept_away(phase: str, spec: Written, sta
 
 
 def test_it_frees_nobody_again_and_again(state: State) -> None:
-    freed: list[str] = []
-    state.unreadable._freed = freed.append
+    heard = Recorded()
+    state.unreadable._listener = heard
     for _ in range(3):
         take(state, BEYOND["containers"][0])
-    assert not freed
+    assert not heard.freed
 
 
 @pytest.mark.parametrize("read", [decode_filter, decode_preempt], ids=["Filter", "Preempt"])

@@ -85,7 +85,7 @@ class World:
         return tuple(mark.slot for mark in verdict.marks)
 
     def appears(self, slot: int) -> None:
-        self.patches.pod_seen("shop", f'["fast/uid/{slot}"]')
+        self.patches.on_pod_patched("shop", f'["fast/uid/{slot}"]')
 
 
 @pytest.fixture

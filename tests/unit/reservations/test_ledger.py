@@ -9,6 +9,7 @@ from reserver.reservations.ledger import Ledger
 from reserver.reservations.lifecycle import AT_ONCE
 from reserver.reservations.reservation import Ref, Written
 from tests.builders import name, node, pod, ref, reservation
+from tests.listening import Calling
 from tests.unit.reservations.held import held
 
 
@@ -119,7 +120,7 @@ def test_a_moment_that_is_over_takes_nobody_back_and_has_nothing_judged_anew(
 ) -> None:
     """A call has kept it over an await. Only the clock says that time went back."""
     settled: list[Ref] = []
-    ledger = Ledger(snapshot, settled=settled.append)
+    ledger = Ledger(snapshot, Calling(settled.append))
     ledger.put(reservation("soon", starts=50.0, expires=100.0, cpu="1"), Written(1, 1))
     ledger.advance(60.0)
     ledger.put(reservation("late", cpu="1"), Written(2, 2))
@@ -279,7 +280,7 @@ def test_advancing_costs_nothing_while_nothing_is_due(
 
 def test_of_many_that_end_at_once_a_step_takes_one_and_an_occasion_so_many() -> None:
     snapshot, settled = Snapshot(), list[object]()
-    ledger = Ledger(snapshot, settled=settled.append)
+    ledger = Ledger(snapshot, Calling(settled.append))
     count = 3 * AT_ONCE
     for number in range(count):
         ledger.put(reservation(f"r{number}", node=f"n{number}", expires=100.0, cpu="1"))

@@ -12,6 +12,7 @@ from reserver.scheduling.buffer_candidates import Simulation, lands
 from reserver.scheduling.buffers import MOST_BUFFERS, Buffer
 from reserver.scheduling.state import State
 from tests.builders import NAMESPACE, node, pod, reservation, state_of
+from tests.listening import Recorded
 
 STRANGER = pod("stranger", cpu="3")
 HELD = reservation("held", node="a", cpu="4")
@@ -131,15 +132,14 @@ def test_a_pod_lands_from_when_it_was_let_through_until_it_is_bound_or_refused_o
 
 
 def test_who_begins_to_wait_or_is_being_bound_is_told_once() -> None:
-    told: list[str] = []
-    bound: list[tuple[str, str]] = []
-    state = State(refused=told.append, binding=lambda pod, node: bound.append((pod.uid, node)))
+    heard = Recorded()
+    state = State(heard)
     refused(state, STRANGER)
     state.judged(STRANGER, ["a"], waits=True)
-    assert told == [STRANGER.uid]
+    assert heard.refused == [STRANGER.uid]
     state.judged(STRANGER, ["a"], waits=False)
     state.judged(STRANGER, ["a"], waits=True)
-    assert told == [STRANGER.uid] * 2
-    assert bound == []
+    assert heard.refused == [STRANGER.uid] * 2
+    assert heard.assumed == []
     state.assume(STRANGER, "b", ())
-    assert bound == [(STRANGER.uid, "b")]
+    assert heard.assumed == [(STRANGER.uid, "b")]

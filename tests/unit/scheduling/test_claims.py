@@ -14,6 +14,7 @@ from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
 from tests.builders import NOW, held, name, node, pod, ref, reservation, rule, state_of
+from tests.listening import Recorded
 
 N1, N2, N3 = (node(name, cpu="4") for name in ("n1", "n2", "n3"))
 WEB = {"app": "web"}
@@ -68,8 +69,8 @@ def test_what_is_held_elsewhere_is_held_until_the_binding_is_written(landing: st
 
 
 def test_a_binding_that_is_seen_before_its_answer_ends_what_is_held_elsewhere() -> None:
-    freed: list[str] = []
-    state = State(freed.append)
+    heard = Recorded()
+    state = State(heard)
     web = pod("web", cpu="4")
     for each in (N1, N2):
         state.node_seen(each)
@@ -78,9 +79,9 @@ def test_a_binding_that_is_seen_before_its_answer_ends_what_is_held_elsewhere() 
     state.pod_seen(web)
     state.is_complete = True
     shown = assume(state, web, "n1")
-    assert "n2" not in freed
+    assert "n2" not in heard.freed
     state.pod_seen(shown)
-    assert "n2" in freed
+    assert "n2" in heard.freed
     assert held(state, "n2") == 0
 
 
@@ -112,8 +113,8 @@ def test_what_is_written_again_during_a_binding_is_held_as_before() -> None:
 
 
 def test_a_pod_that_another_scheduler_has_bound_elsewhere_has_no_slot_here() -> None:
-    freed: list[str] = []
-    state = State(freed.append)
+    heard = Recorded()
+    state = State(heard)
     for each in (N1, N2):
         state.node_seen(each)
     seat = matching("r", "n1")

@@ -6,6 +6,7 @@ from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.state import State
 from tests.builders import held, name, node, pod, ref, requested, reservation, state_of
+from tests.listening import Recorded
 
 WORKER = node("worker-1", cpu="8")
 SEAT = reservation("r", cpu="2")
@@ -55,16 +56,16 @@ def test_a_binding_that_failed_gives_room_and_slot_back(state: State) -> None:
 
 @pytest.mark.parametrize("outcome", ["confirmed", "shown", "failed"])
 def test_what_a_slot_has_beyond_its_pod_is_free_once_the_binding_is_written(outcome: str) -> None:
-    freed: list[str] = []
+    heard = Recorded()
     seat, owner = reservation("r", owners=("owner",), cpu="3"), pod("owner", cpu="1")
-    state = State(freed.append)
+    state = State(heard)
     state.node_seen(node("worker-1", cpu="4"))
     state.pod_seen(owner)
     state.ledger.put(seat)
     state.is_complete = True
     state.assume(owner, "worker-1", (seat.identity,))
     assert (requested(state, "worker-1"), held(state, "worker-1")) == (3000, 0)
-    freed.clear()
+    heard.freed.clear()
     if outcome == "confirmed":
         state.confirm(owner.uid)
     elif outcome == "shown":
@@ -73,7 +74,7 @@ def test_what_a_slot_has_beyond_its_pod_is_free_once_the_binding_is_written(outc
         state.forget(owner.uid)
     taken = (0, 3000) if outcome == "failed" else (1000, 0)
     assert (requested(state, "worker-1"), held(state, "worker-1")) == taken
-    assert freed == ([] if outcome == "failed" else ["worker-1"])
+    assert heard.freed == ([] if outcome == "failed" else ["worker-1"])
 
 
 def test_the_rest_of_a_slot_takes_nothing_that_stands_before_it() -> None:

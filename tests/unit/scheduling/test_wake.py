@@ -15,6 +15,7 @@ from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import Wake
 from tests.builders import NOW, node, pod, ref, reservation, state_of, wake
+from tests.listening import Recorded
 
 NAMES = ["worker-1", "worker-2"]
 HOLDS = [reservation(f"r{n}", node=f"worker-{n}", cpu="4") for n in (1, 2)]
@@ -157,16 +158,16 @@ def test_a_node_that_goes_between_two_pods_is_given_to_nobody(comes: Sequence[st
 
 
 def test_the_ledger_tells_of_every_node_on_which_less_is_held() -> None:
-    freed: list[str] = []
-    state = State(freed.append)
+    heard = Recorded()
+    state = State(heard)
     state.node_seen(node("worker-1", cpu="4"))
     state.ledger.put(reservation("r", cpu="4", expires=NOW + 10))
     state.ledger.put(reservation("r", cpu="5", expires=NOW + 10))
-    freed.clear()  # An edit is a removal and an addition.
+    heard.freed.clear()  # An edit is a removal and an addition.
     state.ledger.put(reservation("r", cpu="3", expires=NOW + 10))
-    assert freed == ["worker-1"]
+    assert heard.freed == ["worker-1"]
     state.ledger.advance(NOW + 10)
-    assert freed == ["worker-1", "worker-1"]
+    assert heard.freed == ["worker-1", "worker-1"]
 
 
 def spared(*asking: Pod, victim: str = "3") -> State:

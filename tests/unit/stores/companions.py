@@ -15,6 +15,7 @@ from reserver.stores.configmap.companion_codec import SEEN
 from reserver.stores.configmap.status import CompanionStatuses
 from reserver.stores.status import RoomReport
 from tests.builders import NOW, node, pod
+from tests.listening import Calling
 from tests.unit.k8s.fakes import Request, ScriptedClient, refused
 
 W1 = node("worker-1", cpu="64")
@@ -53,18 +54,18 @@ class World:
                 self.state.pod_seen(thing)
 
     def restart(self) -> None:
-        self.state = State(settled=self._touched)
+        self.state = State(Calling(self._changed))
         self.store = ConfigMapCache(
             self.state.ledger,
             lambda: self.now,
             lambda *_: None,
-            self._touched,
+            self._changed,
         )
-        room = RoomReport(self._touched)
+        room = RoomReport(self._changed)
         self.writer = CompanionStatuses(self.client, self.store, self._warn, room)
 
-    def _touched(self, ref: Ref) -> None:
-        self.writer.touched(ref)
+    def _changed(self, ref: Ref) -> None:
+        self.writer.queue.add(ref.whole)
 
     def _warn(self, _: Metadata, reason: str, message: str) -> None:
         self.warned.append((reason, message))

@@ -185,7 +185,7 @@ def test_what_could_not_be_judged_is_told_once_and_holds_on_until_it_is_written_
     world.put()
     world.touched.clear()
     for _ in range(3):
-        world.store.spoiled(world.ref(), Fault("", "went wrong", "report it"))
+        world.store.on_fault(world.ref(), Fault("", "went wrong", "report it"))
     assert [str(problem) for problem in world.reports] == ["r: went wrong; report it"]
     assert world.touched == [world.ref()]
     assert world.held == 2

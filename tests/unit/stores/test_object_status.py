@@ -18,6 +18,7 @@ from reserver.stores.object.codec import ReservationObject
 from reserver.stores.object.status import SWEEP_EVERY_S, ObjectStatuses
 from reserver.stores.status import RoomReport
 from tests.builders import NOW, name, node, pod
+from tests.listening import Calling
 from tests.unit.k8s.clocks import ManualTime
 from tests.unit.k8s.fakes import NO_ANSWER, Request, ScriptedClient, refused
 from tests.unit.stores.test_object_cache import made
@@ -56,16 +57,16 @@ class World:
         self.now = NOW
         self.warned: list[tuple[str, str]] = []
         self.client = ObjectClient()
-        self.state = State(settled=self._touched)
+        self.state = State(Calling(self._changed))
         self.state.is_complete = True
         self.store = ObjectCache(
             self.state.ledger,
             lambda: self.now,
             lambda *_: None,
-            self._touched,
+            self._changed,
             home="home",
         )
-        room = RoomReport(self._touched)
+        room = RoomReport(self._changed)
         self.writer = ObjectStatuses(self.client, self.store, self._warn, room)
         self.time = self.writer.queue._time = ManualTime()
         for thing in things or (W1,):
@@ -74,8 +75,8 @@ class World:
             else:
                 self.state.pod_seen(thing)
 
-    def _touched(self, ref: Ref) -> None:
-        self.writer.touched(ref)
+    def _changed(self, ref: Ref) -> None:
+        self.writer.queue.add(ref.whole)
 
     def _warn(self, _: Metadata, reason: str, message: str) -> None:
         self.warned.append((reason, message))
@@ -264,7 +265,7 @@ async def test_a_thousand_at_once_are_written_once_each() -> None:
 
 async def test_touched_data_keys_are_the_business_of_another_writer() -> None:
     world = World()
-    world.writer.touched(Ref("shop", "store", "web"))
+    world.writer.queue.add(Ref("shop", "store", "web"))
     assert await world.write() == []
 
 

@@ -1,0 +1,134 @@
+"""The one protocol of changes: what other parts of the process learn from the state and the stores.
+
+A listener only notes what it has to look at, as a rule in a queue; its own loop does the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from reserver.cluster.pod import Pod
+from reserver.errors import LeadershipLost
+from reserver.reservations.reservation import Ref
+
+
+class Listener:
+    """Reacts to changes. Each method returns at once; what it does not override, it ignores."""
+
+    __slots__ = ()
+
+    def on_reservation_changed(self, ref: Ref) -> None:
+        """Note that a reservation was written or removed, or that its phase may have changed."""
+
+    def on_backing_changed(self, ref: Ref) -> None:
+        """Note that its node may have become short for a reservation, or no longer is."""
+        self.on_reservation_changed(ref)
+
+    def on_capacity_freed(self, node: str) -> None:
+        """Note that less is held on a node than before."""
+        self.on_node_changed(node)
+
+    def on_node_changed(self, node: str) -> None:
+        """Note that there may be room on a node where there was none."""
+
+    def on_pod_changed(self, before: Pod | None, after: Pod | None) -> None:
+        """Note that a watch shows a pod as it was not before; None where it was or is not."""
+
+    def on_pod_patched(self, namespace: str, marks: str) -> None:
+        """Note that a pod exists whose annotation names the SchedPatches that it has."""
+
+    def on_pod_refused(self, pod_uid: str) -> None:
+        """Note that a pod begins to wait because of holds."""
+
+    def on_pod_assumed(self, pod: Pod, node: str) -> None:
+        """Note that the binding of a pod is decided."""
+
+
+NOBODY = Listener()
+"""Ignores all changes."""
+
+_OTHERWISE = {
+    "on_backing_changed": "on_reservation_changed",
+    "on_capacity_freed": "on_node_changed",
+}
+"""What a change is to a listener that does not override its method."""
+
+_Handlers = list[Callable[..., None]]
+
+
+class Listeners(Listener):
+    """Many listeners as one, in the order in which they were added.
+
+    An exception of one costs no other, nor the decision or the watch that reports the change.
+    """
+
+    def __init__(self, failed: Callable[[object, Exception], object]) -> None:
+        """Begin with none; `failed` is called with what has changed, and what was raised."""
+        self._failed = failed
+        self._reservation_changed: _Handlers = []
+        self._backing_changed: _Handlers = []
+        self._capacity_freed: _Handlers = []
+        self._node_changed: _Handlers = []
+        self._pod_changed: _Handlers = []
+        self._pod_patched: _Handlers = []
+        self._pod_refused: _Handlers = []
+        self._pod_assumed: _Handlers = []
+
+    def add(self, listener: Listener) -> None:
+        """Report changes to a listener from now on, after all others."""
+        for event in (name for name in vars(Listener) if name.startswith("on_")):
+            handler = _handler(listener, event)
+            if handler is not None:
+                handlers: _Handlers = getattr(self, event.removeprefix("on"))
+                handlers.append(handler)
+
+    def on_reservation_changed(self, ref: Ref) -> None:
+        """Notify of a reservation."""
+        self._notify(self._reservation_changed, ref)
+
+    def on_backing_changed(self, ref: Ref) -> None:
+        """Notify of what backs a reservation."""
+        self._notify(self._backing_changed, ref)
+
+    def on_capacity_freed(self, node: str) -> None:
+        """Notify of a node on which less is held."""
+        self._notify(self._capacity_freed, node)
+
+    def on_node_changed(self, node: str) -> None:
+        """Notify of a node."""
+        self._notify(self._node_changed, node)
+
+    def on_pod_changed(self, before: Pod | None, after: Pod | None) -> None:
+        """Notify of a pod."""
+        self._notify(self._pod_changed, before, after)
+
+    def on_pod_patched(self, namespace: str, marks: str) -> None:
+        """Notify of the SchedPatches of a pod."""
+        self._notify(self._pod_patched, namespace, marks)
+
+    def on_pod_refused(self, pod_uid: str) -> None:
+        """Notify of a pod that begins to wait."""
+        self._notify(self._pod_refused, pod_uid)
+
+    def on_pod_assumed(self, pod: Pod, node: str) -> None:
+        """Notify of a binding."""
+        self._notify(self._pod_assumed, pod, node)
+
+    def _notify(self, handlers: Sequence[Callable[..., None]], *change: Any) -> None:  # noqa: ANN401
+        for handler in handlers:
+            try:
+                handler(*change)
+            except (MemoryError, LeadershipLost):
+                raise
+            except Exception as exc:  # noqa: BLE001 - the others are notified all the same
+                self._failed(change[0], exc)
+
+
+def _handler(listener: Listener, event: str) -> Callable[..., None] | None:
+    """Return the method that reacts to a change; None if the listener ignores it."""
+    if getattr(type(listener), event) is not getattr(Listener, event):
+        handler: Callable[..., None] = getattr(listener, event)
+        return handler
+    otherwise = _OTHERWISE.get(event)
+    return _handler(listener, otherwise) if otherwise else None
