@@ -11,7 +11,7 @@ from typing import Any
 from reserver.base.clock import SteadyClock
 from reserver.base.quarantine import take_note
 from reserver.cluster.quantity import shorten
-from reserver.errors import ApiError, ConfigurationError, Fault, InvalidInput, NotReady
+from reserver.errors import ApiError, ConfigurationError, Fault, InvalidInput
 from reserver.extender import reservation_events
 from reserver.extender.cleaner import Cleaner
 from reserver.extender.cluster_watches import PODS, cluster_reflectors
@@ -111,7 +111,7 @@ class Assembly:
         parts = (client, clock, self.state, self.stores, objects, self.recorder)
         for each in (self.waker, self.cleaner, self.placer, self.stores):
             self.listeners.add(each)
-        calls = (self.listeners, self._obstacles, self.is_up_to_date, self.placer.unsuited)
+        calls = (self.listeners, self._obstacles, self._is_up_to_date, self.placer.unsuited)
         self.features = Features(settings, Core(*parts, *calls))
         cluster = tuple(cluster_reflectors(client, self.state))
         written = (
@@ -145,13 +145,8 @@ class Assembly:
     def _obstacles(self) -> tuple[str, ...]:
         return self.readiness.obstacles()
 
-    async def is_up_to_date(self) -> bool:
-        """Wait for what watches may have missed; return whether anything may be decided."""
-        try:
-            await self.readiness.caught_up()
-        except NotReady:
-            return False
-        return not self.readiness.obstacles()
+    async def _is_up_to_date(self) -> bool:
+        return await self.readiness.is_up_to_date()
 
     def _decided_on(self, settings: Settings) -> State:
         trusted = {settings.namespace, *(namespace for namespace, _ in settings.configmaps)}

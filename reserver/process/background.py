@@ -88,9 +88,9 @@ def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
     tasks.create_task(assembly.quota_writer.run(assembly.quotas))
     tasks.create_task(assembly.archivist.run())
     tasks.create_task(assembly.reminder.run(assembly.state.ledger))
-    tasks.create_task(assembly.cleaner.run(assembly.stores, assembly.is_up_to_date))
+    tasks.create_task(assembly.cleaner.run(assembly.stores, assembly.readiness.is_up_to_date))
     for store in assembly.stores:
-        tasks.create_task(store.statuses.run(assembly.state, assembly.is_up_to_date))
+        tasks.create_task(store.statuses.run(assembly.state, assembly.readiness.is_up_to_date))
     tasks.create_task(assembly.placer.run(assembly.state))
     for run in assembly.features.runs:
         tasks.create_task(run())

@@ -82,6 +82,14 @@ class ProcessReadiness:
             why = "; ".join(self.obstacles()) or "one watch after the other breaks"
             raise NotReady(f"reserver does not see the cluster yet: {why}") from None
 
+    async def is_up_to_date(self) -> bool:
+        """Wait for what watches may have missed; return whether anything may be decided."""
+        try:
+            await self.caught_up()
+        except NotReady:
+            return False
+        return not self.obstacles()
+
     def _look_after(self) -> None:
         """If this process stood still, treat the views as incomplete since then."""
         seconds = self.pulse.stood_still()
