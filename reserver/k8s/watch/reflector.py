@@ -11,6 +11,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Generator, Mapping
+from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -249,13 +250,13 @@ class Reflector:
         }
         began, version = self._now(), self._version
         try:
-            lines = self._client.watch(self.path, params, IDLE_LIMIT_S)
-            while (line := await self._pacer.awaited(anext(lines, None))) is not None:
-                if line:
-                    await self._take(line)
-                else:
-                    self._accepted(tasks)
-                    self._catch_up(tasks)
+            async with aclosing(self._client.watch(self.path, params, IDLE_LIMIT_S)) as lines:
+                while (line := await self._pacer.awaited(anext(lines, None))) is not None:
+                    if line:
+                        await self._take(line)
+                    else:
+                        self._accepted(tasks)
+                        self._catch_up(tasks)
         finally:
             self._watching = None
         if self._catching_up is not None:
