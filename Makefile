@@ -154,9 +154,10 @@ proto: venv ## Generate reserver/v1 and docs/grpc-reference.md from the contract
 proto-check: venv ## Lint the contracts; compare them with the last release (builds buf once)
 	@$(BIN)/python -m hack.proto.check
 
-cli-reference: venv ## Write docs/cli-reference.md from the commands' help, and the flags into the chart's schema
+cli-reference: venv ## Write what is generated from the settings: docs/cli-reference.md, the fields of docs/configuration.md, schemas
 	@$(BIN)/python -m hack.cli_reference
 	@$(BIN)/python -m hack.chart
+	@$(BIN)/python -m hack.configuration_reference
 
 dashboard: venv ## Write monitoring/dashboard.json from monitoring/dashboard.yaml
 	@$(BIN)/python -m hack.dashboard

@@ -23,6 +23,7 @@ OWN = frozenset(
     {
         "--bind-address",
         "--capacity-buffers",
+        "--config",
         "--extender-client-ca-file",
         "--grpc-address",
         "--health-address",

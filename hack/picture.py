@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from reserver.cli import logs
+from reserver.process import logs
 from reserver.settings.serve import LogLevel
 from reserver_demo.run import started
 from reserver_demo.scenario import Stage, steps

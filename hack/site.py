@@ -21,7 +21,7 @@ from mkdocs.structure.pages import Page
 from prometheus_client import generate_latest
 
 from reserver import app
-from reserver.cli import logs
+from reserver.process import logs
 from reserver.rebalance.metrics import DeschedulingMetrics
 from reserver.settings.serve import LogLevel, Settings
 from reserver_demo.cluster import EmbeddedCluster

@@ -34,6 +34,7 @@ from reserver.k8s.lease import Lease
 from reserver.process.assembly import Assembly
 from reserver.process.background import lead
 from reserver.process.metrics import measured
+from reserver.process.reload import Reload
 from reserver.settings.serve import Settings
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
         async with _Writes() as writes:
             assembly = Assembly(settings, client, clock, writes, lease)
             expiries = Expiries((settings.tls, settings.grpc_tls, settings.webhook_tls))
-            families = partial(_families, assembly, expiries)
+            reload = Reload(settings, assembly)
+            families = partial(_families, assembly, expiries, reload)
             metrics = Metrics(assembly, assembly.stores.problem_counts, families)
             if assembly.features.mover is not None:
                 assembly.features.mover.subscribers.append(
@@ -113,7 +115,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             follow = [service.feed.run] if service else []
             if tracing is not None:
                 _trace(tracing, assembly, service)
-            routes = Routes(extender, metrics, assembly.readiness.obstacles)
+            routes = Routes(extender, metrics, assembly.readiness.obstacles, reload.configz)
             webhooks = _webhooks(settings, assembly, client, metrics, expiries)
             follow += webhooks.loops if webhooks else ()
             async with asyncio.TaskGroup() as tasks:
@@ -121,6 +123,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                     tasks.create_task(access.renew()),
                     tasks.create_task(lead(assembly, *follow)),
                     tasks.create_task(assembly.readiness.beat()),
+                    tasks.create_task(reload.run()),
                 )
                 try:
                     async with AsyncExitStack() as stack:
@@ -184,9 +187,10 @@ async def _require_buffers(client: ApiClient) -> None:
     await check_served(client)
 
 
-def _families(assembly: Assembly, expiries: Expiries) -> Iterator[Metric]:
+def _families(assembly: Assembly, expiries: Expiries, reload: Reload) -> Iterator[Metric]:
     yield from measured(assembly)
     yield from expiries.measured()
+    yield from reload.measured()
 
 
 def _tell_move(tell: Callable[[Move], None], known: KnownMove) -> None:

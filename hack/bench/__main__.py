@@ -23,7 +23,7 @@ from hack.bench import (
 )
 from hack.bench.report import TooSlow, progress
 from hack.bench.scale import FULL, QUICK
-from reserver.cli import logs
+from reserver.process import logs
 from reserver.settings.serve import LogLevel
 
 _PACKAGES = ("httptools", "aiohttp", "uvloop", "msgspec", "numpy", "kubernetes")

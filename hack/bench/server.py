@@ -24,7 +24,6 @@ from hack.bench.documents import encode, new_pod, running_pod, running_pods
 from hack.bench.world import REFUSED_REQUESTS, Size, owner_name, state
 from hack.programs import started
 from reserver.base.gc_tuning import brief_collections
-from reserver.cli import logs
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError
 from reserver.extender.handlers import Extender
@@ -37,6 +36,7 @@ from reserver.http.listen import listening
 from reserver.http.request import HttpRequest
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.pods import PodObject
+from reserver.process import logs
 from reserver.reservations.ledger import Ledger
 from reserver.scheduling.effects import Effect
 from reserver.scheduling.state import State

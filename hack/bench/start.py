@@ -21,8 +21,8 @@ from hack.bench.replay import Replay, pages
 from hack.bench.report import kilobytes, microseconds, milliseconds, progress, table, times
 from hack.bench.scale import Scale
 from reserver.base.gc_tuning import brief_collections
-from reserver.cli import logs
 from reserver.extender.cluster_watches import node_view, pod_view
+from reserver.process import logs
 from reserver.scheduling.state import State
 from reserver.settings.serve import LogLevel
 

@@ -21,8 +21,8 @@ from aiohttp import ClientSession, web
 
 from hack.programs import started
 from reserver import app
-from reserver.cli import logs
 from reserver.k8s.client import MERGE_PATCH
+from reserver.process import logs
 from reserver.settings.serve import LogLevel, Settings
 from reserver_demo.cluster import EmbeddedCluster
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import logs
+from reserver.process import logs
 from reserver.settings.serve import LogLevel
 
 

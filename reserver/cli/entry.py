@@ -29,9 +29,13 @@ def command(arguments: Sequence[str], program: str) -> Callable[[], object]:
     """Return the command for the arguments of a program."""
     if arguments[:1] == [_SERVE]:
         from reserver.cli import plain
+        from reserver.cli.environment import of_services, unknown_variable
         from reserver.cli.serve import removed_setting, serve
 
-        if problem := removed_setting(arguments[1:], os.environ):
+        for name in list(of_services(os.environ)):
+            del os.environ[name]
+        problem = removed_setting(arguments[1:], os.environ)
+        if problem := problem or unknown_variable(os.environ):
             sys.stderr.write(f"reserver: {problem}\n")
             sys.exit(_USAGE)
         settings = plain.settings(arguments[1:], os.environ)

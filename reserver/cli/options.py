@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, is_dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import partial, wraps
 from pathlib import Path
@@ -109,12 +109,15 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     }
     shown = [each for each in own.values() if each.name not in groups]
     shown += [_option(each) for group in groups.values() for each in declared(group)]
+    if any(_notes_given(group) for group in groups.values()):
+        shown.append(_CONTEXT)
     shown = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in shown]
 
     @wraps(command)
     def run(**arguments: Any) -> None:  # noqa: ANN401 - whatever the command takes
+        said = _said(arguments.get(_CONTEXT.name))
         try:
-            given = {name: taken(group, arguments) for name, group in groups.items()}
+            given = {name: taken(group, arguments, said) for name, group in groups.items()}
         except ConfigurationError as exc:
             failure.end(exc)
         others = {name: arguments[name] for name in own.keys() - groups}
@@ -125,14 +128,39 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def taken(group: type[Group], arguments: Mapping[str, Any]) -> Group:
+def taken(group: type[Group], arguments: Mapping[str, Any], said: Collection[str] = ()) -> Group:
     """Return the dataclass of flags that a command's arguments give.
+
+    Args:
+        group: the dataclass; if it has a field `given`, this gets those of `said` that are its own.
+        arguments: by field, defaults included.
+        said: the fields of which a flag or a variable was given.
 
     Raises:
         ConfigurationError: something cannot be read, or cannot work.
     """
     given = ((each, arguments.get(each.field)) for each in declared(group))
-    return group(**{each.field: each.read(value) for each, value in given if value is not None})
+    values = {each.field: each.read(value) for each, value in given if value is not None}
+    if _notes_given(group):
+        values["given"] = frozenset(values).intersection(said)
+    return group(**values)
+
+
+_CONTEXT = inspect.Parameter("_context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+"""With it, Typer hands over how each argument came to its value."""
+
+
+def _notes_given(group: Any) -> bool:  # noqa: ANN401 - a dataclass
+    """Return whether a group of flags notes which of them were given."""
+    return any(field.name == "given" for field in fields(group))
+
+
+def _said(context: typer.Context | None) -> list[str]:
+    """Return the arguments of which an option or a variable was given."""
+    if context is None:
+        return []
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return [name for name, source in sources.items() if source and "DEFAULT" not in source.name]
 
 
 def _option(declared: Declared) -> inspect.Parameter:
@@ -145,6 +173,8 @@ def _option(declared: Declared) -> inspect.Parameter:
     if declared.is_repeated:
         text += " May be given more than once"
         text += "; in the environment, separated by spaces." if flag.in_environment else "."
+    if flag.in_file is not None:
+        text += f" Deprecated: write {flag.in_file.path} in the file of --config."
     names = declared.name
     if kind == bool | None or (kind is bool and flag.in_environment):
         names += f"/--no-{names.removeprefix('--')}"  # What was said before can be taken back.

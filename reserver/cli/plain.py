@@ -24,7 +24,8 @@ def settings(arguments: Sequence[str], environment: Mapping[str, str]) -> Settin
     flags = {each.name: each for each in declared(Settings)}
     try:
         said = dict(_from_environment(flags, environment)) | _from_arguments(flags, arguments)
-        return Settings(**{flags[name].field: flags[name].read(said[name]) for name in said})
+        values = {flags[name].field: flags[name].read(said[name]) for name in said}
+        return Settings(**values, given=frozenset(values))
     except (KeyError, ValueError, ConfigurationError):
         return None
 

@@ -38,9 +38,9 @@ from reserver.rebalance.load_sources import Loads
 from reserver.rebalance.measured_load import Source
 from reserver.rebalance.pending import Slots
 from reserver.rebalance.policy import DeschedulerPolicy
-from reserver.rebalance.policy_document import MOST_BYTES as MOST_POLICY_BYTES
 from reserver.rebalance.policy_reader import read
 from reserver.reservations.reservation import Ref
+from reserver.settings.strict_yaml import MOST_BYTES as MOST_POLICY_BYTES
 from reserver.stores.codec import spec_codec
 
 MOST_BYTES = 4 * 2**30

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from reserver.cli import failure, interrupt, logs
+from reserver.cli import failure, interrupt
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Report, ReportOption, Target
 from reserver.errors import ReserverError
+from reserver.process import logs
 from reserver.rebalance.modes import Mode
 from reserver.rebalance.settings import RebalanceSettings
 

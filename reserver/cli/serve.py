@@ -6,8 +6,11 @@ import asyncio
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from reserver.cli import interrupt, logs
+from reserver.cli import interrupt
 from reserver.errors import ConfigurationError
+from reserver.process import logs
+from reserver.settings.configuration_file import configured
+from reserver.settings.flags import declared
 from reserver.settings.serve import Settings
 
 _REBALANCE_FLAGS = {
@@ -47,12 +50,14 @@ def serve(settings: Settings) -> None:
     """
     import uvloop
 
-    logs.configure(settings.log_level)
     try:
+        settings = configured(settings)
+        logs.configure(settings.log_level)
         interrupt.run(_serve(settings), uvloop.new_event_loop)
     except* ConfigurationError as group:
         for problem in _leaves(group):
-            print(f"reserver: {problem}", file=sys.stderr)
+            for line in str(problem).splitlines():
+                print(f"reserver: {line}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -64,9 +69,20 @@ def _leaves(group: BaseExceptionGroup) -> Iterator[BaseException]:
             yield error
 
 
+def deprecated(settings: Settings) -> dict[str, str]:
+    """Return the deprecated flags that were given, each with the field that replaces it."""
+    flags = (each for each in declared(Settings) if each.field in settings.given)
+    return {each.name: each.flag.in_file.path for each in flags if each.flag.in_file}
+
+
 async def _serve(settings: Settings) -> None:
+    import structlog
+
     from reserver import app
 
+    if flags := deprecated(settings):
+        log = structlog.get_logger(__name__)
+        log.info("flags are deprecated, write the fields in the file of --config", **flags)
     stop = asyncio.Event()
     async with app.running(settings) as running:
         print(f"API server  {running.server} ({running.source})")

@@ -34,6 +34,9 @@ from reserver.cluster.topology import Topology
 
 Rows = NDArray[np.intp]
 
+EXEMPT_NAMESPACES = frozenset({"kube-system"})
+"""Those of the system's own pods, beside others that the settings name."""
+
 _NO_ROW = -1
 _LEAST_WIDTH = 8
 _ALLOCATABLE, _REQUESTED, _HELD = range(3)
@@ -129,7 +132,7 @@ class Snapshot:
         self.topology = Topology(64)
         self.residents = PodTable()
         self.namespaces: dict[str, Labels] = {}
-        self.exempt_namespaces = frozenset({"kube-system"})
+        self.exempt_namespaces = EXEMPT_NAMESPACES
         self.storage = Storage()
         self._forks = WeakSet[Snapshot]()
 

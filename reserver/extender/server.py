@@ -53,14 +53,26 @@ class Routes:
     """The handlers of one server."""
 
     def __init__(
-        self, extender: Extender, metrics: Metrics, obstacles: Callable[[], tuple[str, ...]]
+        self,
+        extender: Extender,
+        metrics: Metrics,
+        obstacles: Callable[[], tuple[str, ...]],
+        configz: Callable[[], bytes] = bytes,
     ) -> None:
-        """Answer for an extender; `obstacles` says what keeps it from deciding."""
+        """Answer for an extender.
+
+        Args:
+            extender: decides.
+            metrics: count the calls.
+            obstacles: returns what keeps it from deciding.
+            configz: returns the settings in force, as JSON.
+        """
         self._extender = extender
         self._metrics = metrics
         self._counted: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
         self._exposition = Exposition(metrics.registry)
         self._obstacles = obstacles
+        self._configz = configz
 
     def paths(self) -> Paths:
         """Return who answers what."""
@@ -69,6 +81,7 @@ class Routes:
             "/preempt": ("POST", self.preempt),
             "/bind": ("POST", self.bind),
             _EXPLAIN: ("GET", self.explain),
+            "/configz": ("GET", self.configz),
             **self.health_paths(),
         }
 
@@ -149,6 +162,10 @@ class Routes:
     async def metrics(self, _: HttpRequest) -> HttpResponse:
         """Expose the metrics to Prometheus."""
         return HttpResponse(self._exposition.text(), content_type=CONTENT_TYPE_LATEST)
+
+    async def configz(self, _: HttpRequest) -> HttpResponse:
+        """Show the settings in force."""
+        return HttpResponse(self._configz())
 
     async def explain(self, request: HttpRequest) -> HttpResponse:
         """Say in numbers what the holds mean for a pod."""

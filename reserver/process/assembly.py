@@ -150,7 +150,7 @@ class Assembly:
 
     def _decided_on(self, settings: Settings) -> State:
         trusted = {settings.namespace, *(namespace for namespace, _ in settings.configmaps)}
-        default = _default_quota(settings)
+        default = default_quota(settings)
         quotas = Quotas(default, trusted, self.quota_writer.changed, is_open=False)
         state = State(self.listeners, quotas, self._failed)
         state.public_namespaces = frozenset(trusted)
@@ -244,7 +244,12 @@ class Assembly:
         return not self.readiness.obstacles()
 
 
-def _default_quota(settings: Settings) -> Quota | None:
+def default_quota(settings: Settings) -> Quota | None:
+    """Return the quota of namespaces without one.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
     try:
         return quota_codec.parse_default(settings.default_quota)
     except InvalidInput as exc:

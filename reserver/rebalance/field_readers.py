@@ -15,7 +15,7 @@ from reserver.errors import InvalidInput, under
 from reserver.k8s.objects import labelselector, names, selectors
 from reserver.rebalance.arguments.base import Int32, LabelSelector, PolicyPart
 from reserver.rebalance.arguments.evictor import SYSTEM_CRITICAL
-from reserver.rebalance.struct_reader import Readers, Walk
+from reserver.settings.struct_reader import Readers, Walk
 
 PriorityClasses = Callable[[str], int | None]
 """The value of a PriorityClass by its name; None if there is no such class."""

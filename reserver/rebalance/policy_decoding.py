@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
-from reserver.rebalance import policy_document as document
 from reserver.rebalance import policy_schema as written
 from reserver.rebalance.arguments.base import Args
 from reserver.rebalance.field_readers import PriorityClasses, readers
 from reserver.rebalance.policy import PLUGINS
-from reserver.rebalance.struct_reader import Readers, Walk, ignored, refused
+from reserver.settings import strict_yaml as document
+from reserver.settings.struct_reader import Readers, Walk, ignored, refused
 
 API_VERSION = "descheduler/v1alpha2"
 KIND = "DeschedulerPolicy"

@@ -9,8 +9,8 @@ import structlog
 from reserver.errors import ConfigurationError
 from reserver.rebalance.field_readers import PriorityClasses
 from reserver.rebalance.policy import DeschedulerPolicy
-from reserver.rebalance.policy_document import MOST_BYTES
 from reserver.rebalance.policy_reader import read
+from reserver.settings.strict_yaml import MOST_BYTES
 
 log = structlog.get_logger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from itertools import count, islice
 
 from reserver.reservations.admission import Admission, AdmissionState, QuotaShare, WriteOrder
@@ -76,6 +76,14 @@ class Quotas:
         if admission is not None:
             admission.limit(self.of(namespace))
         self.changed(namespace)
+
+    def default_to(self, default: Quota | None) -> Generator[None]:
+        """Take another default, namespace by namespace; what follows is done step by step."""
+        self._default = default
+        for namespace in tuple(self._admissions):
+            if namespace not in self._limits:
+                self.limit(namespace, ())
+            yield
 
     def open(self) -> Iterator[str]:
         """Admit reservations from now on: yield each namespace with work left."""

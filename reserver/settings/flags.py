@@ -11,6 +11,7 @@ import dataclasses
 import ipaddress
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
+from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -19,6 +20,37 @@ from reserver.k8s.objects import names
 from reserver.k8s.objects.times import parse_duration
 
 LAST_PORT = 65535
+
+_LONGEST_S = 3660 * 86_400.0
+"""Bound on a duration: ten years; the clocks that it is added to stay within their years."""
+
+
+class Stage(StrEnum):
+    """The maturity of a feature, in the words of Kubernetes' feature gates."""
+
+    ALPHA = "ALPHA"
+    BETA = "BETA"
+    GA = "GA"
+
+
+@dataclass(frozen=True, slots=True)
+class InFile:
+    """The field of the configuration file that replaces a flag (`configuration.py`).
+
+    Attributes:
+        path: of the field, such as ``logging.level``.
+        is_live: whether a change of the file takes effect without a restart.
+        stage: of a feature gate; None of all else.
+        read: returns the value of what is written, where that is no text, number or list.
+        show: the reverse.
+    """
+
+    path: str
+    _: KW_ONLY
+    is_live: bool = False
+    stage: Stage | None = None
+    read: Callable[[Any], Any] | None = None
+    show: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +68,7 @@ class Flag:
         panel: under which heading help shows it; None for among the others.
         complete: returns what may stand for the value; None where nobody knows.
         path: where its value stands in a document; empty for under the field's own name.
+        in_file: the field of the configuration file that replaces the flag; None of one that stays.
     """
 
     help: str
@@ -48,6 +81,7 @@ class Flag:
     panel: str | None = None
     complete: Callable[..., list[str]] | None = None
     path: str = ""
+    in_file: InFile | None = None
 
 
 setting = partial(Flag, in_environment=True)
@@ -153,6 +187,13 @@ def parse_seconds(flag: str, text: str) -> float:
         return parse_duration(text)
     except InvalidInput as exc:
         raise ConfigurationError(str(exc.under(flag))) from exc
+
+
+def check_duration(flag: str, seconds: float) -> None:
+    """Refuse a duration that nobody waits for."""
+    if seconds > _LONGEST_S:
+        problem = f"{seconds:.0f} seconds are longer than ten years"
+        raise ConfigurationError(f"{flag}: {problem}; write a shorter duration, or 0")
 
 
 def check_host(flag: str, address: tuple[str, int] | None) -> None:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 from reserver.errors import ConfigurationError, InvalidInput
 from reserver.reservations.enums import StoreKind
-from reserver.settings.flags import check_name, declared, parse_ip, parse_seconds, setting
+from reserver.settings.flags import (
+    InFile,
+    Stage,
+    check_duration,
+    check_name,
+    declared,
+    parse_ip,
+    parse_seconds,
+    setting,
+)
 from reserver.settings.listening import Listening
+from reserver.stores.codec.quota_codec import read_default, show_default
 
 DEFAULT_QUOTA = (
     "reservations=100,held.cpu=8,held.memory=32Gi,held.pods=100,held.ephemeral-storage=100Gi,"
@@ -35,7 +45,8 @@ class LogLevel(StrEnum):
 def _parse_configmap(flag: str, text: str) -> tuple[str, str]:
     namespace, slash, name = text.partition("/")
     if not (namespace and slash and name) or "/" in name:
-        raise ConfigurationError(f"{flag}: {text!r} is not of the form NAMESPACE/NAME")
+        problem = f"{flag}: {text!r} is not of the form NAMESPACE/NAME"
+        raise ConfigurationError(f"{problem}; write e.g. shop/holds")
     return namespace, name
 
 
@@ -48,15 +59,32 @@ def _check_names(flag: str, parts: tuple[str, str]) -> None:
 class Settings(Listening):
     """The settings of `reserver serve`: the flags of the same names, of which lists are the plural.
 
+    The fields of a file, `config`, come on top (`configuration.py`).
+
+    Attributes:
+        given: the fields of which a flag or a variable was given.
+
     Raises:
         ConfigurationError: some cannot work; it names the setting, the value and the remedy.
     """
 
+    given: frozenset[str] = field(default=frozenset(), repr=False)
+    config: Annotated[
+        Path | None,
+        setting(
+            "File with a ReserverConfiguration (docs/configuration.md), which is read again when "
+            "it changes."
+        ),
+    ] = None
     kubeconfig: Annotated[
         Path | None, setting("Default: $KUBECONFIG, the pod's service account, ~/.kube/config.")
     ] = None
     leader_elect: Annotated[
-        bool, setting("Stand by while another Reserver holds the Lease of this namespace.")
+        bool,
+        setting(
+            "Stand by while another Reserver holds the Lease of this namespace.",
+            in_file=InFile("leaderElection.leaderElect"),
+        ),
     ] = False
     namespace: Annotated[
         str,
@@ -72,6 +100,7 @@ class Settings(Listening):
             metavar="NAMESPACE/NAME",
             read=_parse_configmap,
             check=_check_names,
+            in_file=InFile("storeConfigMaps"),
         ),
     ] = ()
     exempt_namespaces: Annotated[
@@ -81,24 +110,30 @@ class Settings(Listening):
             "and above) may take held room.",
             metavar="NAMESPACE",
             check=check_name,
+            in_file=InFile("exemptNamespaces", is_live=True),
         ),
     ] = ()
     crd: Annotated[
         bool,
-        setting("Be ready only once the CRD reservations.reserver.io exists."),
+        setting(
+            "Be ready only once the CRD reservations.reserver.io exists.",
+            in_file=InFile("requireCRD"),
+        ),
     ] = False
     pod_moves: Annotated[
         bool,
         setting(
             "Carry out PodMoves, which evict pods. Needs the CRD and the rights of "
-            "scheduler-config/components/moves."
+            "scheduler-config/components/moves.",
+            in_file=InFile("featureGates.PodMoves", stage=Stage.BETA),
         ),
     ] = False
     keep_held_nodes: Annotated[
         bool,
         setting(
             "Annotate nodes that hold reservations, so that autoscalers keep them. Needs the "
-            "rights of scheduler-config/components/autoscalers."
+            "rights of scheduler-config/components/autoscalers.",
+            in_file=InFile("featureGates.KeepHeldNodes", stage=Stage.BETA),
         ),
     ] = False
     provisioning_requests: Annotated[
@@ -106,7 +141,8 @@ class Settings(Listening):
         setting(
             "Hold room for the pods of ProvisioningRequests (autoscaling.x-k8s.io) of the class "
             "hold.reserver.io. Needs their CRD, the CRD of Reservations and the rights of "
-            "scheduler-config/components/provisioning."
+            "scheduler-config/components/provisioning.",
+            in_file=InFile("featureGates.ProvisioningRequests", stage=Stage.ALPHA),
         ),
     ] = False
     capacity_buffers: Annotated[
@@ -114,21 +150,24 @@ class Settings(Listening):
         setting(
             "Write a CapacityBuffer for each reservation that finds no place, and for each pod "
             "that only holds keep out, so that autoscalers add nodes. Needs --keep-held-nodes, the "
-            "CRD and the rights of scheduler-config/components/capacity-buffers."
+            "CRD and the rights of scheduler-config/components/capacity-buffers.",
+            in_file=InFile("featureGates.CapacityBuffers", stage=Stage.ALPHA),
         ),
     ] = False
     tracing: Annotated[
         bool,
         setting(
             "Send OpenTelemetry traces of calls and moves to OTEL_EXPORTER_OTLP_ENDPOINT. Needs "
-            "the extra `tracing`."
+            "the extra `tracing`.",
+            in_file=InFile("featureGates.Tracing", stage=Stage.ALPHA),
         ),
     ] = False
     reservation_store: Annotated[
         StoreKind,
         setting(
             "What the gRPC API creates: keys of ConfigMaps, or Reservation objects, which need the "
-            "CRD."
+            "CRD.",
+            in_file=InFile("reservationStore"),
         ),
     ] = StoreKind.CONFIGMAP
     default_quota: Annotated[
@@ -137,6 +176,7 @@ class Settings(Listening):
             "What the reservations of a namespace without a ReservationQuota may hold; none: "
             "anything. It does not count in --namespace and the namespaces of --configmap.",
             metavar="NAME=LIMIT,…",
+            in_file=InFile("defaultQuota", is_live=True, read=read_default, show=show_default),
         ),
     ] = DEFAULT_QUOTA
     history_ttl: Annotated[
@@ -145,6 +185,8 @@ class Settings(Listening):
             "How long to remember reservations that are over; 0: not at all. Default: 7d.",
             metavar="DURATION",
             read=parse_seconds,
+            check=check_duration,
+            in_file=InFile("historyTTL"),
         ),
     ] = 7 * 86_400.0
     warn_before_expiry: Annotated[
@@ -154,11 +196,17 @@ class Settings(Listening):
             "Default: 10m.",
             metavar="DURATION",
             read=parse_seconds,
+            check=check_duration,
+            in_file=InFile("warnBeforeExpiry", is_live=True),
         ),
     ] = 600.0
-    log_level: Annotated[LogLevel, setting("Lowest level to log; debug shows each refusal.")] = (
-        LogLevel.INFO
-    )
+    log_level: Annotated[
+        LogLevel,
+        setting(
+            "Lowest level to log; debug shows each refusal.",
+            in_file=InFile("logging.level", is_live=True),
+        ),
+    ] = LogLevel.INFO
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
@@ -168,17 +216,26 @@ class Settings(Listening):
             except InvalidInput as exc:
                 raise ConfigurationError(str(exc)) from exc
         self.check_listening()
+        if self.config is None:
+            self.check_together()
+
+    def check_together(self) -> None:
+        """Refuse settings that do not go together, of flags and of the file.
+
+        Raises:
+            ConfigurationError: some do not; it names the setting, the value and the remedy.
+        """
         if self.capacity_buffers and not self.keep_held_nodes:
             raise ConfigurationError(
-                "--capacity-buffers: needs --keep-held-nodes; else autoscalers remove the node "
-                "that they made for a reservation as soon as it is held"
+                "--capacity-buffers: needs --keep-held-nodes (featureGates.KeepHeldNodes); else "
+                "autoscalers remove the node that they made for a reservation as soon as it is held"
             )
         is_shared = not parse_ip("--bind-address", self.bind_address).is_loopback
         if self.webhook_address is not None and is_shared and not self.leader_elect:
             raise ConfigurationError(
                 f"--webhook-address: with --bind-address {self.bind_address} it needs "
-                "--leader-elect; else another replica could bind a pod into the room that this one "
-                "lets a pod grow into"
+                "--leader-elect (leaderElection.leaderElect); else another replica could bind a "
+                "pod into the room that this one lets a pod grow into"
             )
 
     @property

@@ -32,6 +32,7 @@ class ExpiryWarnings:
     """Warns of holds that expire soon, once for each.
 
     Attributes:
+        before_s: how long before its expiry, 0 for never.
         expiring: the reservations that expire soon, as of the last pass, by their identity.
     """
 
@@ -49,21 +50,22 @@ class ExpiryWarnings:
             tell: tells people.
         """
         self.expiring: frozenset[str] = frozenset()
-        self._before_s = before_s
+        self.before_s = before_s
         self._clock = clock
         self._tell = tell
 
     async def run(self, ledger: LedgerView) -> None:
         """Warn until cancelled."""
-        while self._before_s > 0:
+        while True:
             with quarantined("pass", "reminder"):
                 await self.look(ledger, Pacer())
-            await asyncio.sleep(min(_PASS_EVERY_S, max(1.0, self._before_s / 4)))
+            often_s = self.before_s / 4 if self.before_s > 0 else _PASS_EVERY_S
+            await asyncio.sleep(min(_PASS_EVERY_S, max(1.0, often_s)))
 
     async def look(self, ledger: LedgerView, pacer: Pacer) -> None:
         """Look at all reservations once."""
         expiring = set[str]()
-        for ref in ledger.refs():
+        for ref in ledger.refs() if self.before_s > 0 else ():
             now = self._clock()
             reservation, since = ledger.get(ref), ledger.since(ref)
             is_active = ledger.phase(ref) is Phase.ACTIVE
@@ -76,7 +78,7 @@ class ExpiryWarnings:
 
     def _expires_soon(self, reservation: Reservation, since: float, now: float) -> bool:
         ends_at = reservation.expires_at
-        if ends_at is None or not 0 < ends_at - now <= self._before_s:
+        if ends_at is None or not 0 < ends_at - now <= self.before_s:
             return False
         begins_at = max(reservation.starts_at or 0.0, since)
         return ends_at - now <= (ends_at - begins_at) * _OF_LIFE

@@ -195,7 +195,8 @@ def test_what_is_longer_than_its_bound_is_not_read() -> None:
 ELSEWHERE: dict[str, str] = {
     "cli.": "a command of whoever calls it",
     "k8s.serving_pod": "a command of whoever calls it: the pods of Reserver itself",
-    "rebalance.": "a process of its own (docs/adr/0066); a policy by policy_document.MOST_BYTES",
+    "settings.configuration.": "a cluster administrator, by strict_yaml.MOST_BYTES",
+    "rebalance.": "a process of its own (docs/adr/0066); a policy by strict_yaml.MOST_BYTES",
     "moves.drain.": "the command `drain`",
     "patches.replacement.": "the command `move`",
     "extender.protocol.Extender": "kube-scheduler; the pod that it sends is one of READERS",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +15,10 @@ CERTIFICATE = ("--tls-cert-file", "a", "--tls-private-key-file", "b")
 BEYOND_LOOPBACK = ["--bind-address", "0.0.0.0", *CERTIFICATE, "--extender-client-ca-file", "c"]
 
 
-def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
+def _serve(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "reserver", "serve", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    env = {**os.environ, **variables}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=env)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +46,7 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["--no-rebalance-dry-run"], "run `reserver rebalance run` with --dry-run as a Deployment"),
         (
             [*BEYOND_LOOPBACK, "--webhook-address", "0.0.0.0:9444"],
-            "--webhook-address: with --bind-address 0.0.0.0 it needs --leader-elect; else",
+            "--webhook-address: with --bind-address 0.0.0.0 it needs --leader-elect (leader",
         ),
     ],
     ids=[
@@ -73,6 +76,40 @@ def test_a_setting_that_cannot_work_is_named(arguments: list[str], words: str) -
     (line,) = ended.stderr.splitlines()
     assert line.startswith("reserver: ")
     assert words in line
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "c.yaml: is empty; begin with apiVersion: reserver.io/v1alpha1"),
+        ("logging: {level: loud}", "c.yaml: logging.level: 'loud' is not known; write debug"),
+        ("logging: {level: debug}", "logging.level: debug contradicts --log-level, which is info"),
+        (None, "c.yaml: cannot be read: No such file or directory; mount it"),
+    ],
+    ids=["empty", "unknown", "contradiction", "absent"],
+)
+def test_a_configuration_file_that_cannot_work_is_named(
+    tmp_path: Path, text: str | None, words: str
+) -> None:
+    head = "apiVersion: reserver.io/v1alpha1\nkind: ReserverConfiguration\n"
+    if text is not None:
+        (tmp_path / "c.yaml").write_text(head + text if text else "")
+    ended = _serve("--config", str(tmp_path / "c.yaml"), "--log-level", "info")
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("reserver: ")
+    assert words in line
+
+
+def test_a_variable_that_is_no_setting_is_named() -> None:
+    ended = _serve(RESERVER_DEFAULT_QUTOA="none")
+    assert ended.returncode == 2
+    assert "RESERVER_DEFAULT_QUTOA: is no setting of Reserver; did you mean" in ended.stderr
+
+
+def test_a_variable_that_kubernetes_adds_for_a_service_is_ignored() -> None:
+    ended = _serve("--kubeconfig", "/none", RESERVER_HTTP_PORT="tcp://10.0.0.7:80")
+    assert "kubeconfig /none cannot be used" in ended.stderr
 
 
 @pytest.mark.parametrize("flag", ["--client-ca-file", "--grpc-client-certificates"])

@@ -23,8 +23,9 @@ from reserver.patches.merge import MOST_BYTES
 from reserver.provisioning import codec
 from reserver.provisioning.model import MOST_POD_SETS
 from reserver.provisioning.observe import MOST_REQUESTS
-from reserver.rebalance import policy_document as document
 from reserver.scheduling.buffers import MOST_BUFFERS
+from reserver.settings import configuration
+from reserver.settings import strict_yaml as document
 from reserver.stores.codec.quota_codec import MOST_HARD
 
 PAGE = Path(__file__).parents[2] / "docs/threat-model.md"
@@ -79,6 +80,7 @@ ROWS: dict[str, list[float]] = {
         _SHARES.peers._each,
         listen.MOST_CONNECTIONS,
     ],
+    "configuration file": [document.MOST_BYTES, configuration.MOST_ITEMS],
     "policy of": [document.MOST_BYTES],
     "HTTP call": [
         _HTTP.headers,

@@ -11,7 +11,7 @@ from google.rpc import error_details_pb2, status_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.cli import failure, logs, output, table
+from reserver.cli import failure, output, table
 from reserver.cli.options import Output
 from reserver.errors import ApiError, InvalidInput
 from reserver.extender import reservation_events
@@ -19,6 +19,7 @@ from reserver.grpc.status_errors import CallError
 from reserver.http import answer
 from reserver.k8s.objects.objects import Metadata
 from reserver.printable import is_printable, printable
+from reserver.process import logs
 from reserver.reservations.status import ShortNodes
 from reserver.stores.configmap import status_codec as companion
 from reserver.stores.configmap.entries import EntryProblem, read_key

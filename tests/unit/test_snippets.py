@@ -18,6 +18,7 @@ from reserver.moves import podmove
 from reserver.patches import codec as patches_codec
 from reserver.provisioning import codec as provisioning_codec
 from reserver.rebalance import policy_reader as policyform
+from reserver.settings import configuration
 from reserver.stores.codec import quota_codec
 from reserver_demo.apiserver.custom import structure_of
 from reserver_demo.apiserver.resources import RESOURCES
@@ -73,6 +74,8 @@ def problems(value: dict[str, Any], text: str) -> Iterator[str]:
     kind = value.get("kind", "")
     if text.startswith("# values.yaml"):
         yield from (f"the chart has no {key}" for key in value if key not in _VALUES)
+    elif kind == configuration.KIND:
+        configuration.parse(text.encode())
     elif kind == "DeschedulerPolicy":
         yield from map(str, policyform.read(text.encode(), lambda _: None).problems)
     elif kind == provisioning_codec.KIND:

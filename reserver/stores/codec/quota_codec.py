@@ -39,7 +39,7 @@ class FieldRule(StrEnum):
     FORBIDDEN = "Forbidden"
 
 
-class QuotaSpec(msgspec.Struct, forbid_unknown_fields=True):
+class QuotaSpec(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The spec as it is written."""
 
     hard: dict[str, str | int | float] = {}
@@ -91,8 +91,10 @@ def parse_default(text: str) -> Quota | None:
     Raises:
         InvalidInput: some part is not acceptable.
     """
-    if text.strip() == NONE:
-        return None
+    return None if text.strip() == NONE else _read(_spec(text), DEFAULT_NAME)
+
+
+def _spec(text: str) -> QuotaSpec:
     hard: dict[str, str] = {}
     fields: dict[str, object] = {"hard": hard}
     for part in text.split(","):
@@ -103,10 +105,37 @@ def parse_default(text: str) -> Quota | None:
         is_hard = name == RESERVATIONS or name.startswith(HELD)
         (hard if is_hard else fields)[name] = value
     try:
-        spec = msgspec.convert(fields, QuotaSpec, strict=True)
+        return msgspec.convert(fields, QuotaSpec, strict=True)
     except msgspec.ValidationError as exc:
         raise from_msgspec(exc, f"write e.g. {_EXAMPLE}") from exc
-    return _read(spec, DEFAULT_NAME)
+
+
+def read_default(written: object) -> str:
+    """Return the text for `parse_default` of what a spec of a ReservationQuota says.
+
+    Raises:
+        InvalidInput: some field is not acceptable; the error carries its path.
+    """
+    try:
+        spec = msgspec.convert(written, QuotaSpec, strict=True)
+    except msgspec.ValidationError as exc:
+        raise from_msgspec(exc, "write the spec of a ReservationQuota") from exc
+    _read(spec, DEFAULT_NAME)
+    fields: dict[str, object] = msgspec.to_builtins(spec)
+    fields.pop("hard", None)
+    return ",".join(f"{name}={limit}" for name, limit in {**spec.hard, **fields}.items()) or NONE
+
+
+def show_default(text: str) -> dict[str, object]:
+    """Return the spec that the text of a default quota stands for, the reverse of `read_default`.
+
+    Raises:
+        InvalidInput: some part is not acceptable.
+    """
+    shown: dict[str, object] = {}
+    if text.strip() != NONE:
+        shown = msgspec.to_builtins(_spec(text))
+    return shown
 
 
 def show(quota: Quota, used: Mapping[str, int]) -> QuotaStatus:

@@ -324,6 +324,20 @@ def test_a_namespace_without_a_quota_has_the_default_and_home_has_none() -> None
     assert holding(ledger) == {"a", "b"}
 
 
+def test_another_default_counts_where_there_is_no_quota_and_takes_no_hold_away() -> None:
+    ledger = ledger_of(default=quota("default", cpu="1"))
+    write(ledger, ("a", 1), ("b", 2))
+    assert holding(ledger) == {"a"}
+    for default, in_ in ((quota("default", cpu="3"), "ab"), (quota("default", cpu="2"), "ab")):
+        assert len(list(ledger.quotas.default_to(default))) == 1
+        drain(ledger)
+        assert holding(ledger) == set(in_)
+    assert "exceeded quota: default" in ledger.exceeds(ref("a"))
+    limit(ledger, quota(cpu="4"))
+    list(ledger.quotas.default_to(None))
+    assert ledger.quotas.of(NAMESPACE) == (quota(cpu="4"),)
+
+
 def test_a_namespace_whose_last_reservation_goes_is_forgotten() -> None:
     ledger = ledger_of(quota(cpu="8"))
     write(ledger, ("a", 8), ("b", 8))

@@ -62,3 +62,13 @@ async def test_what_is_claimed_or_holds_nothing_needs_no_warning() -> None:
         desk.state.pod_seen(pod(app, labels=labels, node="worker-1", claims=[key], cpu="1"))
     assert await desk.look(1) == [(1, "shared")]
     assert "and 2 slots are unclaimed;" in desk.told[0][2]
+
+
+async def test_zero_warns_of_nothing_and_may_change_while_it_runs() -> None:
+    desk = Desk(reservation("hour", cpu="1", expires=NOW + 3600), before=0.0)
+    assert await desk.look(3100) == []
+    desk.reminder.before_s = BEFORE
+    assert await desk.look(3200) == [(3200, "hour")]
+    desk.reminder.before_s = 0.0
+    await desk.look(3300)
+    assert not desk.reminder.expiring

@@ -15,7 +15,7 @@ from reserver.settings.serve import LogLevel
 def configure(level: LogLevel) -> None:
     """Write logs from `level` on, those of libraries included."""
     with _without("rich"):  # With which structlog would show tracebacks in colour: 73 modules.
-        import structlog
+        import structlog  # noqa: PLC0415 - see above
 
     number = logging.getLevelNamesMapping()[level.upper()]
     terminal = sys.stderr.isatty()

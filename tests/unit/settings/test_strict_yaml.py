@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reserver.errors import InvalidInput
-from reserver.rebalance import policy_document as document
 from reserver.rebalance.policy_reader import read
+from reserver.settings import strict_yaml as document
 
 
 @pytest.mark.parametrize(

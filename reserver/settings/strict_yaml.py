@@ -1,7 +1,8 @@
-"""YAML and JSON of policies, read strictly: what readers of YAML understand differently is refused.
+"""YAML and JSON of policies and settings, read strictly.
 
-In YAML 1.1, which upstream reads, ``yes`` is a boolean, ``010`` is eight and ``12:30`` may be 750;
-in YAML 1.2 they are a text, ten and a text. Quotes, or a plain value, say which one is meant.
+What readers of YAML understand differently is refused. In YAML 1.1, which upstream reads, ``yes``
+is a boolean, ``010`` is eight and ``12:30`` may be 750; in YAML 1.2 they are a text, ten and a
+text. Quotes, or a plain value, say which one is meant.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 
 MOST_BYTES = 262_144
-"""Bound on one policy: a hundred times what people write, and a quarter of a ConfigMap."""
+"""Bound on one file: a hundred times what people write, and a quarter of a ConfigMap."""
 
 _MOST_DEPTH = 32
 _MOST_VALUES = 65_536
@@ -28,7 +29,7 @@ _MOST_DIGITS = 400
 _LARGEST_WHOLE = 1e21
 """From here on upstream writes a number with an exponent, which its integers do not read."""
 
-_REMEDY = "write a DeschedulerPolicy in YAML or JSON"
+_REMEDY = "write one document in YAML or JSON"
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLEANS = {"true": True, "True": True, "TRUE": True} | dict.fromkeys(
     ("false", "False", "FALSE"), False

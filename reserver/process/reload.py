@@ -1,0 +1,123 @@
+"""Reloads the configuration file: what changes in it takes effect without a restart, if it can.
+
+A file that became invalid is refused, and the former settings stay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import structlog
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from reserver.base.pacer import Pacer
+from reserver.base.quarantine import quarantined
+from reserver.cluster.snapshot import EXEMPT_NAMESPACES
+from reserver.errors import ConfigurationError
+from reserver.k8s.objects.objects import POD, Metadata, encode
+from reserver.process import logs
+from reserver.process.assembly import Assembly, default_quota
+from reserver.settings.configuration import API_VERSION, changes, document, live
+from reserver.settings.configuration_file import ConfigurationFile
+from reserver.settings.serve import Settings
+
+log = structlog.get_logger(__name__)
+
+LOOK_EVERY_S = 1.0
+"""How often the file is looked at: kubelet brings a changed ConfigMap within a minute or two."""
+
+
+class Reload:
+    """The settings in force, and what the file says beyond them.
+
+    Attributes:
+        settings: those in force.
+        problem: why the file, as it is now, is refused; empty if it is not.
+        awaiting_restart: the fields whose change takes effect with the next start.
+    """
+
+    def __init__(self, settings: Settings, assembly: Assembly) -> None:
+        self.settings = settings
+        self.problem = ""
+        self.awaiting_restart: Sequence[str] = ()
+        self._assembly = assembly
+        self._file = ConfigurationFile(settings.config or Path())
+
+    async def run(self) -> None:
+        """Look at the file until cancelled."""
+        while self.settings.config is not None:
+            with quarantined("pass", "configuration"):
+                if self._file.has_changed():
+                    await self.look()
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def look(self) -> None:
+        """Read the file, and apply what takes effect without a restart."""
+        try:
+            wanted = self._file.settings(self.settings)
+            default_quota(wanted)
+        except ConfigurationError as exc:
+            self._refuse(str(exc))
+            return
+        self.problem = ""
+        differing = changes(self.settings, wanted)
+        if differing.live:
+            before, self.settings = self.settings, live(self.settings, wanted)
+            await self._apply(before)
+            log.info("configuration read again", fields=differing.live)
+        if differing.others and differing.others != self.awaiting_restart:
+            fields = ", ".join(differing.others)
+            log.warning("a change of the configuration needs a restart", fields=fields)
+            self._tell("ConfigurationNeedsRestart", f"{fields}: takes effect with a restart")
+        self.awaiting_restart = differing.others
+
+    def _refuse(self, problem: str) -> None:
+        if problem == self.problem:
+            return
+        self.problem = problem
+        log.error("configuration refused, the former settings stay", why=problem.splitlines())
+        self._tell("ConfigurationRefused", problem)
+
+    def _tell(self, reason: str, message: str) -> None:
+        """Queue an Event on this pod, whose name is the host's."""
+        pod = Metadata(socket.gethostname(), self.settings.namespace)
+        self._assembly.recorder.warn(pod, reason, message, POD)
+
+    async def _apply(self, before: Settings) -> None:
+        now, parts = self.settings, self._assembly
+        if now.log_level != before.log_level:
+            logs.configure(now.log_level)
+        if now.default_quota != before.default_quota:
+            quotas = parts.state.ledger.quotas
+            await Pacer().run(quotas.default_to(default_quota(now)))
+        parts.reminder.before_s = now.warn_before_expiry
+        if now.exempt_namespaces != before.exempt_namespaces:
+            snapshot = parts.state.snapshot
+            snapshot.exempt_namespaces = EXEMPT_NAMESPACES.union(now.exempt_namespaces)
+            for node in snapshot.node_names():  # A pod that waits may have room now.
+                parts.waker.on_capacity_freed(node)
+
+    def configz(self) -> bytes:
+        """Return the settings in force as JSON, and what became of the file."""
+        file: dict[str, Any] = {
+            "path": str(self.settings.config or ""),
+            "problem": self.problem,
+            "awaitingRestart": self.awaiting_restart,
+        }
+        return encode({API_VERSION.partition("/")[0]: document(self.settings), "file": file})
+
+    def measured(self) -> Iterator[Metric]:
+        """Yield whether the file is in force."""
+        for name, told, value in (
+            ("reserver_configuration_invalid", "1 while the file is refused.", bool(self.problem)),
+            (
+                "reserver_configuration_awaiting_restart",
+                "Fields of the file whose change takes effect with a restart.",
+                len(self.awaiting_restart),
+            ),
+        ):
+            yield GaugeMetricFamily(name, told, value=value)

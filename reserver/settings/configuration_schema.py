@@ -1,0 +1,76 @@
+"""The JSON schema of ReserverConfiguration, made from the declarations of its fields."""
+
+from __future__ import annotations
+
+from enum import EnumType
+from typing import Any
+
+from reserver.settings.configuration import (
+    API_VERSION,
+    KIND,
+    MOST_ITEMS,
+    ConfigurationField,
+    entries,
+)
+from reserver.stores.codec.quota_codec import MOST_HARD
+
+_RULE = {"enum": ["Allowed", "Forbidden"]}
+_DURATION = {"type": "string", "pattern": r"^(0|([0-9]+(\.[0-9]+)?(h|ms|m|s))+)$"}
+_QUOTA = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "hard": {
+            "type": "object",
+            "maxProperties": MOST_HARD,
+            "additionalProperties": {"type": ["string", "number"]},
+        },
+        "maxTTL": _DURATION,
+        "nodeNames": _RULE,
+        "firmHolds": _RULE,
+    },
+}
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema."""
+    properties: dict[str, Any] = {"apiVersion": {"const": API_VERSION}, "kind": {"const": KIND}}
+    for entry in entries():
+        group, dot, name = entry.path.rpartition(".")
+        empty: dict[str, Any] = {"type": "object", "additionalProperties": False, "properties": {}}
+        place = properties.setdefault(group, empty)["properties"] if dot else properties
+        place[name] = {
+            **_type(entry),
+            "description": description(entry),
+            "default": entry.show(entry.of.default),
+        }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": KIND,
+        "type": "object",
+        "required": ["apiVersion", "kind"],
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+def description(entry: ConfigurationField) -> str:
+    """Return what a field means: the help of the flag that it replaces, in the file's words."""
+    text = entry.of.flag.help.partition(" Default: ")[0]
+    for each in entries():
+        text = text.replace(f"{each.of.name} ", f"{each.path} ")
+        text = text.replace(f"{each.of.name},", f"{each.path},")
+        text = text.replace(f"{each.of.name}.", f"{each.path}.")
+    return text
+
+
+def _type(entry: ConfigurationField) -> dict[str, Any]:
+    if entry.here.read is not None:
+        return _QUOTA
+    if entry.of.is_repeated:
+        return {"type": "array", "maxItems": MOST_ITEMS, "items": {"type": "string"}}
+    if entry.of.kind is float:
+        return _DURATION
+    if isinstance(entry.of.kind, EnumType):
+        return {"enum": list(map(str, entry.of.kind))}
+    return {"type": "boolean" if entry.of.kind is bool else "string"}

@@ -1,0 +1,163 @@
+"""A ReserverConfiguration is read strictly, and goes together with the flags."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reserver.errors import ConfigurationError
+from reserver.settings import configuration
+from reserver.settings.configuration import changes, document, live, merged, parse
+from reserver.settings.configuration_schema import schema
+from reserver.settings.serve import LogLevel, Settings
+
+HEAD = "apiVersion: reserver.io/v1alpha1\nkind: ReserverConfiguration\n"
+FILE = Path("c.yaml")
+FLAGS = Settings(config=FILE)
+
+TYPES: dict[str, Any] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "number": int,
+}
+
+
+def refused(value: Any, rules: dict[str, Any], path: str = "") -> Iterator[str]:
+    """Yield what a schema refuses, by the keywords that ours has."""
+    kinds = rules.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    is_kind = not kinds or isinstance(value, tuple(TYPES[kind] for kind in kinds))
+    is_known = value in rules.get("enum", [value]) and value == rules.get("const", value)
+    is_formed = not isinstance(value, str) or re.search(rules.get("pattern", ""), value)
+    if not (is_kind and is_known and is_formed):
+        yield path
+    elif isinstance(value, list):
+        for each in value:
+            yield from refused(each, rules["items"], path)
+    elif isinstance(value, dict):
+        yield from (name for name in rules.get("required", ()) if name not in value)
+        for name, each in value.items():
+            below = rules.get("properties", {}).get(name, rules["additionalProperties"])
+            yield from refused(each, below, f"{path}.{name}") if below else (f"{path}.{name}",)
+
+
+REFUSED = {
+    "": "is empty; begin with apiVersion: reserver.io/v1alpha1",
+    "# nothing": "is empty; begin with",
+    "- a": "is no mapping; begin with",
+    "kind: ReserverConfiguration": "apiVersion: is missing; write reserver.io/v1alpha1",
+    "apiVersion: reserver.io/v2": "apiVersion: 'reserver.io/v2' is not read; write reserver.io/v1",
+    "apiVersion: reserver.io/v1alpha1\nkind: A": "kind: 'A' is not read; write ReserverConfig",
+    HEAD + "defaultQutoa: {}": "defaultQutoa: is not a field; write defaultQuota",
+    HEAD + "logging: {levle: debug}": "logging.levle: is not a field; write level",
+    HEAD + "logging: {level: loud}": "logging.level: 'loud' is not known; write debug, info",
+    HEAD + "logging: debug": "logging: 'debug' is not a mapping; write its fields below it",
+    HEAD + "featureGates: {PodMove: true}": "featureGates.PodMove: is not a field; write PodMoves",
+    HEAD + "featureGates: {PodMoves: yes}": "featureGates.PodMoves: yes is a boolean in YAML 1.1",
+    HEAD + 'featureGates: {PodMoves: "true"}': "featureGates.PodMoves: 'true' is not a boolean",
+    HEAD + "requireCRD: 1": "requireCRD: 1 is not a boolean; write true or false",
+    HEAD + "exemptNamespaces: a": "exemptNamespaces: 'a' is not a list",
+    HEAD + "exemptNamespaces: [A]": "exemptNamespaces: 'A' is not a name of Kubernetes",
+    HEAD + "exemptNamespaces: [a, null]": "exemptNamespaces: '' is not a name of Kubernetes",
+    HEAD + f"exemptNamespaces: [{'a,' * 1001}]": "exemptNamespaces: 1001 items are too many",
+    HEAD + "storeConfigMaps: [a]": "storeConfigMaps: 'a' is not of the form NAMESPACE/NAME",
+    HEAD + "historyTTL: 5": "historyTTL: 5 is not a text; write it in quotes",
+    HEAD + "historyTTL: 5x": "historyTTL: '5x' is not a duration; write hours",
+    HEAD + "historyTTL: 999999999h": "historyTTL: .* longer than ten years; write a shorter",
+    HEAD + "defaultQuota: 5": "defaultQuota: Expected `object`, got `int`",
+    HEAD + "defaultQuota: {hard: {cpu: 1}}": "defaultQuota.hard.cpu: is not what a quota counts",
+    HEAD + "defaultQuota: {hard: {held.cpu: -1}}": "defaultQuota.hard.held.cpu: ",
+    HEAD + 'defaultQuota: {hard: {held.cpu: "1,maxTTL=1h"}}': "defaultQuota.hard.held.cpu: ",
+    HEAD + "defaultQuota: {maxTTL: 0}": "defaultQuota.maxTTL: ",
+    HEAD + "kind: ReserverConfiguration": "kind: is given twice; remove one of them",
+    HEAD + "---\n" + HEAD: "a second document follows; write one",
+    HEAD + "logging: !!python/object:os.system ls": "the tag .* is not read",
+    HEAD + "a: &a [x]\nb: [*a, *a]": "a: is not a field",
+    HEAD + "<<: {requireCRD: true}": "<< is a key of YAML 1.1",
+    HEAD + "logging: {" * 100: ".*(deep|invalid YAML)",
+    "a" * 2**20: "262145 bytes are too many|1048576 bytes are too many",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED, ids=lambda text: text.removeprefix(HEAD)[:40])
+def test_what_is_not_acceptable_is_named_with_its_field_and_a_remedy(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"(?m)^({REFUSED[text]})") as refused:
+        parse(text.encode())
+    assert "; " in str(refused.value)
+
+
+def test_all_problems_of_a_file_are_reported_in_a_line_each() -> None:
+    text = HEAD + "historyTTL: 5x\nwarnBeforeExpiry: 6x\nnew: 1\n"
+    with pytest.raises(ConfigurationError) as refused:
+        parse(text.encode())
+    paths = [line.partition(":")[0] for line in str(refused.value).splitlines()]
+    assert sorted(paths) == ["historyTTL", "new", "warnBeforeExpiry"]
+
+
+def test_what_is_shown_is_read_as_the_same_settings() -> None:
+    given = Settings(
+        config=FILE,
+        configmaps=(("a", "b"),),
+        exempt_namespaces=("c", "d"),
+        pod_moves=True,
+        default_quota="held.cpu=0,maxTTL=1h,nodeNames=Forbidden",
+        history_ttl=90.0,
+        warn_before_expiry=0.5,
+        log_level=LogLevel.DEBUG,
+    )
+    for settings in (given, FLAGS, Settings(config=FILE, default_quota="none")):
+        shown = document(settings)
+        assert not list(refused(shown, schema()))
+        values = parse(json.dumps(shown).encode())
+        assert set(values) == {each.of.field for each in configuration.entries()}
+        assert merged(FLAGS, values) == settings
+
+
+def test_the_schema_refuses_what_is_no_field() -> None:
+    for text in ("historyTTL: 5", "new: 1", "featureGates: {New: true}", "logging: {level: loud}"):
+        assert list(refused(yaml.safe_load(HEAD + text), schema())), text
+
+
+def test_a_flag_that_contradicts_the_file_is_refused_and_one_that_repeats_it_is_not() -> None:
+    values = parse((HEAD + "logging: {level: debug}\nhistoryTTL: 1h").encode())
+    flags = Settings(config=FILE, given=frozenset({"log_level"}))
+    with pytest.raises(
+        ConfigurationError,
+        match=r"logging.level: debug contradicts --log-level, which is info; rem",
+    ):
+        merged(flags, values)
+    flags = Settings(config=FILE, log_level=LogLevel.DEBUG, given=frozenset({"log_level"}))
+    assert merged(flags, values).history_ttl == 3600.0
+    flags = Settings(config=FILE, crd=True, given=frozenset({"crd"}))
+    assert merged(flags, values).crd
+
+
+def test_settings_of_flags_and_file_are_judged_together() -> None:
+    flags = Settings(config=FILE, capacity_buffers=True, given=frozenset({"capacity_buffers"}))
+    with pytest.raises(ConfigurationError, match=r"--keep-held-nodes \(featureGates.KeepHeldN"):
+        merged(flags, {})
+    values = parse((HEAD + "featureGates: {KeepHeldNodes: true}").encode())
+    assert merged(flags, values).keep_held_nodes
+
+
+def test_what_takes_effect_at_once_is_told_from_what_needs_a_restart() -> None:
+    text = HEAD + "logging: {level: debug}\nrequireCRD: true\nexemptNamespaces: [a]"
+    after = merged(FLAGS, parse(text.encode()))
+    assert changes(FLAGS, after) == (("exemptNamespaces", "logging.level"), ("requireCRD",))
+    in_force = live(FLAGS, after)
+    assert (in_force.log_level, in_force.crd) == (LogLevel.DEBUG, False)
+    assert changes(in_force, after) == ((), ("requireCRD",))
+
+
+def test_a_field_that_goes_has_its_default_again() -> None:
+    before = merged(FLAGS, parse((HEAD + "exemptNamespaces: [a]").encode()))
+    after: Any = merged(before, parse(HEAD.encode()))
+    assert after.exempt_namespaces == ()
