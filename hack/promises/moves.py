@@ -34,7 +34,7 @@ def evicted_without_seat(case: Case) -> Iterator[Violation]:
             move = _at(known, moment)
             if move is None or not _asks_for_seat(move, pod.item["metadata"]["uid"]):
                 continue
-            name = f"{move['metadata']['namespace']}/{move['status'].get('reservation', '')}"
+            name = _seat_name(_at(known, _shown_at(case, moment)) or move)
             last = lines[-1]
             node = last.item["spec"].get("nodeName", "")
             if problem := _problem(case, name, seats.get(name, []), moment, last):
@@ -112,6 +112,16 @@ def seat_outlived(case: Case) -> Iterator[Violation]:
                 sums={"seconds": round(until - end.at, 1)},
                 text="its move had ended" if is_gone else "its move has ended, and it stands",
             )
+
+
+def _shown_at(case: Case, moment: Moment) -> Moment:
+    """Return when it shows what PodMoves said at a moment: after a gap, if it is in one."""
+    gap = gap_over(moment, gaps_of(case.world.history, "podmoves"))
+    return moment._replace(revision=gap.until.revision + 1) if gap else moment
+
+
+def _seat_name(move: Mapping[str, Any]) -> str:
+    return f"{move['metadata']['namespace']}/{(move.get('status') or {}).get('reservation', '')}"
 
 
 def _problem(case: Case, name: str, seat: list[Line], moment: Moment, pod: Line) -> str:

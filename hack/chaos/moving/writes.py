@@ -133,23 +133,19 @@ def _strikes(bed: Bed, people: People, striking: Striking) -> dict[str, Strike]:
     closing = Closing(people, striking)
     plane = bed.plane
 
-    def begin_anew() -> None:
-        """Have those who watch forget how often the API server has been away.
+    def restart_apiserver() -> None:
+        """Restart it, and those whose reflectors may wait for minutes when it has been away often.
 
-        Their reflectors wait for up to a minute after the fifth time, and begin with a second again
-        only when it has been there for two minutes (client-go's tools/cache/reflector.go).
+        From the fifth time on they wait for up to a minute (client-go's tools/cache/reflector.go),
+        and a ReplicaSet's controller makes no pod as long as it sees fewer than it has written.
         """
+        plane.restart_apiserver()
         bed.restart_scheduler()
         plane.restart_controllers()
 
-    def restart_apiserver() -> None:
-        plane.restart_apiserver()
-        if not plane.is_alive("kube-controller-manager"):  # It had begun anew a moment before.
-            plane.restart_controllers()
-
     return {
         "reserver": Strike(partial(bed.reserver.kill, 0.0)),
-        "kube-apiserver": Strike(restart_apiserver, begin_anew),
+        "kube-apiserver": Strike(restart_apiserver),
         "kube-scheduler": Strike(bed.restart_scheduler),
         "kube-controller-manager": Strike(plane.restart_controllers),
         # The one that follows has no pod to take back, if the first one ends elsewhere.

@@ -25,9 +25,9 @@ class Moved(Tape):
         self.spec: dict[str, Any] = {"pod": {"name": "web-0"}}
         self.status: dict[str, Any] = {}
 
-    def move(self, phase: str, **spec: Any) -> None:
+    def move(self, phase: str, *, seat: str = "seat", **spec: Any) -> None:
         self.spec |= spec
-        self.status |= {"phase": phase, "podUID": self.uid, "reservation": "seat"}
+        self.status |= {"phase": phase, "podUID": self.uid, "reservation": seat}
         metadata = {"name": "move", "namespace": "shop", "uid": "uid-move"}
         body = {"metadata": metadata, "spec": self.spec, "status": self.status}
         self._write("podmoves", "shop/move", body)
@@ -233,6 +233,16 @@ def test_a_seat_that_came_and_went_in_a_gap_shows_in_its_claim(
     tape.miss("reservations", before, gone=["shop/seat"])
     assert tape.records.pop()["type"] == "LISTED"  # It is not there any more.
     assert tape.found(WITHOUT) == found
+
+
+def test_a_seat_that_its_move_names_in_a_gap_is_found_after_it(tape: Moved) -> None:
+    tape.move("Reserving", seat="")
+    before = tape.revision
+    tape.hold(backed="True")
+    tape.evict()
+    tape.move("Landing")
+    tape.miss("podmoves", before)
+    assert tape.found(WITHOUT) == []
 
 
 @pytest.mark.parametrize(("backed", "found"), [("True", []), ("False", [WITHOUT])])
