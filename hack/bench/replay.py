@@ -9,7 +9,8 @@ import msgspec
 
 from reserver.k8s.client import ApiClient
 from reserver.k8s.watch.pages import PAGE
-from reserver.k8s.watch.reflector import Reflector, WatchView
+from reserver.k8s.watch.reflector import Reflector
+from reserver.k8s.watch.watch_view import WatchView
 
 
 class Replay:

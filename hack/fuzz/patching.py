@@ -6,7 +6,7 @@ from hack.fuzz.checks import SEEN, Fault
 from hack.fuzz.shapes import METADATA, Document
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.objects import decode, encode
-from reserver.k8s.objects.pods import MARKS_ANNOTATION
+from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION
 from reserver.patches import codec, status_codec
 from reserver.patches.book import Book, NewPod, PatchEntry
 from reserver.patches.merge import Conflict, merged

@@ -22,7 +22,8 @@ from reserver.reservations.status import ReservationState
 from reserver.stores.codec import demands, document, placement_codec, quota_codec, rewrite
 from reserver.stores.configmap.entries import read_key
 from reserver.stores.object import status_codec as reservation_status
-from reserver.stores.object.codec import ReservationObject, StatusClaim, read_object
+from reserver.stores.object.codec import ReservationObject, StatusClaim
+from reserver.stores.object.entries import read_object
 from reserver.v1 import capacity_pb2
 
 _HOME = "reserver-system"

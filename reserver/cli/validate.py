@@ -22,7 +22,8 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.stores.codec import spec_codec
 from reserver.stores.codec.document import parse
 from reserver.stores.configmap.entries import STORE_LABEL, Entries, read_key
-from reserver.stores.object.codec import API_VERSION, KIND, ReservationObject, read_object
+from reserver.stores.object.codec import API_VERSION, KIND, ReservationObject
+from reserver.stores.object.entries import read_object
 
 _CONFIGMAP = ("v1", "ConfigMap")
 _UNNAMED = "reservation"

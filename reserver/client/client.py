@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
-from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
@@ -83,12 +82,7 @@ class Client:
         """Return the client; it connects with its first call."""
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Close the connection."""
         await self._connection.close()
 
@@ -121,7 +115,7 @@ class Client:
             no_wait=no_wait,
             labels=labels,
         )
-        return messages.read_reservation((await self._call(self._stub.Create, request)).reservation)
+        return await self._shown(self._stub.Create, request)
 
     async def create_set(
         self,
@@ -157,8 +151,7 @@ class Client:
         Raises:
             CallFailed: ``NOT_FOUND`` if there is none.
         """
-        answer = await self._call(self._stub.Get, pb.GetRequest(name=name))
-        return messages.read_reservation(answer.reservation)
+        return await self._shown(self._stub.Get, pb.GetRequest(name=name))
 
     async def list(self, selection: Selection = EVERYTHING) -> AsyncIterator[ReservationInfo]:
         """Yield reservations, ordered by id.
@@ -236,7 +229,7 @@ class Client:
             labels=labels,
             remove_labels=remove_labels,
         )
-        return messages.read_reservation((await self._call(self._stub.Update, request)).reservation)
+        return await self._shown(self._stub.Update, request)
 
     async def extend(self, name: str, until: datetime | timedelta) -> ReservationInfo:
         """Set when a reservation expires: a time, or a duration from now; zero for never.
@@ -249,7 +242,7 @@ class Client:
             request.expires_at.FromDatetime(until)
         else:
             request.ttl.FromTimedelta(until)
-        return messages.read_reservation((await self._call(self._stub.Extend, request)).reservation)
+        return await self._shown(self._stub.Extend, request)
 
     async def release(self, name: str, *, etag: str = "", missing_ok: bool = True) -> None:
         """Remove a reservation.
@@ -299,3 +292,9 @@ class Client:
                 await asyncio.shield(self.release(name))
             raise
         await self.release(name)
+
+    async def _shown(
+        self, method: Callable[..., Awaitable[Any]], request: object
+    ) -> ReservationInfo:
+        """Call a method that answers with one reservation."""
+        return messages.read_reservation((await self._call(method, request)).reservation)

@@ -15,7 +15,8 @@ from reserver.errors import InvalidInput
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.nodes import NamespaceObject, NodeObject
 from reserver.k8s.objects.objects import decode
-from reserver.k8s.objects.pods import FINISHED, MARKS_ANNOTATION, BoundPod, PodObject
+from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION
+from reserver.k8s.objects.pods import FINISHED, BoundPod, PodObject
 from reserver.k8s.objects.storage import (
     ClaimObject,
     CsiNodeObject,

@@ -13,7 +13,8 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import decode, encode
-from reserver.k8s.objects.pods import CLAIMS_ANNOTATION, RETRY_ANNOTATION, BoundPod, PodObject
+from reserver.k8s.objects.pod_annotations import CLAIMS_ANNOTATION, RETRY_ANNOTATION
+from reserver.k8s.objects.pods import BoundPod, PodObject
 from reserver.scheduling.effects import Activate, Effect, Nominate
 
 log = structlog.get_logger(__name__)

@@ -12,14 +12,16 @@ from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
 from time import time
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from reserver.base.quarantine import take_note
-from reserver.http.answer import Answered, HttpResponse, error
-from reserver.http.checks import CheckFailure
+from reserver.http.answer import HttpResponse, error
 from reserver.http.connections import ConnectionStage
 from reserver.http.limits import ListenerLimits
 from reserver.http.request import HttpRequest, Malformed, Reader
+
+if TYPE_CHECKING:  # It imports this module.
+    from reserver.http.access import Access
 
 _LINGER_S = 1.0
 """How long a refused body is still read, in seconds: the client reads the refusal only then."""
@@ -28,27 +30,6 @@ _AHEAD_BYTES = 2**16
 """How much of further requests may come while one is answered; kube-scheduler sends none."""
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
-class Doorkeeper(Protocol):
-    """Decides on calls (`door.Door`)."""
-
-    def let_in(
-        self, connection: HttpConnection, request: HttpRequest, *, is_first: bool
-    ) -> CheckFailure | None:
-        """Return why a request is refused unread; its head has come."""
-
-    def came(self, connection: HttpConnection) -> None:
-        """Note that a body has come."""
-
-    def answer(self, request: HttpRequest) -> Answered:
-        """Return what is answered."""
-
-    def answered(self, connection: HttpConnection) -> bool:
-        """Note that an answer goes out; return whether the connection may be used again."""
-
-    def gone(self, connection: HttpConnection) -> None:
-        """Note that it is closed."""
 
 
 class HttpConnection(asyncio.Protocol):
@@ -63,7 +44,7 @@ class HttpConnection(asyncio.Protocol):
 
     def __init__(
         self,
-        door: Doorkeeper,
+        access: Access,
         limits: ListenerLimits,
         accepted: socket.socket,
         peer: str,
@@ -72,7 +53,7 @@ class HttpConnection(asyncio.Protocol):
         """Begin a connection.
 
         Args:
-            door: decides on its requests.
+            access: decides on its requests.
             limits: of the client.
             accepted: its socket.
             peer: IP address of the client.
@@ -82,7 +63,7 @@ class HttpConnection(asyncio.Protocol):
         self.stage = ConnectionStage.NEW
         self.tls = tls
         self.certificate: dict[str, Any] | None = None
-        self._door = door
+        self._access = access
         self._limits = limits
         self._accepted = accepted
         self._loop = asyncio.get_running_loop()
@@ -133,7 +114,7 @@ class HttpConnection(asyncio.Protocol):
         self._asked = None
         self._ahead.clear()
         self._reader.close()
-        self._door.gone(self)
+        self._access.gone(self)
 
     def data_received(self, data: bytes) -> None:
         """Take bytes: of a request within its time, and little more while one is answered."""
@@ -198,11 +179,11 @@ class HttpConnection(asyncio.Protocol):
         is_first = self.stage is ConnectionStage.NEW
         self._current = request
         self._credit = request.body_bytes + _AHEAD_BYTES
-        refused = self._door.let_in(self, request, is_first=is_first)
+        refused = self._access.let_in(self, request, is_first=is_first)
         if refused is not None:
             request.is_wanted = False
             self._due = None
-            self._door.answered(self)
+            self._access.answered(self)
             self._write(error(refused.status, refused.message), is_last=True)
             self._linger()
         elif request.is_whole:
@@ -215,7 +196,7 @@ class HttpConnection(asyncio.Protocol):
             return
         self._due = None
         if request.is_wanted:
-            self._door.came(self)
+            self._access.came(self)
             self._asked = request
         elif self._wire is not None:
             self._wire.close()
@@ -225,7 +206,7 @@ class HttpConnection(asyncio.Protocol):
         if self._asked is None:
             return
         request, self._asked = self._asked, None
-        answered = self._door.answer(request)
+        answered = self._access.answer(request)
         if isinstance(answered, HttpResponse):
             self._answered(request, answered)
         else:
@@ -238,7 +219,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _answered(self, request: HttpRequest, answer: HttpResponse) -> None:
         self._current = None
-        is_reusable = self._door.answered(self) and not self._is_ending
+        is_reusable = self._access.answered(self) and not self._is_ending
         is_last = not is_reusable or answer.is_last or request.is_last
         self._write(answer, is_last=is_last, is_head=request.method == "HEAD")
         if answer.then is not None:

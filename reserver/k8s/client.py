@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -17,11 +16,11 @@ from typing import Any, Self
 
 import aiohttp
 
-from reserver.errors import ApiError, InvalidInput
+from reserver.errors import ApiError
+from reserver.k8s.api_errors import connection_error, phrase_of, refusal
 from reserver.k8s.credentials import Credentials
 from reserver.k8s.http_client import Exchange, notice_loss
-from reserver.k8s.objects.objects import decode, encode
-from reserver.k8s.objects.watch import Status
+from reserver.k8s.objects.objects import encode
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -38,11 +37,12 @@ _HEADERS = {
     "User-Agent": "reserver",
 }
 
-_KNOWN = {int(status) for status in HTTPStatus}
-
 
 class ApiClient:
-    """A client of the Kubernetes API that returns raw bytes."""
+    """A client of the Kubernetes API that returns raw bytes.
+
+    All calls raise ApiError if the API server refuses, or does not answer.
+    """
 
     def __init__(self, credentials: Credentials, connections: int = CONNECTIONS) -> None:
         """Connect with some credentials, over so many connections at most."""
@@ -74,53 +74,29 @@ class ApiClient:
             await self._session.close()
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
-        """Return an object or a list as JSON.
-
-        Raises:
-            ApiError: the API server refused, or did not answer.
-        """
+        """Return an object or a list as JSON."""
         return await self._send("GET", path, params=params)
 
     async def get_bounded(
         self, path: str, most_bytes: int, params: Mapping[str, str] | None = None
     ) -> bytes:
-        """Return a list as JSON, if it is no longer than that.
-
-        Raises:
-            ApiError: the API server refused, or did not answer; or the list is longer (TooLarge).
-        """
+        """Return a list as JSON; if it is longer than that, an ApiError says TooLarge."""
         return await self._send("GET", path, params=params, most_bytes=most_bytes)
 
     async def create(self, path: str, body: object) -> bytes:
-        """Create an object, a Binding among others; return what the API server made of it.
-
-        Raises:
-            ApiError: the API server refused, or did not answer.
-        """
+        """Create an object, a Binding among others; return what the API server made of it."""
         return await self._send("POST", path, body=body)
 
     async def replace(self, path: str, body: object) -> bytes:
-        """Replace an object of the resourceVersion that the body names; return what it is now.
-
-        Raises:
-            ApiError: the API server refused, or did not answer.
-        """
+        """Replace an object of the resourceVersion that the body names; return what it is now."""
         return await self._send("PUT", path, body=body)
 
     async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
-        """Patch an object; return what it is now.
-
-        Raises:
-            ApiError: the API server refused, or did not answer.
-        """
+        """Patch an object; return what it is now."""
         return await self._send("PATCH", path, body=body, content_type=content_type)
 
     async def delete(self, path: str, options: object) -> bytes:
-        """Delete an object, with DeleteOptions; return what it was, or a Status.
-
-        Raises:
-            ApiError: the API server refused, or did not answer.
-        """
+        """Delete an object, with DeleteOptions; return what it was, or a Status."""
         return await self._send("DELETE", path, body=options)
 
     async def watch(
@@ -158,11 +134,7 @@ class ApiClient:
     async def web_socket(
         self, path: str, params: Mapping[str, str], protocol: str
     ) -> aiohttp.ClientWebSocketResponse:
-        """Return a WebSocket to a subresource that takes one, such as ``portforward``.
-
-        Raises:
-            ApiError: the API server refused, or did not answer.
-        """
+        """Return a WebSocket to a subresource that takes one, such as ``portforward``."""
         session, headers = await self._prepared()
         with _as_api_error():
             return await session.ws_connect(
@@ -216,9 +188,7 @@ class ApiClient:
             async with asyncio.timeout(_TIMEOUT.total):
                 answered = await self._exchange.ask("POST", path, headers, body)
         if answered.status >= HTTPStatus.BAD_REQUEST:
-            known = answered.status in _KNOWN
-            phrase = HTTPStatus(answered.status).phrase if known else "Unknown"
-            raise _refused(answered.status, phrase, answered.body)
+            raise refusal(answered.status, phrase_of(answered.status), answered.body)
         return answered.body
 
     @contextlib.asynccontextmanager
@@ -262,15 +232,6 @@ def _keep_alive(address: aiohttp.AddrInfoType) -> socket.socket:
     return made
 
 
-def _why(error: Exception) -> str:
-    """Return why a connection failed, without what the library says of itself."""
-    if not isinstance(error, aiohttp.ClientConnectorError) or not error.os_error.errno:
-        return str(error)
-    if isinstance(error.os_error, ssl.SSLError):
-        return str(error)  # Its number is OpenSSL's.
-    return f"{error.host}:{error.port}: {os.strerror(error.os_error.errno)}"
-
-
 class _as_api_error:  # noqa: N801 - it reads like a statement
     """Raise what goes wrong in this block as ApiError; a class, as each binding takes one."""
 
@@ -284,31 +245,10 @@ class _as_api_error:  # noqa: N801 - it reads like a statement
     ) -> None:
         """End the block."""
         if isinstance(exc, TimeoutError | aiohttp.ClientError | OSError):
-            raise _api_error(exc) from exc
-
-
-def _api_error(exc: TimeoutError | aiohttp.ClientError | OSError) -> ApiError:
-    if isinstance(exc, TimeoutError):
-        return ApiError(0, "Timeout", "the API server did not answer in time")
-    if isinstance(exc, aiohttp.WSServerHandshakeError):
-        reason = HTTPStatus(exc.status).phrase if exc.status in _KNOWN else "Unknown"
-        return ApiError(exc.status, reason, "the API server opens no WebSocket")
-    if isinstance(exc, aiohttp.ClientPayloadError):
-        return ApiError(0, "Unreachable", "the API server broke off its answer")
-    return ApiError(0, "Unreachable", f"the API server cannot be reached: {_why(exc)}")
+            raise connection_error(exc) from exc
 
 
 async def _raise_for_status(response: aiohttp.ClientResponse) -> None:
     if response.ok:
         return
-    raise _refused(response.status, response.reason or "Unknown", await response.read())
-
-
-def _refused(code: int, phrase: str, raw: bytes) -> ApiError:
-    """Return what the API server says of a refusal as an error."""
-    try:
-        status = decode(Status, raw)
-    except InvalidInput:
-        status = Status()
-    message = status.message or raw[:200].decode(errors="replace")
-    return ApiError(code, status.reason or phrase, message)
+    raise refusal(response.status, response.reason or "Unknown", await response.read())

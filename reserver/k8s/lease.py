@@ -12,12 +12,12 @@ from collections.abc import Callable
 import structlog
 
 from reserver.errors import ApiError, InvalidInput, LeadershipLost
+from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects import lease as wire
 from reserver.k8s.objects.lease import BESIDE_SCHEDULER, LeaseObject, LeaseSpec, Timing
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.watch.lag import require_progress
-from reserver.k8s.watch.reflector import advice
 
 log = structlog.get_logger(__name__)
 

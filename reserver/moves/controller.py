@@ -16,9 +16,9 @@ import structlog
 from reserver.base.quarantine import quarantined
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, Fault
+from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import decode
-from reserver.k8s.watch.reflector import advice
 from reserver.k8s.work_queue import WorkQueue
 from reserver.moves.advance import MoveStep, advance
 from reserver.moves.arbitration import Ruling

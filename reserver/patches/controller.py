@@ -12,10 +12,11 @@ import structlog
 
 from reserver.base.quarantine import quarantined
 from reserver.errors import ApiError, InvalidInput
+from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.watch.object_view import ObjectView
-from reserver.k8s.watch.reflector import Reflector, advice, watched
+from reserver.k8s.watch.reflector import Reflector, watched
 from reserver.k8s.work_queue import WorkQueue
 from reserver.patches.book import Book
 from reserver.patches.codec import (

@@ -11,7 +11,8 @@ import structlog
 from reserver.base.clock import elapsed
 from reserver.errors import NotReady
 from reserver.k8s.lease import Lease
-from reserver.k8s.watch.reflector import STALE_AFTER_S, Reflector
+from reserver.k8s.watch.lag import STALE_AFTER_S
+from reserver.k8s.watch.reflector import Reflector
 from reserver.scheduling.state import State
 
 log = structlog.get_logger(__name__)

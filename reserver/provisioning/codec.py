@@ -19,7 +19,7 @@ from reserver.k8s.objects.conditions import Condition
 from reserver.k8s.objects.conditions import ConditionWriter as Saying
 from reserver.k8s.objects.limits import TENANT, Int32, Int64, check_count, check_number
 from reserver.k8s.objects.objects import Metadata, WireStruct, decode
-from reserver.k8s.objects.pods import PROVISIONING_CLASS
+from reserver.k8s.objects.pod_annotations import PROVISIONING_CLASS
 from reserver.k8s.objects.times import parse_duration
 from reserver.provisioning.model import (
     DEFAULT_VALID_S,

@@ -17,10 +17,11 @@ from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, Fault
+from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.watch.object_view import ObjectView
-from reserver.k8s.watch.reflector import Reflector, advice
+from reserver.k8s.watch.reflector import Reflector
 from reserver.k8s.work_queue import WorkQueue
 from reserver.provisioning.booking import Booking, Outcome, refused
 from reserver.provisioning.codec import (

@@ -39,7 +39,7 @@ _ENDLESS = 2**63
 _MOST_TRIES = 7
 
 
-class Listener(Protocol):
+class HistoryConsumer(Protocol):
     """Receives events of the past."""
 
     def take(self, event: WatchEvent) -> None:
@@ -116,7 +116,7 @@ class HistoryReader:
                 await pacer.give_way()
 
     async def _read_entries(
-        self, store: OptionalCollection, since: int, listener: StorePast
+        self, store: OptionalCollection, since: int, consumer: StorePast
     ) -> int:
         """Read a store as of a resourceVersion, and what was written after it.
 
@@ -125,13 +125,13 @@ class HistoryReader:
         """
         try:
             async for item in self._listed(store, since):
-                _take(listener, WatchEvent("ADDED", item))
+                _take(consumer, WatchEvent("ADDED", item))
         except ApiError as exc:
             if not exc.is_forgotten:
                 raise
-            return await self._read(store, listener)
+            return await self._read(store, consumer)
         now = await latest(self._client, store)
-        return now - since if await self._reach(store, since, now, listener) else 0
+        return now - since if await self._reach(store, since, now, consumer) else 0
 
     async def _listed(self, store: OptionalCollection, at: int) -> AsyncIterator[msgspec.Raw]:
         """Yield a store as of a resourceVersion, page by page.
@@ -150,7 +150,7 @@ class HistoryReader:
             token = page.metadata.continue_
             params = {"continue": token} if token else {}
 
-    async def _read(self, collection: WatchedCollection, listener: Listener) -> int:
+    async def _read(self, collection: WatchedCollection, consumer: HistoryConsumer) -> int:
         """Read the past of a collection; return how many resourceVersions it reaches back.
 
         Raises:
@@ -160,13 +160,13 @@ class HistoryReader:
         now = await latest(self._client, collection)
         back = min(_FARTHEST, now - 1)
         while back >= _NEAREST:
-            if await self._reach(collection, now - back, now, listener):
+            if await self._reach(collection, now - back, now, consumer):
                 return back
             back = back * 3 // 4
         return 0
 
     async def _reach(
-        self, collection: WatchedCollection, since: int, until: int, listener: Listener
+        self, collection: WatchedCollection, since: int, until: int, consumer: HistoryConsumer
     ) -> bool:
         """Read what has changed between two resourceVersions; False if that is not remembered.
 
@@ -176,7 +176,7 @@ class HistoryReader:
         """
         try:
             async for _, event in changes(self._client, collection, since, until):
-                _take(listener, event)
+                _take(consumer, event)
         except ApiError as exc:
             if exc.is_forgotten:
                 return False
@@ -184,10 +184,10 @@ class HistoryReader:
         return True
 
 
-def _take(listener: Listener, event: WatchEvent) -> None:
-    """Pass an event to a listener; the watch itself reports objects that cannot be read."""
+def _take(consumer: HistoryConsumer, event: WatchEvent) -> None:
+    """Pass an event to a consumer; the watch itself reports objects that cannot be read."""
     with quarantined("history", "an event"), suppress(InvalidInput):
-        listener.take(event)
+        consumer.take(event)
 
 
 async def _patiently(collection: WatchedCollection, read: Callable[[], Awaitable[int]]) -> int:

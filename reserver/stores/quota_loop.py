@@ -10,9 +10,9 @@ import structlog
 from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
 from reserver.errors import ApiError
+from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import Metadata
-from reserver.k8s.watch.reflector import advice
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.ledger import Ledger
 from reserver.stores.codec.quota_codec import (

@@ -9,9 +9,9 @@ from typing import Protocol
 import structlog
 
 from reserver.errors import ApiError, InvalidInput
+from reserver.k8s.api_errors import advice
 from reserver.k8s.client import JSON_PATCH, ApiClient
 from reserver.k8s.objects.objects import decode
-from reserver.k8s.watch.reflector import advice
 from reserver.webhook.certificate_secret import (
     CONFIGURATIONS,
     SECRET,

@@ -15,7 +15,7 @@ from reserver.errors import InvalidInput, under
 from reserver.k8s.objects.constraints import Affinity
 from reserver.k8s.objects.limits import POD
 from reserver.k8s.objects.objects import Metadata, WireStruct, decode, decode_part, encode
-from reserver.k8s.objects.pods import MARKS_ANNOTATION
+from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION
 from reserver.k8s.objects.requests import Actuated, Requesting, request
 from reserver.patches.book import NewPod, PatchVerdict
 from reserver.patches.marks import read_marks, show_marks

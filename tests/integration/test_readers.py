@@ -29,6 +29,7 @@ from reserver.provisioning import codec as provisioning_codec
 from reserver.provisioning import template
 from reserver.stores.codec import quota_codec, spec_codec
 from reserver.stores.object import codec as objects
+from reserver.stores.object import entries
 from reserver.webhook import review
 from reserver.webhook.handlers import MOST_BODY_BYTES
 from tests.builders import NOW
@@ -84,7 +85,7 @@ class Reader(NamedTuple):
 def reservation(spec: bytes) -> object:
     metadata = objects.ObjectMetadata(name="r", namespace="shop", uid="u")
     said = objects.ReservationObject(metadata=metadata, spec=msgspec.Raw(spec))
-    return objects.read_object(said, NOW, "reserver-system")
+    return entries.read_object(said, NOW, "reserver-system")
 
 
 def patch(spec: bytes) -> object:
@@ -147,7 +148,7 @@ READERS: dict[str, Reader] = {
     "Reservation": Reader(
         objects.ReservationObject,
         OBJECT,
-        lambda raw: objects.read_object(
+        lambda raw: entries.read_object(
             decode(objects.ReservationObject, raw), NOW, "reserver-system"
         ),
     ),

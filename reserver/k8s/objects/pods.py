@@ -15,36 +15,11 @@ import msgspec
 from reserver.cluster.byte_cache import ByteCache, reckoned
 from reserver.cluster.labels import UNREAD, Labels
 from reserver.cluster.pod import NO_CONTROLLER, ClaimUse, Controller, Pod, PodName
-from reserver.errors import InvalidInput
 from reserver.k8s.objects.constraints import BEYOND, Demands, WrittenDemands, pod_demands
 from reserver.k8s.objects.limits import POD, Int32
-from reserver.k8s.objects.objects import Metadata, WireStruct, decode, decode_part
+from reserver.k8s.objects.objects import Metadata, WireStruct, decode_part
+from reserver.k8s.objects.pod_annotations import MIRROR_ANNOTATION, claimed_by, provisioned_by
 from reserver.k8s.objects.requests import Actuated, PodCondition, Requesting, current, request
-
-CLAIMS_ANNOTATION = "reserver.io/claims"
-"""On a bound pod: a JSON list of the identities of the reservations that its binding claimed."""
-
-MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
-"""On a mirror pod: the only pods that the NodeRestriction admission plugin lets kubelets create
-(MirrorPodAnnotationKey in k8s.io/api/core/v1)."""
-
-PROVISIONING_CLASS = "hold.reserver.io"
-"""The class of the ProvisioningRequests that Reserver carries out (docs/provisioning.md)."""
-
-_CONSUMING = tuple(
-    (f"{domain}/consume-provisioning-request", f"{domain}/provisioning-class-name")
-    for domain in ("autoscaling.x-k8s.io", "cluster-autoscaler.kubernetes.io")
-)
-"""On a pod: its ProvisioningRequest, and the class of that; the deprecated ones last
-(ProvisioningRequestPodAnnotationKey in k8s.io/autoscaler/cluster-autoscaler/apis)."""
-
-_MOST_NAME = 253
-
-RETRY_ANNOTATION = "reserver.io/retry"
-"""On a pending pod: any change of it makes kube-scheduler try the pod again."""
-
-MARKS_ANNOTATION = "reserver.io/sched-patches"
-"""On a patched pod: a JSON list of ``NAME/UID/SLOT``, one for each SchedPatch that it has."""
 
 FINISHED = frozenset({"Succeeded", "Failed"})
 """The phases of pods that take nothing from their nodes any more."""
@@ -199,7 +174,7 @@ class PodObject(WireStruct, frozen=True):
             priority=spec.priority or 0,
             finished=status.phase in FINISHED,
             nominated_node=status.nominated_node_name,
-            claims=_claims(annotations),
+            claims=claimed_by(annotations) if annotations else frozenset(),
             has_preferences=demanded.has_preferences,
             labels=shared.labels,
             controller=shared.controller,
@@ -294,24 +269,3 @@ def _claim_use(pod: str, volume: _Volume) -> ClaimUse | None:
     if volume.ephemeral is not None:
         return ClaimUse(f"{pod}-{volume.name}", is_ephemeral=True)
     return None
-
-
-def provisioned_by(annotations: Mapping[str, str]) -> str:
-    """Return the ProvisioningRequest that a pod says it is of; empty if it is of another class."""
-    for consuming, of_class in _CONSUMING:
-        name = annotations.get(consuming)
-        if name is not None:
-            is_ours = annotations.get(of_class, PROVISIONING_CLASS) == PROVISIONING_CLASS
-            return name if is_ours and len(name) <= _MOST_NAME else ""
-    return ""
-
-
-def _claims(annotations: Mapping[str, str]) -> frozenset[str]:
-    text = annotations.get(CLAIMS_ANNOTATION)
-    if text is None or len(text) > POD.part_bytes:
-        return frozenset()
-    try:
-        claims = frozenset(decode(list[str], text.encode()))
-    except InvalidInput:
-        return frozenset()  # Not written by us.
-    return claims if len(claims) <= POD.claims else frozenset()  # Nor this.

@@ -14,6 +14,13 @@ from reserver.k8s.watch.interval import WatchedCollection, changes, latest
 MUTE_AFTER_S = 10.0
 """How long a watch may take to show what was missed, in seconds; its cache may be behind."""
 
+STALE_AFTER_S = 5.0
+"""How long changes may be missed before calls are no longer decided, in seconds."""
+
+RELIST_AFTER_S = 30.0
+"""After how long without the API server all is listed, in seconds, though the watch would resume:
+so long, etcd may have been restored, and have come further than it was before."""
+
 
 class Lag:
     """Since when a view may lack changes, and how far its watch must get to have shown them.

@@ -10,34 +10,29 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
-from typing import Any, Protocol
 
-import msgspec
 import structlog
 
 from reserver.base.backoff import Backoff
-from reserver.base.pacer import Pacer, Steps
+from reserver.base.pacer import Pacer
 from reserver.errors import ApiError, InvalidInput, WentBack
+from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
-from reserver.k8s.objects.objects import Metadata
-from reserver.k8s.objects.watch import ObjectList, ReadEvent, metadata_of, read_event_of
-from reserver.k8s.watch.lag import Lag, catch_up, require_progress
+from reserver.k8s.objects.watch import ObjectList, metadata_of, read_event_of
+from reserver.k8s.watch.lag import RELIST_AFTER_S, STALE_AFTER_S, Lag, catch_up, require_progress
 from reserver.k8s.watch.pages import Pages
+from reserver.k8s.watch.watch_view import WatchView
 
 log = structlog.get_logger(__name__)
 
 IDLE_LIMIT_S = 90.0
 """How long a watch may be silent, in seconds. The API server sends a bookmark every minute."""
 
-STALE_AFTER_S = 5.0
-"""How long changes may be missed before calls are no longer decided, in seconds."""
-
 _WATCH_TIMEOUT_S = (1800, 3600)
-"""Longer than client-go's: after each end, bindings wait a second for what was missed.
-"""
+"""Longer than client-go's: after each end, bindings wait a second for what was missed."""
 
 _SHORTEST_WATCH_S = 1.0
 _HEALTHY_S = 2.0
@@ -47,46 +42,8 @@ _BACKOFF_S = (0.2, 5.0)
 ABSENT_PAUSE_S = 2.0
 """How long a new collection may remain unread, in seconds."""
 
-RELIST_AFTER_S = 30.0
-"""After how long without the API server all is listed, in seconds, though the watch would resume:
-so long, etcd may have been restored, and have come further than it was before."""
-
 ABSENT_AFTER_S = 30.0
 """How long a known collection must be absent to count as gone, in seconds."""
-
-
-Item = Any
-"""An object of a watch, as `WatchView.events` has it, or as JSON if it cannot be read."""
-
-
-class WatchView(Protocol):
-    """The view that a reflector keeps up to date."""
-
-    unreadable: int
-    """How many objects were skipped because they could not be read."""
-
-    @property
-    def events(self) -> type[ReadEvent[Any]]:
-        """What a watch shows."""
-
-    def list_began(self, seen: int = 0) -> None:
-        """Begin a list; the one before may have been broken off.
-
-        Args:
-            seen: everything up to this resourceVersion was shown; 0 for nothing.
-        """
-
-    def listed(self, item: msgspec.Raw) -> Steps:
-        """Take an object that a page of a list shows; raises WentBack."""
-
-    def list_ended(self, revision: int) -> Steps:
-        """Drop what no page has shown; the list had this resourceVersion, 0 for none."""
-
-    def changed(self, item: Item) -> Generator[None, None, Metadata]:
-        """Take an object that was added or modified; return its metadata."""
-
-    def deleted(self, item: Item) -> Generator[None, None, Metadata]:
-        """Drop an object, whose last state is `item`; return its metadata."""
 
 
 class Reflector:
@@ -112,16 +69,10 @@ class Reflector:
         is_optional: bool = False,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Keep a view up to date.
+        """Keep a view up to date; `timer` gives monotonic seconds.
 
-        Args:
-            client: of the API server.
-            path: of the collection.
-            view: what to keep up to date.
-            selector: parameters of lists and watches.
-            is_optional: the API server need not know the collection (its CRD may be missing): as
-                long as it does not, there is nothing in it.
-            timer: monotonic seconds.
+        With `is_optional` the API server need not know the collection (its CRD may be missing): as
+        long as it does not, there is nothing in it.
         """
         self._client = client
         self.path = path
@@ -228,9 +179,8 @@ class Reflector:
         return page.metadata.resource_version
 
     async def _page(self, token: str) -> ObjectList:
-        return await self._pages.page(
-            {**self.selector, "continue": token} if token else self.selector
-        )
+        more = {"continue": token} if token else {}
+        return await self._pages.page(self.selector | more)
 
     async def _watch(self) -> None:
         """Follow changes until the API server ends the watch."""
@@ -293,9 +243,8 @@ class Reflector:
     async def _is_absent(self) -> bool:
         """Note that the API server does not know the collection; return whether that is acceptable.
 
-        While it starts it answers 503, not 404, until it knows all CRDs. Whoever removes a CRD
-        removes its objects first, which a watch shows; so a collection that was there is believed
-        to be gone only after a while, and out of date until then.
+        While it starts it answers 503 until it knows all CRDs. When a CRD is removed, a watch shows
+        the end of its objects first; so a known collection is out of date before it counts as gone.
         """
         if not self._is_optional:
             return False
@@ -349,12 +298,3 @@ async def watched(reflector: Reflector) -> None:
             remedy="restart kube-scheduler, too: docs/operations.md#after-a-restore-of-etcd",
         )
         os._exit(1)  # No write that is under way may be made any more.
-
-
-def advice(error: ApiError) -> str:
-    """Return what is wrong and, if known, what to do about it."""
-    if error.status == 403:  # noqa: PLR2004 - Forbidden
-        return f"{error.message}; grant it: scheduler-config/core/rbac-reserver.yaml"
-    if error.status == 401:  # noqa: PLR2004 - Unauthorized
-        return "the API server does not accept the credentials (401 Unauthorized)"
-    return str(error)

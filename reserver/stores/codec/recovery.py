@@ -18,7 +18,8 @@ from reserver.k8s.objects.pods import PodObject
 from reserver.k8s.objects.watch import WatchEvent
 from reserver.reservations.reservation import Ref, Written
 from reserver.stores.configmap.entries import read_key
-from reserver.stores.object.codec import ReservationObject, read_object
+from reserver.stores.object.codec import ReservationObject
+from reserver.stores.object.entries import read_object
 
 _MOST_BYTES = 65_536
 """Larger values are skipped: reading each of their versions would take too long."""

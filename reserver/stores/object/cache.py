@@ -10,8 +10,9 @@ from reserver.k8s.objects.times import parse_moment
 from reserver.reservations.reservation import Ref
 from reserver.stores.cache import Cache, Name, when_written
 from reserver.stores.configmap.entry_edits import Deletion
-from reserver.stores.object.codec import RESERVATION, ReservationObject, path, with_placements
+from reserver.stores.object.codec import RESERVATION, ReservationObject, path
 from reserver.stores.object.edits import Abandonment
+from reserver.stores.object.entries import with_placements
 from reserver.stores.object.reading import KnownObject, ObjectReading
 from reserver.stores.object.sets import Sets
 from reserver.stores.object.status_codec import recorded, was_admitted

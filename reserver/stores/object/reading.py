@@ -11,12 +11,8 @@ from reserver.k8s.objects.limits import MOST_OBJECTS
 from reserver.reservations.reservation import Reservation
 from reserver.stores.configmap.entries import Entries, EntryProblem
 from reserver.stores.configmap.status_codec import INVALID
-from reserver.stores.object.codec import (
-    ObjectMetadata,
-    ReservationObject,
-    ReservationStatus,
-    read_object,
-)
+from reserver.stores.object.codec import ObjectMetadata, ReservationObject, ReservationStatus
+from reserver.stores.object.entries import read_object
 
 
 @dataclass(slots=True)

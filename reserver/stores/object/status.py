@@ -19,9 +19,9 @@ import structlog
 from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
 from reserver.errors import ApiError, InvalidInput
+from reserver.k8s.api_errors import advice
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.times import show_moment
-from reserver.k8s.watch.reflector import advice
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes

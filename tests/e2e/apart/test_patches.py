@@ -23,7 +23,7 @@ from hack.controlplane.kubeconfig import kubectl
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.k8s import credentials
 from reserver.k8s.client import ApiClient
-from reserver.k8s.objects.pods import MARKS_ANNOTATION
+from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION
 from reserver.patches.slots import RETURN_AFTER_S
 from reserver.webhook.certificate_secret import SECRET
 from tests.e2e.apart.conftest import account

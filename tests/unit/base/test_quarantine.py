@@ -24,7 +24,7 @@ from reserver.stores.codec import spec_codec
 from reserver.stores.configmap.cache import ConfigMapCache
 from reserver.stores.object import reading as objects_module
 from reserver.stores.object.cache import ObjectCache
-from reserver.stores.object.codec import read_object
+from reserver.stores.object.entries import read_object
 from tests.builders import NOW, held, node, pod, reservation, state_of
 from tests.unit.base.quarantined import POISON, Faults, poisoned
 from tests.unit.stores.test_object_cache import made

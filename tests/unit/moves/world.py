@@ -15,7 +15,7 @@ from reserver.cluster.pod import Pod
 from reserver.errors import ApiError
 from reserver.k8s.client import MERGE_PATCH, ApiClient
 from reserver.k8s.objects.objects import encode
-from reserver.k8s.objects.pods import CLAIMS_ANNOTATION
+from reserver.k8s.objects.pod_annotations import CLAIMS_ANNOTATION
 from reserver.k8s.objects.times import show_moment
 from reserver.k8s.watch.reflector import Reflector
 from reserver.moves import podmove

@@ -11,7 +11,8 @@ from reserver.k8s.objects.objects import Metadata, decode
 from reserver.reservations.reservation import Ref
 from reserver.stores.cache import Expected
 from reserver.stores.configmap.entries import read_key
-from reserver.stores.object.codec import ReservationObject, read_object
+from reserver.stores.object.codec import ReservationObject
+from reserver.stores.object.entries import read_object
 from tests.builders import NOW, held
 from tests.unit.test_growth import OBJECTS, STORES, Whole, spec
 

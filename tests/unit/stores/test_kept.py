@@ -9,8 +9,8 @@ from reserver.k8s.objects.limits import HOME, KEPT, TENANT, SpecLimits
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
 from reserver.stores.configmap import entries as entries_module
-from reserver.stores.object import codec as object_module
-from reserver.stores.object.codec import read_object
+from reserver.stores.object import entries as object_module
+from reserver.stores.object.entries import read_object
 from tests.builders import NOW, held
 from tests.cpu import MOST_S, least_cpu_s
 from tests.unit.stores import companions

@@ -9,7 +9,7 @@ from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
 from reserver.stores.codec import document, rewrite
 from reserver.stores.configmap.entries import read_key
-from reserver.stores.object.codec import read_object
+from reserver.stores.object.entries import read_object
 from tests.builders import NOW
 from tests.unit.stores.test_object_cache import made
 

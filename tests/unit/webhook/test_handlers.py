@@ -21,7 +21,7 @@ from reserver.http.answer import Paths
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
 from reserver.k8s.objects.limits import POD
-from reserver.k8s.objects.pods import MARKS_ANNOTATION
+from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION
 from reserver.patches.book import Book
 from reserver.patches.model import PatchName, SchedPatch, Scheduling
 from reserver.patches.slots import PatchSlots

@@ -16,7 +16,7 @@ from reserver.extender.cluster_watches import (
 )
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.pods import PodObject
-from reserver.k8s.watch.reflector import WatchView
+from reserver.k8s.watch.watch_view import WatchView
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Written
 from reserver.scheduling.state import State

@@ -1,0 +1,59 @@
+"""Refusals of the API server and lost connections, as ApiError."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from http import HTTPStatus
+
+import aiohttp
+
+from reserver.errors import ApiError, InvalidInput
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.watch import Status
+
+_KNOWN = {int(status) for status in HTTPStatus}
+
+
+def refusal(code: int, phrase: str, raw: bytes) -> ApiError:
+    """Return what the API server says of a refusal as an error."""
+    try:
+        status = decode(Status, raw)
+    except InvalidInput:
+        status = Status()
+    message = status.message or raw[:200].decode(errors="replace")
+    return ApiError(code, status.reason or phrase, message)
+
+
+def connection_error(exc: TimeoutError | aiohttp.ClientError | OSError) -> ApiError:
+    """Return why a request got no answer."""
+    if isinstance(exc, TimeoutError):
+        return ApiError(0, "Timeout", "the API server did not answer in time")
+    if isinstance(exc, aiohttp.WSServerHandshakeError):
+        return ApiError(exc.status, phrase_of(exc.status), "the API server opens no WebSocket")
+    if isinstance(exc, aiohttp.ClientPayloadError):
+        return ApiError(0, "Unreachable", "the API server broke off its answer")
+    return ApiError(0, "Unreachable", f"the API server cannot be reached: {_why(exc)}")
+
+
+def phrase_of(status: int) -> str:
+    """Return the words of an HTTP status."""
+    return HTTPStatus(status).phrase if status in _KNOWN else "Unknown"
+
+
+def advice(error: ApiError) -> str:
+    """Return what is wrong and, if known, what to do about it."""
+    if error.status == 403:  # noqa: PLR2004 - Forbidden
+        return f"{error.message}; grant it: scheduler-config/core/rbac-reserver.yaml"
+    if error.status == 401:  # noqa: PLR2004 - Unauthorized
+        return "the API server does not accept the credentials (401 Unauthorized)"
+    return str(error)
+
+
+def _why(error: Exception) -> str:
+    """Return why a connection failed, without what the library says of itself."""
+    if not isinstance(error, aiohttp.ClientConnectorError) or not error.os_error.errno:
+        return str(error)
+    if isinstance(error.os_error, ssl.SSLError):
+        return str(error)  # Its number is OpenSSL's.
+    return f"{error.host}:{error.port}: {os.strerror(error.os_error.errno)}"
