@@ -104,7 +104,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             expiries = Expiries((settings.tls, settings.grpc_tls, settings.webhook_tls))
             reload = Reload(settings, assembly)
             families = partial(_families, assembly, expiries, reload)
-            metrics = Metrics(assembly, assembly.stores.problem_counts, families)
+            metrics = Metrics(assembly, families)
             if assembly.features.mover is not None:
                 assembly.features.mover.subscribers.append(
                     partial(_tell_move, partial(_count_move, metrics))

@@ -209,7 +209,7 @@ async def _listening(kind: str, size: Size, tasks: asyncio.TaskGroup) -> AsyncIt
     for pod in (new_pod("web-1"), new_pod("large-1", REFUSED_REQUESTS), new_pod(owner_name(0))):
         cluster.pod_seen(decode(PodObject, encode(pod)).value())  # As the watch shows what waits.
     up_to_date = _UpToDate(cluster)
-    metrics = Metrics(up_to_date, tuple, tuple)
+    metrics = Metrics(up_to_date, tuple)
     extender = Extender(
         cluster, nothing, nothing, time.time, up_to_date, tasks, told=lambda _: None
     )

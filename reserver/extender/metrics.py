@@ -25,7 +25,6 @@ from reserver.base.quarantine import Component
 from reserver.base.quarantine import counts as faults
 from reserver.extender.exposition import refusals
 from reserver.reservations.enums import Phase
-from reserver.reservations.status import count_unbacked
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
 
@@ -33,7 +32,6 @@ _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.
 _LANDING_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _BLOCKED_SECONDS = (0.2, 0.5, 1, 2.5, 5, 10)
 
-Problems = Callable[[], Iterable[tuple[tuple[str, ...], int]]]
 Families = Callable[[], Iterable[Metric]]
 
 
@@ -67,12 +65,11 @@ class Metrics:
         seconds: their duration, labelled by verb.
     """
 
-    def __init__(self, measured: MeasuredState, problems: Problems, families: Families) -> None:
+    def __init__(self, measured: MeasuredState, families: Families) -> None:
         """Count calls, and read all else when scraped.
 
         Args:
             measured: the state.
-            problems: returns the parts of the stores, each with how many entries are not enforced.
             families: returns what the parts of the process are measured by.
         """
         disable_created_metrics()  # A time series more for each, which nobody reads.
@@ -122,7 +119,7 @@ class Metrics:
         )
         self._begin_at_zero()
         _describe_process(self.registry)
-        self.registry.register(_StateCollector(measured, problems, families))
+        self.registry.register(_StateCollector(measured, families))
 
     def _begin_at_zero(self) -> None:
         """Expose what has not happened yet where its first time has to show."""
@@ -166,8 +163,8 @@ def _describe_process(registry: CollectorRegistry) -> None:
 
 
 class _StateCollector(Collector):
-    def __init__(self, measured: MeasuredState, problems: Problems, families: Families) -> None:
-        self._measured, self._problems, self._families = measured, problems, families
+    def __init__(self, measured: MeasuredState, families: Families) -> None:
+        self._measured, self._families = measured, families
 
     def collect(self) -> Iterable[Metric]:
         measured = self._measured
@@ -175,19 +172,6 @@ class _StateCollector(Collector):
             "reserver_ready", "1 when calls are decided, 0 when refused.", measured.is_ready
         )
         yield self._reservations()
-        invalid = GaugeMetricFamily(
-            "reserver_invalid_entries",
-            "Entries of a store ConfigMap that are not enforced because they cannot be.",
-            labels=("configmap",),
-        )
-        for part, count in self._problems():
-            invalid.add_metric(("/".join(part),), count)
-        yield invalid
-        yield GaugeMetricFamily(
-            "reserver_unbacked_reservations",
-            "Reservations that hold what their node does not have, or whose node is not there.",
-            count_unbacked(measured.state.snapshot, measured.ledger),
-        )
         yield GaugeMetricFamily(
             "reserver_expiring_reservations",
             "Holds that expire soon although nobody has claimed them.",

@@ -24,9 +24,11 @@ from reserver.k8s.events import Recorder
 from reserver.k8s.lease import Lease
 from reserver.k8s.work_queue import WorkQueue
 from reserver.process.features import Core, Features
+from reserver.process.hold_metrics import HoldMetrics
 from reserver.process.readiness import ProcessReadiness
 from reserver.reservations.enums import StoreKind
 from reserver.reservations.listener import Listeners
+from reserver.reservations.outcome import Ending
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
@@ -77,6 +79,7 @@ class Assembly:
         history: what was before this process started.
         features: what is done beside, if it is asked for.
         readiness: whether calls may be decided.
+        measured: how long holds take and last.
     """
 
     def __init__(
@@ -103,13 +106,14 @@ class Assembly:
         self.listeners = Listeners(partial(take_note, "listener"))
         self._make_loops(settings, client)
         self.state = self._decided_on(settings)
+        self.measured = HoldMetrics(self.state, clock)
         self.quotas = QuotaCache(
             self.state.ledger, partial(reservation_events.unread_quota, self.recorder)
         )
         configmaps, objects = self._caches(settings.namespace)
         self.stores = self._stores(settings, client, configmaps, objects, writes)
         parts = (client, clock, self.state, self.stores, objects, self.recorder)
-        for each in (self.waker, self.cleaner, self.placer, self.stores):
+        for each in (self.waker, self.cleaner, self.placer, self.stores, self.measured):
             self.listeners.add(each)
         calls = (self.listeners, self._obstacles, self._is_up_to_date, self.placer.unsuited)
         self.features = Features(settings, Core(*parts, *calls))
@@ -159,7 +163,7 @@ class Assembly:
 
     def _caches(self, home: str) -> tuple[ConfigMapCache, ObjectCache]:
         ledger, report = self.state.ledger, partial(reservation_events.unread, self.recorder)
-        changed, ended = self.listeners.on_reservation_changed, self.archivist.ended
+        changed, ended = self.listeners.on_reservation_changed, self._ended
         assumed = partial(reservation_events.assumed, self.recorder, home)
         return (
             ConfigMapCache(ledger, self.clock, report, changed, ended, assumed),
@@ -184,19 +188,24 @@ class Assembly:
         room = RoomReport(self.listeners.on_backing_changed)
         home, warn = settings.namespace, self.recorder.warn
         warn_object, refused = partial(warn, kind=RESERVATION), self.placer.refused
+        seen = {"acknowledged": self.measured.acknowledged, "violated": self.measured.violated}
         both = {
             StoreKind.CONFIGMAP: Store(
                 configmaps,
                 ConfigMapWriter(client, configmaps, home, writes),
-                CompanionStatuses(client, configmaps, warn, room),
+                CompanionStatuses(client, configmaps, warn, room, **seen),
             ),
             StoreKind.OBJECT: Store(
                 objects,
                 ObjectWriter(client, objects, home, writes),
-                ObjectStatuses(client, objects, warn_object, room, refused),
+                ObjectStatuses(client, objects, warn_object, room, refused, **seen),
             ),
         }
         return Stores(both, settings.reservation_store)
+
+    def _ended(self, ending: Ending) -> None:
+        self.archivist.ended(ending)
+        self.measured.ended(ending)
 
     def _placed(self, notice: Notice) -> None:
         reservation_events.placed(self.recorder, self.stores, notice)

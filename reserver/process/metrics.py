@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from reserver.k8s.lease import Lease
 from reserver.process.assembly import Assembly
 from reserver.process.features import Features
 from reserver.provisioning.model import Kind
@@ -29,6 +30,15 @@ def measured(parts: Assembly) -> Iterator[Metric]:
     yield from _resources(parts)
     yield from _queues(parts)
     yield from _features(parts.features)
+    yield from _leadership(parts.readiness.lease)
+    yield from parts.measured.families(parts.stores.problem_counts())
+
+
+def _leadership(lease: Lease | None) -> Iterator[Metric]:
+    told = "1 while this process leads, or needs no Lease to."  # Under everybody's name.
+    leads = GaugeMetricFamily("leader_election_master_status", told, labels=("name",))
+    leads.add_metric(("reserver",), lease is None or lease.is_held)
+    yield leads
 
 
 def _counters(parts: Assembly) -> Iterator[Metric]:

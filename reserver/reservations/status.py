@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -252,8 +253,9 @@ def _short(node: str, lacking: list[str], reservation: Reservation) -> str:
     return message
 
 
-def count_unbacked(snapshot: Snapshot, ledger: LedgerView) -> int:
-    """Return how many reservations hold capacity that their node does not have."""
+def count_unbacked(snapshot: Snapshot, ledger: LedgerView) -> Counter[str]:
+    """Return how many reservations hold capacity that their node does not have, by namespace."""
     short_nodes = ShortNodes.of(snapshot)
     holding = (r for r, phase in ledger if phase in {Phase.ACTIVE, Phase.FAILED})
-    return sum(not short_nodes.status(reservation, ledger).is_backed for reservation in holding)
+    unbacked = (each for each in holding if not short_nodes.status(each, ledger).is_backed)
+    return Counter(reservation.ref.namespace for reservation in unbacked)

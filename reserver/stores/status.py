@@ -70,6 +70,8 @@ class Statuses(ABC, Generic[C]):
         cache: what is written.
         warn: has a Warning event written.
         room: reports holds that may not be backed any more, or again.
+        acknowledged: called with each ref that a status is written of for the first time.
+        violated: called with each ref whose hold had its room, and has lost it.
         queue: of the refs whose status may have changed.
         writes: how many writes were made.
     """
@@ -80,6 +82,8 @@ class Statuses(ABC, Generic[C]):
     cache: C
     warn: Warn
     room: RoomReport
+    acknowledged: Callable[[Ref], None] = field(default=lambda _: None, kw_only=True)
+    violated: Callable[[Ref], None] = field(default=lambda _: None, kw_only=True)
     writes: int = field(default=0, init=False)
     queue: WorkQueue[Ref] = field(init=False)
 

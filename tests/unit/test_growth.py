@@ -21,6 +21,7 @@ from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.pods import PodObject
 from reserver.k8s.work_queue import WorkQueue
 from reserver.process.assembly import Assembly
+from reserver.process.hold_metrics import MOST_NAMESPACES
 from reserver.reservations import admission
 from reserver.scheduling.state import State
 from reserver.settings.serve import Settings
@@ -41,6 +42,8 @@ BOUNDED = {
     "_turns": SPARE_TURNS + 4 * 10,
     "_row": SPARE_ROW + 2 * 10 + 1,
     "_changed": headroom._MOST_CHANGES,
+    "_core_seconds": MOST_NAMESPACES + 1,
+    "_refused_at": MOST_NAMESPACES + 2 * 10,
 }
 """What is bounded by number, and does not shrink at once: how many there may be, by its name."""
 
@@ -71,7 +74,7 @@ def sizes(thing: object) -> dict[str, int]:
             assert one.maxsize < float("inf"), path
             continue
         bound = BOUNDED.get(path.rpartition(".")[2])
-        if bound is not None and isinstance(one, list):
+        if bound is not None and isinstance(one, list | dict):
             assert len(one) <= bound, path
             continue
         todo += ((f"{path}.{name}", value) for name, value in attributes(one))

@@ -29,6 +29,7 @@ from reserver.stores.configmap.status_codec import (
     newly_unbacked,
     recorded_claims,
     show,
+    violated,
 )
 from reserver.stores.status import Statuses
 
@@ -151,7 +152,12 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
                 yield from (part.node for part in reservation.parts)
 
     def _report(self, metadata: Metadata, before: Changes, after: Changes) -> None:
-        """Report each hold that is newly not backed."""
+        """Report each hold that is acknowledged, or newly not backed."""
+        for key, text in after.items():
+            if text is not None and before[key] is None:
+                self.acknowledged(Ref(metadata.namespace, metadata.name, key))
+            for item in violated(before[key], text):
+                self.violated(Ref(metadata.namespace, metadata.name, key, item))
         warnings = [
             (
                 "NodeNotFound" if entry.phase == Phase.FAILED else "NotBacked",

@@ -105,6 +105,22 @@ def newly_unbacked(before: str | None, after: str | None) -> Iterator[tuple[str,
             yield item, entry
 
 
+def violated(before: str | None, after: str | None) -> Iterator[str]:
+    """Yield the items of a key whose hold was backed, and is not any more on a node that exists.
+
+    An entry that was edited in between is another reservation.
+    """
+    lacking = {
+        item: entry.digest
+        for item, entry in _entries(after)
+        if entry.phase == Phase.ACTIVE and not entry.backed
+    }
+    for item, entry in _read(before) if lacking and before is not None else ():
+        is_same = lacking.get(item) == entry.digest
+        if is_same and entry.phase == Phase.ACTIVE and entry.backed:
+            yield item
+
+
 def records_claims(text: str) -> bool:
     """Return whether the text of a key may say who took slots of an entry."""
     return '"claims":{' in text

@@ -32,6 +32,7 @@ from reserver.stores.object.reading import KnownObject
 from reserver.stores.object.status_codec import (
     invalid,
     is_newly_unbacked,
+    is_violated,
     newly_exceeds,
     spoiled,
     valid,
@@ -154,6 +155,10 @@ class ObjectStatuses(Statuses[ObjectCache]):
         self.writes += 1
         with suppress(InvalidInput):  # The watch shows it as well.
             self.cache.wrote(decode(ReservationObject, answer))
+        if write.before is None:
+            self.acknowledged(write.ref)
+        if is_violated(write.before, write.status):
+            self.violated(write.ref)
         if exceeds := newly_exceeds(write.before, write.status):
             self.warn(metadata, *exceeds)
         if is_newly_unbacked(write.before, write.status):

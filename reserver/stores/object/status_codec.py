@@ -202,5 +202,16 @@ def is_newly_unbacked(before: ReservationStatus | None, after: ReservationStatus
     return before is None or before.phase != after.phase or _is_backed(before)
 
 
+def is_violated(before: ReservationStatus | None, after: ReservationStatus) -> bool:
+    """Return whether a hold was backed, and is not any more on a node that exists.
+
+    One that was edited in between is another reservation.
+    """
+    if before is None or before.observed_generation != after.observed_generation:
+        return False
+    are_active = before.phase == after.phase == Phase.ACTIVE
+    return are_active and _is_backed(before) and not _is_backed(after)
+
+
 def _is_backed(status: ReservationStatus) -> bool:
     return any(c.type == "Backed" and c.status == "True" for c in status.conditions)

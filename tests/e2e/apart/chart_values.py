@@ -163,7 +163,7 @@ ARRIVALS: dict[str, Arrival] = {
         "false", "ServiceMonitor/reserver-kube-scheduler", None, MONITORED
     ),
     "monitoring.prometheusRule.enabled": Arrival(
-        "true", "PrometheusRule/reserver spec.groups.0.name", "reserver"
+        "true", "PrometheusRule/reserver spec.groups.0.name", "reserver-records"
     ),
     "monitoring.prometheusRule.labels": Arrival(
         "{release: x}",
@@ -173,7 +173,7 @@ ARRIVALS: dict[str, Arrival] = {
     ),
     "monitoring.prometheusRule.runbookURL": Arrival(
         "https://d.example/r.html",
-        "PrometheusRule/reserver spec.groups.0.rules.0.annotations.runbook_url",
+        "PrometheusRule/reserver spec.groups.1.rules.0.annotations.runbook_url",
         "https://d.example/r.html#reserverabsent",
         RULES,
     ),

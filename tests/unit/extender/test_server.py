@@ -50,9 +50,8 @@ class Measured:
 
 
 def metrics(served: Served) -> Metrics:
-    problems = [(("shop", "store"), 2)]
     families = [CounterMetricFamily("reserver_lists", "Lists.", value=7)]
-    return Metrics(Measured(served), lambda: problems, lambda: families)
+    return Metrics(Measured(served), lambda: families)
 
 
 @pytest.fixture
@@ -295,7 +294,6 @@ async def test_calls_and_what_is_held_are_counted(served: Served, client: Client
         'reserver_extender_calls_total{outcome="refused",verb="bind"} 1.0',
         'reserver_extender_call_seconds_count{verb="filter"} 2.0',
         'reserver_reservations{phase="Active"} 1.0',
-        'reserver_invalid_entries{configmap="shop/store"} 2.0',
         "reserver_lists_total 7.0",
         "reserver_ready 1.0",
     ):

@@ -157,7 +157,7 @@ def test_what_is_asked_of_some_nodes_is_answered_of_no_others(nodes: list[str]) 
 def test_holds_that_are_not_backed_are_counted_and_what_holds_nothing_is_not() -> None:
     state = state_of(W1, WEB, reservation("ghost", node="ghost"))
     state.ledger.put(reservation("over", node="ghost", expires=NOW))
-    assert count_unbacked(state.snapshot, state.ledger) == 1
+    assert count_unbacked(state.snapshot, state.ledger) == {WEB.ref.namespace: 1}
 
 
 def test_where_a_node_is_short_the_last_that_was_written_is_not_backed() -> None:

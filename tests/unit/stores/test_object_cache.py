@@ -24,12 +24,13 @@ CREATED = "2030-03-17T17:46:40Z"
 """NOW, as the API server says it."""
 
 
-def made(
+def made(  # noqa: PLR0913 - the fields of an object
     key: str = "web",
     *,
     namespace: str = "shop",
     uid: str = "",
     revision: int = 1,
+    generation: int = 1,
     status: Any = None,
     raw: str = "",
     **changes: Any,
@@ -40,7 +41,7 @@ def made(
         "namespace": namespace,
         "uid": uid or f"uid-{key}",
         "resourceVersion": str(revision),
-        "generation": 1,
+        "generation": generation,
         "creationTimestamp": CREATED,
     }
     spec = {"owners": [{"pod": {"name": "a"}}], "resources": {"cpu": "2"}, "node": "worker-1"}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reserver.reservations.reservation import Ref
 from tests.builders import name, node, pod
 from tests.unit.k8s.fakes import NO_ANSWER, Request, ScriptedClient, refused
 from tests.unit.stores import companions
@@ -52,7 +53,8 @@ class Keys:
         self.world.writer.client = self.world.client
         self.world.state.is_complete = True
 
-    def put(self, **changes: Any) -> None:
+    def put(self, generation: int = 1, **changes: Any) -> None:
+        del generation  # A ConfigMap counts none.
         self.world.put(r=companions.spec(**changes))
 
     def gone(self) -> None:
@@ -124,6 +126,40 @@ async def test_a_hold_without_room_says_so_with_one_event(place: Place) -> None:
     (said,) = await place.write()
     assert said.is_backed
     assert len(place.world.warned) == 1
+
+
+async def test_the_first_status_is_an_acknowledgement_and_lost_room_a_violation(
+    place: Place,
+) -> None:
+    acknowledged, violated = list[Ref](), list[Ref]()
+    place.world.writer.acknowledged = acknowledged.append
+    place.world.writer.violated = violated.append
+    place.put()
+    await place.write()
+    (ref,) = acknowledged
+    assert place.world.state.ledger.since(ref)
+    for _ in range(2):
+        place.world.state.pod_seen(pod("taker", node="worker-1", cpu="64"))
+        await place.write()
+        place.world.state.pod_gone(name("taker"))
+        await place.write()
+    assert violated == [ref, ref]
+    place.world.state.node_gone("worker-1")
+    await place.write()
+    assert (len(acknowledged), len(violated)) == (1, 2)  # A node that is gone takes no room.
+
+
+async def test_what_never_had_its_room_or_is_edited_is_no_violation(place: Place) -> None:
+    violated = list[Ref]()
+    place.world.writer.violated = violated.append
+    place.put(resources={"cpu": "65"})
+    await place.write()
+    place.put(generation=2)
+    await place.write()
+    place.put(resources={"cpu": "65"}, generation=3)
+    (said,) = await place.write()
+    assert (said.phase, said.is_backed) == ("Active", False)
+    assert not violated
 
 
 async def test_what_time_and_pods_change_is_said(place: Place) -> None:

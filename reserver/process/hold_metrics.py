@@ -1,0 +1,190 @@
+"""Metrics of holds: who holds what, how long holds take to be acknowledged, and what they cost."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from heapq import nlargest
+
+from prometheus_client import Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from reserver.cluster.pod import Pod
+from reserver.reservations.enums import Phase
+from reserver.reservations.listener import Listener
+from reserver.reservations.outcome import Ending
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.status import count_unbacked
+from reserver.scheduling.state import State
+
+MOST_NAMESPACES = 50
+"""How many namespaces have time series of their own; the others are one."""
+
+OTHERS = "_others"
+"""Stands for them: no namespace may be called that."""
+
+HOME, TENANT = "home", "tenant"
+"""Who writes a reservation: the platform, in Reserver's own namespaces, or somebody else."""
+
+_ACKNOWLEDGED_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_WAITS_S = (1, 5, 10, 30, 60, 300, 900, 3600, 4 * 3600, 24 * 3600)
+_UNITS = {"cpu": ("core", 1000), "memory": ("byte", 1)}
+
+
+def bounded(amounts: Mapping[str, float]) -> dict[str, float]:
+    """Return the largest amounts by namespace, and the sum of the others."""
+    largest = nlargest(MOST_NAMESPACES, amounts, key=lambda name: (amounts[name], name))
+    kept = {name: amounts[name] for name in largest}
+    return {**kept, OTHERS: sum(amounts.values()) - sum(kept.values())}
+
+
+class HoldMetrics(Listener):
+    """Measures the holds of one process.
+
+    Attributes:
+        acknowledgement: seconds from when a reservation was first seen until its status said so.
+        wait: seconds from a pod's refusal because of holds until its binding.
+    """
+
+    def __init__(self, state: State, clock: Callable[[], float]) -> None:
+        """Measure a state; `clock` gives unix seconds."""
+        self._state, self._clock = state, clock
+        told = "Time from the first sight of a reservation until its status is written, in seconds."
+        observe = partial(Histogram, registry=None)
+        self.acknowledgement = observe(
+            "reserver_acknowledgement_seconds", told, buckets=_ACKNOWLEDGED_S
+        )
+        told = "Time from a pod's refusal because of holds until it is bound, in seconds."
+        self.wait = observe("reserver_pod_wait_seconds", told, buckets=_WAITS_S)
+        self._violated = Tally[str]({HOME: 0, TENANT: 0})
+        self._refused_at: dict[str, float] = {}
+        self._core_seconds: dict[str, list[float]] = {}  # By namespace: used, and unused.
+
+    def acknowledged(self, ref: Ref) -> None:
+        """Note that the status of a reservation is written for the first time."""
+        if since := self._state.ledger.since(ref):
+            self.acknowledgement.observe(max(0.0, self._clock() - since))
+
+    def violated(self, ref: Ref) -> None:
+        """Note that a hold has lost its room."""
+        self._violated[self.scope(ref.namespace)] += 1
+
+    def on_pod_refused(self, pod_uid: str) -> None:
+        """Note that a pod begins to wait."""
+        if len(self._refused_at) > 2 * len(self._state.waiting) + MOST_NAMESPACES:
+            self._forget_gone()
+        self._refused_at.setdefault(pod_uid, self._clock())
+
+    def on_pod_assumed(self, pod: Pod, node: str) -> None:  # noqa: ARG002 - anywhere
+        """Note that a pod waits no more."""
+        refused_at = self._refused_at.pop(pod.uid, None)
+        if refused_at is not None:
+            self.wait.observe(max(0.0, self._clock() - refused_at))
+
+    def ended(self, ending: Ending) -> None:
+        """Note what a reservation that is over has held, claimed in the end or not."""
+        reservation = ending.reservation
+        cores = reservation.resources.get("cpu", 0) / 1000
+        if not cores or not reservation.parts:
+            return
+        begin = max(ending.since, reservation.starts_at or 0.0)
+        end = min(ending.at, reservation.expires_at or ending.at)
+        used = sum(max(0.0, (claim.at or end) - begin) for claim in ending.claims)
+        unused = max(0, reservation.slots - len(ending.claims)) * max(0.0, end - begin)
+        namespace = _owner_namespace(reservation)
+        is_known = namespace in self._core_seconds or len(self._core_seconds) < MOST_NAMESPACES
+        sums = self._core_seconds.setdefault(namespace if is_known else OTHERS, [0.0, 0.0])
+        sums[0] += cores * used
+        sums[1] += cores * unused
+
+    def scope(self, namespace: str) -> str:
+        """Return who writes the reservations of a namespace."""
+        return HOME if namespace in self._state.public_namespaces else TENANT
+
+    def families(self, problems: Iterable[tuple[tuple[str, str], int]]) -> Iterator[Metric]:
+        """Yield what is measured, and who holds what at this moment.
+
+        Args:
+            problems: the parts of the stores, each with how many entries are not enforced.
+        """
+        yield from self.acknowledgement.collect()
+        yield from self.wait.collect()
+        told = "Times that a hold which had its room on a node lost it there."
+        violated = CounterMetricFamily("reserver_holds_violated", told, labels=("scope",))
+        for scope, count in self._violated.items():
+            violated.add_metric((scope,), count)
+        yield violated
+        told = "What reservations that are over have held, claimed in the end or not."
+        labels = ("namespace", "outcome")
+        seconds = CounterMetricFamily("reserver_held_core_seconds", told, labels=labels)
+        for namespace, (used, unused) in self._core_seconds.items():
+            seconds.add_metric((namespace, "used"), used)
+            seconds.add_metric((namespace, "unused"), unused)
+        yield seconds
+        yield self._invalid(problems)
+        yield self._unbacked()
+        yield self._over_quota()
+        yield self._held()
+
+    def _invalid(self, problems: Iterable[tuple[tuple[str, str], int]]) -> Metric:
+        told = "Entries of a store that are not enforced because they cannot be."
+        labels = ("configmap", "namespace", "scope")
+        invalid = GaugeMetricFamily("reserver_invalid_entries", told, labels=labels)
+        for name, count in bounded({"/".join(part): count for part, count in problems}).items():
+            namespace, _, _ = name.partition("/")
+            invalid.add_metric((name, namespace, self.scope(namespace)), count)
+        return invalid
+
+    def _unbacked(self) -> Metric:
+        told = "Reservations that hold what their node does not have, or whose node is not there."
+        labels = ("namespace", "scope")
+        unbacked = GaugeMetricFamily("reserver_unbacked_reservations", told, labels=labels)
+        state = self._state
+        counts = count_unbacked(state.snapshot, state.ledger)
+        for namespace in state.public_namespaces:
+            unbacked.add_metric((namespace, HOME), counts.pop(namespace, 0))
+        for namespace, count in bounded(counts).items():
+            unbacked.add_metric((namespace, TENANT), count)
+        return unbacked
+
+    def _over_quota(self) -> Metric:
+        told = "Reservations that do not hold because the quotas of their namespace are used up."
+        over = GaugeMetricFamily(
+            "reserver_quota_exceeded_reservations", told, labels=("namespace",)
+        )
+        quotas = self._state.ledger.quotas
+        pending = {name: quotas.pending(name) for name in quotas.namespaces()}
+        for name, count in bounded({name: n for name, n in pending.items() if n}).items():
+            over.add_metric((name,), count)
+        return over
+
+    def _held(self) -> Metric:
+        """Return what is held for the pods of a namespace, wherever that is written."""
+        sums: dict[str, Tally[str]] = {resource: Tally() for resource in _UNITS}
+        ledger = self._state.ledger
+        for reservation, phase in ledger:
+            if phase is Phase.ACTIVE:
+                for amounts in ledger.holding(reservation.ref).values():
+                    for resource, by_namespace in sums.items():
+                        namespace = _owner_namespace(reservation)
+                        by_namespace[namespace] += amounts.get(resource, 0)
+        told = "What is held for pods of a namespace."
+        labels = ("namespace", "resource", "unit")
+        held = GaugeMetricFamily("reserver_namespace_held", told, labels=labels)
+        for resource, by_namespace in sums.items():
+            unit, per_unit = _UNITS[resource]
+            for namespace, amount in bounded(by_namespace).items():
+                held.add_metric((namespace, resource, unit), amount / per_unit)
+        return held
+
+    def _forget_gone(self) -> None:
+        waiting = self._state.waiting
+        self._refused_at = {uid: at for uid, at in self._refused_at.items() if uid in waiting}
+
+
+def _owner_namespace(reservation: Reservation) -> str:
+    """Return whose pods a reservation is for: the namespace of its first owner."""
+    if reservation.owners:
+        return reservation.owners[0].namespace
+    return reservation.rules[0].namespace if reservation.rules else reservation.ref.namespace
