@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -35,36 +35,25 @@ from reserver.v1.capacity_pb2_grpc import CapacityServiceServicer
 Aio = grpc.aio.ServicerContext[Any, Any]
 
 
+@dataclass(eq=False, repr=False)
 class CapacityServicer(CapacityServiceServicer):
-    """CapacityService on a state."""
+    """CapacityService on a state.
 
-    def __init__(
-        self,
-        state: State,
-        extender: Extender,
-        clock: Callable[[], float],
-        namespace: str,
-        dump: Callable[[], bytes],
-    ) -> None:
-        """Serve what a state shows.
+    Attributes:
+        namespace: of the reservations of a `WhatIf`.
+        dump: returns the state of this process.
+    """
 
-        Args:
-            state: what decisions are made on.
-            extender: explains.
-            clock: unix seconds.
-            namespace: of the reservations asked about.
-            dump: returns how this process is.
-        """
-        self._state = state
-        self._extender = extender
-        self._clock = clock
-        self._namespace = namespace
-        self._dump = dump
+    state: State
+    extender: Extender
+    clock: Callable[[], float]
+    namespace: str
+    dump: Callable[[], bytes]
 
     async def ListNodes(self, request: pb.ListNodesRequest, context: Aio) -> pb.ListNodesResponse:  # noqa: ARG002, N802
         """Return the capacity of nodes, ordered by name, page by page."""
-        self._state.ledger.advance(self._clock())
-        snapshot = self._state.snapshot
+        self.state.ledger.advance(self.clock())
+        snapshot = self.state.snapshot
         slot = _slot(request.slot)
         names = list(filter(snapshot.has_node, request.node_names)) or []
         if not request.node_names:
@@ -83,8 +72,8 @@ class CapacityServicer(CapacityServiceServicer):
         context: Aio,  # noqa: ARG002
     ) -> pb.ListQuotasResponse:
         """Return what namespaces may hold, and hold, page by page."""
-        self._state.ledger.advance(self._clock())
-        quotas, pacer = self._state.ledger.quotas, Pacer()
+        self.state.ledger.advance(self.clock())
+        quotas, pacer = self.state.ledger.quotas, Pacer()
         named = [request.namespace] if request.namespace else quotas.namespaces()
         here = ((namespace, quota) for namespace in named for quota in quotas.of(namespace))
         page, token = PageToken.of(request).cut(here, lambda each: f"{each[0]}/{each[1].name}")
@@ -97,16 +86,16 @@ class CapacityServicer(CapacityServiceServicer):
     async def WhatIf(self, request: pb.WhatIfRequest, context: Aio) -> pb.WhatIfResponse:  # noqa: ARG002, N802
         """Say whether a set would be created at this instant."""
         documents.check_set(request.reservations)
-        asked_at = self._clock()
+        asked_at = self.clock()
         wanted, pacer = [], Pacer()
         for index, spec in enumerate(request.reservations):
             with under(f"reservations[{index}]"):
-                ref = Ref(self._namespace, "what-if", f"what-if-{index}")
+                ref = Ref(self.namespace, "what-if", f"what-if-{index}")
                 wanted.append(spec_codec.read(documents.write(spec, asked_at), ref, asked_at))
             await pacer.give_way()
         spec_codec.check_set(wanted)
-        lacks, judged = await pacer.run(judge_set(wanted, self._state, self._clock))
-        if why := self._state.ledger.quotas.trial(wanted, self._clock()):  # All of them together.
+        lacks, judged = await pacer.run(judge_set(wanted, self.state, self.clock))
+        if why := self.state.ledger.quotas.trial(wanted, self.clock()):  # All of them together.
             lacks = (Lack(0, why, never=False), *lacks)
         shortages = [pb.Shortage(index=at, message=text, never=never) for at, text, never in lacks]
         placements = [pb.WhatIfPlacement(parts=convert.show_parts_of(each)) for each in judged]
@@ -115,7 +104,7 @@ class CapacityServicer(CapacityServiceServicer):
     async def Explain(self, request: pb.ExplainRequest, context: Aio) -> pb.ExplainResponse:  # noqa: ARG002, N802
         """Say why a pod is pending, or where it may go."""
         name = PodName(request.pod_namespace, request.pod_name)
-        explanation = self._extender.explain(name)
+        explanation = self.extender.explain(name)
         if explanation is None:
             message = f"there is no pod {shorten(str(name), 200)}"
             raise CallError(grpc.StatusCode.NOT_FOUND, "NO_SUCH_POD", message)
@@ -124,7 +113,7 @@ class CapacityServicer(CapacityServiceServicer):
 
     async def Dump(self, request: pb.DumpRequest, context: Aio) -> pb.DumpResponse:  # noqa: ARG002, N802
         """Return how this process is, for a bug report."""
-        return pb.DumpResponse(document=self._dump())
+        return pb.DumpResponse(document=self.dump())
 
 
 def _quota(namespace: str, quota: Quota, quotas: Quotas) -> pb.NamespaceQuota:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Protocol
 
 import grpc
 
@@ -25,19 +24,13 @@ from reserver.scheduling.state import State
 from reserver.scheduling.what_if import promised
 from reserver.stores.configmap import entry_edits
 from reserver.stores.configmap.entry_edits import Edit
+from reserver.stores.stores import Stores
 from reserver.v1 import reservation_pb2 as pb
 
 _TRIES = 3
 
 _Changed = tuple[str, Reservation | None]
 """A new text; and what it says, if room was found for it that it does not hold yet."""
-
-
-class Editing(Protocol):
-    """What changes the store (`kube.stores.Stores`)."""
-
-    async def edit(self, edit: Edit) -> bool:
-        """Change one ref and return once that is in force; False if somebody was faster."""
 
 
 def _stays(new: Reservation, old: Reservation) -> bool:
@@ -56,31 +49,15 @@ def _says_the_same(new: Reservation, old: Reservation) -> bool:
     return said and new.digest == old.digest
 
 
+@dataclass(eq=False, repr=False)
 class Changes:
     """Changes reservations, and ends them."""
 
-    def __init__(
-        self,
-        state: State,
-        clock: Callable[[], float],
-        catalogue: Catalogue,
-        editing: Editing,
-        readiness: Readiness,
-    ) -> None:
-        """Change what a catalogue shows.
-
-        Args:
-            state: what decisions are made on.
-            clock: unix seconds.
-            catalogue: what is written.
-            editing: changes it.
-            readiness: how well the state shows the cluster.
-        """
-        self._state = state
-        self._clock = clock
-        self._catalogue = catalogue
-        self._editing = editing
-        self._readiness = readiness
+    state: State
+    clock: Callable[[], float]
+    catalogue: Catalogue
+    stores: Stores
+    readiness: Readiness
 
     async def update(self, request: pb.UpdateRequest) -> pb.Reservation:
         """Replace a spec, and set and take away labels; more is held only if it fits.
@@ -90,10 +67,10 @@ class Changes:
             Refusal: there is no such reservation, or no room, or it was changed meanwhile.
             ApiError: it cannot be written.
         """
-        ref = self._catalogue.find(request.name)
+        ref = self.catalogue.find(request.name)
         status_errors.require_change_of_labels(request, ref)
         labels = {**request.labels, **dict.fromkeys(request.remove_labels)}
-        asked_at = self._clock()
+        asked_at = self.clock()
 
         async def change(text: str, old: Reservation) -> _Changed:
             grown = None
@@ -101,18 +78,18 @@ class Changes:
                 written = documents.write(request.spec, asked_at) | documents.unshown(text)
                 if not (request.spec.HasField("expires_at") or request.spec.HasField("ttl")):
                     written |= documents.expiry(old)
-                new = self._catalogue.read(written, ref)
+                new = self.catalogue.read(written, ref)
                 if not new.node:
-                    new = replace(new, placed=clipped(self._state.ledger.placed(old), new.slots))
-                status_errors.require_future(new, "expiresAt", self._clock())
+                    new = replace(new, placed=clipped(self.state.ledger.placed(old), new.slots))
+                status_errors.require_future(new, "expiresAt", self.clock())
             if labels and _says_the_same(new, old):
                 return text, None
             self._require_quota(new, old, "spec")
             # Another reservation inherits no claims: then it holds more than what is left of this.
-            if self._state.ledger.claimed(ref) or not _stays(new, old):
+            if self.state.ledger.claimed(ref) or not _stays(new, old):
                 grown = new = await self._require_room(new, old, request.name)
                 self._require_quota(new, old, "spec")
-                require_ready(self._readiness)  # This process may have stood still.
+                require_ready(self.readiness)  # This process may have stood still.
             whole = documents.with_placements(written, new.placed, ref)
             return documents.encode(whole), grown
 
@@ -126,8 +103,8 @@ class Changes:
             Refusal: there is no such reservation, it is partly claimed, or was changed meanwhile.
             ApiError: it cannot be written.
         """
-        ref = self._catalogue.find(request.name)
-        asked_at = self._clock()
+        ref = self.catalogue.find(request.name)
+        asked_at = self.clock()
         until = request.WhichOneof("until")
         if until is None:
             raise InvalidInput("until", "is missing", "give expiresAt or ttl")
@@ -137,12 +114,12 @@ class Changes:
             lifetime = {"expiresAt": documents.moment(request.expires_at, "expiresAt")}
 
         async def change(text: str, old: Reservation) -> _Changed:
-            if claims := self._state.ledger.claimed(ref):
+            if claims := self.state.ledger.claimed(ref):
                 problem = f"{claims} of {old.slots} slots are claimed; create another one"
                 raise CallError(grpc.StatusCode.FAILED_PRECONDITION, "PARTLY_CLAIMED", problem)
             written = documents.with_lifetime(text, lifetime, ref)
-            new = self._catalogue.read(written, ref)
-            status_errors.require_future(new, until, self._clock())
+            new = self.catalogue.read(written, ref)
+            status_errors.require_future(new, until, self.clock())
             self._require_quota(new, old, until)
             return documents.encode(written), None
 
@@ -156,37 +133,37 @@ class Changes:
             Refusal: there is no such reservation, or it was changed meanwhile.
             ApiError: it cannot be removed.
         """
-        ref = self._catalogue.find(request.name)
+        ref = self.catalogue.find(request.name)
         for _ in range(_TRIES):
-            if not ref.item and self._catalogue.problem(ref) is not None:
-                old, text = None, self._catalogue.text(ref)
+            if not ref.item and self.catalogue.problem(ref) is not None:
+                old, text = None, self.catalogue.text(ref)
             else:
                 old, text = self._current(ref, request.etag)
             key = ref._replace(item="")
             if ref.item:
                 edit = entry_edits.remove(key, text, (old,) if old else ())
-                done = edit is None or await self._editing.edit(edit)
+                done = edit is None or await self.stores.edit(edit)
             else:
-                done = await self._editing.edit(Edit(key, text, None, "released"))
+                done = await self.stores.edit(Edit(key, text, None, "released"))
             if done:
                 return
-            if self._catalogue.reservation(ref) == old:
+            if self.catalogue.reservation(ref) == old:
                 break  # The same still: our view is behind, so let the client come back.
         raise status_errors.changed_meanwhile(ref)
 
     def _require_quota(self, new: Reservation, old: Reservation, path: str) -> None:
         new = replace(new, created_at=old.created_at)
-        if why := self._state.ledger.quotas.trial([new], self._clock(), old):
+        if why := self.state.ledger.quotas.trial([new], self.clock(), old):
             raise status_errors.quota_exceeded(why, path)
 
     async def _require_room(self, new: Reservation, old: Reservation, name: str) -> Reservation:
         # As in Bind: a watch that broke may be about to show that room is taken.
-        await up_to_date(self._readiness, self._state.ledger, self._clock)
+        await up_to_date(self.readiness, self.state.ledger, self.clock)
         pacer = Pacer()
-        judging = partial(judge_set, state=self._state, clock=self._clock, instead=old)
+        judging = partial(judge_set, state=self.state, clock=self.clock, instead=old)
         if new.placed and sum(part.slots for part in new.placed) == new.slots:
             here = [new.on(part) for part in new.placed]
-            is_allowed = suits(new, self._state).is_allowed
+            is_allowed = suits(new, self.state).is_allowed
             if is_allowed and not (await pacer.run(judging(here))).lacks:
                 return new
         verdict = await pacer.run(judging([new]))
@@ -196,25 +173,25 @@ class Changes:
 
     def _settle(self, ref: Ref) -> None:
         """Let a changed reservation stay where it is placed, if it may."""
-        ledger = self._state.ledger
-        ledger.advance(self._clock())
+        ledger = self.state.ledger
+        ledger.advance(self.clock())
         reservation = ledger.get(ref)
         if (
             reservation is not None
             and ledger.is_edited(ref)
-            and all(suits(reservation, self._state))
+            and all(suits(reservation, self.state))
         ):
             ledger.keep(ref)
 
     def _current(self, ref: Ref, etag: str) -> tuple[Reservation, str]:
-        old = self._catalogue.reservation(ref)
+        old = self.catalogue.reservation(ref)
         if old is None:
-            if (broken := self._catalogue.problem(ref)) is not None:
+            if (broken := self.catalogue.problem(ref)) is not None:
                 raise status_errors.unreadable(str(ref), broken.status.message)
             raise status_errors.missing(str(ref))
         if etag and etag != old.digest:
             raise status_errors.changed_meanwhile(ref)
-        return old, self._catalogue.text(ref)
+        return old, self.catalogue.text(ref)
 
     async def _edit(
         self,
@@ -230,14 +207,14 @@ class Changes:
         for _ in range(_TRIES):
             old, text = self._current(ref, etag)
             new, grown = await change(text, old)  # From its last look at the room on no `await`.
-            there = self._catalogue.labels(ref)
+            there = self.catalogue.labels(ref)
             changed = {key: each for key, each in labels.items() if there.get(key) != each}
             edit = Edit(ref, text, new, "changed", labels=changed)
-            with promised(grown, self._state) if grown else nullcontext():
-                is_done = (new == text and not changed) or await self._editing.edit(edit)
+            with promised(grown, self.state) if grown else nullcontext():
+                is_done = (new == text and not changed) or await self.stores.edit(edit)
             if is_done:
                 self._settle(ref)
-                return self._catalogue.show_one(ref)
-            if self._catalogue.text(ref) == text:
+                return self.catalogue.show_one(ref)
+            if self.catalogue.text(ref) == text:
                 break  # The same still: our view is behind, so let the client come back.
         raise status_errors.changed_meanwhile(ref)

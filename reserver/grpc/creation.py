@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
 from uuid import uuid4
 
 from reserver.base.pacer import Pacer
-from reserver.errors import InvalidInput, NotReady, ReserverError, Taken, under
+from reserver.errors import InvalidInput, NotReady, Taken, under
 from reserver.extender.readiness import Readiness, require_ready, up_to_date
 from reserver.grpc import documents, status_errors
 from reserver.grpc.caller import LOCAL, caller
 from reserver.grpc.documents import Draft
-from reserver.grpc.idempotency import IdempotentRequests, digest_of
+from reserver.grpc.idempotency import (
+    CreationCall,
+    IdempotentRequests,
+    Outcome,
+    Request,
+    digest_of,
+)
 from reserver.grpc.reservation_list import Catalogue
 from reserver.k8s.objects import names
 from reserver.reservations.reservation import Ref, Reservation
@@ -22,92 +27,25 @@ from reserver.scheduling.dry_run import judge_set, place_now
 from reserver.scheduling.state import State
 from reserver.stores.codec import spec_codec
 from reserver.stores.configmap.entries import Entries
+from reserver.stores.stores import Stores
 from reserver.v1 import reservation_pb2 as pb
-
-_REMEMBERED_BYTES = 64 * 2**20
-"""What is remembered of reservations that were created with a request id takes so much."""
-
-_LEAST_BYTES = 1024
-"""What is remembered of one reservation beside its message."""
 
 _TAKEN = "is taken; give another one, or update what has it"
 
-Request: TypeAlias = pb.CreateRequest | pb.CreateSetRequest
-Outcome: TypeAlias = "asyncio.Task[ReserverError | None]"
 
-
-class Inserting(Protocol):
-    """What writes reservations (`kube.stores.Stores`)."""
-
-    def find(self, name: str) -> Ref | None:
-        """Return where the reservation of a name is written, or being written."""
-
-    def is_unfinished(self, ref: Ref) -> bool:
-        """Return whether an entry is of a set that is being written, or taken back."""
-
-    def new_ref(self, sizes: Mapping[str, int]) -> Ref:
-        """Return a ref, its key empty, with room for so many bytes by name."""
-
-    def insert(
-        self,
-        ref: Ref,
-        texts: Mapping[str, str],
-        entries: Mapping[str, Entries],
-        labels: Mapping[str, Mapping[str, str]],
-    ) -> Outcome:
-        """Begin to write reservations, all or none; they hold from now on."""
-
-
-@dataclass(frozen=True, slots=True)
-class CreationCall:
-    """A request to create that is under way, or done.
-
-    Attributes:
-        digest: of what was asked for, to tell it from another one of the same id.
-        refs: where it is written.
-        shown: how it was in the beginning; decoded messages would take ten times as much.
-        task: ends when it is known whether it was written; None for what was there before.
-    """
-
-    digest: bytes
-    refs: tuple[Ref, ...]
-    shown: tuple[bytes, ...]
-    task: Outcome | None
-
-    @property
-    def size(self) -> int:
-        """What it takes at most, in bytes."""
-        return sum(_LEAST_BYTES + len(one) for one in self.shown)
-
-
+@dataclass(eq=False, repr=False)
 class Creation:
-    """Creates reservations."""
+    """Creates reservations that the state has room for."""
 
-    def __init__(
-        self,
-        state: State,
-        clock: Callable[[], float],
-        catalogue: Catalogue,
-        stores: Inserting,
-        readiness: Readiness,
-    ) -> None:
-        """Create what a state has room for.
+    state: State
+    clock: Callable[[], float]
+    catalogue: Catalogue
+    stores: Stores
+    readiness: Readiness
 
-        Args:
-            state: what decisions are made on.
-            clock: unix seconds.
-            catalogue: what is written.
-            stores: writes it.
-            readiness: how well the state shows the cluster.
-        """
-        self._state = state
-        self._clock = clock
-        self._catalogue = catalogue
-        self._stores = stores
-        self._readiness = readiness
-        self._requests: IdempotentRequests[CreationCall] = IdempotentRequests(
-            _REMEMBERED_BYTES, clock
-        )
+    def __post_init__(self) -> None:
+        """Begin without requests."""
+        self._requests = IdempotentRequests(self.clock)
         self._deciding = asyncio.Lock()
 
     async def one(self, request: pb.CreateRequest) -> pb.Reservation:
@@ -149,7 +87,7 @@ class Creation:
         wanted: Iterable[pb.CreateRequest | pb.CreateSetRequest.Entry],
         paths: Iterable[str],
     ) -> list[Draft]:
-        now, who = self._clock(), caller.get()
+        now, who = self.clock(), caller.get()
         author = "" if who == LOCAL else who
         drafts: dict[str, Draft] = {}
         for path, each in zip(paths, wanted, strict=True):
@@ -173,7 +111,7 @@ class Creation:
             path: where they stand in the request; empty for one that may wait.
         """
         if path:  # As in Bind: a watch that broke may be about to show that room is taken.
-            await up_to_date(self._readiness, self._state.ledger, self._clock)
+            await up_to_date(self.readiness, self.state.ledger, self.clock)
         async with self._deciding:
             return self._requests.before(request) or await self._decide(request, drafts, path)
 
@@ -181,7 +119,7 @@ class Creation:
         existing = self._existing(drafts, request.request_id)
         if existing is not None:
             return self._remember(request, existing, None)
-        ref = self._stores.new_ref({each.name: each.size for each in drafts})
+        ref = self.stores.new_ref({each.name: each.size for each in drafts})
         for draft in drafts:
             status_errors.require_labels(draft.labels, f"{draft.path}labels", ref)
         drafts = [draft.at(ref, uuid4().hex) for draft in drafts]
@@ -191,25 +129,25 @@ class Creation:
             new = await self._require_backing(new, drafts, path)
         else:
             for index, one in enumerate(new):
-                if not self._state.ledger.quotas.trial([one], self._clock()):
-                    placing = place_now(one, self._state, self._clock)
+                if not self.state.ledger.quotas.trial([one], self.clock()):
+                    placing = place_now(one, self.state, self.clock)
                     new[index], obstacles[one.ref] = await Pacer().run(placing)
         entries = {each.ref.key: Entries((each,)) for each in new}
         texts = {
             draft.name: draft.text(one.placed, ref) for draft, one in zip(drafts, new, strict=True)
         }
         labels = {draft.name: draft.labels for draft in drafts}
-        task = self._stores.insert(ref, texts, entries, labels)
+        task = self.stores.insert(ref, texts, entries, labels)
         for ref, why in obstacles.items():
             if why:
-                self._state.ledger.cannot_place(ref, why)
+                self.state.ledger.cannot_place(ref, why)
         return self._remember(request, tuple(each.ref for each in new), task)
 
     def _read(self, drafts: Iterable[Draft], ref: Ref) -> list[Reservation]:
-        now, new = self._clock(), []
+        now, new = self.clock(), []
         for draft in drafts:
             with under(f"{draft.path}spec"):
-                one = self._catalogue.read(draft.document, ref._replace(key=draft.name))
+                one = self.catalogue.read(draft.document, ref._replace(key=draft.name))
                 status_errors.require_future(one, "expiresAt", now)
             new.append(one)
         return new
@@ -218,34 +156,34 @@ class Creation:
         self, new: Sequence[Reservation], drafts: Sequence[Draft], path: str
     ) -> list[Reservation]:
         spec_codec.check_set(new)
-        now = self._clock()
+        now = self.clock()
         for each, draft in zip(new, drafts, strict=True):
             if each.starts_at is not None and each.starts_at > now:
                 field = f"{draft.path}spec.startsAt"
                 remedy = "leave it out: what does not wait holds at once"
                 raise InvalidInput(field, "lies in the future", remedy)
         self._require_quota(new, path)
-        verdict = await Pacer().run(judge_set(new, self._state, self._clock))
+        verdict = await Pacer().run(judge_set(new, self.state, self.clock))
         if verdict.lacks:
             raise status_errors.no_room(verdict.lacks, [draft.name for draft in drafts], path)
         self._require_quota(new, path)
-        require_ready(self._readiness)  # This process may have stood still.
+        require_ready(self.readiness)  # This process may have stood still.
         return list(verdict.reservations)
 
     def _require_quota(self, new: Sequence[Reservation], path: str) -> None:
-        if why := self._state.ledger.quotas.trial(new, self._clock()):
+        if why := self.state.ledger.quotas.trial(new, self.clock()):
             raise status_errors.quota_exceeded(why, path)
 
     def _existing(self, drafts: Sequence[Draft], request_id: str) -> tuple[Ref, ...] | None:
         """Return the refs that the same request wrote before; None if there are none."""
-        refs = {draft.name: self._stores.find(draft.name) for draft in drafts}
+        refs = {draft.name: self.stores.find(draft.name) for draft in drafts}
         there = [ref for ref in refs.values() if ref is not None]
         if not there:
             return None
-        if any(map(self._stores.is_unfinished, there)):
+        if any(map(self.stores.is_unfinished, there)):
             raise NotReady("a set of these names is not finished, or is being taken back")
         ours = request_id and all(
-            documents.request_id_of(self._catalogue.text(ref)) == request_id for ref in there
+            documents.request_id_of(self.catalogue.text(ref)) == request_id for ref in there
         )
         if ours and len(there) == len(drafts):
             return tuple(there)
@@ -256,7 +194,7 @@ class Creation:
     def _remember(
         self, request: Request, refs: tuple[Ref, ...], task: Outcome | None
     ) -> CreationCall:
-        shown = tuple(self._catalogue.show_one(ref).SerializeToString() for ref in refs)
+        shown = tuple(self.catalogue.show_one(ref).SerializeToString() for ref in refs)
         begun = CreationCall(digest_of(request), refs, shown, task)
         self._requests.remember(request, begun)
         return begun
@@ -267,5 +205,5 @@ class Creation:
         if error is not None:
             self._requests.forget(request, begun)
             raise status_errors.taken(str(error)) if isinstance(error, Taken) else error
-        found = zip(map(self._catalogue.show, begun.refs), begun.shown, strict=True)
+        found = zip(map(self.catalogue.show, begun.refs), begun.shown, strict=True)
         return [now[0] if now else pb.Reservation.FromString(then) for now, then in found]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 from uuid import uuid4
 
 import grpc
@@ -15,9 +14,10 @@ import grpc
 from reserver.base.pacer import Pacer, Steps
 from reserver.base.quarantine import quarantined
 from reserver.errors import InvalidInput
+from reserver.grpc.reservation_list import Catalogue
 from reserver.grpc.status_errors import CallError
-
-K = TypeVar("K", bound=Hashable)
+from reserver.reservations.reservation import Ref
+from reserver.reservations.status import ShortNodes
 
 REMEMBERED = 20_000
 """So many changes a watch can be behind when it resumes."""
@@ -85,33 +85,28 @@ class Watcher:
         return change
 
 
-class Feed(ABC, Generic[K]):
-    """The changes of what is shown of some keys, in their order.
+class ReservationFeed:
+    """The changes of the reservations that a catalogue shows, in their order.
 
     Resume tokens are good for as long as this process lives, and remembers.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._short_nodes: ShortNodes | None = None
         self._epoch = uuid4().hex[:12]
-        self._touched: dict[K, None] = {}
+        self._touched: dict[Ref, None] = {}
         self._something_touched = asyncio.Event()
-        self._known: dict[K, dict[str, bytes]] = {}
+        self._known: dict[Ref, dict[str, bytes]] = {}
         self._changes: deque[FeedChange] = deque()
         self._bytes = 0
         self._number = 0
         self._watchers: set[Watcher] = set()
         self._catching_up = asyncio.Lock()
 
-    @abstractmethod
-    async def _look(self, key: K, pacer: Pacer) -> Mapping[str, bytes]:
-        """Return what is shown of a key now, packed, by id."""
-
-    def _others_ran(self) -> None:
-        """Forget what is good only as long as nothing else has its turn."""
-
-    def touched(self, key: K) -> None:
-        """Note that a key may look different now; returns at once."""
-        self._touched[key] = None
+    def touched(self, ref: Ref) -> None:
+        """Note that a ref or one of its items may look different now; returns at once."""
+        self._touched[ref.whole] = None
         self._something_touched.set()
 
     async def run(self) -> None:
@@ -133,9 +128,9 @@ class Feed(ABC, Generic[K]):
                 with quarantined("feed", key):
                     await pacer.run(self._compare(key, await self._look(key, pacer)))
                 if await pacer.give_way():
-                    self._others_ran()
+                    self._short_nodes = None
             self._something_touched.clear()
-            self._others_ran()
+            self._short_nodes = None
 
     def all(self) -> list[bytes]:
         """Return all that is shown, as it was when last looked at, packed."""
@@ -183,7 +178,19 @@ class Feed(ABC, Generic[K]):
         for watcher in self._watchers:
             watcher.end()
 
-    def _compare(self, key: K, after: Mapping[str, bytes]) -> Steps:
+    async def _look(self, ref: Ref, pacer: Pacer) -> dict[str, bytes]:
+        """Return what is shown of a ref now, packed, by id."""
+        after: dict[str, bytes] = {}
+        for reservation, text in self._catalogue.written(ref):
+            if await pacer.give_way() or self._short_nodes is None:
+                self._short_nodes = self._catalogue.short_nodes()
+            shown = self._catalogue.show_written(reservation, text, self._short_nodes)
+            after[shown.id] = shown.SerializeToString(deterministic=True)
+        for shown in self._catalogue.broken(ref):
+            after[shown.id] = shown.SerializeToString(deterministic=True)
+        return after
+
+    def _compare(self, key: Ref, after: Mapping[str, bytes]) -> Steps:
         """Tell of each entry that has changed; it is known as soon as it is told."""
         known = self._known.setdefault(key, {})
         for name in known.keys() | after.keys():

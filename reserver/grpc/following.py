@@ -1,44 +1,26 @@
-"""A watch call: first all that exists, then each change."""
+"""A watch call: first all reservations that exist, then each change."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import AsyncGenerator
 
 from reserver.base.pacer import Pacer
-from reserver.grpc.feed import Feed, FeedChange
+from reserver.grpc.feed import FeedChange, ReservationFeed
+from reserver.grpc.selection import ReservationSelector
+from reserver.v1 import reservation_pb2 as pb
 
-T = TypeVar("T")
-
-ADDED, MODIFIED, DELETED, BOOKMARK = (
-    f"KIND_{each}" for each in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
-)
-
-
-class WatchMessage(NamedTuple, Generic[T]):
-    """A message to a watcher.
-
-    Attributes:
-        kind: what happened, as the contract names it.
-        item: what it happened to; None for a bookmark.
-        token: from where to go on; empty until the bookmark.
-    """
-
-    kind: str
-    item: T | None
-    token: str = ""
+_WATCH = pb.WatchResponse
 
 
 async def follow(
-    feed: Feed[Any], resume_token: str, unpack: Callable[[bytes], T], covers: Callable[[T], bool]
-) -> AsyncGenerator[WatchMessage[T]]:
-    """Yield what a watcher is told, for ever.
+    feed: ReservationFeed, resume_token: str, selector: ReservationSelector
+) -> AsyncGenerator[pb.WatchResponse]:
+    """Yield the messages to a watcher, for ever.
 
     Args:
         feed: of what is watched.
         resume_token: from where to go on; empty to begin.
-        unpack: of what the feed has.
-        covers: whether the watcher means it.
+        selector: the reservations that are meant.
 
     Raises:
         Refusal: the changes since the token are not remembered, or the watch has to end.
@@ -47,32 +29,42 @@ async def follow(
     await feed.catch_up()
     pacer = Pacer()
 
-    def told(change: FeedChange) -> WatchMessage[T] | None:
-        before = unpack(change.before) if change.before is not None else None
-        after = unpack(change.after) if change.after is not None else None
-        was = before is not None and covers(before)
-        is_now = after is not None and covers(after)
-        if not (was or is_now):
-            return None
-        kind = DELETED if not is_now else MODIFIED if was else ADDED
-        return WatchMessage(kind, after if is_now else before, feed.token_of(change.number))
-
     with feed.watching() as watcher:
         if resume_token:
             for change in feed.since(resume_token):
                 await pacer.give_way()
-                if message := told(change):
+                if message := _told(change, feed, selector):
                     yield message
         else:
             there, token = feed.all(), feed.token
             for packed in there:
                 await pacer.give_way()
-                each = unpack(packed)
-                if covers(each):
-                    yield WatchMessage(ADDED, each)
-            yield WatchMessage(BOOKMARK, None, token)
+                each = pb.Reservation.FromString(packed)
+                if selector.covers(each):
+                    yield _WATCH(kind=_WATCH.KIND_ADDED, reservation=each)
+            yield _WATCH(kind=_WATCH.KIND_BOOKMARK, resume_token=token)
         while True:
             change = await pacer.awaited(watcher.next())
             await pacer.give_way()
-            if message := told(change):
+            if message := _told(change, feed, selector):
                 yield message
+
+
+def _unpacked(packed: bytes | None) -> pb.Reservation | None:
+    return None if packed is None else pb.Reservation.FromString(packed)
+
+
+def _told(
+    change: FeedChange, feed: ReservationFeed, selector: ReservationSelector
+) -> pb.WatchResponse | None:
+    """Return the message about a change; None if the watcher does not mean it."""
+    before, after = _unpacked(change.before), _unpacked(change.after)
+    was = before is not None and selector.covers(before)
+    is_now = after is not None and selector.covers(after)
+    if not (was or is_now):
+        return None
+    kind = _WATCH.KIND_DELETED
+    if is_now:
+        kind = _WATCH.KIND_MODIFIED if was else _WATCH.KIND_ADDED
+    token = feed.token_of(change.number)
+    return _WATCH(kind=kind, reservation=after if is_now else before, resume_token=token)

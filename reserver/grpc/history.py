@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -11,28 +11,17 @@ from reserver.base.pacer import Pacer
 from reserver.grpc import documents
 from reserver.grpc.paging import PageToken
 from reserver.k8s.objects.times import parse_moment
-from reserver.stores.codec.archive import Archive, ArchivedReservation
+from reserver.stores.archive_writer import ArchiveWriter
+from reserver.stores.codec.archive import ArchivedReservation
 from reserver.v1 import reservation_pb2 as pb
 
 
-class Bygone(Protocol):
-    """Who keeps the archive (`kube.loops.archivist.Archivist`)."""
-
-    @property
-    def archive(self) -> Archive:
-        """What became of reservations that are over."""
-
-    async def refresh(self) -> None:
-        """Read all again, unless that was done a moment ago."""
-
-
+@dataclass(eq=False, repr=False)
 class History:
     """Answers what became of reservations."""
 
-    def __init__(self, bygone: Bygone, clock: Callable[[], float]) -> None:
-        """Answer from an archive; `clock` gives unix seconds."""
-        self._bygone = bygone
-        self._clock = clock
+    writer: ArchiveWriter
+    clock: Callable[[], float]
 
     async def page(self, request: pb.HistoryRequest) -> pb.HistoryResponse:
         """Return what ended, the oldest first.
@@ -42,10 +31,10 @@ class History:
         """
         pages = PageToken.of(request)
         since = parse_moment(documents.moment(request.since, "since"))
-        await self._bygone.refresh()
+        await self.writer.refresh()
         found: list[tuple[str, ArchivedReservation]] = []
         pacer = Pacer()
-        for key, one in self._bygone.archive.all(self._clock()):
+        for key, one in self.writer.archive.all(self.clock()):
             is_named = request.name in {"", one.name, one.id}
             if (
                 is_named

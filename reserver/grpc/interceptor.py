@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import grpc
 import structlog
@@ -14,6 +14,7 @@ import structlog
 from reserver.base.quarantine import take_note
 from reserver.cluster.quantity import shorten
 from reserver.errors import NotReady, ReserverError
+from reserver.extender.metrics import Metrics
 from reserver.grpc import message_size, status_errors
 from reserver.grpc.access import Call, CallAccess, call_of
 from reserver.grpc.caller import caller
@@ -33,13 +34,6 @@ Aio = grpc.aio.ServicerContext[Any, Any]
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
-class CallCounter(Protocol):
-    """Where calls are counted (`server.metrics.Metrics`)."""
-
-    def count_rpc(self, method: str, code: str, seconds: float) -> None:
-        """Note a call."""
-
-
 class Calls(grpc.aio.ServerInterceptor):
     """Lets calls through to the services, and turns ReserverErrors into gRPC errors.
 
@@ -51,7 +45,7 @@ class Calls(grpc.aio.ServerInterceptor):
         self,
         access: CallAccess | None,
         obstacles: Callable[[], tuple[str, ...]],
-        counted: CallCounter,
+        counted: Metrics,
     ) -> None:
         """Guard calls.
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from reserver.base.pacer import Pacer
 from reserver.errors import InvalidInput
 from reserver.grpc import convert
-from reserver.grpc.feed import Feed
 from reserver.grpc.status_errors import missing
 from reserver.k8s.objects.limits import limits_at
 from reserver.reservations.enums import StoreKind
@@ -22,7 +21,10 @@ from reserver.v1 import reservation_pb2 as pb
 
 
 class ListedStores(Protocol):
-    """What the catalogue wants of the stores (`kube.stores.Stores`)."""
+    """What the catalogue wants of the stores (`stores.Stores`)."""
+
+    def find(self, name: str) -> Ref | None:
+        """Return where the reservation of a name is written, or being written."""
 
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
         """Return what is written at a ref, or being written, and what that says."""
@@ -31,34 +33,23 @@ class ListedStores(Protocol):
         """Return the labels of the object at a ref."""
 
 
+@dataclass(eq=False, repr=False)
 class Catalogue:
-    """All reservations as the API shows them."""
+    """All reservations as the API shows them.
 
-    def __init__(
-        self,
-        store: ListedStores,
-        state: State,
-        clock: Callable[[], float],
-        named: Callable[[str], Ref | None],
-        home: str,
-        archive: Archive,
-    ) -> None:
-        """Show what there is.
+    Attributes:
+        stores: what is written.
+        state: what becomes of it.
+        clock: unix seconds.
+        home: Reserver's own namespace (`limits_at`).
+        archive: what became of those that are over.
+    """
 
-        Args:
-            store: what is written.
-            state: what becomes of it.
-            clock: unix seconds.
-            named: returns where the reservation of a name is written.
-            home: Reserver's own namespace (`limits_at`).
-            archive: what became of those that are over.
-        """
-        self._archive = archive
-        self._store = store
-        self._state = state
-        self._clock = clock
-        self._named = named
-        self._home = home
+    stores: ListedStores
+    state: State
+    clock: Callable[[], float]
+    home: str
+    archive: Archive
 
     def find(self, name: str) -> Ref:
         """Return where the reservation of a name, or of an id, is written.
@@ -69,35 +60,35 @@ class Catalogue:
         """
         if not name:
             raise InvalidInput("name", "is empty", "name a reservation")
-        ref = convert.parse_id(name) or self._named(name)
+        ref = convert.parse_id(name) or self.stores.find(name)
         if ref is None or not (self.reservation(ref) or self.problem(ref)):
-            past = self._archive.last(name, self._clock())
+            past = self.archive.last(name, self.clock())
             raise missing(name, past.told if past else "")
         return ref
 
     def text(self, ref: Ref) -> str:
         """Return what is written at a ref; empty if nothing is."""
-        latest = self._store.latest(ref._replace(item=""))
+        latest = self.stores.latest(ref._replace(item=""))
         return latest[0] if latest else ""
 
     def labels(self, ref: Ref) -> Mapping[str, str]:
         """Return the labels of the object at a ref; empty where there is none."""
-        return self._store.labels(ref)
+        return self.stores.labels(ref)
 
     def reservation(self, ref: Ref) -> Reservation | None:
         """Return the reservation of a ref, None if there is none."""
-        latest = self._store.latest(ref._replace(item=""))
+        latest = self.stores.latest(ref._replace(item=""))
         here = (r for r in latest[1].reservations if r.ref == ref) if latest else iter(())
         return next(here, None)
 
     def broken(self, ref: Ref) -> list[pb.Reservation]:
         """Return what cannot be read of a ref, its `item` aside, and is no reservation either."""
-        latest = self._store.latest(ref._replace(item=""))
+        latest = self.stores.latest(ref._replace(item=""))
         if latest is None:
             return []
         entries = latest[1]
         known = {str(reservation.ref) for reservation in entries.reservations}
-        labels, problems = self._store.labels(ref), map(convert.show_problem, entries.problems)
+        labels, problems = self.stores.labels(ref), map(convert.show_problem, entries.problems)
         shown = (convert.with_labels(each, labels) for each in problems)
         return [each for each in shown if each.id not in known]
 
@@ -111,16 +102,16 @@ class Catalogue:
         Raises:
             InvalidInput: some field is not acceptable there.
         """
-        return spec_codec.read(document, ref, self._clock(), limits_at(ref, self._home))
+        return spec_codec.read(document, ref, self.clock(), limits_at(ref, self.home))
 
     def short_nodes(self) -> ShortNodes:
         """Return which nodes are short now."""
-        self._state.ledger.advance(self._clock())
-        return ShortNodes.of(self._state.snapshot)
+        self.state.ledger.advance(self.clock())
+        return ShortNodes.of(self.state.snapshot)
 
     def written(self, ref: Ref) -> list[tuple[Reservation, str]]:
         """Return what is written at a ref, or the one of an item, each with its text."""
-        latest = self._store.latest(ref._replace(item=""))
+        latest = self.stores.latest(ref._replace(item=""))
         if latest is None:
             return []
         text, entries = latest
@@ -130,16 +121,16 @@ class Catalogue:
         self, reservation: Reservation, text: str, short_nodes: ShortNodes
     ) -> pb.Reservation:
         """Return a reservation as it is at this moment."""
-        ledger = self._state.ledger
+        ledger = self.state.ledger
         status = short_nodes.status(reservation, ledger)
-        store, ref = self._store, reservation.ref
+        ref = reservation.ref
         shown = convert.show(reservation, text, status, ledger.claims(ref), ledger.since(ref))
         shown.status.assumes_namespace = self._assumes_namespace(ref, shown.spec)
-        return convert.with_labels(shown, store.labels(ref))
+        return convert.with_labels(shown, self.stores.labels(ref))
 
     def _assumes_namespace(self, ref: Ref, spec: pb.ReservationSpec) -> bool:
         """Return whether it is for pods of our own namespace only because nobody says whose."""
-        if ref.kind is not StoreKind.CONFIGMAP or ref.namespace != self._home:
+        if ref.kind is not StoreKind.CONFIGMAP or ref.namespace != self.home:
             return False
         return any(
             not (o.pod.namespace or o.controller.namespace or o.selector.namespace)
@@ -163,31 +154,3 @@ class Catalogue:
         if not shown:
             raise missing(str(ref))
         return shown[0]
-
-
-class ReservationFeed(Feed[Ref]):
-    """The changes of reservations, in their order."""
-
-    def __init__(self, catalogue: Catalogue) -> None:
-        """Tell the changes of what a catalogue shows."""
-        super().__init__()
-        self._catalogue = catalogue
-        self._short_nodes: ShortNodes | None = None
-
-    def touched(self, key: Ref) -> None:
-        """Note that a key or one of its items may look different now; returns at once."""
-        super().touched(key._replace(item=""))
-
-    def _others_ran(self) -> None:
-        self._short_nodes = None
-
-    async def _look(self, key: Ref, pacer: Pacer) -> dict[str, bytes]:
-        after: dict[str, bytes] = {}
-        for reservation, text in self._catalogue.written(key):
-            if await pacer.give_way() or self._short_nodes is None:
-                self._short_nodes = self._catalogue.short_nodes()
-            shown = self._catalogue.show_written(reservation, text, self._short_nodes)
-            after[shown.id] = shown.SerializeToString(deterministic=True)
-        for shown in self._catalogue.broken(key):
-            after[shown.id] = shown.SerializeToString(deterministic=True)
-        return after

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health, health_pb2
 
 from reserver.extender.handlers import Extender
+from reserver.extender.metrics import Metrics
 from reserver.extender.readiness import Readiness
 from reserver.grpc.access import CallAccess
 from reserver.grpc.capacity import CapacityServicer
-from reserver.grpc.changes import Changes, Editing
-from reserver.grpc.creation import Creation, Inserting
-from reserver.grpc.history import Bygone, History
-from reserver.grpc.interceptor import CallCounter, Calls
-from reserver.grpc.reservation_list import Catalogue, ListedStores, ReservationFeed
+from reserver.grpc.changes import Changes
+from reserver.grpc.creation import Creation
+from reserver.grpc.feed import ReservationFeed
+from reserver.grpc.history import History
+from reserver.grpc.interceptor import Calls
+from reserver.grpc.reservation_list import Catalogue
 from reserver.grpc.reservations import Reservations
 from reserver.grpc.scheduler import SchedulerServicer
 from reserver.scheduling.state import State
+from reserver.stores.archive_writer import ArchiveWriter
+from reserver.stores.stores import Stores
 from reserver.v1.capacity_pb2_grpc import add_CapacityServiceServicer_to_server
 from reserver.v1.reservation_pb2_grpc import add_ReservationServiceServicer_to_server
 from reserver.v1.scheduler_pb2_grpc import add_SchedulerServiceServicer_to_server
@@ -29,10 +33,6 @@ _LOOK_EVERY_S = 0.25
 """How often those who watch are told, in seconds."""
 
 _STATUS = health_pb2.HealthCheckResponse
-
-
-class WritableStores(ListedStores, Inserting, Editing, Protocol):
-    """What is written, and what writes it (`kube.stores.Stores`)."""
 
 
 class Service:
@@ -47,31 +47,18 @@ class Service:
         self,
         *,
         state: State,
-        stores: WritableStores,
+        stores: Stores,
         extender: Extender,
         namespace: str,
         clock: Callable[[], float],
         access: CallAccess | None,
         readiness: Readiness,
-        counted: CallCounter,
-        past: Bygone,
+        counted: Metrics,
+        past: ArchiveWriter,
         dump: Callable[[], bytes],
     ) -> None:
-        """Put the services together.
-
-        Args:
-            state: what decisions are made on.
-            stores: what is written, and what writes it.
-            extender: decides for schedulers.
-            namespace: of the default store.
-            clock: unix seconds.
-            access: who may call; None if anybody who reaches the port may.
-            readiness: how well the state shows the cluster.
-            counted: where calls are counted.
-            past: what became of reservations that are over.
-            dump: returns how this process is, for a bug report.
-        """
-        catalogue = Catalogue(stores, state, clock, stores.find, namespace, past.archive)
+        """Put the services together; with `access` None, anybody who reaches the port may call."""
+        catalogue = Catalogue(stores, state, clock, namespace, past.archive)
         creation = Creation(state, clock, catalogue, stores, readiness)
         changes = Changes(state, clock, catalogue, stores, readiness)
         self.feed = ReservationFeed(catalogue)

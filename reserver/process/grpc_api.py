@@ -9,7 +9,7 @@ from reserver.extender.exposition import Exposition
 from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.grpc.access import CallAccess
-from reserver.grpc.reservation_list import ReservationFeed
+from reserver.grpc.feed import ReservationFeed
 from reserver.grpc.service import Service
 from reserver.k8s.client import ApiClient
 from reserver.k8s.reviewer import Reviewer

@@ -6,7 +6,8 @@ import pytest
 from reserver.base.pacer import Pacer
 from reserver.errors import InvalidInput
 from reserver.grpc import feed as module
-from reserver.grpc.reservation_list import Catalogue, ReservationFeed
+from reserver.grpc.feed import ReservationFeed
+from reserver.grpc.reservation_list import Catalogue
 from reserver.grpc.status_errors import CallError
 from reserver.reservations.reservation import Ref
 from reserver.stores.codec.archive import Archive
@@ -22,6 +23,9 @@ class Written:
     def __init__(self) -> None:
         self.keys: dict[Ref, str] = {}
 
+    def find(self, _: str) -> None:
+        return None
+
     def latest(self, place: Ref) -> tuple[str, Entries] | None:
         text = self.keys.get(place)
         return None if text is None else (text, read_key(place, text, NOW))
@@ -35,7 +39,7 @@ class Scene:
         self.written = Written()
         state = state_of(node("worker-1", cpu="4"))
         self.feed = ReservationFeed(
-            Catalogue(self.written, state, lambda: NOW, lambda _: None, "home", Archive(0.0))
+            Catalogue(self.written, state, lambda: NOW, "home", Archive(0.0))
         )
 
     async def write(self, *keys: str, text: str | None = TEXT) -> None:
