@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import structlog
@@ -35,6 +35,7 @@ from reserver.process.assembly import Assembly
 from reserver.process.background import lead
 from reserver.process.metrics import measured
 from reserver.process.reload import Reload
+from reserver.process.write_tasks import WriteTasks
 from reserver.settings.serve import Settings
 
 if TYPE_CHECKING:
@@ -53,10 +54,6 @@ _REVIEWS = 16
 """Connections for tokens and rights, apart from those for bindings."""
 
 _SHUTDOWN_S = BIND_PATIENCE_S + 1
-
-_WRITES_S = 5.0
-"""How long writes under way may take once the watches have ended, in seconds. What waits for one
-of these would wait for ever; the next Reserver finishes a set, or takes it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +96,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
         if settings.capacity_buffers:
             await _require_buffers(client)
         lease = _lease(settings, client) if settings.leader_elect else None
-        async with _Writes() as writes:
+        async with WriteTasks() as writes:
             assembly = Assembly(settings, client, clock, writes, lease)
             expiries = Expiries((settings.tls, settings.grpc_tls, settings.webhook_tls))
             reload = Reload(settings, assembly)
@@ -145,34 +142,6 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                         await tracing.end()
         if lease is not None:
             await lease.release()
-
-
-class _Writes(asyncio.TaskGroup):
-    """Writes under way, which go on if nobody waits for them; at the end of the block a while."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._under_way: set[asyncio.Task[Any]] = set()
-
-    def create_task(self, *args: Any, **options: Any) -> asyncio.Task[Any]:  # noqa: ANN401
-        """Begin a write."""
-        task = super().create_task(*args, **options)
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
-        return task
-
-    async def __aexit__(self, *raised: Any) -> None:  # noqa: ANN401, PYI036 - as the base has it
-        """Wait for them a while."""
-        timer = asyncio.get_running_loop().call_later(_WRITES_S, self._give_up)
-        try:
-            await super().__aexit__(*raised)
-        finally:
-            timer.cancel()
-
-    def _give_up(self) -> None:
-        log.warning("writes are left to the next start", number=len(self._under_way))
-        for task in self._under_way:
-            task.cancel()
 
 
 async def _require_crd(client: ApiClient) -> None:

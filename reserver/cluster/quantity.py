@@ -7,6 +7,7 @@ binary suffixes, scientific notation, anything finer than a nano-unit rounded aw
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 from reserver.errors import InvalidInput
@@ -36,6 +37,9 @@ _TENS: dict[str | None, int] = {
 _TWOS: dict[str | None, int] = {f"{s}i": 10 * i for i, s in enumerate("KMGTPE", start=1)}
 """By how many powers of two a binary suffix multiplies."""
 _REMEDY = "write a Kubernetes quantity such as 2, 500m or 4Gi"
+
+_SHARED = 1024
+"""How many are found again: megabytes at most, as a reservation names few resources."""
 
 
 @lru_cache(maxsize=4096)
@@ -87,3 +91,18 @@ def show(resource: str, value: int) -> str:
 def shorten(text: str, limit: int = 60) -> str:
     """Return text fit for a message: at most `limit` characters."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def shared(amounts: Mapping[str, int]) -> Mapping[str, int]:
+    """Return equal amounts, which many have: nobody may change them."""
+    return _shared(tuple(amounts.items()))
+
+
+def times(amounts: Mapping[str, int], slots: int) -> Mapping[str, int]:
+    """Return the amounts of so many slots, which many have: nobody may change them."""
+    return amounts if slots == 1 else shared({name: n * slots for name, n in amounts.items()})
+
+
+@lru_cache(_SHARED)
+def _shared(amounts: tuple[tuple[str, int], ...]) -> Mapping[str, int]:
+    return dict(amounts)

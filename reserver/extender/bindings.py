@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Protocol
 
 import structlog
 
 from reserver.base.quarantine import quarantined
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, Gone, InvalidInput, NotReady
+from reserver.extender.pending_binding import PendingBinding, Pods
 from reserver.extender.protocol import ExtenderBindingArgs
 from reserver.extender.readiness import Readiness, up_to_date
 from reserver.scheduling.assumed_pod import AssumedPod
@@ -32,50 +31,6 @@ RESERVED_S = 60.0
 
 MOST_TRIES = 4
 """How often a pod is judged for one binding, if it changes each time before it is bound."""
-
-LEFT_S = 2.0
-"""How long a binding without an answer is repeated after the last Bind call for it has gone, in
-seconds. The kube-scheduler that wanted it may have ended; another one, with a Reserver of its own,
-needs about as long to take the lead (docs/adr/0013)."""
-
-
-class Pods(Protocol):
-    """What bindings need of the API server (`PodWrites`)."""
-
-    async def read_pod(self, name: PodName) -> Pod:
-        """Return a pod as it is now."""
-
-    async def bind(
-        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], Awaitable[bool]]
-    ) -> None:
-        """Bind a pod that has not changed; return only when it is known to have happened."""
-
-
-@dataclass(slots=True)
-class _Taken:
-    """A node that a pod takes, and that the watch has not shown yet.
-
-    Attributes:
-        pod: the pod as it was when that was decided, and as which it is bound.
-        node: the node.
-        verdict: what it claims; or why it does not get the node after all, once it has changed.
-        expiry: takes it back when no binding comes; None where one was asked for at once.
-        task: writes the binding; None before that is asked for.
-        callers: how many Bind calls wait for it.
-        left_at: when the last of them went, by the event loop's clock.
-    """
-
-    pod: Pod
-    node: str
-    verdict: BindVerdict
-    expiry: asyncio.TimerHandle | None = None
-    task: asyncio.Task[BindVerdict] | None = None
-    callers: int = 0
-    left_at: float = 0.0
-
-    def is_wanted(self) -> bool:
-        """Return whether a kube-scheduler waits for it, or did until a moment ago."""
-        return self.callers > 0 or asyncio.get_running_loop().time() - self.left_at < LEFT_S
 
 
 class Bindings:
@@ -96,7 +51,7 @@ class Bindings:
         self._readiness = readiness
         self._tasks = tasks
         self._log = log.bind()  # To look up what is configured takes as long as judging a pod.
-        self._under_way: dict[str, _Taken] = {}
+        self._under_way: dict[str, PendingBinding] = {}
 
     def __len__(self) -> int:
         """Return how many are under way."""
@@ -138,7 +93,7 @@ class Bindings:
             self._drop(taken)
             self._state.forget(pod_uid)
 
-    def _drop(self, taken: _Taken) -> None:
+    def _drop(self, taken: PendingBinding) -> None:
         if taken.expiry is not None:
             taken.expiry.cancel()
         del self._under_way[taken.pod.uid]
@@ -179,7 +134,7 @@ class Bindings:
         known = self._state.pods.get(name)
         return known if known is not None and known.uid == uid else None
 
-    async def _decide(self, args: ExtenderBindingArgs) -> _Taken | BindVerdict:
+    async def _decide(self, args: ExtenderBindingArgs) -> PendingBinding | BindVerdict:
         """Take the node for the pod, unless it is taken already; or return what to answer."""
         self._state.inflight_binds.asked(args.node)
         try:
@@ -190,7 +145,7 @@ class Bindings:
             self._state.inflight_binds.failed(args.node, self._clock())
         return decided
 
-    async def _take(self, args: ExtenderBindingArgs) -> _Taken | BindVerdict:
+    async def _take(self, args: ExtenderBindingArgs) -> PendingBinding | BindVerdict:
         # A watch that broke a moment ago may be about to show a hold, or an entry of this owner.
         await up_to_date(self._readiness, self._state.ledger, self._clock)
         name = PodName(args.pod_namespace, args.pod_name)
@@ -216,11 +171,11 @@ class Bindings:
             log.info("bind refused", pod=str(pod.name), node=args.node, why=verdict.refusal)
             return verdict
         self._state.assume(pod, args.node, verdict.claims)
-        taken = _Taken(pod, args.node, verdict)
+        taken = PendingBinding(pod, args.node, verdict)
         self._under_way[pod.uid] = taken
         return taken
 
-    def _joined(self, assumption: AssumedPod, pod: Pod, node: str) -> _Taken | BindVerdict:
+    def _joined(self, assumption: AssumedPod, pod: Pod, node: str) -> PendingBinding | BindVerdict:
         """Return what is under way for a pod, or what to answer."""
         if assumption.node != node:
             return BindVerdict(refusal=f"being bound to {assumption.node}")
@@ -234,7 +189,7 @@ class Bindings:
                 return taken.verdict
         return taken
 
-    async def _write(self, taken: _Taken) -> BindVerdict:
+    async def _write(self, taken: PendingBinding) -> BindVerdict:
         name, uid, node = taken.pod.name, taken.pod.uid, taken.node
         why: list[object] = []
         try:
@@ -259,7 +214,7 @@ class Bindings:
         finally:
             del self._under_way[uid]
 
-    async def _bind(self, taken: _Taken) -> None:
+    async def _bind(self, taken: PendingBinding) -> None:
         """Have a pod bound as it was judged; if it has changed since, judge it again.
 
         Raises:
@@ -281,7 +236,7 @@ class Bindings:
                     continue
             return
 
-    async def _changed(self, taken: _Taken) -> Pod | None:
+    async def _changed(self, taken: PendingBinding) -> Pod | None:
         """Return a pod as it is now; None unless it has changed and waits for a node."""
         pod = await self._pods.read_pod(taken.pod.name)
         try:
@@ -294,7 +249,7 @@ class Bindings:
         is_same = pod.uid == taken.pod.uid and not pod.node
         return pod if is_same and pod.revision != taken.pod.revision else None
 
-    def _judge_again(self, taken: _Taken, pod: Pod) -> None:
+    def _judge_again(self, taken: PendingBinding, pod: Pod) -> None:
         """Decide for a pod as it is now what was decided for it as it was; nothing comes between.
 
         If the answer is another one now, the node is not taken any more.
@@ -306,7 +261,7 @@ class Bindings:
         why = taken.verdict.refusal
         log.info("judged again, pod has changed", pod=str(pod.name), node=taken.node, why=why)
 
-    async def _is_wanted(self, taken: _Taken) -> bool:
+    async def _is_wanted(self, taken: PendingBinding) -> bool:
         """Return whether a request without an answer may be sent again.
 
         What the API server is when it comes back may be another cluster than was decided on.
@@ -317,7 +272,7 @@ class Bindings:
         return False
 
     @staticmethod
-    async def _wait(taken: _Taken, task: asyncio.Task[BindVerdict]) -> BindVerdict:
+    async def _wait(taken: PendingBinding, task: asyncio.Task[BindVerdict]) -> BindVerdict:
         taken.callers += 1
         try:
             done, _ = await asyncio.wait([task], timeout=BIND_PATIENCE_S)

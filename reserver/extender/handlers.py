@@ -14,12 +14,14 @@ import structlog
 from reserver.base.pacer import Pacer
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, Gone, InvalidInput, NotReady
-from reserver.extender.bindings import Bindings, Pods
+from reserver.extender.bindings import Bindings
+from reserver.extender.pending_binding import Pods
 from reserver.extender.readiness import Readiness, require_ready, up_to_date
 from reserver.k8s.objects.pods import PodObject
 from reserver.scheduling.effects import Effect
 from reserver.scheduling.explain import Explanation, explain
-from reserver.scheduling.filter import FilterVerdict, filter_nodes
+from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.filter_verdict import FilterVerdict
 from reserver.scheduling.node_explanation import explain_nodes
 from reserver.scheduling.pod_events import PodEvent, tell
 from reserver.scheduling.preempt import PreemptVerdict, Victims, judge_preemption

@@ -33,7 +33,7 @@ from reserver.extender.protocol import ExtenderBindingArgs
 from reserver.moves.model import Move
 from reserver.moves.phases import MovePhase
 from reserver.scheduling.bind import BindVerdict
-from reserver.scheduling.filter import FilterVerdict
+from reserver.scheduling.filter_verdict import FilterVerdict
 from reserver.scheduling.preempt import PreemptVerdict, Victims
 
 _POD, _NAMESPACE, _NODE = "k8s.pod.name", "k8s.namespace.name", "k8s.node.name"

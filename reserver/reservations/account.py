@@ -6,79 +6,21 @@ the place that Reserver chose are the reservation's, so they are kept once (docs
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import cast
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.entry import NO_UNSURE, UNSEEN, Claimed, Entry
 from reserver.reservations.mark import is_mark, mark
 from reserver.reservations.node_holds import Hold
 from reserver.reservations.placement import Parts, clipped
 from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
 
-UNSEEN = -1
-"""Instead of a resourceVersion, for a claim whose binding no watch has shown."""
-
-
-class Recorded(NamedTuple):
-    """A claim from before this process started.
-
-    Attributes:
-        at: a resourceVersion at which the pod had its slot.
-        known_at: one at which the claim was of what was written there; not earlier.
-        node: where the slot was; empty if unknown.
-        is_written: it was written down, and stays so while it is unsure. What the past tells of
-            besides is written down only once it is sure: of all that is, it is noted at which
-            version of the store it was of what stood there.
-    """
-
-    at: int
-    known_at: int
-    node: str
-    is_written: bool = True
-
-
-NO_UNSURE: Mapping[str, Recorded] = MappingProxyType({})
-
-
-class Claimed(NamedTuple):
-    """A slot that a pod has.
-
-    Attributes:
-        at: a resourceVersion at which it had it; `UNSEEN` while its binding is.
-        node: where it landed; empty if unknown.
-    """
-
-    at: int
-    node: str
-
-
 # Most have no claim. Writing to this raises; `Account.give` replaces it.
 _NO_CLAIMS = cast("dict[str, Claimed]", MappingProxyType({}))
-
-
-@dataclass(slots=True, eq=False)
-class Entry:
-    """One ref at which a reservation is written.
-
-    Attributes:
-        reservation: what is written; `placed` says where it is, even if that is not written.
-        written: when.
-        since: when something was first written there, unix seconds.
-        recorded: where it is placed, as written.
-        unsure: recorded claims of it, or of what stood there before and said the same, by UID.
-        unwritten: why its expiry or place cannot be written into it; empty if it can, or need not.
-    """
-
-    reservation: Reservation
-    written: Written
-    since: float
-    recorded: Parts
-    unsure: Mapping[str, Recorded] = field(default_factory=lambda: NO_UNSURE)
-    unwritten: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -307,32 +249,10 @@ class Account:
         """
         if self._left is not None:
             return self._left
-        left = self._reckoned()
+        left = self.reservation.unclaimed([claim.node for claim in self.claimants.values()])
         # Most are on one node or have no claim, and need not keep it: that is quickly reckoned.
         self._left = left if self.claimants and self.holds[1:] else None
         return left
-
-    def _reckoned(self) -> tuple[dict[str, int], int]:
-        slots = self.reservation.slots
-        if self.reservation.node:
-            return {self.reservation.node: max(0, slots - len(self.claimants))}, 0
-        left = {part.node: part.slots for part in self.reservation.placed}
-        placeless = slots - sum(left.values())
-        if not self.claimants:
-            return left, placeless
-        elsewhere = 0
-        for node, claims in Counter(claim.node for claim in self.claimants.values()).items():
-            there = min(left.get(node, 0), claims)
-            if there:
-                left[node] -= there
-            elsewhere += claims - there
-        without = min(placeless, elsewhere)
-        elsewhere -= without
-        for node in reversed(left):
-            given = min(left[node], elsewhere)
-            left[node] -= given
-            elsewhere -= given
-        return left, placeless - without
 
     def lacks_place(self, snapshot: Snapshot) -> bool:
         """Return whether any slot has no node (`unplaced`)."""
@@ -348,23 +268,6 @@ class Account:
             staying.append(part._replace(slots=part.slots - lost))
             unplaced += lost
         return clipped(staying, self.reservation.slots), unplaced
-
-
-def inherit(entry: Entry, before: Account) -> bool:
-    """Let what is written at a ref begin where that one was placed.
-
-    It holds there until it is known whether that still suits it. Return whether both are the same,
-    except for an expiry that another Reserver computed.
-    """
-    after, old = entry.reservation, before.entry(entry.reservation.ref)
-    if not (after.node or after.placed or old.reservation.node):
-        after = replace(after, placed=clipped(old.reservation.placed, after.slots))
-    is_same = after.continues(old.reservation)
-    if is_same:
-        after = replace(after, drift=old.reservation.drift)
-        entry.written = entry.written if old.written is NOT_YET else old.written
-    entry.reservation = after
-    return is_same
 
 
 def kept_turns(

@@ -12,10 +12,9 @@ import heapq
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
-from typing import NamedTuple
 
 from reserver.reservations.quota import Quota, exceeded, forbidden, forbids_change, usage
+from reserver.reservations.quota_share import AdmissionState, QuotaShare, WriteOrder
 from reserver.reservations.reservation import Reservation
 
 _SPARE_ROW = 64
@@ -25,52 +24,6 @@ _SPARE_ROW = 64
 _KEPT = "it was admitted before that, and holds"
 _WAIT = "it holds once there is room in the quota"
 _ASK_FOR_LESS = "ask for less, or have the quota raised"
-
-
-class WriteOrder(NamedTuple):
-    """A turn in the order of writing.
-
-    Attributes:
-        is_new: it is not written that it was let in before this process began.
-        at: when it was written, unix seconds.
-        number: later ones are greater.
-    """
-
-    is_new: bool
-    at: float
-    number: int
-
-
-class AdmissionState(Enum):
-    """The state of a reservation in admission."""
-
-    WAITING = auto()
-    ADMITTED = auto()
-    BLOCKED = auto()
-    """It could not come in if it were alone."""
-
-
-@dataclass(slots=True, eq=False)
-class QuotaShare:
-    """The share of the quotas that one reservation asks for.
-
-    Attributes:
-        reservation: what is written.
-        asked: what it counts for, as far as it is not claimed.
-        turn: when it is its turn.
-        since: when it was written, unix seconds.
-        standing: what became of it.
-        why: why it is not admitted; of one that is, what it exceeds all the same.
-        former: what stood here before an edit that has not been judged yet.
-    """
-
-    reservation: Reservation
-    asked: Mapping[str, int]
-    turn: WriteOrder
-    since: float
-    standing: AdmissionState = AdmissionState.WAITING
-    why: str = ""
-    former: Reservation | None = None
 
 
 @dataclass(slots=True)

@@ -13,9 +13,10 @@ from typing import NamedTuple
 from cachetools import LRUCache
 
 from reserver.cluster.pod import Pod, PodName
-from reserver.reservations.account import UNSEEN, Account, Entry
-from reserver.reservations.identity import near_digests
+from reserver.reservations.account import Account
+from reserver.reservations.entry import UNSEEN, Entry
 from reserver.reservations.index import ReservationIndex
+from reserver.reservations.reservation import near_digests
 
 _REMEMBERED = 20_000
 """How many bindings are remembered: those of the minutes by which two watches may differ."""

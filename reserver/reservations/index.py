@@ -9,7 +9,8 @@ from typing import Generic, NamedTuple, TypeVar
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import sparing
 from reserver.reservations import owner
-from reserver.reservations.account import Account, Entry
+from reserver.reservations.account import Account
+from reserver.reservations.entry import Entry
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.replacement import ReplacementStanding, Succession
 from reserver.reservations.reservation import Ref

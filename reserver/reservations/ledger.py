@@ -16,7 +16,8 @@ from itertools import count
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations.account import UNSEEN, Account, Entry, inherit, kept_turns
+from reserver.reservations.account import Account, kept_turns
+from reserver.reservations.entry import UNSEEN, Entry, inherit
 from reserver.reservations.index import raising
 from reserver.reservations.lifecycle import Lifecycle
 from reserver.reservations.listener import NOBODY, Listener
@@ -71,7 +72,7 @@ class Ledger(Lifecycle):
         old = before.entry(reservation.ref) if before is not None else None
         since = old.since if old is not None else reservation.created_at or self._now
         entry = Entry(reservation, written, since, reservation.placed)
-        is_same = before is not None and inherit(entry, before)
+        is_same = old is not None and inherit(entry, old)
         adopted = self._claims.adopted(entry)
         judged = self._judged(entry, before, adopted, is_same=is_same)
         try:

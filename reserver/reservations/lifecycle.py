@@ -11,10 +11,10 @@ from itertools import islice
 from sortedcontainers import SortedList
 
 from reserver.base.moment import Moment
+from reserver.cluster.quantity import times
 from reserver.cluster.snapshot import Snapshot
 from reserver.errors import sparing
 from reserver.reservations.account import Account
-from reserver.reservations.amounts import times
 from reserver.reservations.listener import Listener
 from reserver.reservations.node_holds import NOTHING, Hold
 from reserver.reservations.quotas import Quotas

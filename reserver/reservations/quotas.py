@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from itertools import count, islice
 
-from reserver.reservations.admission import Admission, AdmissionState, QuotaShare, WriteOrder
+from reserver.reservations.admission import Admission
 from reserver.reservations.quota import Quota, exceeded, forbidden, usage
+from reserver.reservations.quota_share import AdmissionState, QuotaShare, WriteOrder
 from reserver.reservations.reservation import Reservation
 
 AT_ONCE = 16

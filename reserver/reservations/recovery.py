@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from reserver.cluster.pod import Pod
-from reserver.reservations.account import NO_UNSURE, Account, Entry, Recorded
+from reserver.reservations.account import Account
 from reserver.reservations.claims import Claims
+from reserver.reservations.entry import NO_UNSURE, Entry, Recorded
 from reserver.reservations.index import ReservationIndex
 from reserver.reservations.reservation import Ref, Written
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from cachetools import LRUCache
+
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.enums import Phase, Policy, StoreKind
-from reserver.reservations.identity import near_digests
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
+
+_near: LRUCache[tuple[str, int], frozenset[str]] = LRUCache(256)
+_DIGEST_LENGTH = 16
 
 
 class Written(NamedTuple):
@@ -196,3 +203,79 @@ class Reservation:
         if self.starts_at is not None and now < self.starts_at:
             return Phase.PENDING
         return Phase.ACTIVE
+
+    def unclaimed(self, claimed_on: Sequence[str]) -> tuple[dict[str, int], int]:
+        """Return how many slots are not claimed, by node, and how many of these have no place.
+
+        Args:
+            claimed_on: the node of each claim; empty if unknown.
+        """
+        if self.node:
+            return {self.node: max(0, self.slots - len(claimed_on))}, 0
+        left = {part.node: part.slots for part in self.placed}
+        placeless = self.slots - sum(left.values())
+        if not claimed_on:
+            return left, placeless
+        elsewhere = 0
+        for node, claims in Counter(claimed_on).items():
+            there = min(left.get(node, 0), claims)
+            if there:
+                left[node] -= there
+            elsewhere += claims - there
+        without = min(placeless, elsewhere)
+        elsewhere -= without
+        for node in reversed(left):
+            given = min(left[node], elsewhere)
+            left[node] -= given
+            elsewhere -= given
+        return left, placeless - without
+
+
+def digest(reservation: Reservation) -> str:
+    """Return a hash of what a reservation says, regardless of how it is written."""
+    head, tail = _text(reservation)
+    return _hash(head, reservation.expires_at, tail)
+
+
+def near_digests(reservation: Reservation) -> frozenset[str]:
+    """Return the digests of Reservers that computed its expiry within the drift."""
+    key = (reservation.digest, reservation.drift)
+    known = _near.get(key)
+    if known is None:
+        head, tail = _text(reservation)
+        at, drift = reservation.expires_at or 0.0, reservation.drift
+        known = frozenset(_hash(head, at + s, tail) for s in range(-drift, drift + 1))
+        _near[key] = known
+    return known
+
+
+def _hash(head: str, expires_at: float | None, tail: str) -> str:
+    text = f"{head}{json.dumps(expires_at)}{tail}"
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]
+
+
+def _text(reservation: Reservation) -> tuple[str, str]:
+    """Return what is hashed before and after the moment at which it expires."""
+    head: list[object] = [
+        reservation.node,
+        sorted(reservation.owners),
+        sorted(reservation.resources.items()),
+        reservation.slots,
+        reservation.starts_at,
+    ]
+    tail: list[object] = [reservation.policy]
+    # Without these the digest is what it was before there were these.
+    if reservation.yields_above is not None:
+        tail.append(reservation.yields_above)
+    if reservation.rules or reservation.reusable:
+        tail.append([sorted(map(_said, reservation.rules)), reservation.reusable])
+    if reservation.placement.text:
+        tail.append({"placement": reservation.placement.text})
+    return f"{json.dumps(head)[:-1]}, ", f", {json.dumps(tail)[1:]}"
+
+
+def _said(rule: OwnerRule) -> list[object]:
+    terms = [(t.key, t.operator, sorted(t.values)) for t in rule.selector.requirements]
+    said: list[object] = [rule.namespace, rule.pod, *rule.controller, sorted(terms)]
+    replaces = rule.replaces
+    return [*said, replaces.uid, sorted(replaces.existing)] if replaces.uid else said

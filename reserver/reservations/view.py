@@ -8,8 +8,9 @@ from types import MappingProxyType
 from reserver.base.moment import Moment
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations.account import UNSEEN, Account
+from reserver.reservations.account import Account
 from reserver.reservations.claims import Claims
+from reserver.reservations.entry import UNSEEN
 from reserver.reservations.enums import Phase, Policy
 from reserver.reservations.index import ReservationIndex, raising
 from reserver.reservations.listener import Listener

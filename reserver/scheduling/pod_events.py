@@ -9,7 +9,7 @@ from reserver.cluster.pod import Pod
 from reserver.reservations.enums import Policy
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.explain import reasons_against
-from reserver.scheduling.filter import FilterVerdict, WaitsFor
+from reserver.scheduling.filter_verdict import FilterVerdict, WaitsFor
 from reserver.scheduling.naming import words_for
 from reserver.scheduling.state import State
 

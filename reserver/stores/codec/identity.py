@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reserver.cluster.byte_cache import same
-from reserver.reservations import identity
-from reserver.reservations.amounts import shared
-from reserver.reservations.reservation import Reservation
+from reserver.cluster.quantity import shared
+from reserver.reservations.reservation import Reservation, digest
 
 
 def identified(written: Reservation) -> Reservation:
@@ -21,7 +20,7 @@ def identified(written: Reservation) -> Reservation:
     """
     return replace(
         written,
-        digest=identity.digest(written),
+        digest=digest(written),
         node=same(written.node),
         owners=tuple(sorted(written.owners)),
         resources=shared(written.resources),

@@ -215,7 +215,7 @@ async def test_a_binding_is_wanted_while_a_call_waits_for_it_and_a_moment_longer
         waiting.cancel()
         await asyncio.sleep(0)
     assert await served.cluster.is_wanted()  # Its kube-scheduler may be asking again just now.
-    monkeypatch.setattr(bindings_module, "LEFT_S", 0)
+    monkeypatch.setattr("reserver.extender.pending_binding.LEFT_S", 0)
     assert not await served.cluster.is_wanted()
     again = asyncio.create_task(bind(served, call("owner")))
     await asyncio.sleep(0)

@@ -8,7 +8,8 @@ from reserver.cluster.pod import Controller, Pod
 from reserver.reservations.owner import OwnerRule, Replaced
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.effects import Retry
-from reserver.scheduling.filter import WaitsFor, filter_nodes
+from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.filter_verdict import WaitsFor
 from reserver.scheduling.state import State
 from tests.builders import NAMESPACE, NOW, node, pod, reservation, state_of
 

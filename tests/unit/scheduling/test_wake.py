@@ -10,7 +10,8 @@ from reserver.cluster.constraints import Constraints
 from reserver.cluster.labels import equals
 from reserver.cluster.pod import Pod
 from reserver.scheduling.effects import Activate, Effect, Nominate, Retry
-from reserver.scheduling.filter import WaitsFor, filter_nodes
+from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.filter_verdict import WaitsFor
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import Wake
