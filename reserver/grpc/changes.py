@@ -207,7 +207,7 @@ class Changes:
         for _ in range(_TRIES):
             old, text = self._current(ref, etag)
             new, grown = await change(text, old)  # From its last look at the room on no `await`.
-            there = self.catalogue.labels(ref)
+            there = self.stores.labels(ref)
             changed = {key: each for key, each in labels.items() if there.get(key) != each}
             edit = Edit(ref, text, new, "changed", labels=changed)
             with promised(grown, self.state) if grown else nullcontext():

@@ -27,12 +27,9 @@ class CallCount:
     """Counts what is open at once."""
 
     def __init__(self, what: str, each: int, everybody: int = MOST_CALLS) -> None:
-        """Begin with nothing.
+        """Begin with nothing of what is counted, a word in the plural.
 
-        Args:
-            what: is counted, in the plural.
-            each: how many one may have.
-            everybody: how many there may be in all; each party has its part of them.
+        Of `everybody`'s calls each party has its part, and each user or peer `each` at most.
         """
         self._what = what
         self._each = each

@@ -31,14 +31,9 @@ def show(
     claims: Mapping[str, PodName],
     since: float = 0.0,
 ) -> pb.Reservation:
-    """Return a reservation as the API shows it.
+    """Return a reservation, read from a text, as the API shows it.
 
-    Args:
-        reservation: the reservation.
-        text: what it was read from.
-        status: what became of it.
-        claims: the pods that claimed a slot of it, by UID.
-        since: when it was first seen, unix seconds; 0 if it is only being written.
+    The claims are by UID. `since` is when it was first seen, 0 while it is only being written.
     """
     shown = pb.Reservation(
         name=reservation.ref.key,

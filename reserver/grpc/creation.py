@@ -103,12 +103,8 @@ class Creation:
     async def _begin(self, request: Request, drafts: Sequence[Draft], path: str) -> CreationCall:
         """Decide, giving way, hold and begin to write; one request after the other.
 
-        From the last look at the room on there is no `await`.
-
-        Args:
-            request: what was sent.
-            drafts: what it asks for.
-            path: where they stand in the request; empty for one that may wait.
+        From the last look at the room on there is no `await`. `path` is that of the drafts in the
+        request, empty for one that may wait.
         """
         if path:  # As in Bind: a watch that broke may be about to show that room is taken.
             await up_to_date(self.readiness, self.state.ledger, self.clock)

@@ -15,12 +15,7 @@ _WATCH = pb.WatchResponse
 async def follow(
     feed: ReservationFeed, resume_token: str, selector: ReservationSelector
 ) -> AsyncGenerator[pb.WatchResponse]:
-    """Yield the messages to a watcher, for ever.
-
-    Args:
-        feed: of what is watched.
-        resume_token: from where to go on; empty to begin.
-        selector: the reservations that are meant.
+    """Yield the messages to a watcher, for ever; an empty token begins a watch.
 
     Raises:
         Refusal: the changes since the token are not remembered, or the watch has to end.

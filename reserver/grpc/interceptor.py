@@ -17,10 +17,9 @@ from reserver.errors import NotReady, ReserverError
 from reserver.extender.metrics import Metrics
 from reserver.grpc import message_size, status_errors
 from reserver.grpc.access import Call, CallAccess, call_of
-from reserver.grpc.caller import caller
+from reserver.grpc.caller import caller, peer_of
 from reserver.grpc.concurrency import CallCounts
 from reserver.grpc.message_size import Decode, most_bytes, receive
-from reserver.grpc.peer_address import peer_of
 from reserver.grpc.revocation import while_lasting
 from reserver.grpc.status_errors import DETAILS_KEY, CallError
 from reserver.k8s.objects.reviews import User
@@ -47,13 +46,7 @@ class Calls(grpc.aio.ServerInterceptor):
         obstacles: Callable[[], tuple[str, ...]],
         counted: Metrics,
     ) -> None:
-        """Guard calls.
-
-        Args:
-            access: who may call; None if anybody who reaches the port may, on loopback.
-            obstacles: what keeps calls from being answered; empty if nothing.
-            counted: where calls are counted.
-        """
+        """Guard calls; with `access` None anybody who reaches the port may call, on loopback."""
         self._access = access
         self._obstacles = obstacles
         self._counted = counted

@@ -62,12 +62,8 @@ async def serving(
 ) -> AsyncIterator[str]:
     """Serve gRPC, and yield ``ADDRESS:PORT``; then let calls under way finish.
 
-    Args:
-        address: IP address and port; 0 for a free one.
-        service: answers calls.
-        obstacles: what keeps calls from being answered: the health service tells.
-        drain_s: how long calls under way may take to finish, in seconds; watches end at once.
-        tls: None for plain text.
+    Watches end at once, other calls after `drain_s` seconds. Port 0 stands for a free one, and the
+    health service shows the obstacles.
 
     Raises:
         ConfigurationError: the port is taken, the address is not this machine's, or the files

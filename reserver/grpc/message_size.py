@@ -23,24 +23,16 @@ Decode = Callable[[bytes], Any]
 
 
 def most_bytes(method: str) -> int:
-    """Return how long the messages of a method may be, in bytes.
+    """Return how long the messages of a method, ``Service/Method``, may be, in bytes.
 
     To unpack a megabyte of small fields takes some thirty milliseconds. Only pods may be longer; a
     set has its names beside its specs.
-
-    Args:
-        method: ``Service/Method``.
     """
     return _POD_BYTES if method.startswith(_POD_METHODS) else _BYTES
 
 
 async def receive(requests: AsyncIterator[bytes], decode: Decode, most: int) -> Any:  # noqa: ANN401
-    """Return the message of a call that has one.
-
-    Args:
-        requests: what is sent, packed.
-        decode: unpacks it.
-        most: its length at most, in bytes.
+    """Return the message of a call that has one, of at most `most` packed bytes.
 
     Raises:
         Refusal: it does not come, is too long, or is none.

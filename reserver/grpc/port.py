@@ -38,14 +38,7 @@ class Port:
         made: Callable[[], grpc.aio.Server],
         tls: TlsFiles | None,
     ) -> None:
-        """Begin closed.
-
-        Args:
-            address: IP address and port; 0 for a free one.
-            made: returns a server with its services.
-            tls: certificate and key, and the CA of clients if they need certificates; None for
-                plain text.
-        """
+        """Begin closed; `made` returns a server with its services. Port 0 stands for a free one."""
         self._host, self._number = address
         self._made = made
         self._tls = tls

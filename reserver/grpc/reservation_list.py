@@ -71,10 +71,6 @@ class Catalogue:
         latest = self.stores.latest(ref._replace(item=""))
         return latest[0] if latest else ""
 
-    def labels(self, ref: Ref) -> Mapping[str, str]:
-        """Return the labels of the object at a ref; empty where there is none."""
-        return self.stores.labels(ref)
-
     def reservation(self, ref: Ref) -> Reservation | None:
         """Return the reservation of a ref, None if there is none."""
         latest = self.stores.latest(ref._replace(item=""))

@@ -129,13 +129,7 @@ def changed_meanwhile(ref: Ref) -> CallError:
 
 
 def no_room(lacks: Sequence[Lack], wanted: Sequence[str], path: str) -> CallError:
-    """Refuse what would not be backed.
-
-    Args:
-        lacks: what is missing, for one reservation at least.
-        wanted: the names of all that is asked for.
-        path: where they stand in the request; ``spec`` for the only one.
-    """
+    """Refuse what would not be backed; `path` is ``spec`` for the only reservation."""
     never = any(lack.never for lack in lacks)
     code = grpc.StatusCode.FAILED_PRECONDITION if never else grpc.StatusCode.RESOURCE_EXHAUSTED
     reason = "CAN_NEVER_FIT" if never else "NO_ROOM"

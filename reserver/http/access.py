@@ -54,13 +54,9 @@ class Access:
         refused: Callable[[str], None],
         tls: Tls | None = None,
     ) -> None:
-        """Admit clients that keep to `limits` and call one of `hosts`.
+        """Admit clients that keep to `limits` and call one of `hosts`; note each refusal's reason.
 
-        Args:
-            limits: what a client may take.
-            hosts: the hosts that calls may name.
-            refused: called with the reason, in a word, whenever a call is refused.
-            tls: whose certificates are taken; None for plain HTTP, without them.
+        Without `tls` they speak plain HTTP.
         """
         self._limits = limits
         self._hosts = hosts

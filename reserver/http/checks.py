@@ -69,12 +69,7 @@ def refusal(
 ) -> CheckFailure | None:
     """Return why a call is refused unread; None if it is read.
 
-    Args:
-        method: GET, POST and so on.
-        target: what the request line asks for.
-        headers: by name in lower case.
-        hosts: for which it may be.
-        bodies: the most bytes of a body, by path; other paths take none.
+    Headers are by name in lower case. `bodies` has the most bytes by path; other paths take none.
     """
     if not target.startswith("/"):
         return CheckFailure(HTTPStatus.BAD_REQUEST, "target", "the request line has to name a path")

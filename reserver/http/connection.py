@@ -50,15 +50,7 @@ class HttpConnection(asyncio.Protocol):
         peer: str,
         tls: ssl.SSLContext | None,
     ) -> None:
-        """Begin a connection.
-
-        Args:
-            access: decides on its requests.
-            limits: of the client.
-            accepted: its socket.
-            peer: IP address of the client.
-            tls: the context for its handshake; None for plain TCP.
-        """
+        """Begin a connection; `tls` is the context for its handshake, None for plain TCP."""
         self.peer = peer
         self.stage = ConnectionStage.NEW
         self.tls = tls

@@ -20,13 +20,7 @@ async def listening(
 ) -> AsyncIterator[str]:
     """Serve paths, and yield their base URL; then let requests in flight finish.
 
-    A request whose client has gone is cancelled.
-
-    Args:
-        paths: who answers what.
-        address: IP address and port; 0 for a free one.
-        shutdown_s: how long requests in flight may take to finish, in seconds.
-        door: who is let in.
+    A request whose client has gone is cancelled. Port 0 stands for a free one.
 
     Raises:
         ConfigurationError: the port is taken, or the address is not this machine's.

@@ -78,13 +78,7 @@ class Reader:
         came: Callable[[HttpRequest], None],
         whole: Callable[[HttpRequest], None],
     ) -> None:
-        """Read within limits.
-
-        Args:
-            limits: of heads.
-            came: called when a head has come.
-            whole: called when its body has come as well.
-        """
+        """Read within limits; report each head that has come, and each whole request."""
         self._limits = limits
         self._came, self._whole = came, whole
         self._parser = httptools.HttpRequestParser(self)

@@ -25,11 +25,7 @@ class ServerTls:
     """
 
     def __init__(self, files: TlsFiles, allowed_names: Collection[str]) -> None:
-        """Read the files.
-
-        Args:
-            files: certificate, key and the CA of clients.
-            allowed_names: a client's certificate must have one of these.
+        """Read the files; a client's certificate must have one of the allowed names.
 
         Raises:
             ConfigurationError: they cannot be read, or do not belong together.
@@ -56,11 +52,7 @@ class ServerTls:
         return self._context
 
     def stranger(self, certificate: Mapping[str, Any] | None) -> str | None:
-        """Return why the owner of a certificate may not call; None if they may.
-
-        Args:
-            certificate: as `ssl.SSLSocket.getpeercert` returns it.
-        """
+        """Return why the owner of a certificate (`getpeercert`) may not call; None if they may."""
         names = tuple(_names(certificate or {}))
         if self._allowed.intersection(names):
             return None

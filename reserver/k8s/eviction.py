@@ -58,11 +58,7 @@ def eviction(
 ) -> Eviction:
     """Return the request to evict a pod, and no later one of its name.
 
-    Args:
-        pod: namespace and name.
-        uid: of the pod.
-        grace_period_s: what it gets to end, in seconds; None for its own.
-        annotations: for webhooks, who asks and why.
+    The annotations tell webhooks who asks and why. Without a grace period the pod's own counts.
     """
     options: dict[str, object] = {"preconditions": {"uid": uid}}
     if grace_period_s is not None:

@@ -38,15 +38,9 @@ class Lease:
         elapsed: Callable[[], float],
         timing: Timing = BESIDE_SCHEDULER,
     ) -> None:
-        """Take part in the election.
+        """Take part in the election, under a name that no other process has.
 
-        Args:
-            client: to the API server.
-            name: namespace and name of the Lease.
-            identity: the name of this process in it; no other process may have it.
-            wall: unix seconds, for people to read.
-            elapsed: seconds that no jump of the clock disturbs and no pause stops.
-            timing: of the Lease.
+        People read `wall`; no jump of the clock disturbs `elapsed`, and no pause stops it.
         """
         self._client = client
         self._namespace, self._name = name

@@ -36,13 +36,7 @@ class Tunnel:
     """
 
     def __init__(self, client: ApiClient, find: Callable[[], Awaitable[ServingPod]]) -> None:
-        """Prepare a tunnel.
-
-        Args:
-            client: of the API server.
-            find: says which pod to connect to, for each connection: another one may lead by
-                then.
-        """
+        """Prepare a tunnel; `find` returns the pod for each connection, which may change."""
         self._client = client
         self._find = find
         self._spare: aiohttp.ClientWebSocketResponse | None = None

@@ -44,13 +44,10 @@ class Reviewer:
         clock: Callable[[], float],
         audiences: tuple[str, ...] = (),
     ) -> None:
-        """Ask about rights in a namespace.
+        """Review rights in the namespace of the labelled stores; `clock` gives seconds.
 
-        Args:
-            client: of the API server; no one else should need its connections.
-            namespace: that of the labelled stores.
-            clock: seconds.
-            audiences: tokens have to be for one of them; empty for the API server's own.
+        Nobody else should need the connections of the client. Without `audiences` tokens have to
+        be for the API server itself.
         """
         self._client = client
         self._namespace = namespace

@@ -44,13 +44,7 @@ class Keys(Generic[K]):
     """
 
     def __init__(self, backoff: Backoff, group: Callable[[K], Hashable] = lambda key: key) -> None:
-        """Begin empty.
-
-        Args:
-            backoff: of each key that fails, not begun yet.
-            group: names what may be worked on by one at a time; keys that share it are given
-                together.
-        """
+        """Begin empty; keys of one group are given together, and to one at a time."""
         self._backoff = backoff
         self._group = group
         self._ready: OrderedDict[Hashable, dict[K, None] | None] = OrderedDict()  # None: itself.

@@ -56,13 +56,9 @@ class WorkQueue(Generic[K]):
         group: Callable[[K], Hashable] = lambda key: key,
         time: Time | None = None,
     ) -> None:
-        """Begin empty.
+        """Begin empty; keys of one group are given together, and to one at a time.
 
-        Args:
-            name: of who works.
-            backoff: of each key that fails.
-            group: names what one works on at a time; keys that share it are given together.
-            time: passes; None for that of the event loop.
+        Without `time` that of the event loop passes.
         """
         self.name = name
         self._time = time
@@ -130,9 +126,7 @@ class WorkQueue(Generic[K]):
     async def passes(self, look: Callable[[Pacer], Awaitable[None]], least_s: float = 0.0) -> None:
         """Make a pass whenever there are keys, for a quarter of the time at most.
 
-        Args:
-            look: makes a pass, giving way, over what it takes.
-            least_s: how long to rest at least after each, in seconds.
+        A pass gives way by its pacer; after it comes a rest of `least_s` seconds at least.
         """
         while True:
             await self._until(self._keys.has_some)

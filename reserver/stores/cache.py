@@ -129,11 +129,9 @@ class Cache(ABC, Generic[K, E]):
         return ()
 
     def due_edit(self, ref: Ref, now: float) -> E | None:
-        """Return the cleaner's edit of a ref: remove what is over, complete what is not.
+        """Return the cleaner's edit of a ref, `item` empty, at `now` (unix seconds).
 
-        Args:
-            ref: with `item` empty; one that is not read needs none.
-            now: unix seconds.
+        It removes what is over, and completes what is not.
         """
         self.ledger.advance(now)
         known = self.known(ref)
@@ -260,10 +258,7 @@ class Cache(ABC, Generic[K, E]):
 def when_written(now: Metadata, before: Metadata | None, *, listed: bool) -> Written:
     """Return when the changes of an object were written, as far as known.
 
-    Args:
-        now: its metadata.
-        before: as it was last read, None if it was not.
-        listed: a list shows it, so that it may have been written more than once.
+    One that a list shows may have been written more than once since it was read before.
     """
     revision = now.revision
     if not revision:

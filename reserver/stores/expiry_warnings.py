@@ -42,13 +42,7 @@ class ExpiryWarnings:
         clock: Callable[[], float],
         tell: ExpiryWarning,
     ) -> None:
-        """Warn so many seconds before, 0 for never.
-
-        Args:
-            before_s: how long before.
-            clock: unix seconds.
-            tell: tells people.
-        """
+        """Warn so many seconds before, 0 for never; `clock` gives unix seconds."""
         self.expiring: frozenset[str] = frozenset()
         self.before_s = before_s
         self._clock = clock

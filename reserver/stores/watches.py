@@ -50,12 +50,7 @@ def quota_reflector(client: ApiClient, store: QuotaCache) -> Reflector:
 def store_view(
     store: ConfigMapCache, covers: Callable[[Name], bool]
 ) -> ObjectView[ConfigMapObject]:
-    """Return a view that keeps the store up to date.
-
-    Args:
-        store: what to feed; other watches feed it, too.
-        covers: which ConfigMaps this watch, and no other one, is for.
-    """
+    """Return a view that keeps the store up to date with the ConfigMaps that it alone `covers`."""
 
     def seen(configmap: ConfigMapObject, listed: bool) -> Steps:  # noqa: FBT001 - as the view calls it
         if covers((configmap.metadata.namespace, configmap.metadata.name)):

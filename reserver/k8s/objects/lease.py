@@ -62,14 +62,7 @@ class LeaseObject(msgspec.Struct, rename="camel", frozen=True):
 
 
 def held_by(before: LeaseObject, identity: str, now: float, duration_s: int) -> LeaseSpec:
-    """Return what to write to acquire or renew a lease.
-
-    Args:
-        before: the lease as it stands.
-        identity: whose it becomes.
-        now: unix seconds.
-        duration_s: how long it keeps others out, in seconds.
-    """
+    """Return what to write so that `identity` holds a lease from `now` (unix seconds) on."""
     moment, is_new = show_micro(now), before.holder != identity
     transitions = before.spec.lease_transitions or 0
     return LeaseSpec(

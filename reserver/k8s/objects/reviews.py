@@ -66,12 +66,7 @@ class Review(msgspec.Struct, frozen=True):
 
 
 def token_review(token: str, audiences: Collection[str] = ()) -> dict[str, Any]:
-    """Return a TokenReview to send.
-
-    Args:
-        token: to review.
-        audiences: it must be for one of them; empty for the API server's own.
-    """
+    """Return a TokenReview to send; without `audiences` the token is for the API server itself."""
     kind = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview"}
     spec: dict[str, Any] = {"token": token}
     return kind | {"spec": spec | ({"audiences": list(audiences)} if audiences else {})}
@@ -80,14 +75,9 @@ def token_review(token: str, audiences: Collection[str] = ()) -> dict[str, Any]:
 def access_review(
     user: User, verb: str, resource: str, namespace: str, name: str
 ) -> dict[str, Any]:
-    """Return a review to ask whether a user may do something.
+    """Return a review of whether a user may do something to a resource of our group.
 
-    Args:
-        user: who.
-        verb: what, in the words of RBAC.
-        resource: of our group, ``resource`` or ``resource/subresource``.
-        namespace: where it is.
-        name: which one; empty for any.
+    The resource may have a subresource, ``resource/subresource``; an empty name stands for any.
     """
     plural, _, subresource = resource.partition("/")
     attributes = {

@@ -25,11 +25,8 @@ def is_kept(annotations: Mapping[str, str] | None) -> bool:
 def changes(annotations: Mapping[str, str], *, is_needed: bool) -> dict[str, str | None]:
     """Return what Reserver changes of a node's annotations; None removes one.
 
-    What somebody else has set is left alone, and so is what somebody has changed since.
-
-    Args:
-        annotations: of the node.
-        is_needed: something is held there, or it is kept for who is there.
+    What somebody else has set is left alone, and so is what somebody has changed since. A node
+    `is_needed` if something is held there, or it is kept for pods that are there.
     """
     if is_needed == is_kept(annotations):
         return {}

@@ -30,13 +30,7 @@ _TYPE = re.compile(r"Expected `([^`]*)`(?:, got `([^`]*)`)?")
 
 
 def misfit(error: msgspec.ValidationError, document: Any, kind: type) -> InvalidInput:  # noqa: ANN401
-    """Return an error of msgspec in the words of who wrote the document.
-
-    Args:
-        error: what `msgspec.convert` raised.
-        document: what was to be converted.
-        kind: to what.
-    """
+    """Return an error of `msgspec.convert` in the words of who wrote the document."""
     problem, _, at = str(error).partition(" - at `")
     path = at.partition("$")[2].rstrip("`").lstrip(".")
     type_, value = _at(_info(kind), document, path)

@@ -88,12 +88,7 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
         self._awaited.check()
 
     def drop(self, name: Name, revision: int = 0) -> Steps:
-        """Forget a ConfigMap that is gone or is no store any more.
-
-        Args:
-            name: of the ConfigMap.
-            revision: a resourceVersion at which it was gone; 0 if that is not known.
-        """
+        """Forget a ConfigMap that is gone, at a revision if that is known, or is no store."""
         yield from _finished(self._drop(name, revision))
 
     def listed(self, covers: Callable[[Name], bool], revision: int) -> None:

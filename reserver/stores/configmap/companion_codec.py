@@ -66,10 +66,7 @@ def companion_name(store: str) -> str:
 def new(store: Metadata, changes: Changes, seen: int) -> dict[str, Any]:
     """Return a companion to create; Kubernetes deletes it when its store is gone.
 
-    Args:
-        store: the store.
-        changes: its keys.
-        seen: the resourceVersion of the store to be written down; 0 for none.
+    The resourceVersion of the store is written down if it is not 0.
     """
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": store.name, "uid": store.uid}
     label = store.name if len(store.name) <= _MAX_LABEL else ""
@@ -90,10 +87,7 @@ def new(store: Metadata, changes: Changes, seen: int) -> dict[str, Any]:
 def patch(version: str, changes: Changes, seen: int) -> dict[str, Any]:
     """Return a merge patch that the API server refuses if the companion is not at this version.
 
-    Args:
-        version: of the companion.
-        changes: of its keys.
-        seen: the resourceVersion of the store to be written down; 0 to leave what stands there.
+    The resourceVersion of the store is written down if it is not 0.
     """
     return {"metadata": {"resourceVersion": version, **_annotated(seen)}, "data": changes}
 

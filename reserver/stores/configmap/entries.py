@@ -79,14 +79,7 @@ def _raise(_: Ref, exc: Exception) -> Fault:
 
 
 def read_kept(ref: Ref, text: str, seen_at: float, digest: str) -> Entries | None:
-    """Return what a key says that exceeds a bound, if it is what was in force before.
-
-    Args:
-        ref: of the key, `item` empty.
-        text: its value.
-        seen_at: when Reserver first saw this value, unix seconds.
-        digest: of what was in force.
-    """
+    """Return what a key says that exceeds a bound, if it has the digest of what was in force."""
     try:
         entries = _read_one(ref, text, seen_at, KEPT)
     except InvalidInput:
@@ -97,10 +90,7 @@ def read_kept(ref: Ref, text: str, seen_at: float, digest: str) -> Entries | Non
 def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
     """Return what one data key says; a broken entry does not affect others.
 
-    Args:
-        ref: of the key, `item` empty.
-        text: its value.
-        seen_at: when Reserver first saw this value, unix seconds.
+    Reserver first saw this value at `seen_at`, in unix seconds.
     """
     reading = reading_key(ref, text, seen_at, _raise)
     while True:

@@ -94,10 +94,6 @@ def insertion(entries: Mapping[str, str], *, into_empty: bool) -> list[dict[str,
 
     To the API server an absent path equals null (evanphx/json-patch v4), so the tests keep the
     patch from overwriting anything.
-
-    Args:
-        entries: value by key.
-        into_empty: the ConfigMap has no data.
     """
     if into_empty:
         return [
@@ -119,14 +115,9 @@ second for as many. The rest goes with the next edit."""
 
 
 def remove(ref: Ref, seen: str, over: Collection[Reservation]) -> Edit | None:
-    """Return the edit that removes reservations of a list that are over; None without any.
+    """Return the edit that removes `MOST_REMOVED` reservations of a list at most; None without any.
 
     Everything else in the list is kept as it is, broken items included.
-
-    Args:
-        ref: the key, `item` empty.
-        seen: its value, a list.
-        over: what it says and is to be removed, at most `MOST_REMOVED`.
     """
     items, identities = document.split_list(seen), {each.ref.item: each.identity for each in over}
     left = [item for item in items if not _is_over(item, ref, identities)]
@@ -141,12 +132,6 @@ def complete(ref: Ref, seen: str, reservation: Reservation, placed: Parts) -> Ed
 
     It adds when an entry with a ttl expires, and where one without a node is placed. Comments and
     layout of a YAML value are kept if the lines can simply be appended.
-
-    Args:
-        ref: the key, `item` empty.
-        seen: its value, one reservation.
-        reservation: the one that it describes.
-        placed: where that is placed.
     """
     said = document.parse(seen)
     news: dict[str, str] = {}

@@ -15,9 +15,9 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from reserver.errors import ApiError, TooMany
 from reserver.grpc import listen, message_size
 from reserver.grpc.access import UNCONFIRMED_S, CallAccess, call_of
+from reserver.grpc.caller import peer_of
 from reserver.grpc.concurrency import CallCount
 from reserver.grpc.listen import MOST_METADATA_BYTES, serving
-from reserver.grpc.peer_address import peer_of
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 from tests.builders import node, state_of
