@@ -16,6 +16,7 @@ from reserver.settings.serve import Settings
 CHART = Path(__file__).parents[1] / "charts/reserver"
 SCHEMA = CHART / "values.schema.json"
 README = CHART / "README.md"
+CONFIGURATION = CHART.parents[1] / "reserver/settings/configuration.schema.json"
 _HEADING = "## Values\n"
 _TYPES = {bool: "boolean", int: "integer", float: "number"}
 
@@ -62,6 +63,13 @@ def schema() -> str:
     serve = _flags("reserver serve", Settings, OWN)
     # templates/check.yaml names the replacement of what was here once.
     whole["properties"]["settings"] = serve | {"patternProperties": {"^rebalance-": {}}}
+    fields: dict[str, Any] = json.loads(CONFIGURATION.read_text())["properties"]
+    whole["properties"]["configuration"] = {
+        "description": "Fields of the ReserverConfiguration (docs/configuration.md).",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {k: each for k, each in fields.items() if k not in {"apiVersion", "kind"}},
+    }
     rounds = _flags("reserver rebalance run", RebalanceSettings, OWN_OF_ROUNDS)
     whole["properties"]["rebalance"]["properties"]["settings"] = rounds
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"

@@ -159,6 +159,10 @@ class ShortNodes:
             message=printable(message), claims=claims, landed=landed, exceeds=ledger.exceeds(ref)
         )
 
+    def backs(self, reservation: Reservation, phase: Phase, ledger: LedgerView) -> bool:
+        """Return whether a reservation is backed; its whole status takes twice as long."""
+        return self._judge(phase, reservation, ledger).is_backed
+
     def _judge(
         self, phase: Phase, reservation: Reservation, ledger: LedgerView
     ) -> ReservationState:
@@ -255,7 +259,7 @@ def _short(node: str, lacking: list[str], reservation: Reservation) -> str:
 
 def count_unbacked(snapshot: Snapshot, ledger: LedgerView) -> Counter[str]:
     """Return how many reservations hold capacity that their node does not have, by namespace."""
-    short_nodes = ShortNodes.of(snapshot)
-    holding = (r for r, phase in ledger if phase in {Phase.ACTIVE, Phase.FAILED})
-    unbacked = (each for each in holding if not short_nodes.status(each, ledger).is_backed)
+    short = ShortNodes.of(snapshot)
+    holding = ((each, phase) for each, phase in ledger if phase in {Phase.ACTIVE, Phase.FAILED})
+    unbacked = (each for each, phase in holding if not short.backs(each, phase, ledger))
     return Counter(reservation.ref.namespace for reservation in unbacked)

@@ -103,6 +103,13 @@ data:
 {{- $root := index . 0 }}
 {{- $container := index . 1 }}
 {{- with $root.Values }}
+{{- if .configuration }}
+{{- $args := list "--config=/etc/reserver/configuration/reserver.yaml" }}
+{{- range $container.args }}{{ if not (hasPrefix "--exempt-namespace=" .) }}{{ $args = append $args . }}{{ end }}{{ end }}
+{{- $_ := set $container "args" $args }}
+{{- $mount := dict "name" "configuration" "mountPath" "/etc/reserver/configuration" "readOnly" true }}
+{{- $_ := set $container "volumeMounts" (append ($container.volumeMounts | default list) $mount) }}
+{{- end }}
 {{- with include "reserver.args" $root | fromYamlArray }}{{ $_ := set $container "args" (concat $container.args .) }}{{ end }}
 {{- with .resources }}{{ $_ := set $container "resources" . }}{{ end }}
 {{- with .extraEnv }}{{ $_ := set $container "env" (concat ($container.env | default list) .) }}{{ end }}
@@ -111,6 +118,14 @@ data:
 {{- $_ := mergeOverwrite (get $container (printf "%sProbe" $name)) $times }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* The ReserverConfiguration. Reserver's own namespace stays exempt: no hold keeps its pods from a node. */}}
+{{- define "reserver.configuration" -}}
+{{- $own := .Values.configuration }}
+{{- $exempt := append ($own.exemptNamespaces | default list) .Release.Namespace | uniq }}
+{{- $head := dict "apiVersion" "reserver.io/v1alpha1" "kind" "ReserverConfiguration" "exemptNamespaces" $exempt }}
+{{- toYaml (merge $head $own) }}
 {{- end }}
 
 {{/* An object of a file that is called as the release wants it. (list $ "base/disruption-budget.yaml") */}}

@@ -96,6 +96,11 @@ ARRIVALS: dict[str, Arrival] = {
         "8h", "Certificate/reserver spec.renewBefore", "8h", MANAGED
     ),
     "replicas": Arrival("3", "Deployment/reserver-scheduler spec.replicas", 3),
+    "configuration": Arrival(
+        "{logging: {level: debug}}",
+        "ConfigMap/reserver-configuration data.reserver.yaml.logging",
+        {"level": "debug"},
+    ),
     "settings": Arrival("{log-level: debug}", f"{RESERVER}.args", ["--log-level=debug"]),
     "crds.install": Arrival("false", "CustomResourceDefinition/reservations.reserver.io", None),
     "tenants.enabled": Arrival(

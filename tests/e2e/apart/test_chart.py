@@ -13,6 +13,8 @@ import yaml
 from hack.chart import CHART, SCHEMA, leaves
 from hack.controlplane.build import bin_dir
 from hack.go_tool import HELM
+from reserver.cli import plain
+from reserver.settings.configuration_file import configured
 from tests.e2e.apart.chart_values import ARRIVALS, Arrival
 
 pytestmark = pytest.mark.controlplane  # for its kubectl
@@ -275,6 +277,34 @@ def test_a_store_in_another_namespace_needs_the_role_there(helm: Path) -> None:
     assert ("RoleBinding", "unicore", "reserver") in found
 
 
+@pytest.mark.parametrize("mode", ["sidecar", "standby"])
+def test_reserver_takes_the_configuration_beside_the_charts_own_flags(
+    helm: Path, tmp_path: Path, mode: str
+) -> None:
+    given = "exemptNamespaces={storage},configuration.storeConfigMaps={unicore/reservation}"
+    flags = f"--set=mode={mode},moves.enabled=true,configuration.{given}"
+    found = render(helm, flags)
+    name = {"sidecar": "reserver-scheduler", "standby": "reserver"}[mode]
+    pod = found["Deployment", HOME, name]["spec"]["template"]["spec"]
+    (container,) = (
+        each
+        for each in [*pod.get("initContainers", ()), *pod["containers"]]
+        if each["name"] == "reserver"
+    )
+    volumes = {each["name"]: each for each in pod["volumes"]}
+    (mount,) = (each for each in container["volumeMounts"] if each["name"] == "configuration")
+    source = volumes["configuration"]["configMap"]["name"]
+    (file, text), *_ = found["ConfigMap", HOME, source]["data"].items()
+    (tmp_path / file).write_text(text)
+    args = [each.replace(mount["mountPath"], str(tmp_path)) for each in container["args"]]
+    given_by_flags = plain.settings(args, {})
+    assert given_by_flags is not None
+    settings = configured(given_by_flags)
+    assert set(settings.exempt_namespaces) == {"storage", HOME}
+    assert settings.pod_moves
+    assert ("Role", "unicore", "reserver") in found
+
+
 def test_another_service_account_has_all_rights_and_the_pods(helm: Path) -> None:
     for mode in ("sidecar", "standby", "static-pod"):
         components = () if mode == "static-pod" else COMPONENTS
@@ -405,6 +435,10 @@ REFUSED = {
     "settings.tracing=true": "no trace would leave the pod; write e.g. [4317]",
     "serviceAnnotations.a=b": "only mode: standby has a Service that is called",
     "mode=static-pod,nodeSelector.a=b": "nodeSelector: the pod is that of the cluster's own",
+    "mode=static-pod,configuration.historyTTL=1h": "configuration: the pod is that of the",
+    "configuration.featureGates.PodMoves=true": "needs rights, too; write moves.enabled",
+    "configuration.featureGates.Tracing=true": "no trace would leave the pod; write e.g. [4317]",
+    "configuration.login=x": "'/configuration': additional properties 'login' not allowed",
     "probes.startup.httpGet.path=/x": "additional properties 'httpGet' not allowed",
     "monitoring.prometheusRule.runbookURL=docs/x.md": "'docs/x.md' does not match pattern",
     "mode=static-pod,replicas=2": "replicas: each node of the control plane has one static pod",

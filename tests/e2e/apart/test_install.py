@@ -42,6 +42,17 @@ kubernetesVersion: v1.37.0
 """
 
 
+HELM_TEST = f"""\
+helm test reserver --namespace {NAMESPACE} --timeout 60s & tested=$!
+pod="kubectl --namespace {NAMESPACE}"
+$pod wait --for=create pod/reserver-test --timeout 60s
+$pod wait --for=condition=PodScheduled pod/reserver-test --timeout 60s
+$pod patch pod reserver-test --subresource status --patch '{{"status": {{"phase": "Succeeded"}}}}'
+wait $tested
+"""
+"""As no kubelet runs its pod, which has to be bound for that, its end is played here."""
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     with empty_cluster() as plane:
@@ -86,6 +97,7 @@ def test_a_second_kube_scheduler_by_helm_is_upgraded_rolled_back_and_uninstalled
     reader.follow("With Helm")
     with ExitStack() as stack:
         start_pod(reader, stack)
+        reader.run(HELM_TEST)
         hold(reader, "first")
         see_it_kept(reader, "reserver-scheduler", "first")
         hold(reader, "second")
