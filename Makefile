@@ -156,8 +156,8 @@ proto-check: venv ## Lint the contracts; compare them with the last release (bui
 
 cli-reference: venv ## Write what is generated from the settings: docs/cli-reference.md, the fields of docs/configuration.md, schemas
 	@$(BIN)/python -m hack.cli_reference
-	@$(BIN)/python -m hack.chart
 	@$(BIN)/python -m hack.configuration_reference
+	@$(BIN)/python -m hack.chart
 
 dashboard: venv ## Write monitoring/dashboard.json from monitoring/dashboard.yaml
 	@$(BIN)/python -m hack.dashboard
