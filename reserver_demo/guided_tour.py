@@ -10,8 +10,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from reserver.cli import interrupt
+from reserver.cli import failure, interrupt
 from reserver.cli.prompt import typed_line
+from reserver.errors import ApiError
 from reserver_demo import workdir
 from reserver_demo.lessons import Lesson, lessons, set_up
 from reserver_demo.run import Demo, comes_true, started
@@ -20,6 +21,8 @@ from reserver_demo.scene import node_rows
 from reserver_demo.view import node_table
 
 _PATIENCE_S = 5.0
+_CANNOT_RUN = 126
+_HELP = "Type this, or press Enter to have it typed; `skip` goes on, `quit` ends:"
 
 
 class _EndedError(Exception):
@@ -53,9 +56,13 @@ class _Typing:
     async def run(self, command: str, variables: dict[str, str]) -> int:
         """Run a command in a shell, on this terminal; return its exit status."""
         path = f"{variables['PATH']}:{os.environ['PATH']}"
-        process = await asyncio.create_subprocess_exec(
-            "sh", "-c", command, env={**os.environ, **variables, "PATH": path}
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                "sh", "-c", command, env={**os.environ, **variables, "PATH": path}
+            )
+        except (OSError, ValueError) as exc:  # It is too long, or has a NUL.
+            failure.report(f"this line cannot be run: {exc}; type another one")
+            return _CANNOT_RUN
         with interrupt.elsewhere():
             return await process.wait()
 
@@ -88,7 +95,7 @@ async def _give(demo: Demo, all_lessons: tuple[Lesson, ...], typing: _Typing, fo
         console.rule(Text(f"{number} of {len(all_lessons)}: {lesson.title}", "bold"), align="left")
         console.print(lesson.text)
         console.print(node_table(list(node_rows(demo.reserver.assembly.state)), console.width))
-        console.print("Type this, or press Enter to have it typed; `skip` goes on, `quit` ends:")
+        console.print(_HELP)
         console.print(Text(f"  {lesson.command}", "cyan"))
         while not await _tried(demo, lesson, typing, variables):
             console.print(Text(f"✗ Not yet. Try: {lesson.command}", "red"))
@@ -104,15 +111,22 @@ async def _tried(demo: Demo, lesson: Lesson, typing: _Typing, variables: dict[st
         raise _EndedError
     if typed == "skip":
         return True
+    if typed in {"help", "?"}:
+        console.print(_HELP)
+        return False
     if not typed:
         typed = lesson.command
         console.print(Text(f"$ {typed}"), soft_wrap=True)
     status = await typing.run(typed, variables)
 
     async def came_true() -> bool:
-        return await lesson.came_true(status)
+        try:
+            return lesson.is_about(typed) and await lesson.came_true(status)
+        except ApiError:  # Some of it is not there yet, or the user has deleted it.
+            return False
 
-    if not await comes_true(came_true, _PATIENCE_S):
+    patience = _PATIENCE_S if lesson.is_about(typed) else 0.0
+    if not await comes_true(came_true, patience):
         return False
     console.print(Text(f"✓ {lesson.learned}", "green"))
     return True

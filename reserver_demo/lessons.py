@@ -19,6 +19,7 @@ class Lesson:
         command: what to type.
         came_true: returns whether it has happened, from the command's exit status.
         learned: what has happened.
+        word: that a command has to contain, where only its exit status shows that it was given.
     """
 
     title: str
@@ -26,6 +27,11 @@ class Lesson:
     command: str
     came_true: Callable[[int], Awaitable[bool]]
     learned: str
+    word: str = ""
+
+    def is_about(self, typed: str) -> bool:
+        """Return whether a typed command may be the one of this lesson."""
+        return not self.word or self.word in typed.split()
 
 
 async def _succeeded(status: int) -> bool:
@@ -50,6 +56,7 @@ def lessons(stage: Stage) -> tuple[Lesson, ...]:
             text="Three workers with 8 CPUs each. Two pods have 5 CPUs of worker-1 and worker-2.",
             command="reserver top nodes",
             came_true=_succeeded,
+            word="top",
             learned="You see what pods use, what reservations hold, and what is free.",
         ),
         Lesson(
@@ -78,6 +85,7 @@ def lessons(stage: Stage) -> tuple[Lesson, ...]:
             text="Ask why, and for how long.",
             command="reserver explain pod default/stranger",
             came_true=_succeeded,
+            word="explain",
             learned="When enough of these holds end, the pod is tried again within a second.",
         ),
         Lesson(
@@ -99,6 +107,7 @@ def lessons(stage: Stage) -> tuple[Lesson, ...]:
             text="A hold of 64 CPUs never fits on a node of 8. It would only keep others away.",
             command="reserver create typo --node worker-3 --owner pod/a --cpu 64",
             came_true=_was_refused,
+            word="create",
             learned="Reserver refuses what can never fit, and says what to do instead.",
         ),
     )

@@ -100,6 +100,26 @@ def test_the_tour_waits_until_it_has_happened_and_can_be_left() -> None:
         assert screen.end() == 1
 
 
+def test_the_tour_survives_what_is_typed_out_of_turn() -> None:
+    with terminal(RESERVER, "demo", "--tour") as screen:
+        for number in range(1, 9):
+            screen.read_until(f"{number} of 8: ")
+            screen.read_until("`quit` ends:")
+            if number in {4, 6}:  # The pod that these lessons are about does not exist yet.
+                screen.press("help\n")
+                screen.read_until("`quit` ends:")
+                screen.read_until("✗ Not yet")
+                screen.press("no-such-command\n")
+                screen.read_until("✗ Not yet")
+            if number in {1, 5, 8}:  # Only the exit status shows that their command was given.
+                screen.press("false\n" if number == 8 else "true\n")
+                screen.read_until("✗ Not yet")
+            screen.press("\n")
+            screen.read_until("✓")
+        screen.read_until("That was the tour.")
+        assert screen.end() == 0
+
+
 def test_without_a_terminal_there_is_no_tour() -> None:
     told = done(RESERVER, "demo", "--tour", stdin=subprocess.DEVNULL)
     assert told.returncode == 2
