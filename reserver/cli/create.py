@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, NamedTuple
 
 import typer
 
-from reserver.cli import create_requests, failure, interrupt, output
+from reserver.cli import create_requests, failure, interrupt, output, times
 from reserver.cli.connection import Session, default_namespace, run
 from reserver.cli.create_requests import CreateRequests
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import DryRun, NamespaceOption, Output, OutputOption, Target
 from reserver.cli.selection import FILES
 from reserver.cli.spec_flags import SpecFlags
+
+_WAIT_S = 600.0
+"""How long somebody at a terminal waits who says nothing of it, in seconds."""
 
 
 def create(
@@ -26,6 +30,15 @@ def create(
     whole_set: Annotated[
         bool, typer.Option("--set", help="Create all or none, and only if all fit now.")
     ] = False,
+    wait: Annotated[
+        str,
+        typer.Option(
+            "--wait",
+            metavar="DURATION",
+            help="How long to wait until it is in force; alone: 10m. Default: 10m on a terminal, "
+            "else 0, and 0 with --force.",
+        ),
+    ] = "",
     no_wait: Annotated[
         bool,
         typer.Option(
@@ -50,17 +63,19 @@ def create(
     ] = DryRun.NONE,
     form: OutputOption = Output.TABLE,
 ) -> None:
-    """Create reservations, and return once their holds are in force.
+    """Create reservations, and wait until their holds are in force.
 
     Describe the reservation by flags or in files. Files hold Reservation objects (docs/crd.md),
     documents with `name` and `spec` as `reserver get -o yaml` prints them, or specs alone
     (docs/reservations.md).
 
-    Exit status: 0 created; 1 refused; 2 wrong usage; 3 Reserver cannot be reached; 4 no room, on
-    nodes or in the quota.
+    Exit status: 0 created and in force, or to start later; 1 refused; 2 wrong usage; 3 Reserver
+    cannot be reached; 4 refused: no room, on nodes or in the quota; 5 created, and it still waits
+    for room.
 
     Examples:
         reserver create web-1 --node worker-3 --owner pod/web-0 --cpu 2 --ttl 1h
+        reserver create web-1 --owner pod/web-0 --cpu 2 --wait=1h
         reserver create train --owner app=x --resource nvidia.com/gpu=1 --slots 2
         reserver create web-1 --owner pod/web-0 --cpu 2 --dry-run -o yaml
         reserver create -f pair.yaml --set
@@ -69,7 +84,11 @@ def create(
     if dry_run is DryRun.CLIENT:
         _show_manifests(target, asked, form)
         return
-    way = _Way(whole_set, no_wait, force, request_id, dry_run)
+    try:
+        wait_s = _wait_s(wait, force=force)
+    except Failed as exc:
+        failure.end(exc)
+    way = _Way(whole_set, no_wait, force, request_id, dry_run, wait_s)
     run(target, lambda session: _create(session, asked, way, form))
 
 
@@ -96,6 +115,19 @@ class _Way(NamedTuple):
     force: bool
     request_id: str
     dry_run: DryRun
+    wait_s: float | None
+
+
+def _wait_s(wait: str, *, force: bool) -> float | None:
+    """Return for how long to wait, in seconds; None if it does not matter whether it is in force.
+
+    Who insists on what can never fit does not wait for it.
+    """
+    if wait:
+        return times.duration("--wait", wait).total_seconds()
+    if force:
+        return None
+    return _WAIT_S if sys.stdout.isatty() else 0.0
 
 
 async def _create(session: Session, asked: CreateRequests, way: _Way, form: Output) -> None:
@@ -116,4 +148,5 @@ async def _create(session: Session, asked: CreateRequests, way: _Way, form: Outp
             way.request_id,
             no_wait=way.no_wait,
             force=way.force,
+            wait_s=way.wait_s,
         )

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from reserver.cli import failure, formatting, output, serialization, table
+from reserver.cli import failure, formatting, milestone, output, serialization, table
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.manifests import Manifest, read_files, read_manifests
 from reserver.cli.options import Output
@@ -136,14 +136,16 @@ async def create_each(
     *,
     no_wait: bool,
     force: bool,
+    wait_s: float | None,
 ) -> None:
     """Create reservations one after the other; failures are independent.
 
     What can never fit is refused unless `force` is set: it would hold what there is of its node,
-    for nobody.
+    for nobody. What waits for room is waited for, `wait_s` seconds each at most; None for not at
+    all, and then it counts as done.
 
     Raises:
-        Failed: some were refused.
+        Failed: some were refused, or still wait.
     """
     made: list[ReservationInfo] = []
     refused: list[Failed] = []
@@ -165,7 +167,13 @@ async def create_each(
                     _show_created(made, form, alone=False)
                     raise
                 refused.append(failure.of(exc, name))
-    _show_created(made, form, alone=len(specs) == 1)
+    if output.is_for_programs(form):
+        made, waiting = await milestone.in_force(client, made, wait_s)
+        _show_created(made, form, alone=len(specs) == 1)
+    else:
+        _show_created(made, form, alone=len(specs) == 1)
+        _, waiting = await milestone.in_force(client, made, wait_s)
+    refused += waiting
     failure.raise_all(refused)
 
 

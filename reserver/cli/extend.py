@@ -1,4 +1,4 @@
-"""`reserver extend`: changes when a reservation expires."""
+"""`reserver extend`: changes when reservations expire."""
 
 from __future__ import annotations
 
@@ -7,25 +7,30 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, failure, formatting, lookup, output
+from reserver.cli import failure, formatting, lookup, output, times
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Output, OutputOption, Target
-from reserver.cli.selection import NamespaceOption, SelectionFlags
-from reserver.cli.serialization import read_moment
-from reserver.client import ReservationInfo
-from reserver.errors import InvalidInput
-from reserver.k8s.objects.times import in_hours, parse_duration
+from reserver.cli.progress import progress
+from reserver.cli.selection import (
+    NamesArgument,
+    NamespaceOption,
+    NodeOption,
+    OwnerOption,
+    PhaseOption,
+    SelectionFlags,
+    SelectorOption,
+    check_named,
+)
+from reserver.client import CallFailed, Client, ReservationInfo, Selection
 
 
 def extend(
     target: Target,
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="Name or id of the reservation.", autocompletion=completion.reservations
-        ),
-    ],
+    names: NamesArgument = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Extend all that the options select.")
+    ] = False,
     ttl: Annotated[
         str,
         typer.Option(
@@ -33,47 +38,96 @@ def extend(
         ),
     ] = "",
     expires_at: Annotated[
-        str, typer.Option(metavar="TIME", help="Moment of expiry, in RFC 3339.")
+        str,
+        typer.Option(
+            metavar="TIME", help="Moment of expiry: 22:00, 'tomorrow 18:00', +2h, or RFC 3339."
+        ),
     ] = "",
+    node: NodeOption = "",
+    owner: OwnerOption = "",
     namespace: NamespaceOption = "",
+    phase: PhaseOption = None,
+    selector: SelectorOption = "",
     form: OutputOption = Output.TABLE,
 ) -> None:
-    """Change when a reservation expires.
+    """Change when reservations expire.
 
-    Exit status: 0 done; 1 refused, or not there; 2 wrong usage; 3 Reserver cannot be reached.
+    Exit status: 0 done; 1 some are not there, or refused; 2 wrong usage; 3 Reserver cannot be
+    reached.
 
     Examples:
-        reserver extend web-1 --ttl 2h
-        reserver extend web-1 --expires-at 2030-01-31T10:00:00Z
+        reserver extend web-1 web-2 --ttl 2h
+        reserver extend web-1 --expires-at 'tomorrow 18:00'
+        reserver extend --all -n shop -l team=web --ttl 1d
     """
+    chosen = SelectionFlags(
+        node=node,
+        owner=owner,
+        namespace=namespace,
+        phases=tuple(phase or ()),
+        labels=selector,
+    )
     try:
+        check_named(names or [], chosen, every=every)
         until = _until(ttl, expires_at)
     except Failed as exc:
         failure.end(exc)
 
-    async def change(session: Session) -> None:
-        client = session.client
-        among = SelectionFlags(namespace=namespace).selection(session.namespace)
+    async def work(session: Session) -> None:
+        selection = chosen.selection(session.namespace)
+        called = names or await _ids(session.client, selection)
+        among = selection if names else Selection()
+        await _extend(session.client, called, among, until, form, alone=len(names or ()) == 1)
 
-        async def extended(called: str) -> ReservationInfo:
-            return await client.extend(called, until)
+    run(target, work)
 
-        changed = await lookup.by_name(client, name, extended, among)
-        if output.is_for_programs(form):
-            output.reservations([changed], form, alone=True)
-        else:
-            typer.echo(f"{name} extended: {formatting.one_line(changed, datetime.now(UTC))}")
 
-    run(target, change)
+async def _ids(client: Client, selection: Selection) -> list[str]:
+    async with progress("Listing reservations"):
+        return [each.id async for each in client.list(selection)]
+
+
+async def _extend(
+    client: Client,
+    names: list[str],
+    among: Selection,
+    until: datetime | timedelta,
+    form: Output,
+    *,
+    alone: bool,
+) -> None:
+    """Extend reservations one after the other; failures are independent.
+
+    Raises:
+        Failed: some are not there, or refused.
+    """
+
+    async def extended(called: str) -> ReservationInfo:
+        return await client.extend(called, until)
+
+    changed: list[ReservationInfo] = []
+    refused: list[Failed] = []
+    for name in names:
+        try:
+            each = await lookup.by_name(client, name, extended, among)
+        except (CallFailed, Failed) as exc:
+            if failure.is_without_answer(exc):
+                raise
+            refused.append(failure.of(exc, "" if alone else name))
+            continue
+        changed.append(each)
+        if not output.is_for_programs(form):
+            typer.echo(f"{name} extended: {formatting.one_line(each, datetime.now(UTC))}")
+    if output.is_for_programs(form) and (changed or not alone):
+        output.reservations(changed, form, alone=alone)
+    elif not names:
+        failure.report("no reservation is selected; see `reserver get`")
+    failure.raise_all(refused)
 
 
 def _until(ttl: str, expires_at: str) -> datetime | timedelta:
     if bool(ttl) == bool(expires_at):
         raise Failed(ExitStatus.USAGE, "--ttl, --expires-at: give one of them")
-    flag = "--ttl" if ttl else "--expires-at"
-    try:
-        if ttl:
-            return timedelta(seconds=parse_duration(in_hours(ttl)))
-        return read_moment(expires_at)
-    except InvalidInput as exc:
-        raise Failed(ExitStatus.USAGE, f"{flag}: {exc}") from exc
+    if ttl:
+        return times.duration("--ttl", ttl)
+    return times.moment("--expires-at", expires_at, datetime.now().astimezone())

@@ -34,6 +34,7 @@ class ExitStatus(IntEnum):
     USAGE = 2
     UNREACHABLE = 3
     NO_ROOM = 4
+    WAITING = 5
 
 
 class Failed(ReserverError):

@@ -20,7 +20,9 @@ from reserver.cli.failure import ExitStatus
 from reserver.cli.options import with_flags
 
 _EXAMPLES = "Examples:\n"
-_DRY_RUN = "--dry-run"
+_ALONE = {"dry_run": ("--dry-run", "client"), "wait": ("--wait", "10m")}
+"""Options that may be given without a value, by parameter, with the value that they have then."""
+
 _RENAMED = {
     "whatif": ("whatif", "create --dry-run=server"),
     "top reservations": ("top reservations", "get -o wide"),
@@ -146,9 +148,9 @@ class Command(_Formatted, TyperCommand):
     """A command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
-        """Read arguments; as kubectl has it, ``--dry-run`` alone is that of the client."""
-        if any(each.name == "dry_run" and kind(each) for each in self.params):
-            args = [f"{each}=client" if each == _DRY_RUN else each for each in args]
+        """Read arguments; give options of `_ALONE` their value, as kubectl does."""
+        own = dict(_ALONE[each.name] for each in self.params if each.name in _ALONE and kind(each))
+        args = [f"{each}={own[each]}" if each in own else each for each in args]
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - as above

@@ -7,15 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from reserver.cli import failure, formatting, listing, output, serialization, table
+from reserver.cli import failure, formatting, listing, output, serialization, table, times
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Output, OutputOption, Target
 from reserver.cli.progress import progress
 from reserver.cli.table import Cell, Row
 from reserver.client import Client, PastReservation, Selection
-from reserver.errors import InvalidInput
-from reserver.k8s.objects.times import in_hours, parse_duration
 from reserver.reservations.enums import Outcome
 
 COLUMNS = ("NAME", "OUTCOME", "ENDED", "HELD FOR", "CLAIMED", "BY", "NODE")
@@ -77,9 +75,9 @@ def history(
 def within(text: str) -> timedelta:
     """Return the duration of `--since`."""
     try:
-        return timedelta(seconds=parse_duration(in_hours(text)))
-    except InvalidInput as exc:
-        failure.end(Failed(ExitStatus.USAGE, f"--since: {exc.problem}; {exc.remedy}"))
+        return times.duration("--since", text)
+    except Failed as exc:
+        failure.end(exc)
 
 
 async def fetch(

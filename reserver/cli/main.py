@@ -18,13 +18,14 @@ scripts.completion_init()  # type: ignore[attr-defined]  # Shells call the comma
 
 SUMMARIES = {
     "Reserve": {
-        "create": "Create reservations, and return once their holds are in force.",
+        "create": "Create reservations, and wait until their holds are in force.",
         "validate": "Check files for errors, without a cluster.",
         "apply": "Create or change reservations so that they match files.",
         "update": "Change fields of a reservation; all other fields stay.",
         "edit": "Edit a reservation in your editor (KUBE_EDITOR, EDITOR, or vi).",
-        "extend": "Change when a reservation expires.",
+        "extend": "Change when reservations expire.",
         "release": "Remove reservations, and return once they hold nothing.",
+        "wait": "Wait until reservations are in force, claimed, or over.",
     },
     "Look": {
         "get": "List reservations: all, by name, or by filter.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -23,6 +22,7 @@ from reserver.cli.selection import (
     PhaseOption,
     SelectionFlags,
     SelectorOption,
+    check_named,
 )
 from reserver.client import CallFailed, Client, ReservationInfo, Selection
 
@@ -63,8 +63,7 @@ def release(
         labels=selector,
     )
     try:
-        narrowed = replace(chosen, namespace="").is_narrow
-        _check(names or [], every=every, narrowed=narrowed)
+        check_named(names or [], chosen, every=every)
         if every and not yes and not (sys.stdin.isatty() and form is Output.TABLE):
             why = (
                 "--output is for programs"
@@ -75,15 +74,6 @@ def release(
     except Failed as exc:
         failure.end(exc)
     run(target, lambda session: _release(session, names or [], chosen, form, yes=yes))
-
-
-def _check(names: list[str], *, every: bool, narrowed: bool) -> None:
-    if not names and not every:
-        raise Failed(ExitStatus.USAGE, "NAME: is missing; give names, or --all")
-    if names and (every or narrowed):
-        raise Failed(
-            ExitStatus.USAGE, "NAME: give names (and -n), or --all with its filters, not both"
-        )
 
 
 async def _release(

@@ -105,6 +105,20 @@ def check_namespaces(namespace: str, *, all_namespaces: bool) -> None:
         raise Failed(ExitStatus.USAGE, "--all-namespaces: excludes --namespace; give one of them")
 
 
+def check_named(names: Sequence[str], chosen: SelectionFlags, *, every: bool) -> None:
+    """Refuse names beside filters, and a change of all that nobody has asked for.
+
+    Raises:
+        Failed: neither names nor `--all` are given, or both.
+    """
+    if not names and not every:
+        raise Failed(ExitStatus.USAGE, "NAME: is missing; give names, or --all")
+    if names and (every or replace(chosen, namespace="").is_narrow):
+        raise Failed(
+            ExitStatus.USAGE, "NAME: give names (and -n), or --all with its filters, not both"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionFlags:
     """The selection that options make; an empty field selects all.

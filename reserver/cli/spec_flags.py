@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
 from typing import Annotated, Any
 
-from reserver.cli import completion
+from reserver.cli import completion, times
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.times import in_hours
+from reserver.k8s.objects.times import in_hours, parse_moment, show_moment
 from reserver.reservations.enums import Policy, Strategy
 from reserver.settings.flags import Flag, declared
+from reserver.stores.codec.spec_codec import DEFAULT_TTL_S
 
 _KINDS = {
+    "cj": "CronJob",
     "cronjob": "CronJob",
     "daemonset": "DaemonSet",
+    "deploy": "Deployment",
     "deployment": "Deployment",
+    "ds": "DaemonSet",
     "job": "Job",
     "podgroup": "PodGroup",
+    "rc": "ReplicationController",
     "replicaset": "ReplicaSet",
     "replicationcontroller": "ReplicationController",
+    "rs": "ReplicaSet",
     "statefulset": "StatefulSet",
+    "sts": "StatefulSet",
 }
+_MOMENTS = {"starts_at", "expires_at"}
 _OWNER_FORMS = "write pod/NAME, KIND/NAME or LABEL=VALUE,…"
 _EXCLUDING = {"--node": {"--node-selector", "--strategy"}, "--ttl": {"--expires-at"}}
 _EXAMPLES = {"--resource": "nvidia.com/gpu=1", "--node-selector": "disk=ssd"}
@@ -79,18 +89,22 @@ class SpecFlags:
     ttl: Annotated[
         str | None,
         _flag(
-            "Lifetime, such as 30m, 2h or 7d; 0: no expiry. Default: 24h.",
+            "Lifetime, such as 30m, 2h or 7d; 0: no expiry. Default: 24h, from --starts-at on.",
             metavar="DURATION",
         ),
     ] = None
     expires_at: Annotated[
         str | None,
-        _flag("Moment of expiry, in RFC 3339; instead of --ttl.", metavar="TIME", path="expiresAt"),
+        _flag(
+            "Moment of expiry, instead of --ttl: 22:00, 'tomorrow 18:00', +2h, or RFC 3339.",
+            metavar="TIME",
+            path="expiresAt",
+        ),
     ] = None
     starts_at: Annotated[
         str | None,
         _flag(
-            "Moment from which it holds, in RFC 3339. Default: now.",
+            "Moment from which it holds, written as --expires-at. Default: now.",
             metavar="TIME",
             path="startsAt",
         ),
@@ -129,7 +143,10 @@ class SpecFlags:
             raise Failed(
                 ExitStatus.USAGE, f"--owner: is missing; say who may claim it: {_OWNER_FORMS}"
             )
-        return {"resources": {}} | self.changes(namespace)
+        document = {"resources": {}} | self.changes(namespace)
+        if "startsAt" in document and not {"ttl", "expiresAt"} & document.keys():
+            document["expiresAt"] = show_moment(parse_moment(document["startsAt"]) + DEFAULT_TTL_S)
+        return document
 
     def changes(self, namespace: str) -> dict[str, Any]:
         """Return the fields of a spec that flags give, in the form of `document`."""
@@ -147,6 +164,8 @@ class SpecFlags:
                 parent[name] = [owner(text, namespace) for text in value]
             elif each.field == "ttl":
                 parent[name] = _in_hours(value)
+            elif each.field in _MOMENTS:
+                parent[name] = _moment(each.name, value)
             elif each.is_repeated:
                 pairs = dict(pair(each.name, text, _EXAMPLES[each.name]) for text in value)
                 parent[name] = parent.get(name, {}) | pairs
@@ -161,6 +180,12 @@ class SpecFlags:
             if one in given and (both := given & others):
                 problem = f"excludes {one}; give one of them"
                 raise Failed(ExitStatus.USAGE, f"{min(both)}: {problem}")
+
+
+def _moment(flag: str, text: str) -> str:
+    """Return a moment in RFC 3339, in UTC."""
+    found = times.moment(flag, text, datetime.now().astimezone())
+    return show_moment(found.timestamp())
 
 
 def _in_hours(ttl: str) -> str:
@@ -193,10 +218,25 @@ def owner(text: str, namespace: str) -> dict[str, Any]:
         raise Failed(
             ExitStatus.USAGE, f"--owner: {shorten(text)!r} is not an owner; {_OWNER_FORMS}"
         )
-    if kind in {"pod", "Pod"}:
+    if kind in {"pod", "Pod", "pods", "po"}:
         return {"pod": {"name": name, "namespace": namespace}}
-    kind = _KINDS.get(kind.lower(), kind)
+    kind = _kind(kind)
     return {"controller": {"kind": kind, "name": name, "namespace": namespace}}
+
+
+def _kind(text: str) -> str:
+    """Return the kind of a controller, which may be written as kubectl takes it.
+
+    Raises:
+        Failed: it is none, and no kind begins with a small letter.
+    """
+    low = text.lower()
+    known = _KINDS.get(low) or _KINDS.get(low.removesuffix("s"))
+    if known or not text[0].islower():
+        return known or text
+    near = get_close_matches(low, _KINDS, 1)
+    remedy = f"did you mean {near[0]}?" if near else "write the kind as in YAML, e.g. ReplicaSet"
+    raise Failed(ExitStatus.USAGE, f"--owner: {shorten(text)!r} is not a kind; {remedy}")
 
 
 def pair(flag: str, text: str, example: str) -> tuple[str, str]:

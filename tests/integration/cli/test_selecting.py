@@ -69,3 +69,19 @@ async def test_options_that_do_not_go_together_are_named(run: Run, options: str,
     result = await run("get", *options.split())
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"reserver: {line}")
+
+
+async def test_several_are_extended_by_name_or_by_filter(run: Run) -> None:
+    await _make(run)
+    named = await run("extend", "a", "b", "ghost", "--ttl", "2d", "-o", "json")
+    assert named.exit_code == 1
+    assert [each["name"] for each in json.loads(named.stdout)["reservations"]] == ["a", "b"]
+    assert "ghost" in named.stderr
+    every = await run("extend", "--all", "-n", "other", "--expires-at", "+3d")
+    assert (every.exit_code, every.stdout.split()[1]) == (0, "extended:")
+    assert "/c extended: Active on worker-1, for 3d" in every.stdout
+    nothing = await run("extend", "--all", "-n", "nobody", "--ttl", "1h")
+    assert (nothing.exit_code, nothing.stdout) == (0, "")
+    for words in (("--ttl", "1h"), ("a", "--all", "--ttl", "1h"), ("a", "--node=x", "--ttl=1h")):
+        refused = await run("extend", *words)
+        assert (refused.exit_code, refused.stderr[:14]) == (2, "reserver: NAME")

@@ -45,6 +45,13 @@ def test_help_cuts_no_flag_and_fits_the_terminal(words: tuple[str, ...], columns
         ("move a/b/c", "POD: 'a/b/c' is not a pod; write NAME or NAMESPACE/NAME"),
         ("explain pod /a", "NAME: '/a' is not a pod; write NAME or NAMESPACE/NAME"),
         ("get --nope", "No such option: --nope"),
+        (
+            "create a --owner deploymnt/x --cpu 1 --dry-run",
+            "--owner: 'deploymnt' is not a kind; did you mean deployment?",
+        ),
+        ("create a --owner thing/x --dry-run", "--owner: 'thing' is not a kind; write the kind"),
+        ("create a --owner pod/x --starts-at noon --dry-run", "--starts-at: 'noon' is not a time;"),
+        ("create a --owner pod/x --wait=soon", "--wait: 'soon' is not a duration"),
         ("gett", "No such command 'gett'. Did you mean 'get'? See "),
         ("describe", "NAME: is missing; see "),
         ("top nodes --kubeconfig", "Option '--kubeconfig' requires an argument"),

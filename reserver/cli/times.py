@@ -1,0 +1,87 @@
+"""Times and durations of flags, as people say them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from zoneinfo import ZoneInfo
+
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.times import in_hours, parse_duration, parse_moment
+
+FORMS = "22:00, 'tomorrow 18:00', '2030-01-31 10:00 Europe/Berlin', +2h, or RFC 3339"
+_CLOCK = re.compile(
+    r"(?:(?P<day>today|tomorrow|\d{4}-\d{2}-\d{2})[ T])?(?P<clock>\d{1,2}:\d{2}(?::\d{2})?)"
+    r"(?: ?(?P<zone>Z|[+-]\d{2}:\d{2}|[A-Za-z]\S*))?"
+)
+_DAY = timedelta(days=1)
+
+Localize = Callable[[datetime], datetime]
+
+
+def duration(flag: str, text: str) -> timedelta:
+    """Return a duration that a flag gives.
+
+    Raises:
+        Failed: it is none.
+    """
+    try:
+        return timedelta(seconds=parse_duration(in_hours(text)))
+    except (InvalidInput, OverflowError) as exc:
+        raise Failed(ExitStatus.USAGE, f"{flag}: {exc}") from exc
+
+
+def moment(flag: str, text: str, now: datetime, local: Localize = datetime.astimezone) -> datetime:
+    """Return a moment that a flag gives: one of `FORMS`.
+
+    A time of day without a day is the next one. Without a zone it is local.
+
+    Args:
+        flag: its name, for errors.
+        text: the moment.
+        now: the present, in the zone of whoever writes.
+        local: gives a naive datetime the local zone.
+
+    Raises:
+        Failed: it is none.
+    """
+    try:
+        found = _relative(text, now) or _of_clock(text, now, local)
+        return found or datetime.fromtimestamp(parse_moment(text), UTC)
+    except (InvalidInput, KeyError, ValueError, OverflowError, OSError) as exc:
+        problem = f"{shorten(text)!r} is not a time"
+        raise Failed(ExitStatus.USAGE, f"{flag}: {problem}; write {FORMS}") from exc
+
+
+def _relative(text: str, now: datetime) -> datetime | None:
+    if not text.startswith("+"):
+        return None
+    return now + timedelta(seconds=parse_duration(in_hours(text[1:])))
+
+
+def _of_clock(text: str, now: datetime, local: Localize) -> datetime | None:
+    match = _CLOCK.fullmatch(text.strip())
+    if match is None:
+        return None
+    clock, zone = time.fromisoformat(match["clock"].zfill(5)), match["zone"]
+
+    def on(day: date) -> datetime:
+        naive = datetime.combine(day, clock)
+        return naive.replace(tzinfo=_zone(zone)) if zone else local(naive)
+
+    today = (now.astimezone(_zone(zone)) if zone else now).date()
+    if match["day"] == "tomorrow":
+        return on(today + _DAY)
+    if match["day"] not in {None, "today"}:
+        return on(date.fromisoformat(match["day"]))
+    there = on(today)
+    return there if match["day"] or there > now else on(today + _DAY)
+
+
+def _zone(text: str) -> tzinfo | None:
+    if text == "Z" or text[0] in "+-":
+        return datetime.fromisoformat(f"2000-01-01T00:00{text}").tzinfo
+    return ZoneInfo(text)

@@ -1,0 +1,61 @@
+"""`create --wait` and `wait`: until it is in force, claimed, or over, and what the status says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from typer.testing import Result
+
+from reserver.client import Client
+from tests.integration.cli.runs import Run
+from tests.integration.world import World
+
+FLAGS = ("--owner", "pod/web-0", "-n", "shop", "--node", "worker-1")
+
+
+async def test_the_status_says_that_nothing_is_held_yet(run: Run) -> None:
+    assert (await run("create", "a", "--cpu", "3", *FLAGS)).exit_code == 0
+    second = await run("create", "b", "--cpu", "3", *FLAGS)
+    assert second.exit_code == 5
+    assert second.stdout.startswith("b created: Active, no room on worker-1")
+    assert "b: is not in force yet; `reserver wait b` waits on" in second.stderr
+    shown = await run("create", "c", "--cpu", "3", *FLAGS, "-o", "json", "--wait=0")
+    assert (shown.exit_code, json.loads(shown.stdout)["status"]["backed"]) == (5, False)
+    later = ("--starts-at", "2040-01-01T00:00:00Z", "--ttl", "0")
+    assert (await run("create", "d", "--cpu", "3", *FLAGS, *later)).exit_code == 0
+    assert (await run("create", "e", "--cpu", "9", *FLAGS, "--force")).exit_code == 0
+
+
+async def waited(run: Run, world: World, *arguments: str) -> Result:
+    """Run a command; release `a` once the command has had to wait for that."""
+    waiting = asyncio.ensure_future(run(*arguments))
+    feed = world.running.assembly.ledger
+    async with Client(world.running.grpc_address or "") as client:
+        if arguments[0] == "create":
+            async for change in client.watch():
+                if change.reservation.name == arguments[1]:
+                    break
+        assert feed.held_on("worker-1")
+        await client.release("a")
+    return await waiting
+
+
+async def test_it_returns_once_the_hold_is_in_force(run: Run, world: World) -> None:
+    await run("create", "a", "--cpu", "3", *FLAGS)
+    told = await waited(run, world, "create", "b", "--cpu", "3", *FLAGS, "--wait", "-o", "json")
+    assert (told.exit_code, json.loads(told.stdout)["status"]["backed"]) == (0, True)
+
+
+async def test_wait_says_what_became_of_it(run: Run, world: World) -> None:
+    await run("create", "a", "--cpu", "1", *FLAGS)
+    assert (await run("wait", "a")).stdout.startswith("a is in force: Active on worker-1")
+    not_yet = await run("wait", "a", "--for=claimed", "--timeout=0")
+    assert not_yet.exit_code == 5
+    assert not_yet.stderr == "reserver: a: is not claimed yet; `reserver wait a` waits on\n"
+    ended = await waited(run, world, "wait", "a", "--for=ended")
+    assert ended.exit_code in {0, 1}  # It may have been gone before the first look.
+    gone = await run("wait", "a", "--for=claimed")
+    assert (gone.exit_code, "there is no reservation 'a' any more" in gone.stderr) == (1, True)
+    wrong = await run("wait", "a", "--timeout", "soon")
+    assert (wrong.exit_code, wrong.stderr[:22]) == (2, "reserver: --timeout: '")
