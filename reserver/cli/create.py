@@ -16,7 +16,10 @@ from reserver.cli.selection import FILES
 from reserver.cli.spec_flags import SpecFlags
 
 _WAIT_S = 600.0
-"""How long somebody at a terminal waits who says nothing of it, in seconds."""
+"""How long a command on a terminal waits by default, in seconds."""
+
+_SETTLE_S = 1.0
+"""The same elsewhere: so long a new reservation may take to find its place."""
 
 
 def create(
@@ -36,7 +39,7 @@ def create(
             "--wait",
             metavar="DURATION",
             help="How long to wait until it is in force; alone: 10m. Default: 10m on a terminal, "
-            "else 0, and 0 with --force.",
+            "else 1s, and 0 with --force.",
         ),
     ] = "",
     no_wait: Annotated[
@@ -127,7 +130,7 @@ def _wait_s(wait: str, *, force: bool) -> float | None:
         return times.duration("--wait", wait).total_seconds()
     if force:
         return None
-    return _WAIT_S if sys.stdout.isatty() else 0.0
+    return _WAIT_S if sys.stdout.isatty() else _SETTLE_S
 
 
 async def _create(session: Session, asked: CreateRequests, way: _Way, form: Output) -> None:

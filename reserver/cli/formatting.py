@@ -39,11 +39,17 @@ _STYLES = {
 }
 
 
+_LEAST = ((86_400, 3_600), (3_600, 60))
+"""To how many seconds a duration of so many is rounded."""
+
+
 def duration(seconds: float | None) -> str:
-    """Return a duration in its two largest units, as flags take it; None has no end."""
+    """Return a duration in its two largest units, rounded, as flags take it; None has no end."""
     if seconds is None:
         return "no end"
     left = max(0, int(seconds))
+    least = next((size for longest, size in _LEAST if left >= longest), 1)
+    left = (left + least // 2) // least * least
     parts: list[tuple[int, str]] = []
     for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
         count, left = divmod(left, size)

@@ -48,12 +48,16 @@ def moment(flag: str, text: str, now: datetime, local: Localize = datetime.astim
     Raises:
         Failed: it is none.
     """
+    problem = f"{shorten(text)!r} is not a time"
     try:
         found = _relative(text, now) or _of_clock(text, now, local)
-        return found or datetime.fromtimestamp(parse_moment(text), UTC)
-    except (InvalidInput, KeyError, ValueError, OverflowError, OSError) as exc:
-        problem = f"{shorten(text)!r} is not a time"
+        seconds = parse_moment(found.isoformat() if found else text)
+    except InvalidInput as exc:
+        said = str(exc) if "range" in exc.problem else f"{problem}; write {FORMS}"
+        raise Failed(ExitStatus.USAGE, f"{flag}: {said}") from exc
+    except (KeyError, ValueError, OverflowError) as exc:
         raise Failed(ExitStatus.USAGE, f"{flag}: {problem}; write {FORMS}") from exc
+    return found or datetime.fromtimestamp(seconds, UTC)
 
 
 def _relative(text: str, now: datetime) -> datetime | None:

@@ -17,6 +17,7 @@ from reserver.cli.options import Report, ReportOption
 from reserver.cli.selection import FILES
 from reserver.cli.table import counted
 from reserver.errors import InvalidInput
+from reserver.k8s.objects.limits import HOME, check_memory
 from reserver.k8s.objects.objects import LabelledConfigMap, LabelledMetadata, decode
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.stores.codec import spec_codec
@@ -195,9 +196,8 @@ class _Judging:
             return InvalidInput("metadata.labels", problem, remedy)
         if metadata.namespace not in {"", self.readers.home}:
             problem = f"{metadata.namespace!r} is not reserver's own: nobody reads it there"
-            return InvalidInput(
-                "metadata.namespace", problem, f"write {self.readers.home}, {else_}"
-            )
+            remedy = f"write {self.readers.home}, {else_}"
+            return InvalidInput("metadata.namespace", problem, remedy)
         return None
 
     def _entries(self, where: str, key: str, entries: Entries) -> None:
@@ -205,6 +205,7 @@ class _Judging:
         self.reservations += len(entries.reservations) - len(over)
         self.problems += _problems(where, key, entries)
         self.problems += (_expired(where, key, each) for each in over)
+        self.problems += _unmeant(where, key, entries.reservations)
 
 
 def _lacks_namespace(text: str) -> bool:
@@ -230,6 +231,16 @@ def _expired(where: str, key: str, reservation: Reservation) -> InvalidField:
     path = f"[{item}].expire" if item else "expiresAt" if key else "spec.expiresAt"
     problem = "lies in the past, so nothing is held"
     return InvalidField(where, key, path, problem, "write a moment in the future")
+
+
+def _unmeant(where: str, key: str, found: Iterable[Reservation]) -> Iterator[InvalidField]:
+    """Yield items of lists with an amount that nobody means; Reserver itself holds it as ever."""
+    for each in found:
+        memory = each.resources.get("memory", 0) if each.ref.item else 0
+        try:
+            check_memory(memory, str(memory), f"[{each.ref.item}]: memory", HOME.least_memory)
+        except InvalidInput as exc:
+            yield InvalidField(where, key, exc.path, exc.problem, "write bytes: 4Gi is 4294967296")
 
 
 def _show(findings: Validation, form: Report) -> None:

@@ -10,9 +10,17 @@ from typing import Any
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from reserver.cluster import quantity
 from reserver.cluster.quantity import shorten
-from reserver.errors import InvalidInput
-from reserver.k8s.objects.limits import HOME, MOST_AUTHOR, MOST_IN_SET, SET_BYTES, check_bytes
+from reserver.errors import InvalidInput, under
+from reserver.k8s.objects.limits import (
+    HOME,
+    MOST_AUTHOR,
+    MOST_IN_SET,
+    SET_BYTES,
+    check_bytes,
+    check_memory,
+)
 from reserver.k8s.objects.times import show_moment
 from reserver.reservations.enums import StoreKind
 from reserver.reservations.placement import Parts
@@ -78,6 +86,7 @@ def write(
         InvalidInput: it cannot be written at all; all else is for `spec_codec.read` to refuse.
     """
     check_bytes(spec.ByteSize(), HOME.spec_bytes)
+    _check_memory(spec)
     written = to_document(spec)
     written.pop("ttl", None)
     if not spec.HasField("expires_at"):
@@ -89,6 +98,13 @@ def write(
     if author:
         written["author"] = author[:MOST_AUTHOR]
     return written
+
+
+def _check_memory(spec: pb.ReservationSpec) -> None:
+    """Refuse memory in a wrong unit: `spec_codec` lets pass what Reserver itself has written."""
+    text = spec.resources.get("memory", "0")
+    with under("resources.memory"):
+        check_memory(quantity.amount("memory", text), text, "", HOME.least_memory)
 
 
 def check_set(specs: Sequence[pb.ReservationSpec]) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sized
 from typing import Annotated, NamedTuple
 
@@ -14,6 +15,8 @@ from reserver.cluster import quantity
 from reserver.errors import InvalidInput
 from reserver.reservations.enums import StoreKind
 from reserver.reservations.reservation import Ref
+
+_NUMBER = re.compile(r"[0-9.]+")
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 """An integer of the Kubernetes API that is declared as int32."""
@@ -36,6 +39,7 @@ class SpecLimits(NamedTuple):
         labels: that all selectors of ``placement`` ask for together.
         values: of one term; also its namespaces.
         owners_anywhere: they may be of other namespaces than the reservation.
+        least_memory: bytes of memory that one slot holds if it holds any.
     """
 
     spec_bytes: int
@@ -48,6 +52,7 @@ class SpecLimits(NamedTuple):
     labels: int
     values: int
     owners_anywhere: bool
+    least_memory: int = 2**20
 
 
 TENANT = SpecLimits(
@@ -79,7 +84,7 @@ HOME = SpecLimits(
 """For Reservations in Reserver's own namespace, ConfigMaps and gRPC calls: for trusted managers."""
 
 
-KEPT = HOME._replace(owners=4_000, owner_labels=4_000)
+KEPT = HOME._replace(owners=4_000, owner_labels=4_000, least_memory=0)
 """For what was in force before it exceeded a bound (docs/adr/0064): no step above 50 ms of CPU."""
 
 
@@ -238,3 +243,19 @@ def check_amount(amount: int, text: str, path: str, slots: int = 1) -> int:
         remedy = "check the unit; all slots together hold 2^53 bytes or millicores (8Pi) at most"
         raise InvalidInput(path, problem, remedy)
     return amount
+
+
+def check_memory(amount: int, text: str, path: str, least: int) -> None:
+    """Refuse an amount of memory that nobody means: a wrong unit would hold nothing, unnoticed.
+
+    Raises:
+        InvalidInput: it is more than nothing and less than `least` bytes.
+    """
+    if not 0 < amount < least:
+        return
+    shown = quantity.shorten(text)
+    number = _NUMBER.match(text)
+    meant = {"": "Gi", "m": "Mi", "k": "Mi", "Ki": "Mi"}.get(text[number.end() :]) if number else ""
+    remedy = f"did you mean {number[0]}{meant}?" if number and meant else "write it in Mi or Gi"
+    problem = f"{shown} is {amount} byte{'s' if amount > 1 else ''}, less than a pod can run in"
+    raise InvalidInput(path, problem, remedy)

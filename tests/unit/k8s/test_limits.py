@@ -7,16 +7,19 @@ from typing import Any
 import pytest
 from google.protobuf import json_format
 
+from reserver.cluster.quantity import amount
 from reserver.errors import InvalidInput
 from reserver.grpc import documents
 from reserver.k8s.objects.limits import (
     HOME,
     ITEM_BYTES,
+    KEPT,
     MOST_IN_SET,
     SET_BYTES,
     SET_SLOTS_BESIDE_EACH_OTHER,
     TENANT,
     SpecLimits,
+    check_memory,
 )
 from reserver.k8s.objects.objects import decode
 from reserver.reservations.reservation import Ref
@@ -394,3 +397,31 @@ def test_a_number_of_an_item_is_in_its_range_or_refused_at_its_field(field: str)
         assert all(problem.error.path == f"[0].{field}" for problem in entries.problems)
         if isinstance(value, int) and not isinstance(value, bool):
             assert bool(entries.reservations) == (0 <= value <= most)
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("4", "did you mean 4Gi?"),
+        ("1.5", "did you mean 1.5Gi?"),
+        ("500m", "did you mean 500Mi?"),
+        ("100k", "did you mean 100Mi?"),
+        ("64Ki", "did you mean 64Mi?"),
+        ("1023Ki", "did you mean 1023Mi?"),
+        ("1e3", "write it in Mi or Gi"),
+        ("900000000n", "write it in Mi or Gi"),
+    ],
+)
+def test_an_amount_of_memory_that_nobody_means_is_refused_with_the_one_meant(
+    text: str, remedy: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        check_memory(amount("memory", text), text, "resources.memory", HOME.least_memory)
+    assert (refused.value.path, refused.value.remedy) == ("resources.memory", remedy)
+    assert refused.value.problem.startswith(f"{text} is {amount('memory', text)} byte")
+
+
+def test_no_memory_a_mebibyte_and_what_was_in_force_are_taken() -> None:
+    for text in ("0", "1Mi", "1024Ki", "2M"):
+        check_memory(amount("memory", text), text, "", HOME.least_memory)
+    check_memory(1, "1", "", KEPT.least_memory)

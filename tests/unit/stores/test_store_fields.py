@@ -99,6 +99,8 @@ def test_a_spec_with_a_value_of_the_wrong_type_is_refused(field: str, kind: str)
             "resources.example.com/x",
             id="devices of all slots",
         ),
+        pytest.param({"resources": {"memory": "4"}}, "resources.memory", id="bytes for GiB"),
+        pytest.param({"resources": {"cpu": 1, "memory": "500m"}}, "resources.memory", id="500m"),
         pytest.param({"resources": {"gpu": "1"}}, "resources.gpu", id="no such resource"),
         pytest.param({"resources": {"storage": "1"}}, "resources.storage", id="not a node's"),
         pytest.param({"resources": {"nvidia.com/": "1"}}, "resources.nvidia.com/", id="no name"),
