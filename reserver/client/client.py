@@ -174,13 +174,8 @@ class Client:
             CallFailed: it may not be watched.
         """
         request = pb.WatchRequest(filter=messages.write_selection(selection))
-
-        def read(message: pb.WatchResponse) -> tuple[str, ReservationInfo]:
-            return message.reservation.id, messages.read_reservation(message.reservation)
-
-        changes = follow(self._connection, self._stub.Watch, request, read)
-        async for kind, reservation in changes:
-            yield Change(kind, reservation)
+        async for change in follow(self._connection, self._stub.Watch, request):
+            yield change
 
     async def history(
         self, name: str = "", *, owner_namespace: str = "", since: datetime | None = None
@@ -255,8 +250,11 @@ class Client:
         Raises:
             CallFailed: it may still hold; ``ABORTED`` if `etag` is not its etag.
         """
-        request = pb.ReleaseRequest(name=name, etag=etag)
-        await self._connection.remove(self._stub.Release, request, missing_ok=missing_ok)
+        try:
+            await self._call(self._stub.Release, pb.ReleaseRequest(name=name, etag=etag))
+        except CallFailed as exc:
+            if not missing_ok or exc.code != grpc.StatusCode.NOT_FOUND.name:
+                raise
 
     @asynccontextmanager
     async def hold(

@@ -128,20 +128,6 @@ class Connection:
                 return
             request.page_token = page.next_page_token
 
-    async def remove(
-        self, method: Callable[..., Awaitable[object]], request: object, *, missing_ok: bool
-    ) -> None:
-        """Call what removes something; with `missing_ok` it may be gone.
-
-        Raises:
-            CallFailed: as `call`.
-        """
-        try:
-            await self.call(method, request)
-        except CallFailed as exc:
-            if not missing_ok or exc.code != grpc.StatusCode.NOT_FOUND.name:
-                raise
-
     def tell(self, error: CallFailed, waited_s: float, left_s: float) -> None:
         """Tell that a call is about to be repeated."""
         if self._retrying is not None:

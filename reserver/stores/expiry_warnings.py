@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Protocol
 
 from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
@@ -21,13 +20,6 @@ _OF_LIFE = 0.5
 """What lives shorter is warned of once so much of its life is over: else it would be at once."""
 
 
-class ExpiryWarning(Protocol):
-    """Who tells people of a reservation (`kube.loops.announce.expiring`)."""
-
-    def __call__(self, reservation: Reservation, message: str) -> None:
-        """Tell them, unless they were told before."""
-
-
 class ExpiryWarnings:
     """Warns of holds that expire soon, once for each.
 
@@ -40,13 +32,13 @@ class ExpiryWarnings:
         self,
         before_s: float,
         clock: Callable[[], float],
-        tell: ExpiryWarning,
+        warn: Callable[[Reservation, str], None],
     ) -> None:
         """Warn so many seconds before, 0 for never; `clock` gives unix seconds."""
         self.expiring: frozenset[str] = frozenset()
         self.before_s = before_s
         self._clock = clock
-        self._tell = tell
+        self._warn = warn
 
     async def run(self, ledger: LedgerView) -> None:
         """Warn until cancelled."""
@@ -66,7 +58,7 @@ class ExpiryWarnings:
             if reservation and is_active and self._expires_soon(reservation, since, now):
                 expiring.add(reservation.identity)
                 if reservation.identity not in self.expiring:
-                    self._tell(reservation, _message(reservation, ledger.claimed(ref), now))
+                    self._warn(reservation, _message(reservation, ledger.claimed(ref), now))
             await pacer.give_way()
         self.expiring = frozenset(expiring)
 

@@ -31,45 +31,10 @@ def is_extended_resource(name: str) -> bool:
     return not own and is_subdomain(domain) and _QUALIFIED.fullmatch(rest) is not None
 
 
-def check_subdomain(name: str, path: str, what: str) -> None:
-    """Refuse what is not a DNS-1123 subdomain.
-
-    Raises:
-        InvalidInput: at `path`, saying what `what` has to look like.
-    """
-    if not is_subdomain(name):
-        problem = f"{shorten(name)!r} is not {what}"
-        raise InvalidInput(path, problem, "use lower case letters and digits, '-' and '.' between")
-
-
-def check_label(name: str, path: str, what: str) -> None:
-    """Refuse what is not a DNS-1123 label.
-
-    Raises:
-        InvalidInput: at `path`, saying what `what` has to look like.
-    """
-    if not _LABEL.fullmatch(name):
-        problem = f"{shorten(name)!r} is not {what}"
-        raise InvalidInput(
-            path, problem, "use lower case letters and digits, '-' between, 63 at most"
-        )
-
-
 def is_label_key(key: str) -> bool:
     """Return whether a text is a key of a label."""
     domain, slash, rest = key.rpartition("/")
     return _QUALIFIED.fullmatch(rest) is not None and (not slash or is_subdomain(domain))
-
-
-def check_label_key(key: str, path: str) -> None:
-    """Refuse what is not a key of a label.
-
-    Raises:
-        InvalidInput: at `path`.
-    """
-    if not is_label_key(key):
-        problem = f"{shorten(key)!r} is not a label's key"
-        raise InvalidInput(path, problem, "write NAME or DOMAIN/NAME, the name of 63 at most")
 
 
 def is_label_value(value: str) -> bool:
@@ -77,12 +42,30 @@ def is_label_value(value: str) -> bool:
     return not value or _QUALIFIED.fullmatch(value) is not None
 
 
-def check_label_value(value: str, path: str) -> None:
-    """Refuse what is not a value of a label.
+def check_subdomain(name: str, path: str, what: str) -> None:
+    """Raise InvalidInput, "is not `what`" at `path`, for what is no DNS-1123 subdomain."""
+    remedy = "use lower case letters and digits, '-' and '.' between"
+    _check(name, path, what, remedy, is_valid=is_subdomain(name))
 
-    Raises:
-        InvalidInput: at `path`.
-    """
-    if not is_label_value(value):
-        problem = f"{shorten(value)!r} is not a label's value"
-        raise InvalidInput(path, problem, "use letters, digits, '-', '_' and '.', 63 at most")
+
+def check_label(name: str, path: str, what: str) -> None:
+    """Raise InvalidInput, "is not `what`" at `path`, for what is no DNS-1123 label."""
+    remedy = "use lower case letters and digits, '-' between, 63 at most"
+    _check(name, path, what, remedy, is_valid=_LABEL.fullmatch(name) is not None)
+
+
+def check_label_key(key: str, path: str) -> None:
+    """Raise InvalidInput at `path` for what is not a key of a label."""
+    remedy = "write NAME or DOMAIN/NAME, the name of 63 at most"
+    _check(key, path, "a label's key", remedy, is_valid=is_label_key(key))
+
+
+def check_label_value(value: str, path: str) -> None:
+    """Raise InvalidInput at `path` for what is not a value of a label."""
+    remedy = "use letters, digits, '-', '_' and '.', 63 at most"
+    _check(value, path, "a label's value", remedy, is_valid=is_label_value(value))
+
+
+def _check(text: str, path: str, what: str, remedy: str, *, is_valid: bool) -> None:
+    if not is_valid:
+        raise InvalidInput(path, f"{shorten(text)!r} is not {what}", remedy)
