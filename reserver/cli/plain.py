@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reserver.errors import ConfigurationError
+from reserver.reservations.enums import StoreKind
 from reserver.settings.flags import Declared, declared
 from reserver.settings.serve import Settings
 
@@ -75,5 +76,9 @@ def _number(text: str, most: int) -> int:
     return int(text)
 
 
-_MADE_BY: dict[Any, Callable[[str], Any]] = {bool: _SWITCH.__getitem__, Path | None: Path}
+_MADE_BY: dict[Any, Callable[[str], Any]] = {
+    bool: _SWITCH.__getitem__,
+    Path | None: Path,
+    StoreKind | None: StoreKind,
+}
 """What makes a value of a type that does not do so itself, as str and enumerations do."""

@@ -163,7 +163,7 @@ def require_labels(labels: Mapping[str, str], path: str, ref: Ref) -> None:
     """
     if labels and ref.kind is StoreKind.CONFIGMAP:
         problem = "a key of a ConfigMap has no labels"
-        remedy = "leave them out, or have the server write objects: --reservation-store object"
+        remedy = "leave them out, or have the server write objects: reservationStore: object"
         raise InvalidInput(path, problem, remedy)
     check_labels(labels, path)
 

@@ -201,7 +201,7 @@ class Assembly:
                 ObjectStatuses(client, objects, warn_object, room, refused, **seen),
             ),
         }
-        return Stores(both, settings.reservation_store)
+        return Stores(both, settings.store)
 
     def _ended(self, ending: Ending) -> None:
         self.archivist.ended(ending)

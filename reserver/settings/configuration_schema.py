@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import EnumType
-from typing import Any
+from typing import Any, get_args
 
 from reserver.settings.configuration import (
     API_VERSION,
@@ -71,6 +71,8 @@ def _type(entry: ConfigurationField) -> dict[str, Any]:
         return {"type": "array", "maxItems": MOST_ITEMS, "items": {"type": "string"}}
     if entry.of.kind is float:
         return _DURATION
-    if isinstance(entry.of.kind, EnumType):
-        return {"enum": list(map(str, entry.of.kind))}
+    for kind in get_args(entry.of.kind) or (entry.of.kind,):
+        if isinstance(kind, EnumType):
+            is_optional = kind is not entry.of.kind
+            return {"enum": [*map(str, kind), *((None,) if is_optional else ())]}
     return {"type": "boolean" if entry.of.kind is bool else "string"}

@@ -119,7 +119,7 @@ class Settings(Listening):
             "Be ready only once the CRD reservations.reserver.io exists.",
             in_file=InFile("requireCRD"),
         ),
-    ] = False
+    ] = True
     pod_moves: Annotated[
         bool,
         setting(
@@ -163,13 +163,13 @@ class Settings(Listening):
         ),
     ] = False
     reservation_store: Annotated[
-        StoreKind,
+        StoreKind | None,
         setting(
             "What the gRPC API creates: keys of ConfigMaps, or Reservation objects, which need the "
-            "CRD.",
+            "CRD. Default: object, with --no-crd configmap.",
             in_file=InFile("reservationStore"),
         ),
-    ] = StoreKind.CONFIGMAP
+    ] = None
     default_quota: Annotated[
         str,
         setting(
@@ -247,7 +247,11 @@ class Settings(Listening):
         return names if is_any else (*names, address)
 
     @property
+    def store(self) -> StoreKind:
+        """What the gRPC API creates."""
+        return self.reservation_store or (StoreKind.OBJECT if self.crd else StoreKind.CONFIGMAP)
+
+    @property
     def needs_crd(self) -> bool:
         """Whether nothing is decided before the API server knows Reservations."""
-        writes_objects = self.reservation_store is StoreKind.OBJECT
-        return self.crd or writes_objects or self.provisioning_requests
+        return self.crd or self.store is StoreKind.OBJECT or self.provisioning_requests

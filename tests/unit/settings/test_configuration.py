@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from reserver.errors import ConfigurationError
+from reserver.reservations.enums import StoreKind
 from reserver.settings import configuration
 from reserver.settings.configuration import changes, document, live, merged, parse
 from reserver.settings.configuration_schema import schema
@@ -117,7 +118,8 @@ def test_what_is_shown_is_read_as_the_same_settings() -> None:
         shown = document(settings)
         assert not list(refused(shown, schema()))
         values = parse(json.dumps(shown).encode())
-        assert set(values) == {each.of.field for each in configuration.entries()}
+        fields = {each.of.field for each in configuration.entries()}
+        assert fields - set(values) <= {"reservation_store"}, "its default depends on requireCRD"
         assert merged(FLAGS, values) == settings
 
 
@@ -149,11 +151,11 @@ def test_settings_of_flags_and_file_are_judged_together() -> None:
 
 
 def test_what_takes_effect_at_once_is_told_from_what_needs_a_restart() -> None:
-    text = HEAD + "logging: {level: debug}\nrequireCRD: true\nexemptNamespaces: [a]"
+    text = HEAD + "logging: {level: debug}\nrequireCRD: false\nexemptNamespaces: [a]"
     after = merged(FLAGS, parse(text.encode()))
     assert changes(FLAGS, after) == (("exemptNamespaces", "logging.level"), ("requireCRD",))
     in_force = live(FLAGS, after)
-    assert (in_force.log_level, in_force.crd) == (LogLevel.DEBUG, False)
+    assert (in_force.log_level, in_force.crd) == (LogLevel.DEBUG, True)
     assert changes(in_force, after) == ((), ("requireCRD",))
 
 
@@ -161,3 +163,20 @@ def test_a_field_that_goes_has_its_default_again() -> None:
     before = merged(FLAGS, parse((HEAD + "exemptNamespaces: [a]").encode()))
     after: Any = merged(before, parse(HEAD.encode()))
     assert after.exempt_namespaces == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "store", "needs_crd"),
+    [
+        ({}, StoreKind.OBJECT, True),
+        ({"crd": False}, StoreKind.CONFIGMAP, False),
+        ({"crd": False, "reservation_store": StoreKind.OBJECT}, StoreKind.OBJECT, True),
+        ({"crd": False, "provisioning_requests": True}, StoreKind.CONFIGMAP, True),
+        ({"reservation_store": StoreKind.CONFIGMAP}, StoreKind.CONFIGMAP, True),
+    ],
+)
+def test_objects_are_the_store_unless_the_crd_is_switched_off(
+    given: dict[str, Any], store: StoreKind, needs_crd: bool
+) -> None:
+    settings = Settings(**given)
+    assert (settings.store, settings.needs_crd) == (store, needs_crd)
