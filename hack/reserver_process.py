@@ -78,6 +78,7 @@ class ReserverProcess:
             RuntimeError: it ended before it listened.
         """
         with self.log.open("ab") as log:
+            before = log.tell()
             self.process = subprocess.Popen(
                 [*self._command, f"--http-port={self._held.number}"],
                 stdout=subprocess.PIPE,
@@ -86,30 +87,35 @@ class ReserverProcess:
                 start_new_session=True,
             )
         try:
-            self._await_start()
+            self._await_start(before)
         except BaseException:
             end(self.process)
             raise
 
-    def _await_start(self) -> None:
-        for line in self.process.stdout or ():
-            if line.startswith("extender"):
-                self.url = line.split()[1]
-            elif line.startswith("health"):
-                self.health_url = line.split()[1]
-            elif line.startswith("gRPC"):
-                self.grpc_address = line.split()[1]
-            elif line.startswith("webhooks"):
-                self.webhook_url = line.split()[1]
-            elif line.startswith("store"):
-                break
-        else:
-            raise RuntimeError(f"reserver did not start: {self.log.read_text()[-2000:]}")
+    def _await_start(self, before: int) -> None:
+        """Return once it has logged its addresses, behind what the log had before."""
+
+        def said() -> dict[str, Any] | None:
+            has_ended = self.process.poll() is not None
+            for line in self.log.read_bytes()[before:].splitlines(keepends=True):
+                if line.startswith(b"{") and line.endswith(b"\n"):
+                    found: dict[str, Any] = json.loads(line)
+                    if found["event"] == "serving":
+                        return found
+            if has_ended:
+                raise RuntimeError(f"reserver did not start: {self.log.read_text()[-2000:]}")
+            return None
+
+        served = wait_for(said, "reserver serves")
+        self.url = served["extender"]
+        self.health_url = served.get("health", "")
+        self.grpc_address = served.get("grpc", "")
+        self.webhook_url = served.get("webhooks", "")
         if self._wait_ready:
             self.wait_ready()
 
     def stop(self) -> tuple[int, str]:
-        """End it as Kubernetes does; return its exit status and what it printed last."""
+        """End it as Kubernetes does; return its exit status and what it printed."""
         self.process.terminate()
         try:
             output, _ = self.process.communicate(timeout=_DEADLINE_S)

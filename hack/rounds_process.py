@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -24,7 +25,8 @@ def rounds(*command: str, interval: str = "1s") -> Iterator[str]:
     flags = ("--descheduling-interval", interval, "--health-address", "127.0.0.1:0")
     with started(*command, *flags, stderr=subprocess.PIPE, text=True) as process:
         said = process.stderr or ()
-        url = next((line.split()[1] for line in said if line.startswith("health")), "")
+        served = (json.loads(line) for line in said if '"event": "serving"' in line)
+        url = next((each["health"] for each in served if "health" in each), "")
         if not url:
             raise RuntimeError(f"it ended before it served its health: {command}")
         draining = threading.Thread(target=list, args=(said,))

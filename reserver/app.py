@@ -19,20 +19,16 @@ from reserver.base.clock import SteadyClock, elapsed
 from reserver.base.gc_tuning import brief_collections
 from reserver.base.loop_watchdog import LoopWatchdog
 from reserver.errors import ConfigurationError
-from reserver.extender.bindings import BIND_PATIENCE_S
 from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
-from reserver.extender.server import EXTENDER_LIMITS, HEALTH_LIMITS, Routes
-from reserver.http.access import Access
+from reserver.extender.server import Routes
 from reserver.http.certificate_expiry import Expiries
-from reserver.http.checks import Hosts
-from reserver.http.listen import listening
-from reserver.http.tls import ServerTls
 from reserver.k8s import credentials
 from reserver.k8s.client import ApiClient
 from reserver.k8s.lease import Lease
 from reserver.process.assembly import Assembly
 from reserver.process.background import lead
+from reserver.process.http_listeners import SHUTDOWN_S, HttpListeners
 from reserver.process.metrics import measured
 from reserver.process.reload import Reload
 from reserver.process.write_tasks import WriteTasks
@@ -53,8 +49,6 @@ LEASE = "reserver"
 _REVIEWS = 16
 """Connections for tokens and rights, apart from those for bindings."""
 
-_SHUTDOWN_S = BIND_PATIENCE_S + 1
-
 
 @dataclass(frozen=True, slots=True)
 class Running:
@@ -65,6 +59,7 @@ class Running:
         source: where the credentials come from.
         url: base URL of the extender.
         health_url: base URL of health and metrics, None where they have no address of their own.
+        metrics_url: base URL of metrics over TLS, None where they are not served so.
         grpc_address: ``ADDRESS:PORT`` of the gRPC API, None where it is not served.
         webhook_url: base URL of the webhooks, None where they are not served.
         assembly: what watches, decides and writes.
@@ -74,6 +69,7 @@ class Running:
     source: str
     url: str
     health_url: str | None
+    metrics_url: str | None
     grpc_address: str | None
     webhook_url: str | None
     assembly: Assembly
@@ -88,7 +84,6 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             API server knows no CapacityBuffers.
     """
     access = await credentials.load(settings.kubeconfig)
-    tls = ServerTls(settings.tls, settings.extender_allowed_names) if settings.tls else None
     clock = SteadyClock(time.time, elapsed)
     async with ApiClient(access) as client, ApiClient(access, _REVIEWS) as reviews:
         if settings.provisioning_requests:
@@ -98,7 +93,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
         lease = _lease(settings, client) if settings.leader_elect else None
         async with WriteTasks() as writes:
             assembly = Assembly(settings, client, clock, writes, lease)
-            expiries = Expiries((settings.tls, settings.grpc_tls, settings.webhook_tls))
+            expiries = Expiries(settings.all_tls)
             reload = Reload(settings, assembly)
             families = partial(_families, assembly, expiries, reload)
             metrics = Metrics(assembly, families)
@@ -112,7 +107,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             follow = [service.feed.run] if service else []
             if tracing is not None:
                 _trace(tracing, assembly, service)
-            routes = Routes(extender, metrics, assembly.readiness.obstacles, reload.configz)
+            ready = assembly.readiness
+            routes = Routes(extender, metrics, ready.obstacles, reload.configz, ready.checks)
             webhooks = _webhooks(settings, assembly, client, metrics, expiries)
             follow += webhooks.loops if webhooks else ()
             async with asyncio.TaskGroup() as tasks:
@@ -126,12 +122,11 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                     async with AsyncExitStack() as stack:
                         stack.enter_context(LoopWatchdog(metrics.blocked).watching())
                         stack.enter_context(brief_collections())
-                        url = await _serve_extender(settings, routes, metrics, tls, stack)
-                        health = await _serve_health(settings, routes, metrics, stack)
+                        listeners = HttpListeners(settings, routes, metrics, reviews)
+                        web = await listeners.serve(stack)
                         rpc = await _serve_grpc(settings, service, assembly, stack)
                         hooks = await webhooks.serve(stack) if webhooks else None
-                        where = url, health, rpc, hooks
-                        yield Running(access.server, access.source, *where, assembly)
+                        yield Running(access.server, access.source, *web, rpc, hooks, assembly)
                     await extender.bindings.drain()
                     if webhooks:
                         await webhooks.release()
@@ -174,31 +169,6 @@ def _count_move(metrics: Metrics, move: Move) -> None:
         metrics.count_landing(move.spec.mode, status.finished_at - status.evicted_at)
 
 
-async def _serve_extender(
-    settings: Settings,
-    routes: Routes,
-    metrics: Metrics,
-    tls: ServerTls | None,
-    stack: AsyncExitStack,
-) -> str:
-    address = (settings.bind_address, settings.http_port)
-    hosts = Hosts.of(settings.bind_address, settings.allowed_hosts)
-    door = Access(EXTENDER_LIMITS, hosts, metrics.count_refused, tls)
-    site = listening(routes.paths(), address, _SHUTDOWN_S, door)
-    return await stack.enter_async_context(site)
-
-
-async def _serve_health(
-    settings: Settings, routes: Routes, metrics: Metrics, stack: AsyncExitStack
-) -> str | None:
-    if settings.health_address is None:
-        return None
-    hosts = Hosts.of(settings.health_address[0], settings.allowed_hosts)
-    door = Access(HEALTH_LIMITS, hosts, metrics.count_refused)
-    site = listening(routes.health_paths(), settings.health_address, _SHUTDOWN_S, door)
-    return await stack.enter_async_context(site)
-
-
 def _service(
     settings: Settings,
     reviews: ApiClient,
@@ -221,7 +191,7 @@ async def _serve_grpc(
     from reserver.grpc.listen import serving  # noqa: PLC0415 - as in `_service`
 
     tls = settings.grpc_tls
-    site = serving(settings.grpc_address, service, assembly.readiness.obstacles, _SHUTDOWN_S, tls)
+    site = serving(settings.grpc_address, service, assembly.readiness.obstacles, SHUTDOWN_S, tls)
     return await stack.enter_async_context(site)
 
 

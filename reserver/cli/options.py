@@ -173,7 +173,7 @@ def _option(declared: Declared) -> inspect.Parameter:
     if declared.is_repeated:
         text += " May be given more than once"
         text += "; in the environment, separated by spaces." if flag.in_environment else "."
-    if flag.in_file is not None:
+    if flag.in_file is not None and not flag.in_file.keeps_flag:
         text += f" Deprecated: write {flag.in_file.path} in the file of --config."
     names = declared.name
     if kind == bool | None or (kind is bool and flag.in_environment):

@@ -8,11 +8,10 @@ All else is left to Typer: help, mistakes and what they are called, and other wa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
 
 from reserver.errors import ConfigurationError
-from reserver.reservations.enums import StoreKind
 from reserver.settings.flags import Declared, declared
 from reserver.settings.serve import Settings
 
@@ -66,7 +65,8 @@ def _value(flag: Declared, text: str) -> Any:  # noqa: ANN401 - of any type that
         return text
     if flag.flag.most is not None:
         return _number(text, flag.flag.most)
-    make: Callable[[str], Any] = _MADE_BY.get(flag.kind, flag.kind)
+    kinds = [each for each in get_args(flag.kind) if each is not NoneType] or [flag.kind]
+    make: Callable[[str], Any] = _MADE_BY.get(kinds[0], kinds[0])
     return make(text)
 
 
@@ -76,9 +76,5 @@ def _number(text: str, most: int) -> int:
     return int(text)
 
 
-_MADE_BY: dict[Any, Callable[[str], Any]] = {
-    bool: _SWITCH.__getitem__,
-    Path | None: Path,
-    StoreKind | None: StoreKind,
-}
-"""What makes a value of a type that does not do so itself, as str and enumerations do."""
+_MADE_BY: dict[Any, Callable[[str], Any]] = {bool: _SWITCH.__getitem__}
+"""What makes a value of a type that does not do so itself, as paths and enumerations do."""

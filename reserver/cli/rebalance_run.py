@@ -56,6 +56,8 @@ def _first(group: BaseExceptionGroup[ReserverError]) -> ReserverError:
 
 
 async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
+    import structlog
+
     from reserver.cli.plan_inputs import held
     from reserver.k8s import credentials
     from reserver.rebalance import setup
@@ -69,7 +71,12 @@ async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
         return NOTHING_HELD if settings.without_holds else await held(target)
 
     def started(line: str) -> None:
-        typer.echo(line, err=True)
+        if settings.descheduling_interval and logs.is_json(None):
+            name, _, said = line.partition("  ")
+            key = name.lower().replace(" ", "_")
+            structlog.get_logger(__name__).info("serving", **{key: said.strip()})
+        else:
+            typer.echo(line, err=True)
 
     # A single round is broken off at once.
     stopping = interrupt.handing(stop.set) if settings.descheduling_interval else nullcontext()

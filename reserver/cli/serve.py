@@ -52,13 +52,24 @@ def serve(settings: Settings) -> None:
 
     try:
         settings = configured(settings)
-        logs.configure(settings.log_level)
+        logs.configure(settings.log_level, settings.logging_format)
         interrupt.run(_serve(settings), uvloop.new_event_loop)
     except* ConfigurationError as group:
         for problem in _leaves(group):
             for line in str(problem).splitlines():
-                print(f"reserver: {line}", file=sys.stderr)
+                _report(line, settings)
         sys.exit(2)
+
+
+def _report(problem: str, settings: Settings) -> None:
+    """Report what keeps Reserver from starting; with JSON as a line of the log."""
+    import structlog
+
+    if not logs.is_json(settings.logging_format):
+        print(f"reserver: {problem}", file=sys.stderr)
+        return
+    logs.configure(settings.log_level, settings.logging_format)
+    structlog.get_logger(__name__).error("cannot start", why=problem)
 
 
 def _leaves(group: BaseExceptionGroup) -> Iterator[BaseException]:
@@ -71,8 +82,12 @@ def _leaves(group: BaseExceptionGroup) -> Iterator[BaseException]:
 
 def deprecated(settings: Settings) -> dict[str, str]:
     """Return the deprecated flags that were given, each with the field that replaces it."""
-    flags = (each for each in declared(Settings) if each.field in settings.given)
-    return {each.name: each.flag.in_file.path for each in flags if each.flag.in_file}
+    flags = ((each, each.flag.in_file) for each in declared(Settings))
+    return {
+        each.name: here.path
+        for each, here in flags
+        if here and not here.keeps_flag and each.field in settings.given
+    }
 
 
 async def _serve(settings: Settings) -> None:
@@ -80,24 +95,26 @@ async def _serve(settings: Settings) -> None:
 
     from reserver import app
 
+    log = structlog.get_logger(__name__)
     if flags := deprecated(settings):
-        log = structlog.get_logger(__name__)
         log.info("flags are deprecated, write the fields in the file of --config", **flags)
     stop = asyncio.Event()
     async with app.running(settings) as running:
-        print(f"API server  {running.server} ({running.source})")
-        print(f"extender    {running.url}")
-        if running.grpc_address:
-            print(f"gRPC        {running.grpc_address}")
-        if running.webhook_url:
-            print(f"webhooks    {running.webhook_url}")
-        if running.health_url:
-            print(f"health      {running.health_url}")
-        print(f"store       namespace {settings.namespace}, ConfigMaps labelled as store")
-        for namespace, name in settings.configmaps:
-            print(f"            ConfigMap {namespace}/{name}")
-        print("            Reservation objects, in every namespace")
-        sys.stdout.flush()
+        served = {
+            "extender": running.url,
+            "grpc": running.grpc_address,
+            "webhooks": running.webhook_url,
+            "health": running.health_url,
+            "metrics": running.metrics_url,
+        }
+        log.info(
+            "serving",
+            **{name: address for name, address in served.items() if address},
+            api_server=running.server,
+            credentials=running.source,
+            namespace=settings.namespace,
+            configmaps=["/".join(each) for each in settings.configmaps],
+        )
         with interrupt.handing(stop.set):
             await stop.wait()
-    print("reserver has stopped")
+    log.info("stopped")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import partial
 from http import HTTPStatus
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
 from prometheus_client import CONTENT_TYPE_LATEST, Counter, Histogram
 
@@ -49,6 +49,10 @@ HEALTH_LIMITS = ListenerLimits(
 _EXPLAIN = "/explain/"
 
 
+Check = tuple[str, str]
+"""The name of a condition of readiness, and what keeps it from being met; empty if nothing does."""
+
+
 class Routes:
     """The handlers of one server."""
 
@@ -58,6 +62,7 @@ class Routes:
         metrics: Metrics,
         obstacles: Callable[[], tuple[str, ...]],
         configz: Callable[[], bytes] = bytes,
+        checks: Callable[[], Iterable[Check]] = tuple,
     ) -> None:
         """Answer for an extender.
 
@@ -66,6 +71,7 @@ class Routes:
             metrics: count the calls.
             obstacles: returns what keeps it from deciding.
             configz: returns the settings in force, as JSON.
+            checks: returns what `obstacles` looks at, one by one.
         """
         self._extender = extender
         self._metrics = metrics
@@ -73,6 +79,7 @@ class Routes:
         self._exposition = Exposition(metrics.registry)
         self._obstacles = obstacles
         self._configz = configz
+        self._checks = checks
 
     def paths(self) -> Paths:
         """Return who answers what."""
@@ -81,17 +88,25 @@ class Routes:
             "/preempt": ("POST", self.preempt),
             "/bind": ("POST", self.bind),
             _EXPLAIN: ("GET", self.explain),
-            "/configz": ("GET", self.configz),
             **self.health_paths(),
+            **self.inner_paths(),
         }
 
     def health_paths(self) -> Paths:
-        """Return who answers for health and metrics."""
+        """Return who answers for health."""
         return {
             "/healthz": ("GET", self.healthz),
+            "/livez": ("GET", self.healthz),
             "/readyz": ("GET", self.readyz),
-            "/metrics": ("GET", self.metrics),
         }
+
+    def metrics_paths(self) -> Paths:
+        """Return who answers for metrics."""
+        return {"/metrics": ("GET", self.metrics)}
+
+    def inner_paths(self) -> Paths:
+        """Return who answers for what only trusted callers see."""
+        return {"/configz": ("GET", self.configz), **self.metrics_paths()}
 
     def filter(self, request: HttpRequest) -> Answered:
         """Answer kube-scheduler's Filter call."""
@@ -152,9 +167,12 @@ class Routes:
         """Say that the process answers."""
         return text("ok\n")
 
-    async def readyz(self, _: HttpRequest) -> HttpResponse:
-        """Say whether calls are decided and, if not, why."""
-        if obstacles := self._obstacles():
+    async def readyz(self, request: HttpRequest) -> HttpResponse:
+        """Say whether calls are decided and, if not, why; with ``?verbose``, check by check."""
+        obstacles = self._obstacles()
+        if "verbose" in parse_qs(request.query, keep_blank_values=True):
+            return _verbose(self._checks(), is_ready=not obstacles)
+        if obstacles:
             said = "".join(f"{obstacle}\n" for obstacle in obstacles)
             return text(said, HTTPStatus.SERVICE_UNAVAILABLE)
         return text("ok\n")
@@ -192,3 +210,11 @@ class Routes:
             self._counted[verb, outcome] = counted
         counted[0].inc()
         counted[1].observe(time.perf_counter() - began)
+
+
+def _verbose(checks: Iterable[Check], *, is_ready: bool) -> HttpResponse:
+    """Return the checks in the form of Kubernetes' own components."""
+    lines = [f"[-]{name} failed: {why}" if why else f"[+]{name} ok" for name, why in checks]
+    lines.append(f"readyz check {'passed' if is_ready else 'failed'}\n")
+    status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
+    return text("\n".join(lines), status)

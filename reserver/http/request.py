@@ -68,6 +68,11 @@ class HttpRequest:
         """The target without its query."""
         return self.target.partition("?")[0]
 
+    @property
+    def query(self) -> str:
+        """What follows the path, such as ``verbose``; it is as long as a header field at most."""
+        return self.target.partition("?")[2]
+
 
 class Reader:
     """The requests of one connection, in their order; httptools (llhttp) calls its methods."""

@@ -14,7 +14,14 @@ from cachetools import LRUCache, TTLCache
 from reserver.errors import ApiError
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import decode
-from reserver.k8s.objects.reviews import Review, ReviewStatus, User, access_review, token_review
+from reserver.k8s.objects.reviews import (
+    Review,
+    ReviewStatus,
+    User,
+    access_review,
+    path_review,
+    token_review,
+)
 from reserver.k8s.review_limits import Strangers
 
 BELIEVED_S = 10.0
@@ -117,6 +124,22 @@ class Reviewer:
         if key in self._verdicts:
             return self._verdicts[key]
         return await self._once(key, lambda: self._judge(*key))
+
+    async def may_get(self, user: User, path: str) -> bool:
+        """Return whether a user may get a path that is no resource, such as ``/metrics``.
+
+        Raises:
+            ApiError: the API server does not say.
+        """
+        key = (user, "get", path[:_MOST_NAME], "")
+        if key in self._verdicts:
+            return self._verdicts[key]
+        return await self._once(key, lambda: self._judge_path(user, path[:_MOST_NAME]))
+
+    async def _judge_path(self, user: User, path: str) -> bool:
+        allowed = (await self._ask(_RIGHTS, path_review(user, path))).allowed
+        self._verdicts[user, "get", path, ""] = allowed
+        return allowed
 
     async def _judge(self, user: User, verb: str, resource: str, name: str) -> bool:
         namespace, own_name = self._namespace, name

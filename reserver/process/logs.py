@@ -2,37 +2,75 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import sys
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import TracebackType
 from typing import Any
 
 from reserver.printable import printable
-from reserver.settings.serve import LogLevel
+from reserver.settings.serve import LogFormat, LogLevel
 
 
-def configure(level: LogLevel) -> None:
-    """Write logs from `level` on, those of libraries included."""
+def is_json(form: LogFormat | None) -> bool:
+    """Return whether logs are JSON: as asked for, or else unless a person reads them."""
+    return form is LogFormat.JSON if form else not sys.stderr.isatty()
+
+
+def configure(level: LogLevel, form: LogFormat | None = None) -> None:
+    """Write logs from `level` on, those of libraries and of Python itself included.
+
+    With JSON, nothing else goes to standard error. May be called again.
+    """
     with _without("rich"):  # With which structlog would show tracebacks in colour: 73 modules.
         import structlog  # noqa: PLC0415 - see above
 
     number = logging.getLevelNamesMapping()[level.upper()]
-    terminal = sys.stderr.isatty()
-    json = structlog.processors.JSONRenderer()  # It escapes by itself all that is not ASCII.
-    renderers = [_printable, structlog.dev.ConsoleRenderer()] if terminal else [json]
+    as_json = is_json(form)
+    to_json = structlog.processors.JSONRenderer()  # It escapes by itself all that is not ASCII.
+    console = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            *renderers,
+            *([to_json] if as_json else [_printable, console]),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     logging.basicConfig(level=max(number, logging.WARNING), format="%(message)s")
+    if as_json:
+        for handler in logging.getLogger().handlers:
+            handler.setFormatter(_JsonLines())
+        logging.captureWarnings(capture=True)
+        sys.excepthook = _fault
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's core writes lines of its own.
+
+
+class _JsonLines(logging.Formatter):
+    """Lines of libraries, in the form of ours."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "event": record.getMessage(),
+            "logger": record.name,
+            "level": record.levelname.lower(),
+            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def _fault(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
+    """Log the exception that ends the process."""
+    logging.getLogger("reserver").critical("ended by a fault", exc_info=(kind, error, where))
 
 
 @contextmanager

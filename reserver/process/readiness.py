@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -110,3 +110,11 @@ class ProcessReadiness:
         if not obstacles and not self.state.is_complete:
             return ("all is listed, what happened before is being read",)
         return tuple(obstacles)
+
+    def checks(self) -> Iterator[tuple[str, str]]:
+        """Yield each condition by its name, with what keeps it from being met; empty if nothing."""
+        if self.lease is not None:
+            yield "lease", self.lease.obstacle() or ""
+        for reflector in self.reflectors:
+            yield f"watch{reflector.path.partition('?')[0]}", reflector.obstacle() or ""
+        yield "history", "" if self.state.is_complete else "what happened before is being read"

@@ -90,7 +90,7 @@ class Reload:
     async def _apply(self, before: Settings) -> None:
         now, parts = self.settings, self._assembly
         if now.log_level != before.log_level:
-            logs.configure(now.log_level)
+            logs.configure(now.log_level, now.logging_format)
         if now.default_quota != before.default_quota:
             quotas = parts.state.ledger.quotas
             await Pacer().run(quotas.default_to(default_quota(now)))

@@ -203,7 +203,7 @@ def _check_same(entry: ConfigurationField, said: Any, here: Any) -> None:  # noq
     if said != here:
         raise ConfigurationError(
             f"{entry.path}: {shorten(str(here))} contradicts {entry.of.name}, which is "
-            f"{shorten(str(said))}; remove the flag, or its variable, which is deprecated"
+            f"{shorten(str(said))}; remove the flag, or its variable"
         )
 
 

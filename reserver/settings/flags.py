@@ -41,6 +41,7 @@ class InFile:
         path: of the field, such as ``logging.level``.
         is_live: whether a change of the file takes effect without a restart.
         stage: of a feature gate; None of all else.
+        keeps_flag: whether the flag stays beside it, and is not deprecated.
         read: returns the value of what is written, where that is no text, number or list.
         show: the reverse.
     """
@@ -49,6 +50,7 @@ class InFile:
     _: KW_ONLY
     is_live: bool = False
     stage: Stage | None = None
+    keeps_flag: bool = False
     read: Callable[[Any], Any] | None = None
     show: Callable[[Any], Any] | None = None
 

@@ -10,6 +10,7 @@ from reserver.errors import ConfigurationError
 from reserver.http.tls_files import TlsFiles
 from reserver.settings.flags import (
     LAST_PORT,
+    InFile,
     check_given,
     check_host,
     parse_address,
@@ -72,6 +73,23 @@ class Listening:
             check=check_host,
         ),
     ] = None
+    metrics_address: Annotated[
+        tuple[str, int] | None,
+        setting(
+            "Serve metrics and /configz here over TLS, to callers whose token may get these paths, "
+            "e.g. 0.0.0.0:9442. --health-address has no metrics then.",
+            metavar="ADDRESS:PORT",
+            read=parse_address,
+            check=check_host,
+        ),
+    ] = None
+    profiling: Annotated[
+        bool,
+        setting(
+            "Serve /debug/profile where /configz is: stacks of the event loop, sampled.",
+            in_file=InFile("enableProfiling", keeps_flag=True),
+        ),
+    ] = False
     grpc_address: Annotated[
         tuple[str, int] | None,
         setting(
@@ -139,6 +157,11 @@ class Listening:
                 f"--grpc-address: {self.grpc_address[0]} is not a loopback address; callers send "
                 "tokens, so use 127.0.0.1, or TLS: --tls-cert-file and --tls-private-key-file"
             )
+        if self.metrics_address is not None and self.metrics_tls is None:
+            raise ConfigurationError(
+                "--metrics-address: needs --tls-cert-file and --tls-private-key-file, for callers "
+                "send tokens"
+            )
         if self.grpc_loopback_tls and self._grpc_tls is None:
             raise ConfigurationError(
                 "--grpc-loopback-tls: needs --tls-cert-file and --tls-private-key-file"
@@ -173,6 +196,16 @@ class Listening:
         """
         ca = self.extender_client_ca_file
         return self._tls(ca) if ca else None
+
+    @property
+    def all_tls(self) -> tuple[TlsFiles | None, ...]:
+        """The files of all listeners; None for plain text, or where Reserver makes them."""
+        return self.tls, self.grpc_tls, self.webhook_tls, self.metrics_tls
+
+    @property
+    def metrics_tls(self) -> TlsFiles | None:
+        """The files that metrics are served with; None where they are not served over TLS."""
+        return self._tls(None) if self.metrics_address else None
 
     @property
     def _grpc_tls(self) -> TlsFiles | None:

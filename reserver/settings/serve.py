@@ -42,6 +42,13 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
+class LogFormat(StrEnum):
+    """The form of log lines."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 def _parse_configmap(flag: str, text: str) -> tuple[str, str]:
     namespace, slash, name = text.partition("/")
     if not (namespace and slash and name) or "/" in name:
@@ -200,11 +207,18 @@ class Settings(Listening):
             in_file=InFile("warnBeforeExpiry", is_live=True),
         ),
     ] = 600.0
+    logging_format: Annotated[
+        LogFormat | None,
+        setting(
+            "Form of the log: text, or JSON alone. Default: text on a terminal, else json.",
+            in_file=InFile("logging.format", keeps_flag=True),
+        ),
+    ] = None
     log_level: Annotated[
         LogLevel,
         setting(
             "Lowest level to log; debug shows each refusal.",
-            in_file=InFile("logging.level", is_live=True),
+            in_file=InFile("logging.level", is_live=True, keeps_flag=True),
         ),
     ] = LogLevel.INFO
 

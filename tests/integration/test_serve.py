@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from reserver_demo.cluster import EmbeddedCluster
 
 CERTIFICATE = ("--tls-cert-file", "a", "--tls-private-key-file", "b")
 
@@ -19,6 +23,16 @@ def _serve(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str
     command = [sys.executable, "-m", "reserver", "serve", *arguments]
     env = {**os.environ, **variables}
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=env)
+
+
+def _problem(ended: subprocess.CompletedProcess[str]) -> str:
+    """Return the one line that says why it did not start, a line of the log or not."""
+    (line,) = ended.stderr.splitlines()
+    if line.startswith("{"):
+        said = json.loads(line)
+        assert (said["event"], said["level"]) == ("cannot start", "error")
+        return f"reserver: {said['why']}"
+    return line
 
 
 @pytest.mark.parametrize(
@@ -73,7 +87,7 @@ def _serve(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str
 def test_a_setting_that_cannot_work_is_named(arguments: list[str], words: str) -> None:
     ended = _serve(*arguments)
     assert ended.returncode == 2
-    (line,) = ended.stderr.splitlines()
+    line = _problem(ended)
     assert line.startswith("reserver: ")
     assert words in line
 
@@ -96,7 +110,7 @@ def test_a_configuration_file_that_cannot_work_is_named(
         (tmp_path / "c.yaml").write_text(head + text if text else "")
     ended = _serve("--config", str(tmp_path / "c.yaml"), "--log-level", "info")
     assert ended.returncode == 2
-    (line,) = ended.stderr.splitlines()
+    line = _problem(ended)
     assert line.startswith("reserver: ")
     assert words in line
 
@@ -118,3 +132,71 @@ def test_the_flags_of_one_ca_for_both_are_refused_and_not_passed_over(flag: str)
     assert ended.returncode == 2
     assert "No such option" in ended.stderr
     assert flag in ended.stderr
+
+
+_WRITES = """
+import logging, warnings
+from reserver.process import logs
+from reserver.settings.serve import LogFormat, LogLevel
+logs.configure(LogLevel.INFO, LogFormat.{form})
+import structlog
+structlog.get_logger().info("ours", number=1)
+logging.getLogger("theirs").error("of a library")
+warnings.warn("of Python")
+logs.configure(LogLevel.ERROR, LogFormat.{form})
+structlog.get_logger().info("not any more")
+raise ValueError("the end")
+"""
+
+
+def test_nothing_but_json_is_on_a_json_stream() -> None:
+    ended = _python(_WRITES.format(form="JSON"))
+    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert [line["event"].partition(":")[0] for line in lines] == [
+        "ours",
+        "of a library",
+        "<string>",
+        "ended by a fault",
+    ]
+    assert all(line["level"] and line["timestamp"] for line in lines)
+    assert "ValueError: the end" in lines[-1]["exception"]
+    assert not ended.stdout
+
+
+def test_text_is_for_people() -> None:
+    ended = _python(_WRITES.format(form="TEXT"))
+    first = ended.stderr.splitlines()[0]
+    assert "ours" in first
+    assert not first.startswith("{")
+    assert "Traceback" in ended.stderr
+
+
+def _python(code: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(("form", "is_json"), [("json", True), ("text", False)])
+async def test_addresses_and_the_end_are_lines_of_the_log(
+    tmp_path: Path, *, form: str, is_json: bool
+) -> None:
+    async with EmbeddedCluster() as cluster:
+        cluster.write_kubeconfig(tmp_path / "kubeconfig")
+        flags = ("--kubeconfig", str(tmp_path / "kubeconfig"), "--http-port=0")
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "reserver", "serve", *flags, "--logging-format", form),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert process.stderr
+        lines: list[str] = []
+        while lines := [*lines, (await process.stderr.readline()).decode()]:
+            if "serving" in lines[-1]:
+                process.terminate()
+                break
+        printed, logged = await process.communicate()
+    lines += logged.decode().splitlines()
+    assert not printed
+    assert process.returncode == 0
+    assert "stopped" in lines[-1]
+    assert all(line.startswith("{") is is_json for line in lines)

@@ -88,6 +88,15 @@ def access_review(
         "subresource": subresource,
         "name": name,
     }
+    return _access_review(user, {"resourceAttributes": attributes})
+
+
+def path_review(user: User, path: str) -> dict[str, Any]:
+    """Return a review to ask whether a user may get a path that is no resource."""
+    return _access_review(user, {"nonResourceAttributes": {"verb": "get", "path": path}})
+
+
+def _access_review(user: User, attributes: dict[str, Any]) -> dict[str, Any]:
     spec = {"user": user.name, "uid": user.uid, "groups": user.groups, "extra": dict(user.extra)}
     kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
-    return kind | {"spec": spec | {"resourceAttributes": attributes}}
+    return kind | {"spec": spec | attributes}

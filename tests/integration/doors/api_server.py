@@ -22,8 +22,8 @@ _PASSED_ON = ("Content-Type", "Accept")
 class Reviewing:
     """Answers reviews, and passes on all else.
 
-    Whoever sends a token is the user of that name, and may do everything; a token that begins with
-    ``junk`` is nobody's.
+    Whoever sends a token is the user of that name, and may do everything, but for users that begin
+    with ``weak``; a token that begins with ``junk`` is nobody's.
 
     Attributes:
         hanging: the path whose reviews wait for `answers`; empty for none.
@@ -56,8 +56,9 @@ class Reviewing:
         return web.json_response({"status": said}, status=201)
 
     async def _right(self, request: web.Request) -> web.Response:
-        await self._review(request)
-        return web.json_response({"status": {"allowed": True}}, status=201)
+        spec = await self._review(request)
+        allowed = not spec["user"].startswith("weak")
+        return web.json_response({"status": {"allowed": allowed}}, status=201)
 
     async def _review(self, request: web.Request) -> dict[str, Any]:
         spec: dict[str, Any] = json.loads(await request.read())["spec"]

@@ -56,7 +56,11 @@ def metrics(served: Served) -> Metrics:
 
 @pytest.fixture
 async def client(served: Served) -> AsyncIterator[Client]:
-    routes = Routes(served.extender, metrics(served), lambda: served.readiness.said)
+    def checks() -> list[tuple[str, str]]:
+        return [("lease", ""), ("watch/api/v1/nodes", "".join(served.readiness.said))]
+
+    obstacles = lambda: served.readiness.said  # noqa: E731 - as it is handed over
+    routes = Routes(served.extender, metrics(served), obstacles, lambda: b"{}", checks)
     door = Access(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), lambda _: None)
     async with listening(routes.paths(), ("127.0.0.1", 0), 1.0, door) as url:
         connector = aiohttp.TCPConnector(limit=1)
@@ -234,6 +238,19 @@ async def test_the_next_call_on_a_connection_does_not_wait_for_an_effect(
 async def test_it_is_healthy_while_it_answers(served: Served, client: Client) -> None:
     served.readiness.said = ("nothing is listed yet",)
     assert await get(client, "/healthz") == (200, "ok\n")
+    assert await get(client, "/livez") == (200, "ok\n")
+
+
+@pytest.mark.parametrize("query", ["verbose", "verbose=1", "verbose=&exclude=x"])
+async def test_readiness_is_shown_check_by_check(
+    served: Served, client: Client, query: str
+) -> None:
+    text = "[+]lease ok\n[+]watch/api/v1/nodes ok\nreadyz check passed\n"
+    assert await get(client, f"/readyz?{query}") == (200, text)
+    served.readiness.said = ("it is not listed yet",)
+    text = "[+]lease ok\n[-]watch/api/v1/nodes failed: it is not listed yet\nreadyz check failed\n"
+    assert await get(client, f"/readyz?{query}") == (503, text)
+    assert await get(client, "/readyz?x=verbose") == (503, "it is not listed yet\n")
 
 
 async def test_it_is_ready_when_nothing_is_missing_and_says_what_is(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from reserver.cli.serve import deprecated
 from reserver.errors import ConfigurationError
 from reserver.reservations.enums import StoreKind
 from reserver.settings import configuration
@@ -119,7 +120,7 @@ def test_what_is_shown_is_read_as_the_same_settings() -> None:
         assert not list(refused(shown, schema()))
         values = parse(json.dumps(shown).encode())
         fields = {each.of.field for each in configuration.entries()}
-        assert fields - set(values) <= {"reservation_store"}, "its default depends on requireCRD"
+        assert fields - set(values) <= {"reservation_store", "logging_format"}  # It depends.
         assert merged(FLAGS, values) == settings
 
 
@@ -140,6 +141,11 @@ def test_a_flag_that_contradicts_the_file_is_refused_and_one_that_repeats_it_is_
     assert merged(flags, values).history_ttl == 3600.0
     flags = Settings(config=FILE, crd=True, given=frozenset({"crd"}))
     assert merged(flags, values).crd
+
+
+def test_the_flags_that_a_field_replaces_are_deprecated() -> None:
+    given = frozenset({"crd", "log_level", "namespace"})
+    assert deprecated(Settings(crd=False, given=given)) == {"--crd": "requireCRD"}
 
 
 def test_settings_of_flags_and_file_are_judged_together() -> None:
@@ -176,7 +182,7 @@ def test_a_field_that_goes_has_its_default_again() -> None:
     ],
 )
 def test_objects_are_the_store_unless_the_crd_is_switched_off(
-    given: dict[str, Any], store: StoreKind, needs_crd: bool
+    given: dict[str, Any], store: StoreKind, *, needs_crd: bool
 ) -> None:
     settings = Settings(**given)
     assert (settings.store, settings.needs_crd) == (store, needs_crd)

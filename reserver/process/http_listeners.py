@@ -1,0 +1,92 @@
+"""The HTTP listeners of one process: those of the extender, of health, of metrics over TLS."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, replace
+
+from reserver.extender.bindings import BIND_PATIENCE_S
+from reserver.extender.metrics import Metrics
+from reserver.extender.server import EXTENDER_LIMITS, HEALTH_LIMITS, Routes
+from reserver.http.access import Access
+from reserver.http.answer import Paths
+from reserver.http.checks import Hosts
+from reserver.http.listen import listening
+from reserver.http.tls import ServerTls
+from reserver.k8s.client import ApiClient
+from reserver.k8s.reviewer import Reviewer
+from reserver.settings.serve import Settings
+
+SHUTDOWN_S = BIND_PATIENCE_S + 1
+"""How long requests in flight may take to finish, in seconds."""
+
+_METRICS_LIMITS = replace(HEALTH_LIMITS, header_bytes=8192)
+"""As of health, with room for a token."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpListeners:
+    """What is served where, over HTTP.
+
+    Attributes:
+        settings: the addresses, and who may call.
+        routes: the handlers.
+        metrics: count refused calls.
+        reviews: client of the API server, for tokens and rights.
+    """
+
+    settings: Settings
+    routes: Routes
+    metrics: Metrics
+    reviews: ApiClient
+
+    async def serve(self, stack: AsyncExitStack) -> tuple[str, str | None, str | None]:
+        """Serve until the stack ends; return the URLs of extender, health and metrics.
+
+        Raises:
+            ConfigurationError: the certificates cannot be used, or a port is taken.
+        """
+        profiled = _profiled() if self.settings.profiling else {}
+        return (
+            await stack.enter_async_context(self._extender({**self.routes.paths(), **profiled})),
+            await self._health(stack),
+            await self._metrics({**self.routes.inner_paths(), **profiled}, stack),
+        )
+
+    def _extender(self, paths: Paths) -> AbstractAsyncContextManager[str]:
+        settings = self.settings
+        tls = ServerTls(settings.tls, settings.extender_allowed_names) if settings.tls else None
+        hosts = Hosts.of(settings.bind_address, settings.allowed_hosts)
+        door = Access(EXTENDER_LIMITS, hosts, self.metrics.count_refused, tls)
+        return listening(paths, (settings.bind_address, settings.http_port), SHUTDOWN_S, door)
+
+    async def _health(self, stack: AsyncExitStack) -> str | None:
+        address = self.settings.health_address
+        if address is None:
+            return None
+        paths = dict(self.routes.health_paths())
+        if self.settings.metrics_address is None:
+            paths |= self.routes.metrics_paths()
+        hosts = Hosts.of(address[0], self.settings.allowed_hosts)
+        door = Access(HEALTH_LIMITS, hosts, self.metrics.count_refused)
+        return await stack.enter_async_context(listening(paths, address, SHUTDOWN_S, door))
+
+    async def _metrics(self, paths: Paths, stack: AsyncExitStack) -> str | None:
+        address, files = self.settings.metrics_address, self.settings.metrics_tls
+        if address is None or files is None:
+            return None
+        from reserver.process.secure_metrics import AnyClientTls, guarded  # noqa: PLC0415
+
+        hosts = Hosts.of(address[0], self.settings.allowed_hosts)
+        tls = AnyClientTls(files, ())
+        door = Access(_METRICS_LIMITS, hosts, self.metrics.count_refused, tls)
+        reviewer = Reviewer(self.reviews, self.settings.namespace, time.monotonic)
+        site = listening(guarded(paths, reviewer), address, SHUTDOWN_S, door)
+        return await stack.enter_async_context(site)
+
+
+def _profiled() -> Paths:
+    from reserver.process.profile import PATH, Profiler  # noqa: PLC0415 - few ask for it
+
+    return {PATH: ("GET", Profiler().profile)}
