@@ -93,12 +93,19 @@ class Keys(Generic[K]):
                     return _of(group, self._ready.pop(group))
         return []
 
-    def take_all(self, now: float) -> list[K]:
-        """Give all keys, and count them as done: the caller works on them one by one."""
+    def take_all(self, now: float, most: int | None = None) -> list[K]:
+        """Give all keys, of so many groups at most, and count them as done.
+
+        The caller works on them one by one.
+        """
         if not self.has_some(now):
             return []
-        ready, self._ready = self._ready, OrderedDict()
-        return [key for group, keys in ready.items() for key in _of(group, keys)]
+        ready = self._ready
+        if most is None or len(ready) <= most:
+            self._ready = OrderedDict()
+            return [key for group, keys in ready.items() for key in _of(group, keys)]
+        taken = (ready.popitem(last=False) for _ in range(most))
+        return [key for group, keys in taken for key in _of(group, keys)]
 
     def done(self, key: K) -> None:
         """Note that nobody works on the group of a key any more."""

@@ -84,9 +84,9 @@ class WorkQueue(Generic[K]):
         """Return whether a key waits for a moment, and not for its turn only."""
         return self._keys.is_delayed(key)
 
-    def take_all(self) -> list[K]:
-        """Return all keys that are due, for one pass."""
-        return self._keys.take_all(self._now)
+    def take_all(self, most: int | None = None) -> list[K]:
+        """Return all keys that are due, of so many groups at most, for one pass."""
+        return self._keys.take_all(self._now, most)
 
     def failed(
         self, key: K, error: ApiError | None = None, what: object = None, most_s: float = inf

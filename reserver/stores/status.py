@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
+from reserver.base.pacer import Steps
 from reserver.base.quarantine import quarantined
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import Metadata
@@ -25,6 +27,9 @@ from reserver.stores.cache import Cache
 PASS_EVERY_S = 0.5
 """How long a change waits at most before it is written, in seconds."""
 
+_TAKEN_AT_ONCE = 1000
+"""How many refs are taken in one step of a pass."""
+
 Warn = Callable[[Metadata, str, str], None]
 """Takes an object, a reason and a message, and has a Warning event written."""
 
@@ -35,10 +40,11 @@ class RoomReport:
     def __init__(self, changed: Callable[[Ref], None]) -> None:
         """Call `changed` with reservations."""
         self._changed = changed
+        self._refs: deque[Ref] = deque()
         self._short_nodes = ShortNodes({}, frozenset())
 
     def look(self, state: State, now: float) -> ShortNodes:
-        """Return where room is short at `now` (unix seconds), and report what has changed.
+        """Return where room is short at `now` (unix seconds); `report` follows what has changed.
 
         A node that changes costs a look at the reservations on it, and at no others.
         """
@@ -46,15 +52,20 @@ class RoomReport:
         before, after = self._short_nodes, ShortNodes.of(state.snapshot)
         self._short_nodes = after
         if after.offered != before.offered:  # Rare: some node has a kind of device that none had.
-            for reservation, _ in state.ledger:
-                self._changed(reservation.ref)
+            self._refs.extend(state.ledger.refs())
         nodes = {node for each in (before, after) for node in (*each.by_node, *each.closed)}
         for node in nodes:
             is_as_short = before.by_node.get(node, ()) == after.by_node.get(node, ())
             if not is_as_short or before.closed.get(node) != after.closed.get(node):
-                for reservation in state.ledger.holding_on(node):
-                    self._changed(reservation.ref)
+                self._refs.extend(each.ref for each in state.ledger.holding_on(node))
         return after
+
+    def report(self, state: State, now: float) -> Steps:
+        """Report each reservation whose node has changed, one in a step."""
+        self.look(state, now)
+        while self._refs:
+            self._changed(self._refs.popleft())
+            yield
 
 
 C = TypeVar("C", bound=Cache[Any, Any])
@@ -95,6 +106,15 @@ class Statuses(ABC, Generic[C]):
     def now(self) -> float:
         """This moment, in unix seconds."""
         return self.cache.clock()
+
+    def _due_refs(self) -> Iterator[list[Ref]]:
+        """Yield what is due by now, in parts that take no long step."""
+        refs = self.queue.take_all(_TAKEN_AT_ONCE)
+        left = self.queue.depth
+        while refs:
+            yield refs
+            refs = self.queue.take_all(min(left, _TAKEN_AT_ONCE)) if left else []
+            left -= len(refs)
 
     async def run(self, state: State, may_write: Callable[[], Awaitable[bool]]) -> None:
         """Write until cancelled, whenever it may be written what is known."""

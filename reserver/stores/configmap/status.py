@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 import structlog
 
@@ -63,12 +63,12 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
 
     async def write(self, state: State) -> None:
         """Write what has changed since the last time; what cannot be written is tried later."""
-        self.room.look(state, self.now)
+        pacer = Pacer()
+        await pacer.run(self.room.report(state, self.now))
         for name in self.cache.names():
             if name not in self._companions:
                 self._companions[name] = Companion(self.client, name)
-        pacer = Pacer()
-        for ref in self.queue.take_all():
+        for ref in chain.from_iterable(self._due_refs()):
             await pacer.give_way()
             companion = self._companions.get((ref.namespace, ref.configmap))
             if companion is not None:  # Else the store came and went before anything was said.

@@ -82,19 +82,20 @@ class ObjectStatuses(Statuses[ObjectCache]):
 
     async def write(self, state: State) -> None:
         """Write what has changed since the last time; what cannot be written is tried later."""
-        now = self.now
+        now, pacer = self.now, Pacer()
         if not 0 <= now - self._swept_at < SWEEP_EVERY_S:
             self._swept_at = now
             for namespace, name in self.cache.names():
                 self.queue.add(Ref.of_object(namespace, name))
-        self.room.look(state, now)
-        pending = dict.fromkeys(self.queue.take_all())
-        pacer = Pacer()
-        while pending:
-            writes = await self._due(pending, state, pacer)
-            async with asyncio.TaskGroup() as tasks:
-                for write in writes:
-                    tasks.create_task(self._try(write))
+                await pacer.give_way()
+        await pacer.run(self.room.report(state, now))
+        for refs in self._due_refs():
+            pending = dict.fromkeys(refs)
+            while pending:
+                writes = await self._due(pending, state, pacer)
+                async with asyncio.TaskGroup() as tasks:
+                    for write in writes:
+                        tasks.create_task(self._try(write))
 
     async def _due(self, pending: dict[Ref, None], state: State, pacer: Pacer) -> list[_Write]:
         """Take some of what is pending, and return the writes for it as it is at this instant."""

@@ -1,18 +1,24 @@
 """What is written into the status of Reservations, and when."""
 
+import asyncio
 import json
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 import pytest
 from structlog.testing import capture_logs
 
+from reserver.base.pacer import Pacer, outcome
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.k8s.objects.objects import Metadata, encode
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
+from reserver.stores import status
+from reserver.stores.object import status as object_status
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.codec import ReservationObject
 from reserver.stores.object.status import SWEEP_EVERY_S, ObjectStatuses
@@ -275,10 +281,10 @@ async def test_a_node_that_is_cordoned_is_told_to_what_holds_on_it_and_to_nothin
     await world.write()
     touched: list[Ref] = []
     room = RoomReport(touched.append)
-    room.look(world.state, world.now)
+    outcome(room.report(world.state, world.now))
     touched.clear()
     world.state.node_seen(replace(W1, unschedulable=True))
-    room.look(world.state, world.now)
+    outcome(room.report(world.state, world.now))
     assert [ref.key for ref in touched] == ["web"]
     (status,) = await world.write()
     assert condition(status)[:2] == ("True", "NodeCordoned")
@@ -286,3 +292,53 @@ async def test_a_node_that_is_cordoned_is_told_to_what_holds_on_it_and_to_nothin
     (status,) = await world.write()
     assert condition(status)[:2] == ("True", "RoomHeld")
     assert world.warned == []
+
+
+async def test_a_sweep_gives_way_between_two_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.put(*(made(f"r-{number}", resources={"cpu": "1m"}) for number in range(50)))
+    await world.write()
+    monkeypatch.setattr(object_status, "Pacer", partial(Pacer, 0.0))  # However fast the machine is.
+    depths = [world.writer.queue.depth]
+
+    async def watch() -> None:
+        while True:
+            depths.append(world.writer.queue.depth)
+            await asyncio.sleep(0)
+
+    watching = asyncio.create_task(watch())
+    assert await world.write(later=SWEEP_EVERY_S) == []
+    watching.cancel()
+    assert max(depths) == 50
+    assert max(after - before for before, after in pairwise(depths)) == 1
+
+
+GPU: Any = {"cpu": "1", "example.com/gpu": "1"}
+
+
+def test_of_all_that_a_new_device_concerns_a_step_reports_one() -> None:
+    world = World()
+    world.put(*(made(f"r-{number}", resources={"cpu": "1m"}) for number in range(50)))
+    touched: list[Ref] = []
+    room = RoomReport(touched.append)
+    outcome(room.report(world.state, world.now))
+    touched.clear()
+    world.state.node_seen(node("worker-9", **GPU))
+    for steps, _ in enumerate(room.report(world.state, world.now), start=1):
+        assert len(touched) == steps
+    assert sorted(ref.key for ref in touched) == sorted(f"r-{number}" for number in range(50))
+
+
+async def test_a_pass_takes_what_is_due_in_parts_and_not_what_comes_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(status, "_TAKEN_AT_ONCE", 2)
+    world = World()
+    for number in range(5):
+        world.writer.queue.add(Ref.of_object("shop", f"r-{number}"))
+    parts: list[list[str]] = []
+    for part in world.writer._due_refs():
+        parts.append([ref.key for ref in part])
+        world.writer.queue.add(Ref.of_object("shop", f"late-{len(parts)}"))
+    assert parts == [["r-0", "r-1"], ["r-2", "r-3"], ["r-4"]]
+    assert [ref.key for ref in world.writer.queue.take_all()] == ["late-1", "late-2", "late-3"]
