@@ -1,61 +1,31 @@
-"""The cluster's capacity as one int64 matrix: nodes × resources × {allocatable, requested, held}.
-
-A pod asks for few resources, and perhaps about all nodes: what all nodes have of one resource lies
-side by side in memory.
-
-A node gets a row when anything is known of it: its Node object, a pod, a hold. A resource gets a
-column when a node offers it; nobody can have a resource that no node offers. Each cell is written
-from an exact total, so it never drifts, and is clamped instead of overflowing. A clamped cell still
-says correctly that there is no room. How much is lacking, or is left once something goes, only the
-exact totals say (`Snapshot.amounts`, docs/adr/0015).
-"""
+"""The snapshot of the cluster: what its nodes offer, and which pods are counted on them."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from itertools import repeat
 from typing import NamedTuple
-from weakref import WeakSet
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reserver.cluster.categorical import Bools
-from reserver.cluster.headroom import Headroom, Int64s, clamped
+from reserver.cluster.capacity_matrix import (
+    ALLOCATABLE,
+    HELD,
+    REQUESTED,
+    CapacityMatrix,
+    Rows,
+    Totals,
+)
 from reserver.cluster.labels import Labels
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.cluster.pod_table import PodTable
 from reserver.cluster.storage import Storage
-from reserver.cluster.topology import Topology
-
-Rows = NDArray[np.intp]
 
 EXEMPT_NAMESPACES = frozenset({"kube-system"})
 """Those of the system's own pods, beside others that the settings name."""
-
-_NO_ROW = -1
-_LEAST_WIDTH = 8
-_ALLOCATABLE, _REQUESTED, _HELD = range(3)
-
-Totals = Mapping[str, int]
-
-
-class Amounts(NamedTuple):
-    """One resource of one node, exactly: millicores of cpu, base units of all else.
-
-    Attributes:
-        allocatable: what the node offers to pods.
-        requested: what its pods take, including those being bound.
-        held: what active reservations hold, for anybody.
-    """
-
-    allocatable: int
-    requested: int
-    held: int
 
 
 class CountedPod(NamedTuple):
@@ -84,26 +54,10 @@ class CountedPod(NamedTuple):
         )
 
 
-class Snapshot:
+class Snapshot(CapacityMatrix):
     """Capacity of all nodes, kept up to date row by row.
 
-    A row lives as long as anything is known of its node: the Node object, pods, or holds.
-
     Attributes:
-        allocatable: int64 array, rows × columns, of what nodes offer to pods.
-        requested: the same shape, of what their pods take, including those being bound.
-        held: the same shape, of what active reservations hold.
-        has_holds: bool array, rows: something is held there.
-        holding: the names of these nodes.
-        without_holds: the names of all other rows.
-        headroom: what pods may request beside the holds.
-        exists: bool array, rows: the Node object is known.
-        in_doubt: bool array, rows: something there cannot be read, so more may be taken, or less
-            offered, than is known.
-        doubtful: the names of these nodes, and of such as are not known.
-        columns: resource name to column; resources that no node offers any more may linger.
-        layout: changes when the columns of resources change.
-        topology: labels, taints and cordons of nodes, by row.
         residents: the pods on the nodes.
         namespaces: labels of the namespaces.
         exempt_namespaces: those of the system's own pods, to which holds do not apply.
@@ -112,48 +66,12 @@ class Snapshot:
 
     def __init__(self) -> None:
         """Begin with nothing known."""
-        self.columns: dict[str, int] = {}
-        self.layout = 0
-        self._offers: Counter[str] = Counter()
-        self._row_of: dict[str, int] = {}
-        self._names: list[str] = []
-        self._free_rows: list[int] = []
+        super().__init__()
         self._counted: dict[str, CountedPod] = {}
-        self._pods_on: dict[str, int] = {}
-        self._totals: tuple[dict[str, Totals], ...] = ({}, {}, {})
-        self._cells: NDArray[np.int64] = np.zeros((3, 8, 64), dtype=np.int64)
-        self.has_holds: Bools = np.zeros(64, dtype=np.bool_)
-        self.holding: set[str] = set()
-        self.without_holds: set[str] = set()
-        self.exists: Bools = np.zeros(64, dtype=np.bool_)
-        self.headroom = Headroom(self.columns, self._cells, ~self.has_holds)
-        self.in_doubt: Bools = np.zeros(64, dtype=np.bool_)
-        self.doubtful: set[str] = set()
-        self.topology = Topology(64)
         self.residents = PodTable()
         self.namespaces: dict[str, Labels] = {}
         self.exempt_namespaces = EXEMPT_NAMESPACES
         self.storage = Storage()
-        self._forks = WeakSet[Snapshot]()
-
-    @property
-    def allocatable(self) -> Int64s:
-        """What nodes offer to pods."""
-        return self._layer(_ALLOCATABLE)
-
-    @property
-    def requested(self) -> Int64s:
-        """What pods on the nodes take."""
-        return self._layer(_REQUESTED)
-
-    @property
-    def held(self) -> Int64s:
-        """What active reservations hold."""
-        return self._layer(_HELD)
-
-    def amounts(self, node: str, resource: str) -> Amounts:
-        """Return one resource of a node; zeros if nothing is known of it."""
-        return Amounts(*(totals.get(node, {}).get(resource, 0) for totals in self._totals))
 
     @property
     def node_count(self) -> int:
@@ -165,18 +83,6 @@ class Snapshot:
         row = self._row_of.get(name)
         return row is not None and bool(self.exists[row])
 
-    def row(self, name: str) -> int | None:
-        """Return the row of a node, None when nothing is known of it."""
-        return self._row_of.get(name)
-
-    def rows(self, names: Sequence[str]) -> Rows:
-        """Return the row of each name, -1 where nothing is known of it."""
-        return np.fromiter(self.each_row(names), dtype=np.intp, count=len(names))
-
-    def each_row(self, names: Sequence[str]) -> Iterator[int]:
-        """Yield what `rows` returns, looked up one by one."""
-        return map(self._row_of.get, names, repeat(_NO_ROW))
-
     def existing_rows(self) -> Rows:
         """Return the rows of all Node objects that are known."""
         return np.flatnonzero(self.exists)
@@ -185,17 +91,13 @@ class Snapshot:
         """Return the names of all Node objects that are known."""
         return [self._names[row] for row in self.existing_rows()]
 
-    def name_of(self, row: int) -> str:
-        """Return the node of a row."""
-        return self._names[row]
-
     def set_node(self, node: Node) -> None:
         """Set what a Node object says."""
-        self._offer(self._totals[_ALLOCATABLE].get(node.name, {}), node.allocatable)
+        self._offer(self._totals[ALLOCATABLE].get(node.name, {}), node.allocatable)
         row = self._ensure_row(node.name)  # May replace the arrays.
         self.exists[row] = True
         self.topology.put(row, node)
-        self._set(_ALLOCATABLE, node.name, node.allocatable)
+        self._set(ALLOCATABLE, node.name, node.allocatable)
 
     def remove_node(self, name: str) -> None:
         """Forget a Node object; its pods and holds still count."""
@@ -204,8 +106,8 @@ class Snapshot:
             for each in (self, *self._forks):  # The row may be handed to another node.
                 each.exists[row] = False
             self.topology.put(row, None)
-            self._offer(self._totals[_ALLOCATABLE].get(name, {}), {})
-            self._set(_ALLOCATABLE, name, {})
+            self._offer(self._totals[ALLOCATABLE].get(name, {}), {})
+            self._set(ALLOCATABLE, name, {})
 
     def count(self, pod: Pod, node: str) -> None:
         """Count a pod on a node, and nowhere else."""
@@ -275,7 +177,7 @@ class Snapshot:
             self.has_holds[row] = bool(totals)
             (self.holding.add if totals else self.holding.discard)(node)
             (self.without_holds.discard if totals else self.without_holds.add)(node)
-            self._set(_HELD, node, totals)
+            self._set(HELD, node, totals)
 
     def doubt(self, node: str, *, is_doubtful: bool) -> None:
         """Set whether something on a node cannot be read; the node may be unknown."""
@@ -296,25 +198,9 @@ class Snapshot:
         self._forks.add(forked)
         return forked
 
-    def _part(self) -> None:
-        """Share amounts with no other snapshot any more."""
-        self.columns = dict(self.columns)
-        self._row_of, self._names = dict(self._row_of), list(self._names)
-        self._totals = tuple(map(dict, self._totals))
-        self._cells = self._cells.copy()
-        self.holding, self.without_holds = set(self.holding), set(self.without_holds)
-        self.has_holds = self.has_holds.copy()
-        self.exists, self.in_doubt = self.exists.copy(), self.in_doubt.copy()
-        self._forks = WeakSet()
-        self._compare_anew()
-
     def take(self, node: str, amounts: Totals) -> None:
         """Count amounts on a node as a pod's that is there."""
         self._add_requested(node, amounts, 1)
-
-    def _layer(self, layer: int) -> Int64s:
-        cells: Int64s = self._cells[layer].T
-        return cells
 
     def _leave(self, before: CountedPod) -> None:
         """Count no longer what a pod takes of a node."""
@@ -324,110 +210,10 @@ class Snapshot:
             self._add_requested(node, before.pod.requests, -1)
         else:
             del self._pods_on[node]
-            self._set(_REQUESTED, node, {})
+            self._set(REQUESTED, node, {})
 
     def _add_requested(self, node: str, requests: Mapping[str, int], sign: int) -> None:
-        totals = dict(self._totals[_REQUESTED].get(node, {}))
+        totals = dict(self._totals[REQUESTED].get(node, {}))
         for name, amount in requests.items():
             totals[name] = totals.get(name, 0) + sign * amount
-        self._write(_REQUESTED, node, totals, requests)
-
-    def _set(self, layer: int, node: str, totals: Totals) -> None:
-        changed = self._totals[layer].get(node, {}).keys() | totals.keys()
-        # What no node offers has no column; a tenant may hold thousands of such names on one node.
-        self._write(layer, node, totals, self.columns.keys() & changed)
-
-    def _write(self, layer: int, node: str, totals: Totals, changed: Iterable[str]) -> None:
-        row = self._ensure_row(node)
-        columns = []
-        for name in changed:
-            column = self.columns.get(name)
-            if column is not None:
-                self._cells[layer, column, row] = clamped(totals.get(name, 0))
-                columns.append(column)
-        if layer == _HELD or self.has_holds[row]:
-            is_known = bool(self.exists[row]) or not self.has_holds[row]
-            self.headroom.put(row, columns, is_known=is_known)
-        if totals:
-            self._totals[layer][node] = totals
-        else:
-            self._totals[layer].pop(node, None)
-            self._release_row(node)
-
-    def _offer(self, before: Totals, after: Totals) -> None:
-        """Count what a node offers now instead of before, and give each resource a column."""
-        self._offers.update(after.keys() - before.keys())
-        self._add_columns([name for name in after if name not in self.columns])
-        for name in before.keys() - after.keys():
-            self._offers[name] -= 1
-            if not self._offers[name]:
-                del self._offers[name]
-        if len(self.columns) > _LEAST_WIDTH + 2 * len(self._offers):
-            self._pack_columns()
-
-    def _add_columns(self, names: Sequence[str]) -> None:
-        for name in names:
-            self.columns[name] = len(self.columns)
-        width = self._cells.shape[1]
-        if len(self.columns) > width:
-            more = max(len(self.columns), 2 * width) - width
-            self._cells = np.pad(self._cells, ((0, 0), (0, more), (0, 0)))
-        for layer, totals_by_node in enumerate(self._totals if names else ()):
-            for node, totals in totals_by_node.items():
-                for name in totals.keys() & names:
-                    cell = clamped(totals[name])
-                    self._cells[layer, self.columns[name], self._row_of[node]] = cell
-        if names:
-            self._compare_anew()
-
-    def _pack_columns(self) -> None:
-        """Drop the columns of resources that no node offers any more."""
-        kept = [name for name in self.columns if name in self._offers]
-        cells = self._cells[:, [self.columns[name] for name in kept]]
-        spare = max(_LEAST_WIDTH, 2 * len(kept)) - len(kept)
-        self._cells = np.pad(cells, ((0, 0), (0, spare), (0, 0)))
-        self.columns = {name: column for column, name in enumerate(kept)}
-        self._compare_anew()
-        self.layout += 1
-
-    def _ensure_row(self, name: str) -> int:
-        row = self._row_of.get(name)
-        if row is not None:
-            return row
-        if self._free_rows:
-            row = self._free_rows.pop()
-            self._names[row] = name
-        else:
-            row = len(self._names)
-            self._names.append(name)
-            self._grow_rows(row)
-        self._row_of[name] = row
-        self.without_holds.add(name)
-        self.in_doubt[row] = name in self.doubtful
-        return row
-
-    def _grow_rows(self, row: int) -> None:
-        size = self._cells.shape[2]
-        if row >= size:
-            more = max(size // 4, 16)  # All of them are looked at, time and again.
-            for each in (self, *self._forks):
-                each._pad_rows(more)  # noqa: SLF001 - one of us
-            self.topology.grow(size + more)
-
-    def _pad_rows(self, more: int) -> None:
-        self._cells = np.pad(self._cells, ((0, 0), (0, 0), (0, more)))
-        self.has_holds = np.pad(self.has_holds, (0, more))
-        self.exists = np.pad(self.exists, (0, more))
-        self.in_doubt = np.pad(self.in_doubt, (0, more))
-        self._compare_anew()
-
-    def _compare_anew(self) -> None:
-        """Forget where requests fit: rows or columns are others now."""
-        self.headroom = Headroom(self.columns, self._cells, self.exists | ~self.has_holds)
-
-    def _release_row(self, name: str) -> None:
-        row = self._row_of[name]
-        if not (self.exists[row] or self.has_holds[row] or name in self._pods_on):
-            del self._row_of[name]
-            self.without_holds.discard(name)
-            self._free_rows.append(row)
+        self._write(REQUESTED, node, totals, requests)

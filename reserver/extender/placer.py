@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import structlog
 
 from reserver.base.backoff import Backoff
 from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
-from reserver.cluster.pod import Pod
 from reserver.errors import ApiError, Fault
+from reserver.extender.placing_pass import Notice, PlacingPass, Unplaced
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.listener import Listener
@@ -27,9 +26,7 @@ from reserver.reservations.placement import Parts, joined, nodes_of
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.placement import (
     AllowedNodes,
-    Placed,
     placing,
-    room_for,
     slot_pod,
     suits,
 )
@@ -46,86 +43,6 @@ UNWRITTEN = Backoff(5.0, 300.0)
 
 _SAY_AGAIN_S = 10.0
 """How long a new reason for having no place is not reported, in seconds."""
-
-
-class Notice(NamedTuple):
-    """An Event on a reservation.
-
-    Attributes:
-        ref: its place in the store.
-        reason: in one word, as Events have it.
-        message: of the Event.
-        is_warning: it has no place.
-    """
-
-    ref: Ref
-    reason: str
-    message: str
-    is_warning: bool
-
-
-@dataclass(slots=True)
-class _Wish:
-    """A reservation without a place.
-
-    Attributes:
-        pod: what a slot of it is judged as.
-        shape: equal for those of which one fits where another one does.
-        digest: of what it asks for.
-        is_new: it was not tried as it is now.
-        said_at: when it was said why it has no place, unix seconds.
-    """
-
-    pod: Pod
-    shape: object
-    digest: str
-    is_new: bool = True
-    said_at: float = 0.0
-
-
-@dataclass(slots=True)
-class _Pass:
-    """What one pass has found so far.
-
-    Attributes:
-        changed: the nodes that have changed since the last one.
-        helped: whether that may help reservations of a shape.
-        hopeless: why so many slots of a shape have no place.
-        sight: where constraints let slots go.
-        pacer: lets other work have its turn.
-    """
-
-    changed: list[str]
-    pacer: Pacer
-    helped: dict[object, bool] = field(default_factory=dict)
-    hopeless: dict[tuple[object, int], Placed] = field(default_factory=dict)
-    sight: AllowedNodes = field(default_factory=AllowedNodes)
-
-    def may_help(self, wish: _Wish, state: State) -> bool:
-        """Return whether a slot fits on a changed node, or whether that cannot be told."""
-        if not self.changed:
-            return False
-        helped = self.helped.get(wish.shape)
-        if helped is None:
-            rows = state.snapshot.rows([n for n in self.changed if state.snapshot.has_node(n)])
-            helped = wish.pod.constraints.are_about_neighbours or bool(
-                room_for(wish.pod, state, rows).any()
-            )
-            self.helped[wish.shape] = helped
-        return helped
-
-    async def find(self, reservation: Reservation, slots: int, state: State) -> Placed:
-        """Find where slots go, giving way."""
-        found = await self.pacer.run(placing(reservation, slots, state, self.sight))
-        if reservation.placement.constraints.are_about_neighbours:
-            self.sight = AllowedNodes()  # Others may have had their turn.
-        return found
-
-    async def give_way(self, state: State, clock: Callable[[], float]) -> None:
-        """Give way to other work if this takes long."""
-        if await self.pacer.give_way():
-            await self.pacer.run(state.ledger.advancing(clock()))
-            self.sight = AllowedNodes()
 
 
 class Placer(Listener):
@@ -158,7 +75,7 @@ class Placer(Listener):
         self._report = report
         self._on_fault = on_fault
         self.queue = queue or WorkQueue("placer", UNWRITTEN)
-        self._wishes: dict[Ref, _Wish] = {}
+        self._wishes: dict[Ref, Unplaced] = {}
         self._unwritten: dict[Ref, ApiError] = {}
         self._unsuited: set[Ref] = set()
         self._anywhere: set[Ref] = set()
@@ -202,7 +119,7 @@ class Placer(Listener):
         """Place what can be placed now, the oldest first."""
         await pacer.run(state.ledger.advancing(self._clock()))
         keys = self.queue.take_all()
-        this = _Pass([key for key in keys if isinstance(key, str)], pacer)
+        this = PlacingPass([key for key in keys if isinstance(key, str)], pacer)
         for ref in dict.fromkeys((*keys, *(self._unsuited if this.changed else ()))):
             if isinstance(ref, str):
                 continue
@@ -212,13 +129,19 @@ class Placer(Listener):
                 self._consider(ref, state)
             with self._judging(ref):
                 await self._settle_placed(ref, state, pacer)
-            await this.give_way(state, self._clock)
+            await self._give_way(this, state)
         for ref, wish in tuple(self._wishes.items()):
             with self._judging(ref):
                 rests = self.queue.rests(ref, wish.digest)
                 if wish.is_new or (not rests and this.may_help(wish, state)):
                     await self._try(ref, wish, state, this)
-            await this.give_way(state, self._clock)
+            await self._give_way(this, state)
+
+    async def _give_way(self, this: PlacingPass, state: State) -> None:
+        """Give way to other work if this takes long."""
+        if await this.pacer.give_way():
+            await this.pacer.run(state.ledger.advancing(self._clock()))
+            this.sight = AllowedNodes()
 
     def _consider(self, ref: Ref, state: State) -> None:
         """Note whether a reservation wants a place."""
@@ -241,11 +164,11 @@ class Placer(Listener):
             ref in self._anywhere and reservation.fallback is not None,
         )
         digest = reservation.digest
-        wish = self._wishes.setdefault(ref, _Wish(pod, shape, digest))
+        wish = self._wishes.setdefault(ref, Unplaced(pod, shape, digest))
         wish.pod, wish.shape, wish.digest = pod, shape, digest
         wish.is_new = not self.queue.rests(ref, digest)
 
-    async def _try(self, ref: Ref, wish: _Wish, state: State, this: _Pass) -> None:
+    async def _try(self, ref: Ref, wish: Unplaced, state: State, this: PlacingPass) -> None:
         """Place a reservation, or report why it has no place."""
         wish.is_new = False
         reservation = state.ledger.get(ref)

@@ -8,7 +8,7 @@ from functools import partial
 import structlog
 
 from reserver.errors import InvalidInput
-from reserver.extender.placer import Notice
+from reserver.extender.placing_pass import Notice
 from reserver.k8s.events import Recorder
 from reserver.k8s.objects.objects import CONFIG_MAP, Metadata, ObjectKind
 from reserver.reservations.enums import StoreKind

@@ -15,7 +15,8 @@ from reserver.errors import ApiError, ConfigurationError, Fault, InvalidInput
 from reserver.extender import reservation_events
 from reserver.extender.cleaner import Cleaner
 from reserver.extender.cluster_watches import PODS, cluster_reflectors
-from reserver.extender.placer import Notice, Placer
+from reserver.extender.placer import Placer
+from reserver.extender.placing_pass import Notice
 from reserver.extender.pod_writes import PodWrites
 from reserver.extender.requeue import Requeue
 from reserver.extender.waker import Waker

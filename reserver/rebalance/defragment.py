@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.headroom import Int64s
-from reserver.cluster.snapshot import Rows
 from reserver.rebalance.ordering import Order, order, take_back
 from reserver.rebalance.packing import Packing, scarcity
 from reserver.rebalance.plan import Bound, Kept, Plan, Why

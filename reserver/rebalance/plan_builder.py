@@ -12,8 +12,8 @@ from heapq import nsmallest
 import numpy as np
 from numpy.typing import NDArray
 
+from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
-from reserver.cluster.snapshot import Rows
 from reserver.rebalance.limits import Spent
 from reserver.rebalance.ordering import Step
 from reserver.rebalance.plan import MOST_KEPT, Kept, PlannedMove, Why

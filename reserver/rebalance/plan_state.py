@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Constraints, Taint, Toleration
 from reserver.cluster.labels import EVERYTHING, Selector
-from reserver.cluster.snapshot import Rows
 from reserver.rebalance.arguments.base import Choice
 from reserver.rebalance.cluster_state import Preference
 from reserver.rebalance.measured_load import MeasuredLoad

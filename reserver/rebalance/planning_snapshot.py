@@ -13,11 +13,12 @@ from types import MappingProxyType
 
 import numpy as np
 
+from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Constraints, PodTerm
 from reserver.cluster.headroom import Int64s, clamped
 from reserver.cluster.pod import Pod, PodName
-from reserver.cluster.snapshot import Rows, Snapshot
+from reserver.cluster.snapshot import Snapshot
 from reserver.rebalance.capacity import (
     NOTHING_HELD,
     Held,

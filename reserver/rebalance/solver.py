@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
-from reserver.cluster.snapshot import Rows
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 
 MOST_VARIABLES = 100_000

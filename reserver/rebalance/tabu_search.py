@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
-from reserver.cluster.snapshot import Rows
 from reserver.rebalance.packing import Packing
 from reserver.rebalance.planning_snapshot import NOWHERE
 

@@ -26,7 +26,7 @@ from reserver.reservations.placement import Parts, clipped
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.recovery import RecoveredClaims
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservation, Written
-from reserver.reservations.view import OVER
+from reserver.reservations.reservation_view import OVER
 
 
 class Ledger(Lifecycle):

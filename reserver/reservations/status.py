@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reserver.cluster.capacity_matrix import Amounts
 from reserver.cluster.categorical import ABSENT
 from reserver.cluster.constraints import Taint
 from reserver.cluster.headroom import CELL_MAX
-from reserver.cluster.snapshot import Amounts, Snapshot
+from reserver.cluster.snapshot import Snapshot
 from reserver.cluster.topology import CORDON, REMOVING
 from reserver.printable import printable
 from reserver.reservations.enums import Phase

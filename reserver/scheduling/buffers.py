@@ -12,10 +12,11 @@ from enum import Enum
 
 import numpy as np
 
+from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.headroom import Int64s
 from reserver.cluster.node import HOSTNAME
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Rows, Snapshot
+from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.fit import wanted
 from reserver.scheduling.placement import slot_pod

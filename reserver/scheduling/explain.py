@@ -8,9 +8,10 @@ from itertools import islice
 
 import numpy as np
 
+from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.pod import Pod, PodName
-from reserver.cluster.snapshot import Rows, Snapshot
+from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ShortNodes

@@ -21,10 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reserver.cluster.capacity_matrix import Amounts, Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.headroom import Int64s, clamped
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Amounts, Rows, Snapshot
+from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.node_rules import node_refusals
@@ -34,8 +35,7 @@ from reserver.scheduling.spread import spread_refusals
 from reserver.scheduling.volumes import volume_refusals
 
 EXEMPT_PRIORITY = 2_000_000_000
-"""From this priority on holds refuse nothing (system-cluster-critical, system-node-critical) in the
-namespaces that are trusted with that: a hold must not keep a node agent from its node."""
+"""From this priority on holds refuse nothing in the namespaces trusted with that: no node agent."""
 
 _MOST_UNKNOWN = 16
 

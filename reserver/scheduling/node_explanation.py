@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reserver.cluster.capacity_matrix import Amounts
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Amounts
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.fit import Seat, fits_beside_holds, has_room, seats_by_node, with_yields
 from reserver.scheduling.state import State

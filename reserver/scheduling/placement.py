@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import NodeTerm
 from reserver.cluster.headroom import Int64s
 from reserver.cluster.pod import ClaimUse, Pod, PodName
-from reserver.cluster.snapshot import Rows, Snapshot
+from reserver.cluster.snapshot import Snapshot
 from reserver.reservations import owner
 from reserver.reservations.enums import Strategy
 from reserver.reservations.placement import Part, Parts

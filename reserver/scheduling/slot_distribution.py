@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.headroom import Int64s
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Rows, Snapshot
+from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.enums import Strategy
 from reserver.scheduling.fit import wanted
 

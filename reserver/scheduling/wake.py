@@ -11,10 +11,11 @@ from collections.abc import Collection, Generator, Iterable
 
 import numpy as np
 
+from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.headroom import Int64s, clamped
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Rows, Snapshot
+from reserver.cluster.snapshot import Snapshot
 from reserver.scheduling.effects import Activate, Effect, Nominate, Retry
 from reserver.scheduling.fit import allowed, total, wanted
 from reserver.scheduling.state import State

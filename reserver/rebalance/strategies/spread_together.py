@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import ABSENT, Bools
 from reserver.cluster.constraints import Spread
 from reserver.cluster.headroom import Int64s
 from reserver.cluster.labels import EVERYTHING, NOTHING, Selector, equals
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Rows
 from reserver.rebalance.arguments.placement import RemovePodsViolatingTopologySpreadConstraint
 from reserver.rebalance.plan_builder import NO_ROOM, Floats
 from reserver.rebalance.plan_state import PlanState

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
-from reserver.cluster.snapshot import Rows
 from reserver.rebalance.arguments.base import Choice, Thresholds
 from reserver.rebalance.arguments.utilization import (
     HighNodeUtilization,

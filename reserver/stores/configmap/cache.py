@@ -17,8 +17,16 @@ from reserver.k8s.objects.objects import CONFIG_MAP, ConfigMapObject, Metadata
 from reserver.reservations.reservation import ANY_TIME, Ref, Reservation, Written
 from reserver.stores.cache import Cache, Expected, Name, when_written
 from reserver.stores.configmap import companion_codec, entry_edits
-from reserver.stores.configmap.document import StoreDocument, StoreKey, size_of, within_bounds
-from reserver.stores.configmap.entries import STORE_LABEL, Entries, read_kept, reading_key
+from reserver.stores.configmap.entries import (
+    STORE_LABEL,
+    Entries,
+    StoreDocument,
+    StoreKey,
+    read_kept,
+    reading_key,
+    size_of,
+    within_bounds,
+)
 from reserver.stores.configmap.entry_edits import Edit
 
 NO_COMPANION = f"!{companion_codec.LABEL}"

@@ -12,7 +12,8 @@ import pytest
 from reserver.base.pacer import Pacer, outcome
 from reserver.cluster.node import HOSTNAME, Node
 from reserver.errors import ApiError
-from reserver.extender.placer import UNWRITTEN, Notice, Placer
+from reserver.extender.placer import UNWRITTEN, Placer
+from reserver.extender.placing_pass import Notice
 from reserver.k8s.objects.objects import ConfigMapObject, Metadata
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.enums import Phase
@@ -320,7 +321,7 @@ async def test_those_that_are_alike_are_judged_once(monkeypatch: pytest.MonkeyPa
         judged.append(reservation)
         return placing(reservation, *rest)
 
-    monkeypatch.setattr("reserver.extender.placer.placing", counted)
+    monkeypatch.setattr("reserver.extender.placing_pass.placing", counted)
     await world.look()
     assert len(judged) == 1
     assert world.phase("r299") is Phase.PENDING

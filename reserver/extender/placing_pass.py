@@ -1,0 +1,86 @@
+"""One pass of the placer over the reservations that have no place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from reserver.base.pacer import Pacer
+from reserver.cluster.pod import Pod
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.placement import AllowedNodes, Placed, placing, room_for
+from reserver.scheduling.state import State
+
+
+class Notice(NamedTuple):
+    """An Event on a reservation.
+
+    Attributes:
+        ref: its place in the store.
+        reason: in one word, as Events have it.
+        message: of the Event.
+        is_warning: it has no place.
+    """
+
+    ref: Ref
+    reason: str
+    message: str
+    is_warning: bool
+
+
+@dataclass(slots=True)
+class Unplaced:
+    """A reservation without a place.
+
+    Attributes:
+        pod: what a slot of it is judged as.
+        shape: equal for those of which one fits where another one does.
+        digest: of what it asks for.
+        is_new: it was not tried as it is now.
+        said_at: when it was said why it has no place, unix seconds.
+    """
+
+    pod: Pod
+    shape: object
+    digest: str
+    is_new: bool = True
+    said_at: float = 0.0
+
+
+@dataclass(slots=True)
+class PlacingPass:
+    """What one pass has found so far.
+
+    Attributes:
+        changed: the nodes that have changed since the last one.
+        helped: whether that may help reservations of a shape.
+        hopeless: why so many slots of a shape have no place.
+        sight: where constraints let slots go.
+        pacer: lets other work have its turn.
+    """
+
+    changed: list[str]
+    pacer: Pacer
+    helped: dict[object, bool] = field(default_factory=dict)
+    hopeless: dict[tuple[object, int], Placed] = field(default_factory=dict)
+    sight: AllowedNodes = field(default_factory=AllowedNodes)
+
+    def may_help(self, wish: Unplaced, state: State) -> bool:
+        """Return whether a slot fits on a changed node, or whether that cannot be told."""
+        if not self.changed:
+            return False
+        helped = self.helped.get(wish.shape)
+        if helped is None:
+            rows = state.snapshot.rows([n for n in self.changed if state.snapshot.has_node(n)])
+            helped = wish.pod.constraints.are_about_neighbours or bool(
+                room_for(wish.pod, state, rows).any()
+            )
+            self.helped[wish.shape] = helped
+        return helped
+
+    async def find(self, reservation: Reservation, slots: int, state: State) -> Placed:
+        """Find where slots go, giving way."""
+        found = await self.pacer.run(placing(reservation, slots, state, self.sight))
+        if reservation.placement.constraints.are_about_neighbours:
+            self.sight = AllowedNodes()  # Others may have had their turn.
+        return found

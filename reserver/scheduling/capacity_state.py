@@ -1,0 +1,174 @@
+"""Capacity, nodes and the bindings under way: the part of the state that bindings change.
+
+The words (assume, forget) and the rules are those of kube-scheduler's backend/cache/cache.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod, PodName
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.index import raising
+from reserver.reservations.ledger import Ledger
+from reserver.reservations.listener import NOBODY, Listener
+from reserver.reservations.quotas import Quotas
+from reserver.reservations.reservation import Ref
+from reserver.scheduling.assumed_pod import AssumedPod, slots_of, with_rest
+from reserver.scheduling.gangs import Gangs
+from reserver.scheduling.inflight_binds import InFlightBinds
+from reserver.scheduling.nominations import Nominations
+from reserver.scheduling.pending_resizes import PendingResize, PendingResizes
+from reserver.scheduling.unreadable import UnreadableObjects
+from reserver.scheduling.waiting_pod import Waiting
+
+
+class CapacityState:
+    """Capacity, nodes and the ledger, with the pods that are being bound or resized.
+
+    Attributes:
+        listener: is notified of what changes.
+        snapshot: capacity of all nodes.
+        ledger: what is held.
+        pending_resizes: resizes that were admitted and that the watch does not show yet.
+        unreadable: the objects that cannot be read, and on which nodes that matters.
+        public_namespaces: the namespaces whose reservations are named to any pod (`naming`).
+        is_complete: pods, nodes and reservations have all been listed once. Until then a bound pod
+            ends no reservation but those that its binding names: it may be older than they are.
+        waiting: the pods that were refused because of holds, or for want of their seat, by UID, in
+            the order in which they were first refused.
+    """
+
+    def __init__(
+        self,
+        listener: Listener = NOBODY,
+        quotas: Quotas | None = None,
+        failed: Callable[[Ref, Exception], None] = raising,
+    ) -> None:
+        """Begin with nothing known.
+
+        Args:
+            listener: is notified of what changes.
+            quotas: what reservations of a namespace may hold together; None for anything.
+            failed: called with each reservation that could not be settled.
+        """
+        self.listener = listener
+        self._nodes: dict[str, Node] = {}
+        self.snapshot = Snapshot()
+        self.ledger = Ledger(self.snapshot, listener, quotas, failed)
+        self.unreadable = UnreadableObjects(self.snapshot, listener)
+        self.public_namespaces: frozenset[str] = frozenset()
+        self.is_complete = False
+        self.waiting: dict[str, Waiting] = {}
+        self.nominations = Nominations()
+        self.gangs = Gangs()
+        self.inflight_binds = InFlightBinds()
+        self.pending_resizes = PendingResizes(self.snapshot)
+        self._pods: dict[PodName, Pod] = {}
+        self._assumed: dict[str, AssumedPod] = {}
+        self._shown = 0
+        self._read: dict[str, Pod] = {}  # By UID, those that were read and not shown since.
+
+    def assumption(self, pod_uid: str) -> AssumedPod | None:
+        """Return the binding under way for a pod."""
+        return self._assumed.get(pod_uid)
+
+    def node(self, name: str) -> Node | None:
+        """Return a node as the watch last showed it; None if it is not known."""
+        return self._nodes.get(name)
+
+    def node_seen(self, node: Node) -> None:
+        """Take a node as the watch shows it."""
+        before = self._nodes.get(node.name)
+        self._nodes[node.name] = node
+        with self.pending_resizes.giving_way(node.name):
+            self.snapshot.set_node(node)
+        if before is None:
+            self._settle_on(node.name)
+        if node != before:
+            self.listener.on_node_changed(node.name)
+
+    def node_gone(self, name: str) -> None:
+        """Note that a node was deleted."""
+        self._nodes.pop(name, None)
+        self.inflight_binds.drop(name)
+        self.snapshot.remove_node(name)
+        self._settle_on(name)
+        self.listener.on_node_changed(name)
+
+    def assume(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
+        """Count a pod as bound, and its slots as claimed, before the API server is asked.
+
+        What a slot has beyond the pod's request is free only once the binding is written.
+        """
+        self._assumed[pod.uid] = AssumedPod(pod, node)
+        self.listener.on_pod_assumed(pod, node)
+        self.nominations.drop(pod.uid)
+        self.gangs.drop(pod)
+        slots = slots_of(pod, node, claims, self.ledger)
+        self.snapshot.count(pod, node)
+        for identity in claims:
+            self.ledger.claim(identity, replace(pod, node=node), written=False)
+        if slots:
+            self.snapshot.count(with_rest(pod, node, slots, self.snapshot), node)
+
+    def confirm(self, pod_uid: str) -> None:
+        """Note that the API server accepted the binding; the watch will show it."""
+        assumption = self._assumed.get(pod_uid)
+        if assumption is None:
+            return  # The watch was faster.
+        assumption.is_written = True
+        self._place_written(assumption.pod, assumption.node)
+        self.ledger.written(pod_uid)
+        known = self._pods.get(assumption.pod.name)
+        if self.is_complete and (known is None or known.uid != pod_uid):
+            # Bound and deleted before we heard of either: it takes nothing now.
+            del self._assumed[pod_uid]
+            self._uncount(pod_uid)
+            self.ledger.pod_gone(assumption.pod)
+
+    def forget(self, pod_uid: str) -> None:
+        """Take an assumption back: the binding failed."""
+        if self._assumed.pop(pod_uid, None) is not None:
+            self._uncount(pod_uid)
+            self.ledger.unclaim(pod_uid)
+
+    def grow(self, pod: Pod, yielded: Mapping[str, int]) -> PendingResize:
+        """Count a bound pod as it is to be, as far as there is room, until it is.
+
+        Args:
+            pod: the pod as the watch shows it, with the requests that it is to have.
+            yielded: what of the holds of its node it may take.
+        """
+        shown = self._pods[pod.name]
+        growth = self.pending_resizes.began(shown, pod.requests, yielded)
+        self._place_written(shown, shown.node)
+        return growth
+
+    def ungrow(self, growth: PendingResize) -> None:
+        """Count a pod as the watch shows it: it was not resized after all."""
+        if self.pending_resizes.ended(growth):
+            self._place_written(self._pods[growth.pod.name], growth.pod.node)
+            self.listener.on_node_changed(growth.pod.node)
+
+    def _place_written(self, pod: Pod, node: str) -> None:
+        """Count a bound pod with what it requests, or is to."""
+        before = self.snapshot.counted(pod.uid)
+        pod = self.pending_resizes.grown(pod)
+        with self.pending_resizes.giving_way(node):
+            self.snapshot.count(pod, node)
+        if before is not None and before.pod.requests != pod.requests:
+            self.listener.on_capacity_freed(node)
+
+    def _uncount(self, pod_uid: str) -> None:
+        counted = self.snapshot.counted(pod_uid)
+        self.snapshot.uncount(pod_uid)
+        if counted is not None:
+            self.listener.on_node_changed(counted.node)
+
+    def _settle_on(self, node: str) -> None:
+        """Report the reservations on a node that was added or deleted."""
+        for reservation in tuple(self.ledger.holding_on(node)):
+            self.listener.on_reservation_changed(reservation.ref)
