@@ -15,7 +15,7 @@ from reserver.k8s.objects.reviews import GROUP, User
 
 
 class TokenReviews(Protocol):
-    """Reviews tokens and rights (`kube.api.reviewer.Reviewer`)."""
+    """Reviews tokens and rights (`k8s.reviewer.Reviewer`)."""
 
     async def authenticate(self, token: str, peer: str) -> User | None:
         """Return whose token it is; None if nobody's. The token may be empty."""
@@ -108,7 +108,7 @@ class CallAccess:
         """Return who calls from a peer.
 
         Raises:
-            Refusal: the API server does not know them.
+            CallError: the API server does not know them.
             TooMany: too many unknown callers come from there.
             ApiError: the API server does not say.
         """
@@ -124,7 +124,7 @@ class CallAccess:
         """Refuse a call that its user may not make.
 
         Raises:
-            Refusal: they may not.
+            CallError: they may not.
             ApiError: the API server does not say.
         """
         if not await self._reviewer.may(user, call.verb, call.resource, name):
@@ -137,7 +137,7 @@ class CallAccess:
         """Never return; raise once the caller may no longer make the call to what has this name.
 
         Raises:
-            Refusal: their token or their right has ended.
+            CallError: their token or their right has ended.
             ReserverError: for long it could not be told whether it has.
         """
         loop = asyncio.get_running_loop()

@@ -64,7 +64,7 @@ class Changes:
 
         Raises:
             InvalidInput: a field is wrong.
-            Refusal: there is no such reservation, or no room, or it was changed meanwhile.
+            CallError: there is no such reservation, or no room, or it was changed meanwhile.
             ApiError: it cannot be written.
         """
         ref = self.catalogue.find(request.name)
@@ -100,7 +100,7 @@ class Changes:
 
         Raises:
             InvalidInput: a field is wrong.
-            Refusal: there is no such reservation, it is partly claimed, or was changed meanwhile.
+            CallError: there is no such reservation, it is partly claimed, or was changed meanwhile.
             ApiError: it cannot be written.
         """
         ref = self.catalogue.find(request.name)
@@ -130,7 +130,7 @@ class Changes:
 
         Raises:
             InvalidInput: it is no name.
-            Refusal: there is no such reservation, or it was changed meanwhile.
+            CallError: there is no such reservation, or it was changed meanwhile.
             ApiError: it cannot be removed.
         """
         ref = self.catalogue.find(request.name)

@@ -53,7 +53,7 @@ class Creation:
 
         Raises:
             InvalidInput: a field is wrong.
-            Refusal: the name is taken, or it would have to wait and is not to.
+            CallError: the name is taken, or it would have to wait and is not to.
             ApiError: it cannot be written.
         """
         begun = self._requests.before(request)
@@ -68,7 +68,7 @@ class Creation:
 
         Raises:
             InvalidInput: a field is wrong.
-            Refusal: there is no room, or a name is taken.
+            CallError: there is no room, or a name is taken.
             NotReady: the state is not good enough to decide on.
             ApiError: they cannot be written.
         """

@@ -73,7 +73,7 @@ class Watcher:
         """Return the next change.
 
         Raises:
-            Refusal: more have come than wait for anybody, or no more will come.
+            CallError: more have come than wait for anybody, or no more will come.
         """
         if self._is_late:
             problem = f"{QUEUE} changes were not read; resume from the last token"
@@ -149,7 +149,7 @@ class ReservationFeed:
         """Return the changes after a token.
 
         Raises:
-            Refusal: they are not remembered.
+            CallError: they are not remembered.
             InvalidInput: it is no token.
         """
         epoch, dot, number = token.partition(".")

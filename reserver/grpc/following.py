@@ -18,7 +18,7 @@ async def follow(
     """Yield the messages to a watcher, for ever; an empty token begins a watch.
 
     Raises:
-        Refusal: the changes since the token are not remembered, or the watch has to end.
+        CallError: the changes since the token are not remembered, or the watch has to end.
         InvalidInput: it is no token.
     """
     await feed.catch_up()

@@ -35,7 +35,7 @@ async def receive(requests: AsyncIterator[bytes], decode: Decode, most: int) -> 
     """Return the message of a call that has one, of at most `most` packed bytes.
 
     Raises:
-        Refusal: it does not come, is too long, or is none.
+        CallError: it does not come, is too long, or is none.
     """
     invalid = grpc.StatusCode.INVALID_ARGUMENT
     packed = await _first(requests)

@@ -56,7 +56,7 @@ class Catalogue:
 
         Raises:
             InvalidInput: it is neither.
-            Refusal: there is none.
+            CallError: there is none.
         """
         if not name:
             raise InvalidInput("name", "is empty", "name a reservation")
@@ -144,7 +144,7 @@ class Catalogue:
         """Return the reservation of a ref.
 
         Raises:
-            Refusal: there is none.
+            CallError: there is none.
         """
         shown = self.show(ref)
         if not shown:

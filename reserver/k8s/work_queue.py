@@ -1,4 +1,4 @@
-"""The work queue: works on keys (`keys.py`), within bounds on how many at once or for how long."""
+"""The work queue: works on keys (`work_keys`), bounded in how many at once or for how long."""
 
 from __future__ import annotations
 

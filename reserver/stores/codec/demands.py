@@ -1,7 +1,7 @@
 """What a pod demands of its node, as the placement of the Reservation that holds its seat.
 
 A placement takes what is required, and no more: preferences have no effect on a hold, and a field
-that Reserver does not know would be refused (`wire.spec.placementform`).
+that Reserver does not know would be refused (`placement_codec`).
 """
 
 from __future__ import annotations

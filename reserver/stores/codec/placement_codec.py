@@ -1,6 +1,6 @@
 """``placement`` as people write it, and ``placements`` as Reserver writes it.
 
-The fields that a pod's spec also has are read by `wire.k8s.constraints`. It ignores what it does
+The fields that a pod's spec also has are read by `k8s.objects.constraints`. It ignores what it does
 not know, since the API server has validated pods; a placement is validated here.
 """
 
