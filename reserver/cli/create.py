@@ -7,8 +7,9 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from reserver.cli import create_requests, failure, interrupt, output, times
+from reserver.cli import completion, create_requests, failure, interrupt, output, times
 from reserver.cli.connection import Session, default_namespace, run
+from reserver.cli.copying import copied
 from reserver.cli.create_requests import CreateRequests
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import DryRun, NamespaceOption, Output, OutputOption, Target
@@ -29,6 +30,15 @@ def create(
         str, typer.Argument(help="Name of the reservation.", metavar="NAME", show_default=False)
     ] = "",
     filename: Annotated[list[str] | None, FILES] = None,
+    template: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="NAME",
+            help="Copy what this reservation says, except its times; flags change the copy.",
+            autocompletion=completion.reservations,
+        ),
+    ] = "",
     namespace: NamespaceOption = "",
     whole_set: Annotated[
         bool, typer.Option("--set", help="Create all or none, and only if all fit now.")
@@ -81,9 +91,13 @@ def create(
         reserver create web-1 --owner pod/web-0 --cpu 2 --wait=1h
         reserver create train --owner app=x --resource nvidia.com/gpu=1 --slots 2
         reserver create web-1 --owner pod/web-0 --cpu 2 --dry-run -o yaml
+        reserver create web-2 --from web-1 --owner pod/web-1 --ttl 1h
         reserver create -f pair.yaml --set
     """
     asked = CreateRequests.of(name, filename or (), spec, namespace)
+    if template and (filename or dry_run is DryRun.CLIENT):
+        other = "--filename" if filename else "--dry-run=client"
+        failure.end(Failed(ExitStatus.USAGE, f"--from: excludes {other}; leave one of them out"))
     if dry_run is DryRun.CLIENT:
         _show_manifests(target, asked, form)
         return
@@ -91,7 +105,7 @@ def create(
         wait_s = _wait_s(wait, force=force)
     except Failed as exc:
         failure.end(exc)
-    way = _Way(whole_set, no_wait, force, request_id, dry_run, wait_s)
+    way = _Way(whole_set, no_wait, force, request_id, dry_run, wait_s, template)
     run(target, lambda session: _create(session, asked, way, form))
 
 
@@ -119,6 +133,7 @@ class _Way(NamedTuple):
     request_id: str
     dry_run: DryRun
     wait_s: float | None
+    template: str
 
 
 def _wait_s(wait: str, *, force: bool) -> float | None:
@@ -134,7 +149,10 @@ def _wait_s(wait: str, *, force: bool) -> float | None:
 
 
 async def _create(session: Session, asked: CreateRequests, way: _Way, form: Output) -> None:
-    specs = asked.specs(session.namespace)
+    if way.template:
+        specs = await copied(session, way.template, asked)
+    else:
+        specs = asked.specs(session.namespace)
     if way.request_id and len(specs) > 1 and not way.whole_set:
         problem = "names one request, and these are several"
         raise Failed(ExitStatus.USAGE, f"--request-id: {problem}; give --set, too")

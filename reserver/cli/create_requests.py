@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from reserver.cli import failure, formatting, milestone, output, serialization, table
+from reserver.cli import failure, formatting, lookup, milestone, output, serialization, table
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.manifests import Manifest, read_files, read_manifests
 from reserver.cli.options import Output
@@ -192,8 +192,10 @@ async def require_possible(client: Client, name: str, spec: Spec) -> None:
         raise
     for shortage in verdict.shortages:
         if shortage.never:
-            remedy = "it would never fit; ask for less or for another node, or pass --force"
-            raise Failed(ExitStatus.NO_ROOM, f"{name}: {shortage.message}; {remedy}")
+            remedy = "ask for less or for another node, or pass --force"
+            remedy = await lookup.similar_node(client, spec.node) or remedy
+            problem = f"{shortage.message.rstrip('.')}; it would never fit"
+            raise Failed(ExitStatus.NO_ROOM, f"{name}: {problem}; {remedy}")
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -35,6 +36,14 @@ _KINDS = {
     "statefulset": "StatefulSet",
     "sts": "StatefulSet",
 }
+_DROPPED: Mapping[str, Sequence[str]] = {
+    "node": ["placement"],
+    "placement": ["node"],
+    "ttl": ["expiresAt"],
+    "expiresAt": ["ttl"],
+}
+"""Fields that another field of a spec excludes."""
+
 _MOMENTS = {"starts_at", "expires_at"}
 _OWNER_FORMS = "write pod/NAME, KIND/NAME or LABEL=VALUE,…"
 _EXCLUDING = {"--node": {"--node-selector", "--strategy"}, "--ttl": {"--expires-at"}}
@@ -250,3 +259,13 @@ def pair(flag: str, text: str, example: str) -> tuple[str, str]:
         problem = f"{shorten(text)!r} is not of the form NAME=VALUE"
         raise Failed(ExitStatus.USAGE, f"{flag}: {problem}; write e.g. {example}")
     return name, value
+
+
+def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a spec with changes and without the fields that they exclude; resources are merged."""
+    dropped = {name for name in changes for name in _DROPPED.get(name, ())}
+    new = {name: value for name, value in document.items() if name not in dropped} | dict(changes)
+    for name in ("resources", "placement"):
+        if name in changes:
+            new[name] = {**(document.get(name) or {}), **changes[name]}
+    return new

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,16 +12,9 @@ from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import NamespaceOption, Output, OutputOption, Target
 from reserver.cli.selection import SelectionFlags
-from reserver.cli.spec_flags import SpecFlags, flag_of
+from reserver.cli.spec_flags import SpecFlags, flag_of, merged
 from reserver.client import CallFailed, Client, ReservationInfo, Selection
 from reserver.errors import InvalidInput
-
-_EXCLUDED: Mapping[str, Sequence[str]] = {
-    "node": ["placement"],
-    "placement": ["node"],
-    "ttl": ["expiresAt"],
-    "expiresAt": ["ttl"],
-}
 
 
 def update(
@@ -78,7 +70,7 @@ async def _update(
     """
     changes = flags.changes(namespace)
     old = await lookup.by_name(client, name, client.get, selection)
-    document = _merged(serialization.show_spec(old.spec), changes)
+    document = merged(serialization.show_spec(old.spec), changes)
     try:
         spec = serialization.read(document, old.name, namespace, time.time())
     except InvalidInput as exc:
@@ -89,13 +81,3 @@ async def _update(
         if failure.is_without_answer(exc):
             raise
         raise failure.of(exc, name) from exc
-
-
-def _merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a spec with changes and without the fields that they exclude; resources are merged."""
-    dropped = {name for name in changes for name in _EXCLUDED.get(name, ())}
-    new = {name: value for name, value in document.items() if name not in dropped} | dict(changes)
-    for name in ("resources", "placement"):
-        if name in changes:
-            new[name] = {**(document.get(name) or {}), **changes[name]}
-    return new

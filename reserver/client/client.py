@@ -231,12 +231,9 @@ class Client:
 
         Raises:
             CallFailed: ``ABORTED`` if it was changed meanwhile.
+            InvalidInput: the time has no zone.
         """
-        request = pb.ExtendRequest(name=name)
-        if isinstance(until, datetime):
-            request.expires_at.FromDatetime(until)
-        else:
-            request.ttl.FromTimedelta(until)
+        request = messages.write_extension(name, until)
         return await self._shown(self._stub.Extend, request)
 
     async def release(self, name: str, *, etag: str = "", missing_ok: bool = True) -> None:

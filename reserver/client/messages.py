@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -99,6 +99,10 @@ def write_spec(spec: Spec) -> pb.ReservationSpec:
         InvalidInput: a value does not have the type of its field; the error names the field.
     """
     said = {each.name: getattr(spec, each.name) for each in fields(spec)}
+    if isinstance(spec.owners, PodOwner | OwnerSelector):
+        raise InvalidInput("owners", "is one owner, not several", "write owners=[…]")
+    for name, path in (("starts_at", "startsAt"), ("expires_at", "expiresAt")):
+        check_zone(said[name], path)
     placement = None
     if spec.placement is not None:  # An empty one says: anywhere.
         placement = to_message({"placement": dict(spec.placement)}).placement
@@ -116,6 +120,34 @@ def write_spec(spec: Spec) -> pb.ReservationSpec:
             problem = f"{said[field.name]!r} cannot be sent: {exc}"
             raise InvalidInput(field.json_name, problem, "check its type") from exc
     return written
+
+
+def write_extension(name: str, until: datetime | timedelta) -> pb.ExtendRequest:
+    """Return the request to let a reservation expire at a time, or after a duration from now.
+
+    Raises:
+        InvalidInput: the time has no zone.
+    """
+    request = pb.ExtendRequest(name=name)
+    if isinstance(until, datetime):
+        check_zone(until, "until")
+        request.expires_at.FromDatetime(until)
+    else:
+        request.ttl.FromTimedelta(until)
+    return request
+
+
+def check_zone(moment: object, path: str) -> None:
+    """Refuse a naive datetime: protobuf would take it as UTC, Python as local time.
+
+    Raises:
+        InvalidInput: at `path`.
+    """
+    if isinstance(moment, datetime) and moment.tzinfo is None:
+        problem = f"{moment.isoformat()} has no time zone"
+        raise InvalidInput(
+            path, problem, "write for example datetime.now(UTC) + timedelta(hours=1)"
+        )
 
 
 def _write_owner(owner: PodOwner | OwnerSelector) -> pb.Owner:

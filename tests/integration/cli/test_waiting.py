@@ -59,3 +59,19 @@ async def test_wait_says_what_became_of_it(run: Run, world: World) -> None:
     assert (gone.exit_code, "there is no reservation 'a' any more" in gone.stderr) == (1, True)
     wrong = await run("wait", "a", "--timeout", "soon")
     assert (wrong.exit_code, wrong.stderr[:22]) == (2, "reserver: --timeout: '")
+
+
+async def test_a_copy_has_another_name_and_what_flags_change(run: Run) -> None:
+    await run("create", "a", "--cpu", "1", *FLAGS, "--ttl", "5d", "--slots", "2", "--reusable")
+    flags = ("--owner", "pod/web-1", "-n", "shop", "--memory", "1Gi")
+    copy = json.loads((await run("create", "b", "--from", "a", *flags, "-o", "json")).stdout)
+    spec = copy["spec"]
+    assert (spec["node"], spec["slots"], spec["reusable"]) == ("worker-1", 2, True)
+    assert spec["resources"] == {"cpu": "1", "memory": "1Gi"}
+    assert spec["owners"] == [{"pod": {"name": "web-1", "namespace": "shop"}}]
+    first = json.loads((await run("get", "a", "-o", "json")).stdout)["spec"]
+    assert spec["expiresAt"] < first["expiresAt"]
+    wrong = await run("create", "c", "--from", "ghost")
+    assert (wrong.exit_code, "there is no reservation 'ghost'" in wrong.stderr) == (1, True)
+    both = await run("create", "c", "--from", "a", "--dry-run")
+    assert both.stderr == "reserver: --from: excludes --dry-run=client; leave one of them out\n"

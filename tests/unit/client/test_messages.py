@@ -1,3 +1,5 @@
+from datetime import UTC, datetime
+
 import pytest
 
 from reserver import client
@@ -16,6 +18,24 @@ def test_a_value_of_a_wrong_type_is_refused_by_the_name_of_its_field(field: str,
     with pytest.raises(InvalidInput) as caught:
         messages.write_spec(spec)
     assert caught.value.path == path
+
+
+@pytest.mark.parametrize(
+    ("field", "path"), [("starts_at", "startsAt"), ("expires_at", "expiresAt")]
+)
+def test_a_time_without_a_zone_is_refused(field: str, path: str) -> None:
+    naive = datetime(2030, 1, 31, 10, tzinfo=UTC).replace(tzinfo=None)
+    spec = Spec(owners=OWNERS, resources={"cpu": "1"}, **{field: naive})  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="2030-01-31T10:00:00 has no time zone") as caught:
+        messages.write_spec(spec)
+    assert caught.value.path == path
+    with pytest.raises(InvalidInput, match="until"):
+        messages.write_extension("a", naive)
+
+
+def test_one_owner_where_several_are_due_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="owners: is one owner, not several"):
+        messages.write_spec(Spec(owners=OWNERS[0], resources={"cpu": "1"}))  # type: ignore[arg-type]
 
 
 def test_a_word_of_a_newer_server_is_none() -> None:
