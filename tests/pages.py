@@ -24,6 +24,7 @@ _VARYING = (
     (re.compile(r"\b(?:\d+[dhms]){1,2}\b"), "SPAN"),
     (re.compile(r"\b20\d\d-\d\d-\d\dT[\d:.]+Z"), "MOMENT"),
     (re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b"), "-NAME"),  # as controllers make them
+    (re.compile(r"\b[0-9a-f]{32}\b"), "UID"),
     (re.compile(r"\b[0-9a-f]{16}\b"), "HASH"),
     (re.compile(r"[ \t]+"), " "),
     (re.compile(r"^ | $", re.MULTILINE), ""),
