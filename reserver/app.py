@@ -99,7 +99,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             metrics = Metrics(assembly, families)
             if assembly.features.mover is not None:
                 assembly.features.mover.subscribers.append(
-                    partial(_tell_move, partial(_count_move, metrics))
+                    partial(_report_move, partial(_count_move, metrics))
                 )
             tracing = _tracing() if settings.tracing else None
             extender = _extender(assembly, writes, tracing)
@@ -157,9 +157,9 @@ def _families(assembly: Assembly, expiries: Expiries, reload: Reload) -> Iterato
     yield from reload.measured()
 
 
-def _tell_move(tell: Callable[[Move], None], known: KnownMove) -> None:
+def _report_move(report: Callable[[Move], None], known: KnownMove) -> None:
     if known.move is not None:
-        tell(known.move)
+        report(known.move)
 
 
 def _count_move(metrics: Metrics, move: Move) -> None:
@@ -221,7 +221,7 @@ def _tracing() -> Tracing:
 def _trace(tracing: Tracing, assembly: Assembly, service: Service | None) -> None:
     """Have moves and gRPC calls traced."""
     if assembly.features.mover is not None:
-        assembly.features.mover.subscribers.append(partial(_tell_move, tracing.move))
+        assembly.features.mover.subscribers.append(partial(_report_move, tracing.move))
     if service is not None:
         service.interceptors.insert(0, tracing.calls())
 
@@ -235,7 +235,7 @@ def _extender(assembly: Assembly, writes: asyncio.TaskGroup, tracing: Tracing | 
         assembly.clock,
         assembly.readiness,
         writes,
-        told=assembly.recorder.tell,
+        on_event=assembly.recorder.tell,
     )
 
 

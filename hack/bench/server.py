@@ -211,7 +211,7 @@ async def _listening(kind: str, size: Size, tasks: asyncio.TaskGroup) -> AsyncIt
     up_to_date = _UpToDate(cluster)
     metrics = Metrics(up_to_date, tuple)
     extender = Extender(
-        cluster, nothing, nothing, time.time, up_to_date, tasks, told=lambda _: None
+        cluster, nothing, nothing, time.time, up_to_date, tasks, on_event=lambda _: None
     )
     paths = Routes(extender, metrics, up_to_date.obstacles).paths()
     paths = {**paths, CHANGE: ("GET", _changing(cluster))}

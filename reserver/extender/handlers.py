@@ -23,7 +23,7 @@ from reserver.scheduling.explain import Explanation, explain
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.filter_verdict import FilterVerdict
 from reserver.scheduling.node_explanation import explain_nodes
-from reserver.scheduling.pod_events import PodEvent, tell
+from reserver.scheduling.pod_events import PodEvent, event_for
 from reserver.scheduling.preempt import PreemptVerdict, Victims, judge_preemption
 from reserver.scheduling.state import State
 
@@ -58,7 +58,7 @@ class Extender:
         readiness: Readiness,
         tasks: asyncio.TaskGroup,
         *,
-        told: Callable[[PodEvent], None],
+        on_event: Callable[[PodEvent], None],
     ) -> None:
         """Decide on a state.
 
@@ -69,13 +69,13 @@ class Extender:
             clock: unix seconds.
             readiness: how well the state shows the cluster.
             tasks: owns the bindings under way.
-            told: is given what the owners of pods should know; returns at once.
+            on_event: is called with each Event on a pod; returns at once.
         """
         self._state = state
         self._requeue = requeue
         self._clock = clock
         self._readiness = readiness
-        self._told = told
+        self._on_event = on_event
         self.bindings = Bindings(state, pods, clock, readiness, tasks)
 
     @property
@@ -118,8 +118,8 @@ class Extender:
         if pod.group and verdict.nodes:
             self._state.answered(pod, verdict.nodes, now)
         self._requeue.judged(pod.uid)
-        if telling := tell(pod, len(names), verdict, self._state):
-            self._told(telling)
+        if event := event_for(pod, len(names), verdict, self._state):
+            self._on_event(event)
         if not verdict.nodes and log.is_enabled_for(logging.DEBUG):
             nodes = explain_nodes(pod, names[:_MOST_LOGGED], self._state, now)
             log.debug(

@@ -208,7 +208,7 @@ class ReservationIndex:
         with sparing(faults.append):
             found = self._matching(asked, pod, standing)
         for each in asked if faults else ():
-            with sparing(partial(self._spoil, each.account)):
+            with sparing(partial(self._mark_faulty, each.account)):
                 each.by(pod, self._succession, standing)
         return self._matching(asked, pod, standing) if faults else found
 
@@ -223,11 +223,11 @@ class ReservationIndex:
         """Return whether a pod may claim a reservation; mirror pods may not."""
         is_owner = not pod.is_mirror and pod.name in account.reservation.owners
         if not account.is_faulty:
-            with sparing(partial(self._spoil, account)):
+            with sparing(partial(self._mark_faulty, account)):
                 is_owner = account.reservation.is_owned_by(pod)
         return is_owner
 
-    def _spoil(self, account: Account, exc: Exception) -> None:
+    def _mark_faulty(self, account: Account, exc: Exception) -> None:
         """Note that an owner rule has raised: from now on only named pods may claim."""
         account.is_faulty = True
         for ref in account.refs or (account.reservation.ref,):

@@ -83,7 +83,7 @@ class Ending:
     def __str__(self) -> str:
         """Return half a sentence for people."""
         pods, claimed = [claim.pod for claim in self.claims if claim.pod], len(self.claims)
-        return told(self.outcome, pods, claimed, self.reservation.slots)
+        return describe(self.outcome, pods, claimed, self.reservation.slots)
 
 
 def _told_first(claim: EndedClaim) -> tuple[bool, float, str]:
@@ -91,7 +91,7 @@ def _told_first(claim: EndedClaim) -> tuple[bool, float, str]:
     return is_mark(claim.uid), claim.at, claim.pod
 
 
-def told(outcome: Outcome, pods: list[str], claimed: int, slots: int) -> str:
+def describe(outcome: Outcome, pods: list[str], claimed: int, slots: int) -> str:
     """Return what became of a reservation in half a sentence.
 
     Args:

@@ -35,7 +35,7 @@ from reserver.scheduling.fit import (
 from reserver.scheduling.gangs import NOBODY, Attempt
 from reserver.scheduling.inflight_binds import FORGETTING_S
 from reserver.scheduling.naming import words_for
-from reserver.scheduling.nomination import steered
+from reserver.scheduling.nomination import nominations_for
 from reserver.scheduling.state import State
 from reserver.scheduling.waiting_pod import LEAST_SAMPLE
 
@@ -148,11 +148,11 @@ def _for_owner(
         # (handleBindingCycleError in pkg/scheduler/schedule_one.go).
         later = Retry(pod, attempts=1, after_s=FORGETTING_S)
         return FilterVerdict(refused=refused, effects=(later,), waits_for=WaitsFor.SEAT), None
-    steer = steered(pod, usable(nodes[tried:]), gang, state)
-    if not steer and state.ledger.required(pod, gang.spent) is None:
+    nominations = nominations_for(pod, usable(nodes[tried:]), gang, state)
+    if not nominations and state.ledger.required(pod, gang.spent) is None:
         return None, lost
-    waits_for = None if steer else WaitsFor.SEAT
-    return FilterVerdict(refused=refused, effects=steer, waits_for=waits_for), lost
+    waits_for = None if nominations else WaitsFor.SEAT
+    return FilterVerdict(refused=refused, effects=nominations, waits_for=waits_for), lost
 
 
 def _usable(

@@ -26,7 +26,9 @@ MOST_ASKED = 10_000
 """Owner rules that are asked for them, in a fiftieth of a second; more take more attempts, too."""
 
 
-def steered(pod: Pod, nodes: Iterable[str], gang: Attempt, state: State) -> tuple[Nominate, ...]:
+def nominations_for(
+    pod: Pod, nodes: Iterable[str], gang: Attempt, state: State
+) -> tuple[Nominate, ...]:
     """Return what sends a pod to its seat, and the others of its group to theirs.
 
     Only others whose slots cover them are: what else they fit in is judged when it is their turn.

@@ -29,7 +29,7 @@ from reserver.scheduling.explain import count_reasons, reasons_against, summary
 from reserver.scheduling.fit import allowed, cells, wanted
 from reserver.scheduling.node_rules import allowed_by_affinity
 from reserver.scheduling.reasons import TOO_MANY_VOLUMES
-from reserver.scheduling.slot_distribution import filled
+from reserver.scheduling.slot_distribution import distribute
 from reserver.scheduling.state import State
 from reserver.scheduling.what_if import trial
 
@@ -191,7 +191,7 @@ def _at_once(pod: Pod, strategy: Strategy, slots: int, state: State, may_go: Boo
     rows, room = rows[room > 0], room[room > 0]
     if room.sum() < slots:
         return ()
-    numbers = filled(pod, strategy, slots, rows, room, state.snapshot)
+    numbers = distribute(pod, strategy, slots, rows, room, state.snapshot)
     chosen = np.flatnonzero(numbers)
     names = (state.snapshot.name_of(int(rows[index])) for index in chosen)
     return tuple(map(Part, names, map(int, numbers[chosen])))

@@ -31,7 +31,7 @@ class PodEvent:
     message: str
 
 
-def tell(pod: Pod, names: int, verdict: FilterVerdict, state: State) -> PodEvent | None:
+def event_for(pod: Pod, names: int, verdict: FilterVerdict, state: State) -> PodEvent | None:
     """Return the Event on a pod after a Filter call; None for none.
 
     Args:

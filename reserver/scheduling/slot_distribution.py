@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 _HALVINGS = 60
 
 
-def filled(
+def distribute(
     pod: Pod, strategy: Strategy, slots: int, rows: Rows, room: Int64s, snapshot: Snapshot
 ) -> Int64s:
     """Return how many of so many slots go to each node.

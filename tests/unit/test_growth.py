@@ -141,7 +141,7 @@ class Whole:
             clock,
             Seeing(),
             tasks,
-            told=self.assembly.recorder.tell,
+            on_event=self.assembly.recorder.tell,
         )
         self.views = {reflector.path: reflector.view for reflector in self.assembly.reflectors}
         outcome(self.state.ledger.open())

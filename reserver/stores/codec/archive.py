@@ -17,7 +17,7 @@ from reserver.errors import InvalidInput
 from reserver.k8s.objects.objects import decode, encode
 from reserver.k8s.objects.times import parse_moment, show_micro, show_moment
 from reserver.reservations.enums import Outcome
-from reserver.reservations.outcome import Ending, told
+from reserver.reservations.outcome import Ending, describe
 from reserver.reservations.owner import home
 from reserver.stores.object.status_codec import summary
 
@@ -97,7 +97,7 @@ class ArchivedReservation(
     def told(self) -> str:
         """What became of it, in half a sentence."""
         pods = [claim.pod for claim in self.claims if claim.pod]
-        what = told(self.outcome, pods, self.claimed, self.slots)
+        what = describe(self.outcome, pods, self.claimed, self.slots)
         return f"{what}, {show_moment(int(parse_moment(self.ended)))}"
 
 

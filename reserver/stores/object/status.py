@@ -30,11 +30,11 @@ from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.codec import ReservationObject, ReservationStatus, StatusClaim, path
 from reserver.stores.object.reading import KnownObject
 from reserver.stores.object.status_codec import (
+    faulty,
     invalid,
     is_newly_unbacked,
     is_violated,
     newly_exceeds,
-    spoiled,
     valid,
 )
 from reserver.stores.status import Statuses
@@ -127,7 +127,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
         if reservation is None:
             return invalid(known.entries.problems[0], known.said, generation, now)
         if known.entries.problems:
-            return spoiled(known.entries.problems[0], known.said, generation, now)
+            return faulty(known.entries.problems[0], known.said, generation, now)
         # Where it is placed is written with all else, and so it need not be written before.
         reservation = replace(reservation, placed=state.ledger.placed(reservation))
         status = short_nodes.status(reservation, state.ledger)

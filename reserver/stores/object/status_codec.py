@@ -50,7 +50,7 @@ def invalid(
     )
 
 
-def spoiled(
+def faulty(
     problem: EntryProblem, before: ReservationStatus | None, generation: int, now: float
 ) -> ReservationStatus:
     """Return the status of a Reservation that could not be judged: the rest stays as was said."""
@@ -58,10 +58,10 @@ def spoiled(
     kept = before or invalid(problem, before, generation, now)
     others = (condition for condition in kept.conditions if condition.type != "Valid")
     says = say("Valid", "Fault", f"{problem.error}; what it held it holds on", holds=False)
-    spoiled: ReservationStatus = structs.replace(
+    status: ReservationStatus = structs.replace(
         kept, phase=INVALID, observed_generation=generation, conditions=[says, *others]
     )
-    return spoiled
+    return status
 
 
 def valid(

@@ -15,7 +15,7 @@ from reserver.autoscaling.controller import Buffers
 from reserver.base.pacer import Pacer, Steps, outcome
 from reserver.base.quarantine import Component
 from reserver.cluster.pod import Pod, PodName
-from reserver.extender import placer as placer_module
+from reserver.extender import placing_pass
 from reserver.extender.placer import Placer
 from reserver.extender.protocol import ExtenderBindingArgs
 from reserver.extender.requeue import Requeue
@@ -71,7 +71,7 @@ from tests.unit.stores.test_object_cache import made
 async def in_the_placer(patch: pytest.MonkeyPatch) -> None:
     world = placing.World(placing.BIG)
     raises = poisoned(placement.placing, lambda one, *_: one.ref.key == POISON)
-    patch.setattr(placer_module, "placing", raises)
+    patch.setattr(placing_pass, "placing", raises)
     world.write(a=placing.SPEC, poison=placing.SPEC, z=placing.SPEC | {"resources": {"cpu": "2"}})
     await world.look()
     assert (world.placed("a"), world.placed("z")) == ({"big": 1}, {"big": 1})

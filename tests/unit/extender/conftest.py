@@ -37,7 +37,7 @@ class Served:
             lambda: self.now,
             self.readiness,
             tasks,
-            told=self.told.append,
+            on_event=self.told.append,
         )
         self.bindings = self.extender.bindings
 

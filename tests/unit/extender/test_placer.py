@@ -174,7 +174,8 @@ async def test_a_change_elsewhere_is_no_reason_to_try_again(
     world = World(SMALL, node("full", cpu="1"))
     world.write(r=SPEC | {"resources": {"cpu": "5"}})
     await world.look()
-    monkeypatch.setattr("reserver.extender.placer.placing", None)  # Nothing may ask for it.
+    for module in ("placer", "placing_pass"):  # Nothing may ask for it.
+        monkeypatch.setattr(f"reserver.extender.{module}.placing", None)
     world.state.node_seen(node("full", cpu="2"))
     await world.look()
     assert world.phase() is Phase.PENDING

@@ -5,7 +5,7 @@ import pytest
 from reserver.cluster.constraints import Taint
 from reserver.cluster.pod import Pod
 from reserver.scheduling.filter import filter_nodes
-from reserver.scheduling.pod_events import PodEvent, tell
+from reserver.scheduling.pod_events import PodEvent, event_for
 from reserver.scheduling.state import State
 from tests.builders import NOW, node, pod, reservation, state_of
 
@@ -14,7 +14,7 @@ NAMES = ["worker-1", "worker-2"]
 
 
 def told(asking: Pod, state: State, names: list[str] = NAMES) -> PodEvent | None:
-    return tell(asking, len(names), filter_nodes(asking, names, state, NOW), state)
+    return event_for(asking, len(names), filter_nodes(asking, names, state, NOW), state)
 
 
 def held(*keys: str) -> State:

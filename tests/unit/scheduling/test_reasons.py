@@ -9,7 +9,7 @@ from reserver.reservations.reservation import Ref
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.filter import HELD, filter_nodes
 from reserver.scheduling.naming import ANOTHERS
-from reserver.scheduling.pod_events import tell
+from reserver.scheduling.pod_events import event_for
 from reserver.scheduling.state import State
 from tests.builders import NOW, node, pod, reservation, state_of
 
@@ -36,7 +36,7 @@ def said(asking: Pod, state: State) -> set[str]:
     """Return all that anybody says of a pod that is refused everywhere."""
     names = [name for name in ("n0", "n1", "n2") if state.snapshot.has_node(name)]
     verdict = filter_nodes(asking, names, state, NOW)
-    telling = tell(asking, len(names), verdict, state)
+    telling = event_for(asking, len(names), verdict, state)
     assert telling is not None
     assert set(verdict.refused) == set(names)
     refusals = {str(judge_bind(asking, name, state, NOW).refusal) for name in names}
