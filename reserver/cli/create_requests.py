@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from reserver.cli import failure, formatting, lookup, milestone, output, serialization, table
+from reserver.cli import failure, formatting, line, lookup, milestone, output, serialization, table
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.manifests import Manifest, read_files, read_manifests
 from reserver.cli.options import Output
@@ -167,6 +167,7 @@ async def create_each(
                     _show_created(made, form, alone=False)
                     raise
                 refused.append(failure.of(exc, name))
+    await line.report(client, made)
     if output.is_for_programs(form):
         made, waiting = await milestone.in_force(client, made, wait_s)
         _show_created(made, form, alone=len(specs) == 1)

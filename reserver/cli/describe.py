@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, failure, formatting, lookup, serialization
+from reserver.cli import completion, failure, formatting, line, lookup, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.options import Target
 from reserver.cli.selection import NamespaceOption, SelectionFlags
@@ -56,14 +56,19 @@ async def _show(client: Client, names: Sequence[str], selection: Selection) -> N
     for number, each in enumerate(found):
         if number:
             typer.echo()
-        for label, text in _lines(each, now):
+        place = await line.find(client, each)
+        for label, text in _lines(each, now, place):
             title = f"{label}:" if label else ""
             typer.echo(f"{typer.style(title.ljust(_WIDTH), bold=True)}{printable(text)}")
     failure.raise_all(missing)
 
 
-def _lines(reservation: ReservationInfo, now: datetime) -> Iterator[tuple[str, str]]:
+def _lines(
+    reservation: ReservationInfo, now: datetime, place_in_line: str
+) -> Iterator[tuple[str, str]]:
     yield from _head(reservation)
+    if place_in_line:
+        yield "In line", f"it {place_in_line}"
     if reservation.phase is Phase.INVALID:  # What it asks for cannot be read.
         return
     spec = reservation.spec

@@ -70,7 +70,7 @@ def phase(reservation: ReservationInfo) -> Cell:
         return Cell(UNKNOWN, "")
     word, style = str(reservation.phase), _STYLES.get(reservation.phase, "")
     if reservation.phase is Phase.ACTIVE and not reservation.is_backed:
-        return Cell(f"{word}, no room", "yellow")
+        return Cell("Waiting, no room", "yellow")  # Active alone means that it is in force.
     if reservation.reason in _CLOSED:
         return Cell(f"{word}, {_CLOSED[reservation.reason]}", "yellow")
     if reservation.assumes_namespace and reservation.phase in {Phase.ACTIVE, Phase.PENDING}:

@@ -18,9 +18,12 @@ async def test_the_status_says_that_nothing_is_held_yet(run: Run) -> None:
     assert (await run("create", "a", "--cpu", "3", *FLAGS)).exit_code == 0
     second = await run("create", "b", "--cpu", "3", *FLAGS)
     assert second.exit_code == 5
-    assert second.stdout.startswith("b created: Active, no room on worker-1")
+    assert second.stdout.startswith("b created: Waiting, no room on worker-1")
+    assert "b: is first in line for worker-1" in second.stderr
     assert "b: is not in force yet; `reserver wait b` waits on" in second.stderr
     shown = await run("create", "c", "--cpu", "3", *FLAGS, "-o", "json", "--wait=0")
+    assert "c: is second in line for worker-1, after b" in shown.stderr
+    assert "is second in line for worker-1, after b" in (await run("describe", "c")).stdout
     assert (shown.exit_code, json.loads(shown.stdout)["status"]["backed"]) == (5, False)
     later = ("--starts-at", "2040-01-01T00:00:00Z", "--ttl", "0")
     assert (await run("create", "d", "--cpu", "3", *FLAGS, *later)).exit_code == 0
@@ -75,3 +78,18 @@ async def test_a_copy_has_another_name_and_what_flags_change(run: Run) -> None:
     assert (wrong.exit_code, "there is no reservation 'ghost'" in wrong.stderr) == (1, True)
     both = await run("create", "c", "--from", "a", "--dry-run")
     assert both.stderr == "reserver: --from: excludes --dry-run=client; leave one of them out\n"
+
+
+async def test_an_owner_that_runs_already_is_named(run: Run, world: World) -> None:
+    container = {"name": "main", "image": "x"}
+    spec = {"nodeName": "worker-2", "containers": [container]}
+    body = {"metadata": {"name": "web-0", "namespace": "shop"}, "spec": spec}
+    await world.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", body)
+    while "it is on worker-2" not in (await run("explain", "pod", "shop/web-0")).stdout:
+        pass
+    told = await run("create", "a", "--cpu", "1", *FLAGS)
+    assert told.exit_code == 0
+    assert told.stderr == (
+        "reserver: a: owner shop/web-0: it is on worker-2 already; the next pod of that name may "
+        "claim this\n"
+    )
