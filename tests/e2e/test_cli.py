@@ -41,6 +41,7 @@ _VARYING = (
     (re.compile(r"\b(?:\d+[dhms]){1,2}\b(?= *$|\)$)", re.MULTILINE), "SPAN"),
     (re.compile(r"\b20\d\d-\d\d-\d\dT[\d:.]+Z"), "MOMENT"),
     (re.compile(r'"etag": "[0-9a-f]+"'), '"etag": ""'),
+    (re.compile(r"\b[0-9a-f]{32}\b"), "UID"),
     (re.compile(r"[ \t]+"), " "),
     (re.compile(r" $", re.MULTILINE), ""),
 )
