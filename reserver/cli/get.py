@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -67,6 +66,9 @@ def get(
     all_namespaces: AllNamespacesOption = False,
     field_selector: FieldSelectorOption = "",
     sort_by: SortByOption = "",
+    no_headers: Annotated[
+        bool, typer.Option("--no-headers", help="Print no titles, and no frame on a terminal.")
+    ] = False,
     form: OutputOption = Output.TABLE,
 ) -> None:
     """List reservations: all, by name, or by filter.
@@ -88,7 +90,13 @@ def get(
         node=node, owner=owner, namespace=namespace, phases=phases, labels=selector
     )
     asked = _ListQuery(
-        chosen, tuple(names or ()), field_selector, sort_by, is_watch=is_watch, is_past=past
+        chosen,
+        tuple(names or ()),
+        field_selector,
+        sort_by,
+        is_watch=is_watch,
+        is_past=past,
+        is_titled=not no_headers,
     )
     try:
         check_namespaces(namespace, all_namespaces=all_namespaces)
@@ -109,6 +117,7 @@ class _ListQuery:
         sort_by: in the order of this field.
         is_watch: as they change.
         is_past: also those that are over.
+        is_titled: with the titles of columns.
     """
 
     chosen: SelectionFlags
@@ -117,6 +126,7 @@ class _ListQuery:
     sort_by: str
     is_watch: bool
     is_past: bool
+    is_titled: bool
 
     def check(self) -> None:
         """Refuse options that exclude each other.
@@ -131,6 +141,9 @@ class _ListQuery:
         if self.is_watch and is_listed:
             problem = "--field-selector, --sort-by: are not for --watch"
             raise Failed(ExitStatus.USAGE, f"{problem}; leave one of them out")
+        if not self.is_titled and (self.is_past or self.is_watch):
+            problem = "--no-headers: is not for --all and --watch"
+            raise Failed(ExitStatus.USAGE, f"{problem}; leave one of them out")
         if self.is_past and (self.names or self.is_watch or is_listed or is_narrow):
             problem = "--all: goes with --namespace and --output only"
             raise Failed(ExitStatus.USAGE, f"{problem}; reserver history shows those of a name")
@@ -141,33 +154,31 @@ async def _list(session: Session, asked: _ListQuery, form: Output) -> None:
     if asked.is_past:
         await history.show_all(session.client, asked.chosen.namespace, form)
     elif asked.names:
-        await _show_named(session.client, asked.names, selection, form)
+        await _show_named(session.client, asked, selection, form)
     elif asked.is_watch:
         await watch.follow(session.client, selection, form)
     else:
-        by = (asked.field_selector, asked.sort_by)
-        await _show_all(session.client, selection, form, *by)
+        await _show_all(session.client, asked, selection, form)
 
 
 async def _show_named(
-    client: Client, names: Sequence[str], selection: Selection, form: Output
+    client: Client, asked: _ListQuery, selection: Selection, form: Output
 ) -> None:
     """Print the reservations of some names or ids, among those that are meant.
 
     Raises:
         Failed: some are not there.
     """
-    found, missing = await lookup.fetch(client, names, selection)
+    found, missing = await lookup.fetch(client, asked.names, selection)
     if found:
-        listing.show(found, form, alone=len(names) == 1)
+        listing.show(found, form, alone=len(asked.names) == 1, is_titled=asked.is_titled)
     failure.raise_all(missing)
 
 
-async def _show_all(
-    client: Client, selection: Selection, form: Output, selector: str = "", sort_by: str = ""
-) -> None:
+async def _show_all(client: Client, asked: _ListQuery, selection: Selection, form: Output) -> None:
     """Print the reservations that are meant (`fields.chosen`)."""
-    fields.chosen((), selector, sort_by)  # Refuses what is malformed before anybody is asked.
+    by = (asked.field_selector, asked.sort_by)
+    fields.chosen((), *by)  # Refuses what is malformed before anybody is asked.
     async with progress("Listing reservations"):
         found = [each async for each in client.list(selection)]
-    listing.show(fields.chosen(found, selector, sort_by), form)
+    listing.show(fields.chosen(found, *by), form, is_titled=asked.is_titled)

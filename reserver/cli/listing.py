@@ -18,13 +18,16 @@ WIDE = (*COLUMNS, "ONE SLOT HOLDS", "OWNERS", "ID", "AUTHOR", "DESCRIPTION")
 NUMBERS = ("SLOTS", "CLAIMED")
 
 
-def show(found: Sequence[ReservationInfo], form: Output, *, alone: bool = False) -> None:
+def show(
+    found: Sequence[ReservationInfo], form: Output, *, alone: bool = False, is_titled: bool = True
+) -> None:
     """Print reservations; `alone`: one that was selected by its name."""
     if output.is_for_programs(form):
         output.reservations(found, form, alone=alone)
     elif found:
         is_folded = form is not Output.WIDE  # So many columns would be four characters wide.
-        table.show(columns(form), rows(found, form), right=NUMBERS, is_folded=is_folded)
+        shown = rows(found, form)
+        table.show(columns(form), shown, right=NUMBERS, is_folded=is_folded, is_titled=is_titled)
     else:
         failure.report("no reservations")
 

@@ -42,6 +42,7 @@ def show(
     *,
     right: Iterable[str] = (),
     is_folded: bool = True,
+    is_titled: bool = True,
 ) -> None:
     """Print rows under their columns' titles.
 
@@ -50,8 +51,11 @@ def show(
         rows: as many cells each as there are columns.
         right: the columns of numbers.
         is_folded: what is wider than a terminal is folded within its columns, not at its edge.
+        is_titled: without titles the rows are plain everywhere.
     """
-    if sys.stdout.isatty() and is_folded:
+    if not is_titled:
+        typer.echo("\n".join(plain(list(rows))))
+    elif sys.stdout.isatty() and is_folded:
         from rich.console import Console
 
         Console(highlight=False).print(drawn(columns, rows, right=right))

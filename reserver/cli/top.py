@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
@@ -26,6 +27,8 @@ app = App()
 _RESOURCES = ("cpu", "memory")
 _NONE = ResourceAmounts("0", "0", "0", "0")
 _RESERVATIONS = "reservations"
+_EVERY_S = 2.0
+_CLEAR = "\x1b[H\x1b[2J"
 
 
 @app.callback()
@@ -65,6 +68,9 @@ def nodes(
             help="Show how many slots of this size fit. May be given more than once.",
         ),
     ] = None,
+    is_watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Show it again every two seconds, until Ctrl-C.")
+    ] = False,
     form: ReportOption = Report.TABLE,
 ) -> None:
     """Show each node's resources: used by pods, held by reservations, free.
@@ -75,7 +81,7 @@ def nodes(
     Examples:
         reserver top nodes
         reserver top nodes worker-1 --slot cpu=2 --slot memory=4Gi
-        reserver top nodes --resource nvidia.com/gpu
+        reserver top nodes --resource nvidia.com/gpu -w
     """
     try:
         wanted = dict(pair("--slot", text, "cpu=2") for text in slot or ())
@@ -84,7 +90,11 @@ def nodes(
 
     async def work(session: Session) -> None:
         shown = tuple(resource or _RESOURCES)
-        await _show_nodes(session.client, names or [], shown, wanted, form)
+        while True:
+            await _show_nodes(session.client, names or [], shown, wanted, form, clear=is_watch)
+            if not is_watch:
+                return
+            await asyncio.sleep(_EVERY_S)
 
     run(target, work)
 
@@ -118,6 +128,8 @@ async def _show_nodes(
     resources: Sequence[str],
     slot: Mapping[str, str],
     form: Report,
+    *,
+    clear: bool,
 ) -> None:
     """Print the capacity of nodes.
 
@@ -127,12 +139,15 @@ async def _show_nodes(
         resources: the ones that a table shows.
         slot: what one slot takes whose number to say; empty for none.
         form: how to print it.
+        clear: on a terminal, in place of what it shows.
 
     Raises:
         Failed: some of the nodes are not there.
     """
     async with progress("Asking for the capacity of nodes"):
         found = [each async for each in client.capacity.nodes(names, slot)]
+    if clear and sys.stdout.isatty():
+        typer.echo(_CLEAR, nl=False)
     if form is not Report.TABLE:
         output.document(
             {"nodes": [_node_document(each, with_fits=bool(slot)) for each in found]}, form

@@ -434,3 +434,17 @@ async def test_patience_says_nothing_where_nobody_looks(capsys: pytest.CaptureFi
     async with progress("Waiting"):
         pass
     assert capsys.readouterr() == ("", "")
+
+
+async def test_top_shows_the_nodes_again(world: World) -> None:
+    environment = {"RESERVER_ADDRESS": str(world.running.grpc_address)}
+    command = (sys.executable, "-m", "reserver", "top", "nodes", "-w")
+
+    def look_twice() -> int:
+        with terminal(*command, environment=environment) as screen:
+            screen.read_until("worker-1")
+            screen.read_until("worker-1")
+            screen.press("\x03")
+            return screen.end()
+
+    assert await asyncio.to_thread(look_twice) == 130

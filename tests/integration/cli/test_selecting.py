@@ -85,3 +85,12 @@ async def test_several_are_extended_by_name_or_by_filter(run: Run) -> None:
     for words in (("--ttl", "1h"), ("a", "--all", "--ttl", "1h"), ("a", "--node=x", "--ttl=1h")):
         refused = await run("extend", *words)
         assert (refused.exit_code, refused.stderr[:14]) == (2, "reserver: NAME")
+
+
+async def test_rows_are_printed_without_titles(run: Run) -> None:
+    await _make(run)
+    every = (await run("get", "--no-headers")).stdout.splitlines()
+    assert [each.split()[0] for each in every] == ["a", "b", "c"]
+    assert (await run("get", "a", "--no-headers")).stdout.startswith("a ")
+    refused = await run("get", "--no-headers", "-w")
+    assert (refused.exit_code, refused.stderr[:24]) == (2, "reserver: --no-headers: ")
