@@ -34,6 +34,7 @@ OWN = frozenset(
         "--leader-elect",
         "--namespace",
         "--pod-moves",
+        "--pod-name",
         "--provisioning-requests",
         "--tls-cert-file",
         "--tls-private-key-file",

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import structlog
 from prometheus_client.core import Metric
@@ -25,10 +23,10 @@ from reserver.extender.server import Routes
 from reserver.http.certificate_expiry import Expiries
 from reserver.k8s import credentials
 from reserver.k8s.client import ApiClient
-from reserver.k8s.lease import Lease
 from reserver.process.assembly import Assembly
-from reserver.process.background import lead
+from reserver.process.background import lead, stand_by
 from reserver.process.http_listeners import SHUTDOWN_S, HttpListeners
+from reserver.process.leadership import label_of, lease_of
 from reserver.process.metrics import measured
 from reserver.process.reload import Reload
 from reserver.process.write_tasks import WriteTasks
@@ -42,9 +40,6 @@ if TYPE_CHECKING:
     from reserver.process.webhooks import Prepared
 
 log = structlog.get_logger(__name__)
-
-LEASE = "reserver"
-"""Name of the Lease, in the namespace of the labelled stores."""
 
 _REVIEWS = 16
 """Connections for tokens and rights, apart from those for bindings."""
@@ -90,7 +85,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             await _require_crd(client)
         if settings.capacity_buffers:
             await _require_buffers(client)
-        lease = _lease(settings, client) if settings.leader_elect else None
+        lease, label = lease_of(settings, client), label_of(settings, client)
         async with WriteTasks() as writes:
             assembly = Assembly(settings, client, clock, writes, lease)
             expiries = Expiries(settings.all_tls)
@@ -104,17 +99,17 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             tracing = _tracing() if settings.tracing else None
             extender = _extender(assembly, writes, tracing)
             service = _service(settings, reviews, assembly, extender, metrics)
-            follow = [service.feed.run] if service else []
+            follow = [*((service.feed.run,) if service else ()), *((label.keep,) if label else ())]
             if tracing is not None:
                 _trace(tracing, assembly, service)
-            ready = assembly.readiness
-            routes = Routes(extender, metrics, ready.obstacles, reload.configz, ready.checks)
+            routes = _routes(extender, metrics, assembly, reload)
+            waiting = partial(stand_by, assembly, client, label)
             webhooks = _webhooks(settings, assembly, client, metrics, expiries)
             follow += webhooks.loops if webhooks else ()
             async with asyncio.TaskGroup() as tasks:
                 background = (
                     tasks.create_task(access.renew()),
-                    tasks.create_task(lead(assembly, *follow)),
+                    tasks.create_task(lead(assembly, *follow, standing_by=waiting)),
                     tasks.create_task(assembly.readiness.beat()),
                     tasks.create_task(reload.run()),
                 )
@@ -155,6 +150,12 @@ def _families(assembly: Assembly, expiries: Expiries, reload: Reload) -> Iterato
     yield from measured(assembly)
     yield from expiries.measured()
     yield from reload.measured()
+
+
+def _routes(extender: Extender, metrics: Metrics, assembly: Assembly, reload: Reload) -> Routes:
+    ready = assembly.readiness
+    looks = (ready.obstacles, reload.configz, ready.checks, ready.inability)
+    return Routes(extender, metrics, *looks)
 
 
 def _report_move(report: Callable[[Move], None], known: KnownMove) -> None:
@@ -237,8 +238,3 @@ def _extender(assembly: Assembly, writes: asyncio.TaskGroup, tracing: Tracing | 
         writes,
         on_event=assembly.recorder.tell,
     )
-
-
-def _lease(settings: Settings, client: ApiClient) -> Lease:
-    identity = f"{socket.gethostname()}_{uuid4()}"
-    return Lease(client, (settings.namespace, LEASE), identity, time.time, elapsed)

@@ -63,6 +63,7 @@ class Routes:
         obstacles: Callable[[], tuple[str, ...]],
         configz: Callable[[], bytes] = bytes,
         checks: Callable[[], Iterable[Check]] = tuple,
+        inability: Callable[[], tuple[str, ...]] | None = None,
     ) -> None:
         """Answer for an extender.
 
@@ -72,6 +73,8 @@ class Routes:
             obstacles: returns what keeps it from deciding.
             configz: returns the settings in force, as JSON.
             checks: returns what `obstacles` looks at, one by one.
+            inability: returns what keeps it from leading, or, as the leader, from deciding; None
+                where it shares the work with nobody.
         """
         self._extender = extender
         self._metrics = metrics
@@ -80,6 +83,7 @@ class Routes:
         self._obstacles = obstacles
         self._configz = configz
         self._checks = checks
+        self._inability = inability or obstacles
 
     def paths(self) -> Paths:
         """Return who answers what."""
@@ -98,6 +102,7 @@ class Routes:
             "/healthz": ("GET", self.healthz),
             "/livez": ("GET", self.healthz),
             "/readyz": ("GET", self.readyz),
+            "/readyz/able": ("GET", self.able),
         }
 
     def metrics_paths(self) -> Paths:
@@ -172,10 +177,11 @@ class Routes:
         obstacles = self._obstacles()
         if "verbose" in parse_qs(request.query, keep_blank_values=True):
             return _verbose(self._checks(), is_ready=not obstacles)
-        if obstacles:
-            said = "".join(f"{obstacle}\n" for obstacle in obstacles)
-            return text(said, HTTPStatus.SERVICE_UNAVAILABLE)
-        return text("ok\n")
+        return _ready_unless(obstacles)
+
+    async def able(self, _: HttpRequest) -> HttpResponse:
+        """Say whether this process could lead, or leads and decides calls; if not, why."""
+        return _ready_unless(self._inability())
 
     async def metrics(self, _: HttpRequest) -> HttpResponse:
         """Expose the metrics to Prometheus."""
@@ -218,3 +224,10 @@ def _verbose(checks: Iterable[Check], *, is_ready: bool) -> HttpResponse:
     lines.append(f"readyz check {'passed' if is_ready else 'failed'}\n")
     status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
     return text("\n".join(lines), status)
+
+
+def _ready_unless(obstacles: tuple[str, ...]) -> HttpResponse:
+    if obstacles:
+        said = "".join(f"{obstacle}\n" for obstacle in obstacles)
+        return text(said, HTTPStatus.SERVICE_UNAVAILABLE)
+    return text("ok\n")

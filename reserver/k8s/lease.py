@@ -62,6 +62,12 @@ class Lease:
             and self._elapsed() - self._renewed_at < self._timing.renew_deadline_s
         )
 
+    @property
+    def is_led_by_another(self) -> bool:
+        """Whether another process holds the lease, by what the API server says now."""
+        is_other = self._seen.holder not in {"", self.identity}
+        return is_other and not self.is_held and not self._complaint
+
     def obstacle(self) -> str:
         """Return why this process may not answer; empty if it may."""
         if self.is_held:

@@ -17,6 +17,12 @@ LABEL = "app.kubernetes.io/name=reserver"
 STATIC_NAMESPACE = "kube-system"
 """Where the static pods of the control plane are."""
 
+SERVING = "reserver.io/serving"
+"""Label of the pod that answers, where others stand by (`reserver.process.leadership`)."""
+
+COMPONENT = "app.kubernetes.io/component=extender"
+"""Label of the pods of which one answers."""
+
 GRPC_PORT = 9443
 """Where the manifests have it listen; a container port named ``grpc`` says otherwise."""
 
@@ -60,6 +66,7 @@ class _Status(WireStruct, frozen=True):
 
 class _Metadata(Metadata, frozen=True):
     deletion_timestamp: str | None = None
+    labels: dict[str, str] | None = None
 
 
 class _Pod(WireStruct, frozen=True):
@@ -72,6 +79,10 @@ class _Pod(WireStruct, frozen=True):
         conditions = self.status.conditions or ()
         ready = any(each.type == "Ready" and each.status == "True" for each in conditions)
         return ready and self.metadata.deletion_timestamp is None
+
+    @property
+    def is_labelled(self) -> bool:
+        return SERVING in (self.metadata.labels or {})
 
     @property
     def grpc_port(self) -> int:
@@ -87,7 +98,7 @@ class _Pods(msgspec.Struct, frozen=True):
 async def serving_pod(client: ApiClient, namespace: str) -> ServingPod:
     """Return a pod of a namespace where reserver is ready; of several, the first by name.
 
-    Of a Deployment with a standby only the leader is ready. Where the namespace has no such pod,
+    Of a Deployment with a standby, the leader has a label. Where the namespace has no such pod,
     Reserver may be in the static pods of kube-scheduler.
 
     Raises:
@@ -97,9 +108,10 @@ async def serving_pod(client: ApiClient, namespace: str) -> ServingPod:
     pods = await _pods(client, namespace)
     if not pods and (static := await _static_pods(client)):
         namespace, pods = STATIC_NAMESPACE, static
+    answering = [pod for pod in pods if pod.is_labelled] or pods
     ready = sorted(
         ServingPod(f"{namespace}/{pod.metadata.name}", pod.grpc_port)
-        for pod in pods
+        for pod in answering
         if pod.is_ready
     )
     if ready:

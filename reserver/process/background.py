@@ -12,9 +12,11 @@ import structlog
 
 from reserver.base.pacer import Pacer
 from reserver.errors import LeadershipLost, WentBack
+from reserver.k8s.client import ApiClient
 from reserver.k8s.lease import Lease
 from reserver.k8s.watch.reflector import watched
 from reserver.process.assembly import Assembly
+from reserver.process.leadership import LeaderLabel
 
 log = structlog.get_logger(__name__)
 
@@ -22,7 +24,11 @@ _HISTORY_PATIENCE_S = 5.0
 """How long calls wait for the history to be read, in seconds: without it more is held."""
 
 
-async def lead(assembly: Assembly, *follow: Callable[[], Coroutine[None, None, None]]) -> None:
+async def lead(
+    assembly: Assembly,
+    *follow: Callable[[], Coroutine[None, None, None]],
+    standing_by: Callable[[Lease], Coroutine[None, None, None]],
+) -> None:
     """Watch the cluster and decide; with a lease, only once it is held.
 
     Watching begins only then, so that what is listed includes every binding of the previous leader.
@@ -31,9 +37,10 @@ async def lead(assembly: Assembly, *follow: Callable[[], Coroutine[None, None, N
         assembly: what runs.
         follow: what follows the changes of reservations, or else runs on the leader alone, until
             cancelled, once it is ready.
+        standing_by: returns once the lease is held.
     """
     if assembly.readiness.lease is not None:
-        await assembly.readiness.lease.acquire()
+        await standing_by(assembly.readiness.lease)
     async with asyncio.TaskGroup() as tasks:
         if assembly.readiness.lease is not None:
             tasks.create_task(_keep(assembly.readiness.lease))
@@ -43,6 +50,19 @@ async def lead(assembly: Assembly, *follow: Callable[[], Coroutine[None, None, N
         _act(assembly, tasks)
         for each in follow:
             tasks.create_task(each())
+
+
+async def stand_by(
+    assembly: Assembly, client: ApiClient, label: LeaderLabel | None, lease: Lease
+) -> None:
+    """Acquire the lease; until then show whether this process could lead."""
+    standby = assembly.readiness.standby
+    if label is not None:  # Its container led before it was restarted.
+        await label.clear()
+    async with asyncio.TaskGroup() as tasks:
+        looking = tasks.create_task(standby.run(client, assembly.reflectors))
+        await lease.acquire()
+        looking.cancel()
 
 
 async def _keep(lease: Lease) -> None:

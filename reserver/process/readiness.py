@@ -13,6 +13,7 @@ from reserver.errors import NotReady
 from reserver.k8s.lease import Lease
 from reserver.k8s.watch.lag import STALE_AFTER_S
 from reserver.k8s.watch.reflector import Reflector
+from reserver.process.standby import Standby
 from reserver.scheduling.state import State
 
 log = structlog.get_logger(__name__)
@@ -52,12 +53,14 @@ class ProcessReadiness:
         reflectors: what keeps it up to date.
         lease: what has to be held to answer; None where nobody else may answer.
         pulse: whether this process stood still, and may lack what happened meanwhile.
+        standby: whether this process could lead; it counts while another process leads.
     """
 
     state: State
     reflectors: Sequence[Reflector]
     lease: Lease | None = None
     pulse: Pulse = field(default_factory=Pulse)
+    standby: Standby = field(default_factory=Standby)
 
     async def beat(self) -> None:
         """Watch whether this process stood still, until cancelled."""
@@ -99,6 +102,12 @@ class ProcessReadiness:
         log.warning("stood still, asking what happened meanwhile", seconds=round(seconds, 1))
         for reflector in self.reflectors:
             reflector.doubt(seconds)
+
+    def inability(self) -> tuple[str, ...]:
+        """Return what keeps us from leading, or, if we lead, from deciding."""
+        if self.lease is None or not self.lease.is_led_by_another:
+            return self.obstacles()
+        return self.standby.obstacles
 
     def obstacles(self) -> tuple[str, ...]:
         """Return what keeps us from deciding on the state."""

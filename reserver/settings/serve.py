@@ -93,6 +93,13 @@ class Settings(Listening):
             in_file=InFile("leaderElection.leaderElect"),
         ),
     ] = False
+    pod_name: Annotated[
+        str,
+        setting(
+            "This process's pod, in --namespace. With --leader-elect it has the label "
+            "reserver.io/serving while it leads, by which a Service finds it."
+        ),
+    ] = ""
     namespace: Annotated[
         str,
         setting(

@@ -13,7 +13,7 @@ import yaml
 from reserver.cli.main import app
 from reserver.cli.options import taken
 from reserver.grpc.access import _RIGHTS
-from reserver.k8s.serving_pod import LABEL, STATIC_NAMESPACE
+from reserver.k8s.serving_pod import LABEL, SERVING, STATIC_NAMESPACE
 from reserver.rebalance.listing import COLLECTIONS
 from reserver.rebalance.policy_reader import read as read_policy
 from reserver.rebalance.settings import RebalanceSettings
@@ -65,10 +65,29 @@ def test_a_service_leads_to_ports_that_there_are() -> None:
     (service,) = documents("standby/service.yaml")
     (deployment,) = documents("standby/deployment.yaml")
     labels = deployment["spec"]["template"]["metadata"]["labels"]
-    assert service["spec"]["selector"].items() <= labels.items()
+    # The leader writes the last one itself.
+    assert service["spec"]["selector"].items() <= (labels | {SERVING: "true"}).items()
+    (name,) = reserver_of("standby")["env"]
+    assert (name["name"], SERVING in labels) == ("RESERVER_POD_NAME", False)
     there = {each["name"] for each in reserver_of("standby")["ports"]}
     assert {each["targetPort"] for each in service["spec"]["ports"]} <= there
     assert "grpc" in {each["name"] for each in service["spec"]["ports"]}
+
+
+def test_no_roll_takes_a_pod_before_another_could_lead_and_none_waits_for_whom_it_serves() -> None:
+    (deployment,) = documents("standby/deployment.yaml")
+    (bootstrap,) = documents("standby/bootstrap.yaml")
+    (config,) = documents("standby/bootstrap-scheduler.yaml")
+    spec, pod = deployment["spec"], deployment["spec"]["template"]["spec"]
+    assert spec["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+    probe = reserver_of("standby")["readinessProbe"]["httpGet"]
+    assert probe["path"] == "/readyz/able"
+    (profile,) = config["profiles"]
+    assert pod["schedulerName"] == profile["schedulerName"]
+    assert "extenders" not in config
+    assert bootstrap["spec"]["template"]["spec"]["schedulerName"] == "default-scheduler"
+    (term,) = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert term["matchLabelKeys"] == ["pod-template-hash"]
 
 
 def added(component: str, role: str) -> list[dict[str, Any]]:

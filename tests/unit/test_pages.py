@@ -49,8 +49,8 @@ REAL = (
     "reserver rebalance plan",
 )
 """How commands begin that are for a real cluster, also on a page for the demo."""
-BY_THEMSELVES = ("docs/cli.md", "docs/install.md")
-"""tests/e2e/test_cli.py and tests/e2e/apart/test_install.py."""
+BY_THEMSELVES = ("docs/cli.md", "docs/install.md", "docs/runbooks.md")
+"""tests/e2e/test_cli.py, tests/e2e/apart/test_install.py and test_rolls.py."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -53,6 +53,7 @@ class Reflector:
         path: of the collection.
         selector: parameters of lists and watches.
         view: what it keeps up to date.
+        is_optional: the API server need not know the collection.
         synced: set once the collection has been listed.
         absent: the API server does not know the collection, so it is empty.
         lists: how often it was listed.
@@ -79,7 +80,7 @@ class Reflector:
         self.view = view
         self.selector = dict(selector or {})
         self._pages = Pages(client, path)
-        self._is_optional = is_optional
+        self.is_optional = is_optional
         self._now = timer
         self._pacer = Pacer()
         self._version = ""  # To resume from; empty to list.
@@ -246,7 +247,7 @@ class Reflector:
         While it starts it answers 503 until it knows all CRDs. When a CRD is removed, a watch shows
         the end of its objects first; so a known collection is out of date before it counts as gone.
         """
-        if not self._is_optional:
+        if not self.is_optional:
             return False
         self._unknown_at = self._unknown_at or self._now()
         was_there = self.synced.is_set() and not self.absent

@@ -1,7 +1,8 @@
-"""A Deployment with a standby is rolled and drained, and what is held stays held.
+"""A Deployment with a standby is rolled, drained and lost, and what is held stays held.
 
-Its pods are made and ended by the real controllers, and evicted by the real API server. In each of
-them a Reserver runs; what a kubelet and kube-proxy do between them is played here.
+Its pods are made and ended by the real controllers, scheduled by the real kube-scheduler that is
+shipped for them, and evicted by the real API server. In each of them a Reserver runs; what a
+kubelet and kube-proxy do between them is played here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import socket
 import socketserver
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,16 +22,26 @@ from kubernetes.client import AppsV1Api
 from kubernetes.client.exceptions import ApiException
 
 from hack.bed.bed import scheduling
+from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.scheduler_config import render_scheduler_config
+from hack.programs import done
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import Corner
 from tests.e2e.forms import SPEC
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
 
-MANIFEST = Path(__file__).parents[3] / "scheduler-config/standby/deployment.yaml"
+ROOT = Path(__file__).parents[3]
+MANIFESTS = ROOT / "scheduler-config/standby"
+RUNBOOKS = ROOT / "docs/runbooks.md"
+HOME = "reserver-system"
 SCHEDULER = "over-service"
-NODE = "without-kubelet"
+BOOTSTRAP = "reserver-bootstrap"
+ROLE = {"reserver.io/e2e-role": "reserver"}
+"""Labels of the nodes for Reserver's own pods."""
+
+TYPO = "registry.example/reserver:typo"
 
 
 class Service(socketserver.ThreadingTCPServer):
@@ -85,9 +96,8 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 class Pods:
     """The pods of the Deployment, each with a Reserver; a turn does what a kubelet does."""
 
-    def __init__(self, corner: Corner, start: Callable[[str], ReserverProcess]) -> None:
-        self._api = corner.api
-        self._namespace = corner.name
+    def __init__(self, api: Any, start: Callable[[str], ReserverProcess]) -> None:
+        self._api = api
         self._start = start
         self.service = Service()
         self.running: dict[str, ReserverProcess] = {}
@@ -95,27 +105,40 @@ class Pods:
     def turn(self) -> list[Any]:
         """Start, judge and end what is due; return the pods that stay, the leader first."""
         selector = "app.kubernetes.io/component=extender"
-        pods = self._api.list_namespaced_pod(self._namespace, label_selector=selector).items
+        pods = self._api.list_namespaced_pod(HOME, label_selector=selector).items
         staying = [each for each in pods if not each.metadata.deletion_timestamp]
         for each in staying:
-            if each.metadata.name not in self.running:
+            startable = each.spec.node_name and each.spec.containers[0].image != TYPO
+            if startable and each.metadata.name not in self.running:
                 self.running[each.metadata.name] = self._start(each.metadata.name)
-        leading = {name: one for name, one in self.running.items() if one.is_ready()}
-        self.service.leader = next((one.port for one in leading.values()), None)
+        serving = [each for each in pods if "reserver.io/serving" in each.metadata.labels]
+        assert len(serving) <= 2  # The former leader's label goes when the next one has its own.
         for each in staying:
-            self._say(each, is_ready=each.metadata.name in leading)
-        # preStop: they end once others stand by.
+            self._judge(each)
+        ready = {each.metadata.name for each in serving if self._is_able(each.metadata.name)}
+        self.service.leader = next((self.running[name].port for name in sorted(ready)), None)
         for each in pods:
             if each not in staying:
-                self.running.pop(each.metadata.name).stop()
-                with suppress(ApiException):
-                    self._api.delete_namespaced_pod(
-                        each.metadata.name, self._namespace, grace_period_seconds=0
-                    )
-        return sorted(staying, key=lambda each: each.metadata.name not in leading)
+                self.end(each.metadata.name)
+        return sorted(staying, key=lambda each: each.metadata.name not in ready)
 
-    def _say(self, pod: Any, *, is_ready: bool) -> None:
-        wanted = str(is_ready)
+    def end(self, name: str) -> None:
+        """End a pod, after its preStop."""
+        if name in self.running:
+            self.running.pop(name).stop()
+        with suppress(ApiException):
+            self._api.delete_namespaced_pod(name, HOME, grace_period_seconds=0)
+
+    def _is_able(self, name: str) -> bool:
+        try:
+            return name in self.running and self.running[name].get("/readyz/able")[0] == 200
+        except OSError:
+            return False
+
+    def _judge(self, pod: Any) -> None:
+        if not pod.spec.node_name:
+            return
+        wanted = str(self._is_able(pod.metadata.name))
         if [one.status for one in pod.status.conditions or () if one.type == "Ready"] == [wanted]:
             return
         # It became ready long enough ago to be available at once.
@@ -127,82 +150,232 @@ class Pods:
         with suppress(ApiException):
             self._api.patch_namespaced_pod_status(
                 pod.metadata.name,
-                self._namespace,
+                HOME,
                 {"status": {"phase": "Running", "conditions": [condition]}},
             )
+
+
+class Rolled:
+    """A cluster whose kube-scheduler calls the Service of the Deployment."""
+
+    def __init__(self, plane: ControlPlane, corner: Corner, pods: Pods) -> None:
+        self.plane, self.corner, self.pods = plane, corner, pods
+        self.apps: Any = AppsV1Api(corner.api.api_client)
+        self._strangers = (f"stranger-{number}" for number in itertools.count())
+
+    def deploy(self) -> str:
+        """Create what is shipped; return the leader."""
+        deployment = yaml.safe_load((MANIFESTS / "deployment.yaml").read_text())
+        tolerations = [{"operator": "Exists"}]  # No kubelet says that their nodes are ready.
+        pod = {"nodeSelector": ROLE, "tolerations": tolerations}
+        deployment["spec"]["template"]["spec"] |= pod
+        self.apps.create_namespaced_deployment(HOME, deployment)
+        self.kubectl(f"apply -f {MANIFESTS / 'disruption-budget.yaml'}")
+        return wait_for(self.leads, "one leads and one stands by")
+
+    def leads(self, number: int = 2) -> str | None:
+        staying = self.pods.turn()
+        is_complete = len(staying) == number == len(self.pods.running)
+        return staying[0].metadata.name if is_complete and self.pods.service.leader else None
+
+    def has_rolled_out(self) -> bool:
+        """Ask as people and GitOps tools do."""
+        self.pods.turn()
+        return self.run("kubectl -n reserver-system rollout status deployment/reserver -w=false")[
+            1
+        ].startswith('deployment "reserver" successfully rolled out')
+
+    def run(self, line: str) -> tuple[int, str]:
+        path = f"{bin_dir()}:/usr/bin:/bin"
+        home = str(self.plane.folder)
+        env = {"PATH": path, "KUBECONFIG": str(self.plane.kubeconfig), "HOME": home}
+        told = done("bash", "-c", line, timeout_s=60, env=env)
+        return told.returncode, str(told.stdout) + str(told.stderr)
+
+    def kubectl(self, line: str) -> str:
+        code, said = self.run(f"kubectl -n {HOME} {line}")
+        assert code == 0, said
+        return said
+
+    def is_kept(self) -> bool:
+        """Try to get in, at each turn."""
+        self.corner.create_pod(next(self._strangers), {"cpu": "2"})
+        bound = self.corner.api.list_namespaced_pod(self.corner.name).items
+        return not any(
+            each.spec.node_name for each in bound if each.metadata.name.startswith("stranger-")
+        )
+
+    def hold(self) -> str:
+        node = self.corner.nodes[0]
+        self.corner.reserve(SPEC, node, "owner", cpu="3")
+        self.corner.wait_held(node)
+        return node
+
+    def evict(self, name: str) -> None:
+        self.corner.api.create_namespaced_pod_eviction(name, HOME, {"metadata": {"name": name}})
+
+    def lose(self) -> None:
+        """Lose both nodes: no process gives its lease up, and nobody answers."""
+        for name in [*self.pods.running]:
+            self.pods.running.pop(name).kill()
+            self.corner.api.delete_namespaced_pod(name, HOME, grace_period_seconds=0)
+        self.pods.service.leader = None
+
+    def remove(self) -> None:
+        with suppress(ApiException):
+            self.apps.delete_namespaced_deployment(
+                "reserver", HOME, propagation_policy="Background"
+            )
+        selector = "app.kubernetes.io/component=extender"
+        wait_for(lambda: not self.apps.list_namespaced_replica_set(HOME).items, "it is deleted")
+        for each in self.corner.api.list_namespaced_pod(HOME, label_selector=selector).items:
+            self.pods.end(each.metadata.name)
+        self.run(f"kubectl delete -f {MANIFESTS / 'disruption-budget.yaml'}")
+
+
+@contextmanager
+def bootstrap(plane: ControlPlane) -> Iterator[None]:
+    config = plane.folder / f"{BOOTSTRAP}.yaml"
+    shipped = MANIFESTS / "bootstrap-scheduler.yaml"
+    config.write_text(render_scheduler_config(shipped, kubeconfig=plane.kubeconfig))
+    plane.start_scheduler(config, BOOTSTRAP)
+    try:
+        yield
+    finally:
+        plane.stop_scheduler(BOOTSTRAP)
 
 
 @pytest.fixture
 def rolled(
     control_plane: ControlPlane, reserver_kubeconfig: Path, api: Any, tmp_path: Path
-) -> Iterator[tuple[Corner, Pods]]:
+) -> Iterator[Rolled]:
     """A corner whose kube-scheduler calls the Service of the Deployment."""
     corner = Corner(control_plane.kubeconfig, SCHEDULER, api)
     corner.open()
-    api.create_node({"metadata": {"name": NODE}})
+    corner.add_nodes(1, cpu="4")
+    for name in ("own-1", "own-2"):  # Nobody else plays their kubelet.
+        labels = {**ROLE, "kubernetes.io/hostname": name}
+        room = {"cpu": "1", "memory": "1Gi", "pods": "10"}
+        status = {"allocatable": room, "capacity": room}
+        api.create_node({"metadata": {"name": name, "labels": labels}, "status": status})
+        corner.nodes.append(name)
 
     def start(name: str) -> ReserverProcess:
-        log = tmp_path / f"{name}.log"
-        process = ReserverProcess(reserver_kubeconfig, log, "--leader-elect", wait_ready=False)
+        flags = ("--leader-elect", f"--pod-name={name}", f"--exempt-namespace={HOME}")
+        process = ReserverProcess(
+            reserver_kubeconfig, tmp_path / f"{name}.log", *flags, wait_ready=False
+        )
         process.start()
         return process
 
-    pods = Pods(corner, start)
+    pods = Pods(api, start)
+    world = Rolled(control_plane, corner, pods)
     try:
         with pods.service as service, scheduling(control_plane, service.port, SCHEDULER):
-            yield corner, pods
+            yield world
     finally:
+        world.remove()
         for each in pods.running.values():
             each.stop()
         corner.close()
-        api.delete_node(NODE)
 
 
-def test_a_roll_and_a_drain_end_and_nobody_gets_past_a_hold(rolled: tuple[Corner, Pods]) -> None:
-    corner, pods = rolled
-    apps: Any = AppsV1Api(corner.api.api_client)
-    deployment = yaml.safe_load(MANIFEST.read_text())
-    deployment["metadata"]["namespace"] = corner.name
-    deployment["spec"]["template"]["spec"] |= {"nodeName": NODE, "serviceAccountName": "default"}
-    apps.create_namespaced_deployment(corner.name, deployment)
+def test_a_roll_and_a_drain_end_and_nobody_gets_past_a_hold(rolled: Rolled) -> None:
+    with bootstrap(rolled.plane):
+        first = rolled.deploy()
+        wait_for(rolled.has_rolled_out, "both are ready")
+        node = rolled.hold()
+        template = {"metadata": {"annotations": {"rolled": "once"}}}
+        body = {"spec": {"template": template}}
+        rolled.apps.patch_namespaced_deployment("reserver", HOME, body)
+        seen = []
 
-    def leads(number: int = 2) -> str | None:
-        staying = pods.turn()
-        return staying[0].metadata.name if len(staying) == number and pods.service.leader else None
+        def is_rolled() -> bool:
+            staying = rolled.pods.turn()
+            seen.append(len(staying))
+            leader = staying[0].metadata.name
+            if leader == first and len(seen) % 5 == 0:
+                assert len(rolled.pods.running) >= 2  # The leader is the last of the old ones.
+            return first not in rolled.pods.running and rolled.has_rolled_out()
 
-    first = wait_for(leads, "one leads and one stands by")
-    (node,) = corner.add_nodes(1, cpu="4")
-    corner.reserve(SPEC, node, "owner", cpu="3")
-    corner.wait_held(node)
-    strangers = (f"stranger-{number}" for number in itertools.count())
+        wait_for(is_rolled, "the roll has ended")
+        assert min(seen) >= 2
+        second = wait_for(rolled.leads, "one of the new ones leads")
+        assert rolled.is_kept()
+        rolled.corner.create_pod("owner", {"cpu": "3"})
+        assert rolled.corner.wait_bound("owner") == node
 
-    def is_kept() -> bool:
-        """Try to get in, at each turn."""
-        corner.create_pod(next(strangers), {"cpu": "2"})
-        bound = corner.api.list_namespaced_pod(corner.name).items
-        return not any(
-            each.spec.node_name for each in bound if each.metadata.name.startswith("stranger-")
-        )
+        rolled.evict(second)
+        with pytest.raises(ApiException, match="disruption budget"):
+            rolled.evict(next(name for name in rolled.pods.running if name != second))
+        third = wait_for(rolled.leads, "the other leads, and there are two again")
+        assert third != second
 
-    template = {"metadata": {"annotations": {"rolled": "once"}}}
-    apps.patch_namespaced_deployment("reserver", corner.name, {"spec": {"template": template}})
 
-    def is_rolled() -> bool:
-        pods.turn()
-        assert is_kept()
-        status = apps.read_namespaced_deployment("reserver", corner.name).status
-        return (
-            status.observed_generation > 1
-            and status.updated_replicas == status.replicas == len(pods.running)
-            and first not in pods.running
-        )
+def test_a_mistyped_image_stops_nothing(rolled: Rolled) -> None:
+    with bootstrap(rolled.plane):
+        first = rolled.deploy()
+        node = rolled.hold()
+        rolled.kubectl(f"set image deployment/reserver reserver={TYPO}")
+        wait_for(lambda: len(rolled.pods.turn()) == 3, "a new pod is there, and does not start")
+        for number in range(20):
+            staying = rolled.pods.turn()
+            assert (len(staying), staying[0].metadata.name) == (3, first)
+            if number % 5 == 0:
+                assert rolled.is_kept()
+        rolled.corner.create_pod("owner", {"cpu": "3"})
+        assert rolled.corner.wait_bound("owner") == node
+        rolled.kubectl("rollout undo deployment/reserver")
+        wait_for(rolled.has_rolled_out, "the roll is undone")
+        assert rolled.leads() == first
 
-    wait_for(is_rolled, "the roll has ended")
-    second = wait_for(leads, "one of the new ones leads")
-    corner.create_pod("owner", {"cpu": "3"})
-    assert corner.wait_bound("owner") == node
 
-    corner.api.create_namespaced_pod_eviction(second, corner.name, {"metadata": {"name": second}})
-    third = wait_for(leads, "the other leads, and there are two again")
-    assert third != second
-    assert is_kept()
+def test_when_all_are_lost_they_come_back_though_the_scheduler_that_they_serve_calls_nobody(
+    rolled: Rolled,
+) -> None:
+    with bootstrap(rolled.plane):
+        rolled.deploy()
+        node = rolled.hold()
+        rolled.lose()
+        rolled.corner.create_pod("owner", {"cpu": "3"})
+        wait_for(rolled.leads, "they are back")
+        assert rolled.corner.wait_bound("owner") == node
+
+
+def commands(heading: str) -> list[str]:
+    """Return the commands of a section of the runbooks."""
+    text = RUNBOOKS.read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    blocks = text.split("```console\n$ ")[1:]
+    return [line for each in blocks for line in each.partition("\n```")[0].split("\n$ ")]
+
+
+def test_the_runbook_brings_back_what_nobody_can_schedule(rolled: Rolled) -> None:
+    there, back = commands("Nothing is scheduled, and no Reserver runs")
+    with bootstrap(rolled.plane):
+        rolled.deploy()
+        node = rolled.hold()
+    rolled.lose()
+    rolled.corner.create_pod("owner", {"cpu": "3"})
+    wait_for(lambda: len(rolled.pods.turn()) == 2, "their successors wait")
+    assert not rolled.pods.running
+    code, said = rolled.run(f"NODE={rolled.corner.nodes[1]}; {there}")
+    assert code == 0, said
+    wait_for(lambda: rolled.pods.turn() and rolled.pods.service.leader, "one runs on that node")
+    assert rolled.corner.wait_bound("owner") == node
+    code, said = rolled.run(back)
+    assert code == 0, said
+    with bootstrap(rolled.plane):  # The cluster's own scheduler has made it a pod.
+        wait_for(rolled.has_rolled_out, "both are where they belong")
+
+
+def test_without_reserver_its_extenders_can_be_ignored(rolled: Rolled) -> None:
+    """The last resort of the runbook: pods are scheduled, and nothing is protected."""
+    config = rolled.plane.folder / f"{SCHEDULER}.yaml"
+    rolled.corner.create_pod("waits", {"cpu": "1"})
+    rolled.corner.wait_refused("waits")
+    ignored = config.read_text().replace("ignorable: false", "ignorable: true")
+    assert ignored != config.read_text()
+    config.write_text(ignored)
+    rolled.plane.stop_scheduler(SCHEDULER)
+    rolled.plane.start_scheduler(config, SCHEDULER)
+    assert rolled.corner.wait_bound("waits")

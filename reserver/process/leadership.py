@@ -1,0 +1,125 @@
+"""Leadership of one replica: its Lease, and the label by which Services find its pod."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from typing import NamedTuple
+from uuid import uuid4
+
+import msgspec
+import structlog
+
+from reserver.base.clock import elapsed
+from reserver.errors import ApiError, InvalidInput
+from reserver.k8s.client import ApiClient
+from reserver.k8s.lease import Lease
+from reserver.k8s.objects.objects import WireStruct, decode
+from reserver.k8s.serving_pod import COMPONENT, SERVING
+from reserver.settings.serve import Settings
+
+log = structlog.get_logger(__name__)
+
+LEASE = "reserver"
+"""Name of the Lease, in the namespace of the labelled stores."""
+
+_LABELLED = {"labelSelector": f"{SERVING}=true,{COMPONENT}"}
+_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+_LOOK_S = 10.0
+_RETRY_S = 1.0
+
+
+def lease_of(settings: Settings, client: ApiClient) -> Lease | None:
+    """Return the Lease that replicas share; None where nobody else may answer."""
+    if not settings.leader_elect:
+        return None
+    identity = f"{socket.gethostname()}_{uuid4()}"
+    return Lease(client, (settings.namespace, LEASE), identity, time.time, elapsed)
+
+
+def label_of(settings: Settings, client: ApiClient) -> LeaderLabel | None:
+    """Return the label of the leader's pod; None where no Service selects by it."""
+    if not (settings.leader_elect and settings.pod_name):
+        return None
+    return LeaderLabel(client, settings.namespace, settings.pod_name)
+
+
+class _Pod(NamedTuple):
+    """Whose label is written, and to what."""
+
+    name: str
+    is_serving: bool
+
+    def patch(self) -> dict[str, object]:
+        """Return what to write; the cost has a ReplicaSet delete the leader last."""
+        label, cost = ("true", "1") if self.is_serving else (None, None)
+        return {"metadata": {"labels": {SERVING: label}, "annotations": {_DELETION_COST: cost}}}
+
+
+class _Named(WireStruct, frozen=True):
+    name: str = ""
+
+
+class _Item(WireStruct, frozen=True):
+    metadata: _Named = _Named()
+
+
+class _Pods(msgspec.Struct, frozen=True):
+    items: list[_Item] = []
+
+    @property
+    def names(self) -> list[str]:
+        return [each.metadata.name for each in self.items]
+
+
+class LeaderLabel:
+    """The label ``reserver.io/serving`` of pods: on that of the leader, and on no other.
+
+    It goes through ``pods/status``, which takes labels, too: the right to patch pods could swap
+    their images.
+    """
+
+    def __init__(self, client: ApiClient, namespace: str, pod: str) -> None:
+        """Write the labels of a namespace; `pod` is the one of this process."""
+        self._client = client
+        self._pods = f"/api/v1/namespaces/{namespace}/pods"
+        self._own = pod
+        self._complaint = ""
+
+    async def clear(self) -> None:
+        """Remove the label of this pod: its container led before it was restarted."""
+        while not await self._written(_Pod(self._own, is_serving=False)):  # noqa: ASYNC110
+            await asyncio.sleep(_RETRY_S)
+
+    async def keep(self) -> None:
+        """Keep the label on this pod, and off all others, until cancelled."""
+        while True:
+            pause_s = _LOOK_S if await self._settled() else _RETRY_S
+            await asyncio.sleep(pause_s)
+
+    async def _settled(self) -> bool:
+        try:
+            there = decode(_Pods, await self._client.get(self._pods, _LABELLED)).names
+        except (ApiError, InvalidInput) as exc:
+            self._complain(exc)
+            return False
+        wrong = [_Pod(name, is_serving=False) for name in there if name != self._own]
+        own = [] if self._own in there else [_Pod(self._own, is_serving=True)]
+        return all([await self._written(each) for each in (*own, *wrong)])
+
+    async def _written(self, pod: _Pod) -> bool:
+        try:
+            await self._client.patch(f"{self._pods}/{pod.name}/status", pod.patch())
+        except ApiError as exc:
+            if exc.is_absent and pod.name != self._own:
+                return True
+            self._complain(exc)
+            return exc.is_absent
+        self._complaint = ""
+        return True
+
+    def _complain(self, error: Exception) -> None:
+        if str(error) != self._complaint:  # One line for one fault, however often it is retried.
+            log.warning("leader's pod cannot be labelled, retrying", why=str(error))
+        self._complaint = str(error)
