@@ -28,7 +28,7 @@ from reserver_demo.cluster import EmbeddedCluster
 
 ROOT = Path(__file__).parents[1]
 _BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-_COPIED = (".pre-commit-config.yaml",)
+_COPIED = (".pre-commit-config.yaml", "reserver/settings/configuration.schema.json")
 _SHOWN = ("charts", "examples", "monitoring", "proto/reserver/v1", "scheduler-config")
 _CLIENT = """\
 # The Python client
@@ -77,9 +77,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Let links to the repository lead to where its files are on the site."""
     del config, files
-    if not page.file.src_uri.startswith(("reference/", "adr/")):
+    if not page.file.src_uri.startswith(("reference/", "adr/", "charts/")):
         markdown = markdown.replace("](../", "](")
-    folder = r"\]\(((?:adr|charts|examples|monitoring|proto|scheduler-config)[\w/-]*?)/?\)"
+    markdown = markdown.replace("charts/reserver/README.md)", "charts/reserver)")
+    tops = "adr|charts|examples|monitoring|proto|scheduler-config"
+    folder = rf"\]\(((?:\.\./)*(?:{tops})[\w/-]*?)/?\)"
     return re.sub(folder, r"](\1/index.md)", markdown)
 
 
@@ -112,7 +114,9 @@ def _folders() -> Iterator[tuple[str, str]]:
             shown = [f for f in sorted(folder.iterdir()) if f.suffix in {".yaml", ".proto", ".py"}]
             name = folder.relative_to(ROOT)
             parts = [f"## {f.name}\n\n{_code(f)}\n" for f in shown]
-            yield f"{name}/index.md", "\n".join((f"# {name}\n", *parts))
+            about = folder / "README.md"
+            text = about.read_text().replace("/docs/", "/") if about.exists() else f"# {name}\n"
+            yield f"{name}/index.md", "\n".join((text, *parts))
 
 
 def _code(file: Path) -> str:
