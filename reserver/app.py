@@ -117,7 +117,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                     async with AsyncExitStack() as stack:
                         stack.enter_context(LoopWatchdog(metrics.blocked).watching())
                         stack.enter_context(brief_collections())
-                        listeners = HttpListeners(settings, routes, metrics, reviews)
+                        listeners = HttpListeners(settings, routes, metrics, reviews, expiries)
                         web = await listeners.serve(stack)
                         rpc = await _serve_grpc(settings, service, assembly, stack)
                         hooks = await webhooks.serve(stack) if webhooks else None

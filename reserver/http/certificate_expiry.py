@@ -1,8 +1,9 @@
-"""Expiry times of the certificates that Reserver serves with or trusts."""
+"""Expiry times of the certificates that Reserver serves with, trusts or is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import ssl
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -11,7 +12,11 @@ from reserver.http.tls_files import TlsFiles
 
 
 class Expiries:
-    """When certificates expire."""
+    """When certificates expire.
+
+    Attributes:
+        callers: by name of a client the end of its certificate (`ServerTls.admitted`).
+    """
 
     def __init__(self, served: Iterable[TlsFiles | None]) -> None:
         """Look at these files whenever somebody asks: they may be replaced at any time."""
@@ -20,6 +25,7 @@ class Expiries:
         )
         self._files = tuple(dict.fromkeys(file for file in in_use if file))
         self._kept: dict[str, bytes] = {}
+        self.callers: Mapping[str, str] = {}
         if self._files:  # What that takes is imported now, and not while calls are decided.
             list(self.measured())
 
@@ -41,6 +47,8 @@ class Expiries:
         for name, pem in self._written():
             with suppress(ValueError):
                 family.add_metric((name,), _expiry(pem))
+        for name, end in self.callers.items():
+            family.add_metric((f"client/{name}",), ssl.cert_time_to_seconds(end))
         yield family
 
     def _written(self) -> Iterator[tuple[str, bytes]]:

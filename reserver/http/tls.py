@@ -22,6 +22,10 @@ class ServerTls:
 
     It guarantees that sessions are not resumed, so each connection shows its certificate, and that
     `context` changes as soon as the files do, so connections of a former one are recognized.
+
+    Attributes:
+        admitted: by allowed name the end of the certificate that was shown last, as `notAfter`
+            of `ssl.SSLSocket.getpeercert`.
     """
 
     def __init__(self, files: TlsFiles, allowed_names: Collection[str]) -> None:
@@ -31,6 +35,7 @@ class ServerTls:
             ConfigurationError: they cannot be read, or do not belong together.
         """
         self._files = files
+        self.admitted: dict[str, str] = {}
         self._allowed = frozenset(allowed_names)
         self._stamp = stamped(files)
         self._context = server_context(files)
@@ -54,7 +59,8 @@ class ServerTls:
     def stranger(self, certificate: Mapping[str, Any] | None) -> str | None:
         """Return why the owner of a certificate (`getpeercert`) may not call; None if they may."""
         names = tuple(_names(certificate or {}))
-        if self._allowed.intersection(names):
+        if certificate and (known := self._allowed.intersection(names)):
+            self.admitted |= dict.fromkeys(known, certificate["notAfter"])
             return None
         shown = ", ".join(repr(name[:100]) for name in names[:5]) or "no name"
         wanted = ", ".join(sorted(self._allowed))

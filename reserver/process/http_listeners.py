@@ -11,6 +11,7 @@ from reserver.extender.metrics import Metrics
 from reserver.extender.server import EXTENDER_LIMITS, HEALTH_LIMITS, Routes
 from reserver.http.access import Access
 from reserver.http.answer import Paths
+from reserver.http.certificate_expiry import Expiries
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
 from reserver.http.tls import ServerTls
@@ -34,12 +35,14 @@ class HttpListeners:
         routes: the handlers.
         metrics: count refused calls.
         reviews: client of the API server, for tokens and rights.
+        expiries: measure the certificates of the extender's clients.
     """
 
     settings: Settings
     routes: Routes
     metrics: Metrics
     reviews: ApiClient
+    expiries: Expiries
 
     async def serve(self, stack: AsyncExitStack) -> tuple[str, str | None, str | None]:
         """Serve until the stack ends; return the URLs of extender, health and metrics.
@@ -57,6 +60,7 @@ class HttpListeners:
     def _extender(self, paths: Paths) -> AbstractAsyncContextManager[str]:
         settings = self.settings
         tls = ServerTls(settings.tls, settings.extender_allowed_names) if settings.tls else None
+        self.expiries.callers = tls.admitted if tls else {}
         hosts = Hosts.of(settings.bind_address, settings.allowed_hosts)
         door = Access(EXTENDER_LIMITS, hosts, self.metrics.count_refused, tls)
         return listening(paths, (settings.bind_address, settings.http_port), SHUTDOWN_S, door)

@@ -3,6 +3,7 @@
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import aiohttp
@@ -12,6 +13,7 @@ import trustme
 from reserver.errors import ConfigurationError
 from reserver.http.access import Access
 from reserver.http.answer import HttpResponse, Paths, text
+from reserver.http.certificate_expiry import Expiries
 from reserver.http.checks import Hosts
 from reserver.http.limits import ListenerLimits
 from reserver.http.listen import listening
@@ -67,6 +69,23 @@ def _paths() -> Paths:
 async def _get(url: str, tls: ssl.SSLContext) -> str:
     async with aiohttp.ClientSession() as session, session.get(url, ssl=tls) as response:
         return await response.text()
+
+
+async def test_the_end_of_the_certificate_that_a_client_showed_last_is_measured(pki: Pki) -> None:
+    tls = ServerTls(pki.files, ("kube-scheduler",))
+    expiries = Expiries(())
+    expiries.callers = tls.admitted
+    soon = datetime(2030, 1, 1, tzinfo=UTC)
+    for shown in (soon - timedelta(days=90), soon):
+        client = ssl.create_default_context()
+        pki.ca.configure_trust(client)
+        pki.ca.issue_cert("kube-scheduler", not_after=shown).configure_cert(client)
+        door = Access(ListenerLimits(), Hosts.of("127.0.0.1", ()), lambda _: None, tls)
+        async with listening(_paths(), ("127.0.0.1", 0), 1, door) as url:
+            assert await _get(url, client) == "ok"
+    (family,) = expiries.measured()
+    ends = {sample.labels["file"]: sample.value for sample in family.samples}
+    assert ends == {"client/kube-scheduler": soon.timestamp()}
 
 
 async def test_only_clients_with_a_certificate_of_the_ca_may_call(pki: Pki) -> None:
