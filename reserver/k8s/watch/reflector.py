@@ -180,8 +180,7 @@ class Reflector:
         return page.metadata.resource_version
 
     async def _page(self, token: str) -> ObjectList:
-        more = {"continue": token} if token else {}
-        return await self._pages.page(self.selector | more)
+        return await self._pages.page(self.selector | ({"continue": token} if token else {}))
 
     async def _watch(self) -> None:
         """Follow changes until the API server ends the watch."""
