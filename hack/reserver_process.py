@@ -40,14 +40,17 @@ class ReserverProcess:
         log: Path,
         *flags: str,
         wait_ready: bool = True,
+        logs_addresses: bool = True,
         program: Sequence[str] = (sys.executable, "-m", "reserver"),
     ) -> None:
+        """Prepare one; `logs_addresses` is False for programs of before 0.2, which print them."""
         self._command = [*program, "serve", "--kubeconfig", str(kubeconfig)]
         self._command += ["--log-level", "debug", *flags]
         self._held = HeldPort()
         self._wait_ready = wait_ready
+        self._logs_addresses = logs_addresses
         self.log = log
-        self.url = ""
+        self.url = f"http://127.0.0.1:{self._held.number}"
         self.health_url = ""
         self.grpc_address = ""
         self.webhook_url = ""
@@ -106,7 +109,9 @@ class ReserverProcess:
                 raise RuntimeError(f"reserver did not start: {self.log.read_text()[-2000:]}")
             return None
 
-        served = wait_for(said, "reserver serves")
+        served = (
+            wait_for(said, "reserver serves") if self._logs_addresses else {"extender": self.url}
+        )
         self.url = served["extender"]
         self.health_url = served.get("health", "")
         self.grpc_address = served.get("grpc", "")

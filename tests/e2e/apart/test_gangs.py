@@ -59,7 +59,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Con
         api.create_namespaced_config_map(STORE[0], {"metadata": metadata})
         log = tmp_path_factory.mktemp("gangs") / "log"
         with (
-            ReserverProcess(plane.kubeconfig, log) as reserver,
+            ReserverProcess(plane.kubeconfig, log, "--no-crd") as reserver,
             scheduling(plane, reserver.port, SCHEDULER),
         ):
             yield api, plane

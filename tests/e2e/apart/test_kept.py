@@ -257,7 +257,8 @@ def test_an_upgrade_loses_no_hold_for_a_moment(tmp_path: Path) -> None:
         world.send("PATCH", "/api/v1/nodes/placed", patch, MERGE)
         kubeconfig, log = world.plane.kubeconfig, tmp_path / "log"
         stranger = world.add_pod("stranger", STRANGER)
-        with ReserverProcess(kubeconfig, log, "--crd", program=program) as reserver:
+        older = ReserverProcess(kubeconfig, log, "--crd", program=program, logs_addresses=False)
+        with older as reserver:
             for name, (namespace, spec) in OBJECTS.items():
                 world.reserve(name, spec, namespace)
             store = f"/api/v1/namespaces/{HOME}/configmaps/reservations"
