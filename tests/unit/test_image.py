@@ -44,7 +44,7 @@ def test_it_runs_as_the_user_of_the_manifests_and_needs_no_shell() -> None:
     (entry,) = re.findall(r"^ENTRYPOINT (.*)$", DOCKERFILE, re.MULTILINE)
     assert json.loads(entry) == ["reserver"]
     specs = [spec for each in shipped() for spec in pod_specs(each)]
-    assert len(specs) == 5
+    assert len(specs) == 6
     for spec in specs:
         security = spec["securityContext"]
         assert (str(security["runAsUser"]), str(security["runAsGroup"])) == user
