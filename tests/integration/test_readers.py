@@ -196,6 +196,7 @@ def test_what_is_longer_than_its_bound_is_not_read() -> None:
 ELSEWHERE: dict[str, str] = {
     "cli.": "a command of whoever calls it",
     "k8s.serving_pod": "a command of whoever calls it: the pods of Reserver itself",
+    "process.leadership.": "the API server: names of pods in Reserver's own namespace",
     "settings.configuration.": "a cluster administrator, by strict_yaml.MOST_BYTES",
     "rebalance.": "a process of its own (docs/adr/0066); a policy by strict_yaml.MOST_BYTES",
     "moves.drain.": "the command `drain`",
