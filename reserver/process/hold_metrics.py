@@ -164,11 +164,12 @@ class HoldMetrics(Listener):
         sums: dict[str, Tally[str]] = {resource: Tally() for resource in _UNITS}
         ledger = self._state.ledger
         for reservation, phase in ledger:
-            if phase is Phase.ACTIVE:
-                for amounts in ledger.holding(reservation.ref).values():
-                    for resource, by_namespace in sums.items():
-                        namespace = _owner_namespace(reservation)
-                        by_namespace[namespace] += amounts.get(resource, 0)
+            if phase is not Phase.ACTIVE:
+                continue
+            namespace = _owner_namespace(reservation)
+            for amounts in ledger.holding(reservation.ref).values():
+                for resource, by_namespace in sums.items():
+                    by_namespace[namespace] += amounts.get(resource, 0)
         told = "What is held for pods of a namespace."
         labels = ("namespace", "resource", "unit")
         held = GaugeMetricFamily("reserver_namespace_held", told, labels=labels)
