@@ -1,13 +1,12 @@
 """The chart's schema and values are of one mind, and know the flags of Reserver."""
 
 import json
-from importlib.metadata import version
 from typing import Any
 
 import yaml
 
+from hack import dist
 from hack.chart import CHART, README, SCHEMA, defaults, leaves, readme, schema
-from reserver import DISTRIBUTION
 
 
 def test_the_schema_knows_the_flags() -> None:
@@ -36,7 +35,7 @@ def given(values: dict[str, Any], known: set[str], path: str = "") -> list[str]:
 
 def test_the_image_is_that_of_this_version_unless_another_is_named() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    assert chart["appVersion"] == chart["version"] == version(DISTRIBUTION)
+    assert chart["appVersion"] == chart["version"] == dist.version()
     assert defaults()["image"]["tag"] == ""
 
 

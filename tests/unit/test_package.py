@@ -17,6 +17,7 @@ from hack import dist
 from tests import krew
 
 PROJECT = tomllib.loads((dist.ROOT / "pyproject.toml").read_text())["project"]
+CLI_PAGE = (dist.ROOT / "docs/cli.md").read_text()
 PAGE = (dist.ROOT / PROJECT["readme"]).read_text()
 
 
@@ -26,6 +27,12 @@ def test_an_index_shows_a_page_without_links_that_lead_nowhere() -> None:
     assert len(PROJECT["description"]) < 100
     for name in ("reserver", "kubectl-reserver", "kubectl_complete-reserver"):
         assert name in PROJECT["scripts"]
+
+
+def test_pages_name_this_version() -> None:
+    named = set(re.findall(r"kube_reserver-([\d.]+)-py3|kubectl-reserver-v([\d.]+)\.tar", CLI_PAGE))
+    assert {"".join(each) for each in named} == {dist.version()}
+    assert f"\n## [{dist.version()}] - " in (dist.ROOT / "CHANGELOG.md").read_text()
 
 
 @pytest.fixture
@@ -168,13 +175,13 @@ def test_no_page_and_no_code_has_reserver_fetched_by_its_name() -> None:
         ("$ pipx install reserver    # or: uv tool install reserver", True),
         ("pipx install 'reserver[solver]'", True),
         ("pip install kube-reserver", True),
-        ("pip install --user --upgrade kube_reserver==0.1.0", True),
+        ("pip install --user --upgrade kube_reserver==0.2.0", True),
         ("uvx reserver demo", True),
         ("uvx --from kube-reserver reserver demo", True),
         ("uv tool run --quiet --from 'reserver==VERSION' kubectl-reserver", True),
         ("pipx run --spec kube-reserver kubectl-reserver", True),
         ("Needs reserver[tracing].", True),
-        ("pipx install ./kube_reserver-0.1.0-py3-none-any.whl[solver]", False),
+        ("pipx install ./kube_reserver-0.2.0-py3-none-any.whl[solver]", False),
         ("pip install './WHEEL[solver]', or leave it out", False),
         ('uv tool run --quiet --from "$wheel" kubectl-reserver "$@"', False),
         ("uv pip install --python /opt/reserver/bin/python --editable .", False),
