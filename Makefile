@@ -164,7 +164,8 @@ dashboard: venv ## Write monitoring/dashboard.json from monitoring/dashboard.yam
 
 docs: venv ## Build the documentation in dist/docs; SERVE=1 shows it on a local port
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-docs.lock
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs $(if $(SERVE),serve,build --strict) && echo 'The documentation is in dist/docs'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs $(if $(SERVE),serve,build --strict) 
+	@$(if $(SERVE),,echo 'Open file://$(CURDIR)/dist/docs/index.html')
 
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate

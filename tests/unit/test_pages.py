@@ -51,6 +51,11 @@ REAL = (
 """How commands begin that are for a real cluster, also on a page for the demo."""
 BY_THEMSELVES = ("docs/cli.md", "docs/install.md", "docs/runbooks.md")
 """tests/e2e/test_cli.py, tests/e2e/apart/test_install.py and test_rolls.py."""
+MOST_WORDS, MOST_WORDS_OF_A_PAGE = 56_000, 5_300
+_GENERATED = re.compile(
+    r"\A# .+\n\n(?:Written|Made) by `make .*|<!-- [^>]*written by `make .*?<!-- end of .*?-->",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -132,3 +137,15 @@ def test_every_command_runs_in_ci(page: str) -> None:
             assert page in {*ON_THE_DEMO, *ON_A_CLUSTER, *BY_THEMSELVES}
         elif command.line.startswith(REAL):
             assert page in {*ON_A_CLUSTER, *BY_THEMSELVES}
+
+
+def test_the_documentation_is_short() -> None:
+    """Without the decisions, and without what is generated: `make` writes that."""
+    pages = [page for page in ROOT.glob("docs/**/*.md") if page.parent.name != "adr"]
+    words = {page.name: len(_GENERATED.sub("", page.read_text()).split()) for page in pages}
+    assert words["cli-reference.md"] == words["grpc-reference.md"] == 0
+    assert (
+        200 < words["configuration.md"] < len((ROOT / "docs/configuration.md").read_text().split())
+    )
+    assert not {name: count for name, count in words.items() if count > MOST_WORDS_OF_A_PAGE}
+    assert sum(words.values()) <= MOST_WORDS
