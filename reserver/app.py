@@ -91,7 +91,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             expiries = Expiries(settings.all_tls)
             reload = Reload(settings, assembly)
             families = partial(_families, assembly, expiries, reload)
-            metrics = Metrics(assembly, families)
+            metrics = Metrics(assembly, families, assembly.measured.survey)
             if assembly.features.mover is not None:
                 assembly.features.mover.subscribers.append(
                     partial(_report_move, partial(_count_move, metrics))

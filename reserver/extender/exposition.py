@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from prometheus_client import CollectorRegistry, Counter, generate_latest
+
+Survey = Callable[[], Awaitable[None]]
+"""Counts what takes long to count, and gives way to calls meanwhile."""
 
 _SHARE = 0.1
 """The share of the time that it may take: anybody may ask, as often as they like."""
@@ -22,25 +26,45 @@ def refusals(registry: CollectorRegistry) -> Callable[[str], None]:
     return lambda reason: refused.labels(reason).inc()
 
 
+async def no_survey() -> None:
+    """Count nothing: what is exposed is at hand."""
+
+
 class Exposition:
     """The text of the metrics; repeated for ten times as long as it took to make."""
 
     def __init__(
         self,
         registry: CollectorRegistry,
+        survey: Survey = no_survey,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """Expose a registry; `clock` returns seconds."""
+        """Expose a registry.
+
+        Args:
+            registry: the metrics.
+            survey: is awaited before they are read.
+            clock: returns seconds.
+        """
         self._registry = registry
+        self._survey = survey
         self._clock = clock
-        self._text = b""
+        self._made: asyncio.Task[bytes] | None = None
         self._until = float("-inf")
 
-    def text(self) -> bytes:
-        """Return the metrics as they are, or were a moment ago."""
+    async def text(self) -> bytes:
+        """Return the metrics as they are, or were a moment ago.
+
+        All callers share one text, and a caller that leaves does not stop its making: else who
+        comes and goes would have it begun again and again.
+        """
+        if self._made is None or (self._made.done() and self._clock() >= self._until):
+            self._made = asyncio.create_task(self._make())
+        return await asyncio.shield(self._made)
+
+    async def _make(self) -> bytes:
         began = self._clock()
-        if began >= self._until:
-            self._text = generate_latest(self._registry)
-            took_s = self._clock() - began
-            self._until = began + took_s / _SHARE
-        return self._text
+        await self._survey()
+        text = generate_latest(self._registry)
+        self._until = began + (self._clock() - began) / _SHARE
+        return text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections import Counter as Tally
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib.metadata import version
@@ -23,9 +22,7 @@ from prometheus_client.registry import Collector
 from reserver import DISTRIBUTION
 from reserver.base.quarantine import Component
 from reserver.base.quarantine import counts as faults
-from reserver.extender.exposition import refusals
-from reserver.reservations.enums import Phase
-from reserver.reservations.view import LedgerView
+from reserver.extender.exposition import Exposition, Survey, no_survey, refusals
 from reserver.scheduling.state import State
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -43,10 +40,6 @@ class MeasuredState(Protocol):
         """What decisions are made on."""
 
     @property
-    def ledger(self) -> LedgerView:
-        """The ledger of reservations, at this moment."""
-
-    @property
     def expiring(self) -> int:
         """How many holds expire soon although nobody has claimed them."""
 
@@ -59,23 +52,27 @@ class Metrics:
     """The metrics of one process.
 
     Attributes:
-        registry: what to expose.
+        exposition: the text of all that is counted.
         count_refused: counts an HTTP call that was refused unread, by its reason.
         calls: extender calls, labelled by verb and outcome.
         seconds: their duration, labelled by verb.
     """
 
-    def __init__(self, measured: MeasuredState, families: Families) -> None:
+    def __init__(
+        self, measured: MeasuredState, families: Families, survey: Survey = no_survey
+    ) -> None:
         """Count calls, and read all else when scraped.
 
         Args:
             measured: the state.
             families: returns what the parts of the process are measured by.
+            survey: counts what `families` returns, where that takes long.
         """
         disable_created_metrics()  # A time series more for each, which nobody reads.
-        self.registry = CollectorRegistry()
-        count = partial(Counter, registry=self.registry)
-        observe = partial(Histogram, registry=self.registry, buckets=_SECONDS)
+        registry = CollectorRegistry()
+        self.exposition = Exposition(registry, survey)
+        count = partial(Counter, registry=registry)
+        observe = partial(Histogram, registry=registry, buckets=_SECONDS)
         self.calls = count(
             "reserver_extender_calls", "Extender calls by verb and outcome.", ("verb", "outcome")
         )
@@ -84,7 +81,7 @@ class Metrics:
             "Time from the request's last byte to the answer, in seconds.",
             ("verb",),
         )
-        self.count_refused = refusals(self.registry)
+        self.count_refused = refusals(registry)
         self._rpcs = count(
             "reserver_grpc_calls", "gRPC calls by method and status code.", ("method", "code")
         )
@@ -118,8 +115,8 @@ class Metrics:
             )
         )
         self._begin_at_zero()
-        _describe_process(self.registry)
-        self.registry.register(_StateCollector(measured, families))
+        _describe_process(registry)
+        registry.register(_StateCollector(measured, families))
 
     def _begin_at_zero(self) -> None:
         """Expose what has not happened yet where its first time has to show."""
@@ -171,7 +168,6 @@ class _StateCollector(Collector):
         yield GaugeMetricFamily(
             "reserver_ready", "1 when calls are decided, 0 when refused.", measured.is_ready
         )
-        yield self._reservations()
         yield GaugeMetricFamily(
             "reserver_expiring_reservations",
             "Holds that expire soon although nobody has claimed them.",
@@ -184,16 +180,6 @@ class _StateCollector(Collector):
         )
         yield _quarantined()
         yield from self._families()
-
-    def _reservations(self) -> Metric:
-        reservations = GaugeMetricFamily(
-            "reserver_reservations", "Reservations in the store, by phase.", labels=("phase",)
-        )
-        counts = Tally(phase for _, phase in self._measured.ledger)
-        for phase in Phase:
-            if phase is not Phase.INVALID:  # What cannot be read is in no ledger.
-                reservations.add_metric((phase,), counts[phase])
-        return reservations
 
 
 def _quarantined() -> Metric:

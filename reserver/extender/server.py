@@ -13,7 +13,6 @@ from prometheus_client import CONTENT_TYPE_LATEST, Counter, Histogram
 
 from reserver.cluster.pod import PodName
 from reserver.errors import NotReady
-from reserver.extender.exposition import Exposition
 from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.extender.protocol import (
@@ -79,7 +78,6 @@ class Routes:
         self._extender = extender
         self._metrics = metrics
         self._counted: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
-        self._exposition = Exposition(metrics.registry)
         self._obstacles = obstacles
         self._configz = configz
         self._checks = checks
@@ -185,7 +183,7 @@ class Routes:
 
     async def metrics(self, _: HttpRequest) -> HttpResponse:
         """Expose the metrics to Prometheus."""
-        return HttpResponse(self._exposition.text(), content_type=CONTENT_TYPE_LATEST)
+        return HttpResponse(await self._metrics.exposition.text(), content_type=CONTENT_TYPE_LATEST)
 
     async def configz(self, _: HttpRequest) -> HttpResponse:
         """Show the settings in force."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
@@ -48,7 +48,7 @@ class CapacityServicer(CapacityServiceServicer):
     extender: Extender
     clock: Callable[[], float]
     namespace: str
-    dump: Callable[[], bytes]
+    dump: Callable[[], Awaitable[bytes]]
 
     async def ListNodes(self, request: pb.ListNodesRequest, context: Aio) -> pb.ListNodesResponse:  # noqa: ARG002, N802
         """Return the capacity of nodes, ordered by name, page by page."""
@@ -113,7 +113,7 @@ class CapacityServicer(CapacityServiceServicer):
 
     async def Dump(self, request: pb.DumpRequest, context: Aio) -> pb.DumpResponse:  # noqa: ARG002, N802
         """Return how this process is, for a bug report."""
-        return pb.DumpResponse(document=self.dump())
+        return pb.DumpResponse(document=await self.dump())
 
 
 def _quota(namespace: str, quota: Quota, quotas: Quotas) -> pb.NamespaceQuota:

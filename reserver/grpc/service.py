@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import grpc
@@ -55,7 +55,7 @@ class Service:
         readiness: Readiness,
         counted: Metrics,
         past: ArchiveWriter,
-        dump: Callable[[], bytes],
+        dump: Callable[[], Awaitable[bytes]],
     ) -> None:
         """Put the services together; with `access` None, anybody who reaches the port may call."""
         catalogue = Catalogue(stores, state, clock, namespace, past.archive)

@@ -10,7 +10,7 @@ import asyncio
 import platform
 import time
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import fields
 from importlib import metadata
 from itertools import islice
@@ -36,10 +36,12 @@ _MOST_TEXT = 1000
 _PACKAGES = (DISTRIBUTION, "aiohttp", "grpcio", "kubernetes", "msgspec", "numpy", "uvloop")
 
 
-def dump(settings: Settings, parts: Assembly, exposed: Callable[[], bytes]) -> bytes:
+async def dump(
+    settings: Settings, parts: Assembly, exposed: Callable[[], Awaitable[bytes]]
+) -> bytes:
     """Return the document, as JSON; `exposed` returns the metrics as Prometheus reads them."""
     waiting = parts.state.waiting
-    metrics = exposed().decode(errors="replace").splitlines()
+    metrics = (await exposed()).decode(errors="replace").splitlines()
     document = {
         "writtenAt": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "versions": {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from reserver.extender.exposition import Exposition
 from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.grpc.access import CallAccess
@@ -60,7 +59,7 @@ def prepare(
         readiness=assembly.readiness,
         counted=metrics,
         past=assembly.archivist,
-        dump=partial(dump, settings, assembly, Exposition(metrics.registry).text),
+        dump=partial(dump, settings, assembly, metrics.exposition.text),
     )
     assembly.listeners.add(_FeedListener(service.feed))
     return service

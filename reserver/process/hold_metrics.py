@@ -10,12 +10,14 @@ from heapq import nlargest
 from prometheus_client import Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from reserver.base.pacer import Pacer
 from reserver.cluster.pod import Pod
+from reserver.reservations import census
+from reserver.reservations.census import Census, owner_namespace
 from reserver.reservations.enums import Phase
 from reserver.reservations.listener import Listener
 from reserver.reservations.outcome import Ending
-from reserver.reservations.reservation import Ref, Reservation
-from reserver.reservations.status import count_unbacked
+from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 
 MOST_NAMESPACES = 50
@@ -59,6 +61,7 @@ class HoldMetrics(Listener):
         self.wait = observe("reserver_pod_wait_seconds", told, buckets=_WAITS_S)
         self._violated = Tally[str]({HOME: 0, TENANT: 0})
         self._refused_at: dict[str, float] = {}
+        self._census = Census()
         self._core_seconds: dict[str, list[float]] = {}  # By namespace: used, and unused.
 
     def acknowledged(self, ref: Ref) -> None:
@@ -92,7 +95,7 @@ class HoldMetrics(Listener):
         end = min(ending.at, reservation.expires_at or ending.at)
         used = sum(max(0.0, (claim.at or end) - begin) for claim in ending.claims)
         unused = max(0, reservation.slots - len(ending.claims)) * max(0.0, end - begin)
-        namespace = _owner_namespace(reservation)
+        namespace = owner_namespace(reservation)
         is_known = namespace in self._core_seconds or len(self._core_seconds) < MOST_NAMESPACES
         sums = self._core_seconds.setdefault(namespace if is_known else OTHERS, [0.0, 0.0])
         sums[0] += cores * used
@@ -102,8 +105,13 @@ class HoldMetrics(Listener):
         """Return who writes the reservations of a namespace."""
         return HOME if namespace in self._state.public_namespaces else TENANT
 
+    async def survey(self) -> None:
+        """Count who holds what, for `families`; give way to calls meanwhile."""
+        counting = census.take(self._state.snapshot, self._state.ledger, _UNITS)
+        self._census = await Pacer().run(counting)
+
     def families(self, problems: Iterable[tuple[tuple[str, str], int]]) -> Iterator[Metric]:
-        """Yield what is measured, and who holds what at this moment.
+        """Yield what is measured, and who held what at the last `survey`.
 
         Args:
             problems: the parts of the stores, each with how many entries are not enforced.
@@ -123,6 +131,7 @@ class HoldMetrics(Listener):
             seconds.add_metric((namespace, "unused"), unused)
         yield seconds
         yield self._invalid(problems)
+        yield self._by_phase()
         yield self._unbacked()
         yield self._over_quota()
         yield self._held()
@@ -136,15 +145,23 @@ class HoldMetrics(Listener):
             invalid.add_metric((name, namespace, self.scope(namespace)), count)
         return invalid
 
+    def _by_phase(self) -> Metric:
+        told = "Reservations in the store, by phase."
+        reservations = GaugeMetricFamily("reserver_reservations", told, labels=("phase",))
+        for phase in Phase:
+            if phase is not Phase.INVALID:  # What cannot be read is in no ledger.
+                reservations.add_metric((phase,), self._census.phases[phase])
+        return reservations
+
     def _unbacked(self) -> Metric:
         told = "Reservations that hold what their node does not have, or whose node is not there."
         labels = ("namespace", "scope")
         unbacked = GaugeMetricFamily("reserver_unbacked_reservations", told, labels=labels)
-        state = self._state
-        counts = count_unbacked(state.snapshot, state.ledger)
-        for namespace in state.public_namespaces:
-            unbacked.add_metric((namespace, HOME), counts.pop(namespace, 0))
-        for namespace, count in bounded(counts).items():
+        counts, home = self._census.unbacked, self._state.public_namespaces
+        for namespace in home:
+            unbacked.add_metric((namespace, HOME), counts[namespace])
+        tenants = {name: count for name, count in counts.items() if name not in home}
+        for namespace, count in bounded(tenants).items():
             unbacked.add_metric((namespace, TENANT), count)
         return unbacked
 
@@ -161,19 +178,10 @@ class HoldMetrics(Listener):
 
     def _held(self) -> Metric:
         """Return what is held for the pods of a namespace, wherever that is written."""
-        sums: dict[str, Tally[str]] = {resource: Tally() for resource in _UNITS}
-        ledger = self._state.ledger
-        for reservation, phase in ledger:
-            if phase is not Phase.ACTIVE:
-                continue
-            namespace = _owner_namespace(reservation)
-            for amounts in ledger.holding(reservation.ref).values():
-                for resource, by_namespace in sums.items():
-                    by_namespace[namespace] += amounts.get(resource, 0)
         told = "What is held for pods of a namespace."
         labels = ("namespace", "resource", "unit")
         held = GaugeMetricFamily("reserver_namespace_held", told, labels=labels)
-        for resource, by_namespace in sums.items():
+        for resource, by_namespace in self._census.held.items():
             unit, per_unit = _UNITS[resource]
             for namespace, amount in bounded(by_namespace).items():
                 held.add_metric((namespace, resource, unit), amount / per_unit)
@@ -182,10 +190,3 @@ class HoldMetrics(Listener):
     def _forget_gone(self) -> None:
         waiting = self._state.waiting
         self._refused_at = {uid: at for uid, at in self._refused_at.items() if uid in waiting}
-
-
-def _owner_namespace(reservation: Reservation) -> str:
-    """Return whose pods a reservation is for: the namespace of its first owner."""
-    if reservation.owners:
-        return reservation.owners[0].namespace
-    return reservation.rules[0].namespace if reservation.rules else reservation.ref.namespace

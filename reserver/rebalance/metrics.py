@@ -147,6 +147,6 @@ def health_paths(registry: CollectorRegistry) -> Paths:
         return text("ok\n")
 
     async def metrics(_: HttpRequest) -> HttpResponse:
-        return HttpResponse(exposition.text(), content_type=CONTENT_TYPE_LATEST)
+        return HttpResponse(await exposition.text(), content_type=CONTENT_TYPE_LATEST)
 
     return {"/healthz": ("GET", healthz), "/metrics": ("GET", metrics)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -256,11 +255,3 @@ def _short(node: str, lacking: list[str], reservation: Reservation) -> str:
         above = reservation.yields_above
         message += f" (preemptible: pods of a higher priority than {above} may take it)"
     return message
-
-
-def count_unbacked(snapshot: Snapshot, ledger: LedgerView) -> Counter[str]:
-    """Return how many reservations hold capacity that their node does not have, by namespace."""
-    short = ShortNodes.of(snapshot)
-    holding = ((each, phase) for each, phase in ledger if phase in {Phase.ACTIVE, Phase.FAILED})
-    unbacked = (each for each, phase in holding if not short.backs(each, phase, ledger))
-    return Counter(reservation.ref.namespace for reservation in unbacked)

@@ -29,8 +29,9 @@ class Clock:
         return self.now
 
 
-def samples(metrics: HoldMetrics, name: str, *problems: Any) -> dict[tuple[str, ...], float]:
+async def samples(metrics: HoldMetrics, name: str, *problems: Any) -> dict[tuple[str, ...], float]:
     """Return the samples of a name by the values of their labels, in the order of those."""
+    await metrics.survey()
     return {
         tuple(value for _, value in sorted(sample.labels.items())): sample.value
         for family in metrics.families(problems)
@@ -53,12 +54,12 @@ def test_the_largest_have_series_of_their_own_and_the_others_one() -> None:
     assert sum(found.values()) == sum(many.values())
 
 
-def test_what_is_held_counts_where_the_pods_are_it_is_for() -> None:
+async def test_what_is_held_counts_where_the_pods_are_it_is_for() -> None:
     state = state_of(W1, of("team", "a", cpu="1500m", slots=2), of("home", "b", memory="1Gi"))
     state.ledger.put(of("team", "later", cpu="1", starts=NOW + 9))
     by_rule = reservation("c", owners=(), rules=[rule(app="x")], cpu="500m")
     state.ledger.put(by_rule)
-    found = samples(HoldMetrics(state, Clock()), "reserver_namespace_held")
+    found = await samples(HoldMetrics(state, Clock()), "reserver_namespace_held")
     assert {key: value for key, value in found.items() if value} == {
         ("team", "cpu", "core"): 3.0,
         (NAMESPACE, "cpu", "core"): 0.5,
@@ -66,26 +67,35 @@ def test_what_is_held_counts_where_the_pods_are_it_is_for() -> None:
     }
 
 
-def test_holds_without_room_are_those_of_the_platform_or_of_a_tenant() -> None:
+async def test_reservations_are_counted_by_phase() -> None:
+    state = state_of(W1, reservation("a"), reservation("later", starts=NOW + 9))
+    found = await samples(HoldMetrics(state, Clock()), "reserver_reservations")
+    assert {phase: count for (phase,), count in found.items() if count} == {
+        "Active": 1,
+        "Pending": 1,
+    }
+
+
+async def test_holds_without_room_are_those_of_the_platform_or_of_a_tenant() -> None:
     state = state_of(W1, reservation("a", cpu="5"))
     metrics = HoldMetrics(state, Clock())
     name = "reserver_unbacked_reservations"
-    assert samples(metrics, name) == {(NAMESPACE, "tenant"): 1, (OTHERS, "tenant"): 0}
+    assert await samples(metrics, name) == {(NAMESPACE, "tenant"): 1, (OTHERS, "tenant"): 0}
     state.public_namespaces = frozenset({NAMESPACE, "home"})
-    assert samples(metrics, name) == {
+    assert await samples(metrics, name) == {
         (NAMESPACE, "home"): 1,
         ("home", "home"): 0,
         (OTHERS, "tenant"): 0,
     }
     metrics.violated(ref("a"))
-    assert samples(metrics, "reserver_holds_violated_total") == {("home",): 1, ("tenant",): 0}
+    assert await samples(metrics, "reserver_holds_violated_total") == {("home",): 1, ("tenant",): 0}
 
 
-def test_entries_that_are_not_enforced_are_those_of_the_platform_or_of_a_tenant() -> None:
+async def test_entries_that_are_not_enforced_are_those_of_the_platform_or_of_a_tenant() -> None:
     state = State()
     state.public_namespaces = frozenset({"home"})
     problems = (("home", "store"), 2), (("shop", "reservations.reserver.io"), 3)
-    found = samples(HoldMetrics(state, Clock()), "reserver_invalid_entries", *problems)
+    found = await samples(HoldMetrics(state, Clock()), "reserver_invalid_entries", *problems)
     assert found == {
         ("home/store", "home", "home"): 2,
         ("shop/reservations.reserver.io", "shop", "tenant"): 3,
@@ -93,27 +103,27 @@ def test_entries_that_are_not_enforced_are_those_of_the_platform_or_of_a_tenant(
     }
 
 
-def test_what_waits_for_its_quota_is_counted() -> None:
+async def test_what_waits_for_its_quota_is_counted() -> None:
     quotas = Quotas(Quota(name="default", hard={"reservations": 1}))
     state = State(quotas=quotas)
     state.node_seen(W1)
     for key in "abc":
         state.ledger.put(reservation(key, cpu="1"))
-    found = samples(HoldMetrics(state, Clock()), "reserver_quota_exceeded_reservations")
+    found = await samples(HoldMetrics(state, Clock()), "reserver_quota_exceeded_reservations")
     assert found == {(NAMESPACE,): 2, (OTHERS,): 0}
 
 
-def test_an_acknowledgement_takes_from_the_first_sight_on() -> None:
+async def test_an_acknowledgement_takes_from_the_first_sight_on() -> None:
     clock, state = Clock(), state_of(W1, reservation("a", cpu="1"))
     metrics = HoldMetrics(state, clock)
     clock.now += 0.75
     metrics.acknowledged(ref("a"))
     metrics.acknowledged(ref("gone"))
-    assert samples(metrics, "reserver_acknowledgement_seconds_sum") == {(): 0.75}
-    assert samples(metrics, "reserver_acknowledgement_seconds_count") == {(): 1}
+    assert await samples(metrics, "reserver_acknowledgement_seconds_sum") == {(): 0.75}
+    assert await samples(metrics, "reserver_acknowledgement_seconds_count") == {(): 1}
 
 
-def test_a_wait_lasts_from_the_first_refusal_until_the_pod_is_bound() -> None:
+async def test_a_wait_lasts_from_the_first_refusal_until_the_pod_is_bound() -> None:
     clock = Clock()
     metrics = HoldMetrics(State(), clock)
     metrics.on_pod_refused("a")
@@ -123,11 +133,11 @@ def test_a_wait_lasts_from_the_first_refusal_until_the_pod_is_bound() -> None:
     metrics.on_pod_assumed(pod("p", uid="a"), "worker-1")
     metrics.on_pod_assumed(pod("p", uid="a"), "worker-1")
     metrics.on_pod_assumed(pod("p", uid="never refused"), "worker-1")
-    assert samples(metrics, "reserver_pod_wait_seconds_sum") == {(): 10}
-    assert samples(metrics, "reserver_pod_wait_seconds_count") == {(): 1}
+    assert await samples(metrics, "reserver_pod_wait_seconds_sum") == {(): 10}
+    assert await samples(metrics, "reserver_pod_wait_seconds_count") == {(): 1}
 
 
-def test_pods_that_wait_and_go_are_forgotten() -> None:
+async def test_pods_that_wait_and_go_are_forgotten() -> None:
     clock, state = Clock(), State()
     metrics = HoldMetrics(state, clock)
     state.waiting["stays"] = Waiting(pod("stays"), None)
@@ -137,7 +147,7 @@ def test_pods_that_wait_and_go_are_forgotten() -> None:
     assert len(metrics._refused_at) <= MOST_NAMESPACES + 4
     clock.now += 7
     metrics.on_pod_assumed(pod("p", uid="stays"), "worker-1")
-    assert samples(metrics, "reserver_pod_wait_seconds_sum") == {(): 7}
+    assert await samples(metrics, "reserver_pod_wait_seconds_sum") == {(): 7}
 
 
 CLAIMED = (EndedClaim("u", at=NOW + 60), EndedClaim("v"))
@@ -153,28 +163,30 @@ CLAIMED = (EndedClaim("u", at=NOW + 60), EndedClaim("v"))
         ({"starts": NOW + 900}, Outcome.REMOVED, (), 0, 0),
     ],
 )
-def test_core_seconds_are_those_of_slots_that_were_claimed_in_the_end_or_not(
+async def test_core_seconds_are_those_of_slots_that_were_claimed_in_the_end_or_not(
     fields: Any, outcome: Outcome, claims: tuple[EndedClaim, ...], used: float, unused: float
 ) -> None:
     metrics = HoldMetrics(State(), Clock())
     over = of("team", cpu="2", slots=3, **fields)
     metrics.ended(Ending(over, outcome, NOW + 100, NOW, claims))
-    found = samples(metrics, "reserver_held_core_seconds_total")
+    found = await samples(metrics, "reserver_held_core_seconds_total")
     assert found == {("team", "used"): used, ("team", "unused"): unused}
 
 
-def test_what_had_no_place_or_no_cpu_has_held_no_core() -> None:
+async def test_what_had_no_place_or_no_cpu_has_held_no_core() -> None:
     metrics = HoldMetrics(State(), Clock())
     for over in (of("team", node="", cpu="2"), of("team", memory="1Gi")):
         metrics.ended(Ending(over, Outcome.EXPIRED, NOW + 100, NOW))
-    assert not samples(metrics, "reserver_held_core_seconds_total")
+    assert not await samples(metrics, "reserver_held_core_seconds_total")
 
 
-def test_however_many_namespaces_there_are_their_counters_are_bounded_and_never_fall() -> None:
+async def test_however_many_namespaces_there_are_their_counters_are_bounded_and_never_fall() -> (
+    None
+):
     metrics, before = HoldMetrics(State(), Clock()), dict[tuple[str, ...], float]()
     for number in range(2 * MOST_NAMESPACES):
         metrics.ended(Ending(of(f"n{number}", cpu="1"), Outcome.EXPIRED, NOW + 1, NOW))
-        found = samples(metrics, "reserver_held_core_seconds_total")
+        found = await samples(metrics, "reserver_held_core_seconds_total")
         assert all(found[key] >= value for key, value in before.items())
         before = found
     assert len(before) == 2 * (MOST_NAMESPACES + 1)

@@ -8,7 +8,7 @@ from reserver.cluster.pod import Pod
 from reserver.reservations.enums import Phase
 from reserver.reservations.placement import Placement
 from reserver.reservations.reservation import Reservation, Written
-from reserver.reservations.status import ReservationState, ShortNodes, count_unbacked
+from reserver.reservations.status import ReservationState, ShortNodes
 from reserver.scheduling.state import State
 from tests.builders import NOW, node, pod, ref, reservation, state_of
 
@@ -152,12 +152,6 @@ def test_what_is_asked_of_some_nodes_is_answered_of_no_others(nodes: list[str]) 
     whole, some = ShortNodes.of(state.snapshot), ShortNodes.of(state.snapshot, nodes)
     assert some.by_node == {name: lack for name, lack in whole.by_node.items() if name in nodes}
     assert some.offered == whole.offered
-
-
-def test_holds_that_are_not_backed_are_counted_and_what_holds_nothing_is_not() -> None:
-    state = state_of(W1, WEB, reservation("ghost", node="ghost"))
-    state.ledger.put(reservation("over", node="ghost", expires=NOW))
-    assert count_unbacked(state.snapshot, state.ledger) == {WEB.ref.namespace: 1}
 
 
 def test_where_a_node_is_short_the_last_that_was_written_is_not_backed() -> None:
