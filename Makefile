@@ -15,7 +15,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving differential descheduler fuzz mutants release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference dashboard docs lock clean
+.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving differential descheduler fuzz mutants release release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference dashboard docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -140,6 +140,12 @@ sbom: venv ## List what the image installs, in CycloneDX's form, in dist/reserve
 
 dist: venv ## Build wheel, source distribution and krew plug-in in dist/; try the wheel on its own
 	@$(BIN)/python -m hack.dist
+
+# Image, chart and manifests name the image IMAGE:VERSION.
+IMAGE ?= reserver
+
+release: controlplane sbom ## Build what a release publishes, in dist/; IMAGE=registry.example/reserver names the image
+	@$(BIN)/python -m hack.artefacts --image $(IMAGE) --also dist/reserver.cdx.json
 
 image: ## Build the container image reserver:dev
 	docker build --tag reserver:dev .

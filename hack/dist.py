@@ -5,20 +5,19 @@ The wheel is tried where nothing else is: an environment of its own, with what t
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
 import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
+
+from hack.artefacts.packing import packed
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "dist"
@@ -44,16 +43,7 @@ def archive(wheel: Path) -> bytes:
         wheel.name: wheel.read_bytes(),
         "LICENSE": (ROOT / "LICENSE").read_bytes(),
     }
-    packed = io.BytesIO()
-    with (
-        gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as zipped,
-        tarfile.open(fileobj=zipped, mode="w") as tar,
-    ):
-        for name, data in files.items():
-            info = tarfile.TarInfo(name)
-            info.size, info.mode = len(data), 0o755 if name == "kubectl-reserver" else 0o644
-            tar.addfile(info, io.BytesIO(data))
-    return packed.getvalue()
+    return packed(files, executable="kubectl-reserver")
 
 
 def manifest(release: str, digest: str, name: str) -> dict[str, object]:
@@ -97,8 +87,9 @@ def sums(files: Iterable[Path]) -> str:
 def build() -> Path:
     """Write all of it, and return the wheel."""
     OUT.mkdir(exist_ok=True)
-    for old in (*OUT.glob("*.whl"), *OUT.glob("*.tar.gz")):
-        old.unlink()
+    for pattern in ("*.whl", "*.tar.gz", "*.tgz"):
+        for old in OUT.glob(pattern):
+            old.unlink()
     for target in ("wheel", "sdist"):
         _run(
             sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(OUT)

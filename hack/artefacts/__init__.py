@@ -1,0 +1,1 @@
+"""All that a release publishes, in dist/: the same commit gives the same bytes."""
