@@ -78,8 +78,8 @@ def create(
 ) -> None:
     """Create reservations, and wait until their holds are in force.
 
-    Describe the reservation by flags or in files. Files hold Reservation objects (docs/crd.md),
-    documents with `name` and `spec` as `reserver get -o yaml` prints them, or specs alone
+    Describe the reservation by flags or in files. Files hold Reservation objects, documents
+    with `name` and `spec` as `reserver get -o yaml` prints them, or specs alone
     (docs/reservations.md).
 
     Exit status: 0 created and in force, or to start later; 1 refused; 2 wrong usage; 3 Reserver

@@ -15,10 +15,10 @@ from tests.pages import NOT_HERE, ROOT, commands
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 TESTS = "\n".join(path.read_text() for path in sorted(ROOT.glob("tests/**/test_*.py")))
 ON_THE_DEMO = (
-    "docs/reservations.md",  # the first: its reservation is remembered by its name
+    "docs/configmap.md",  # the first: the demo's own broken entry is still there
+    "docs/reservations.md",  # before README: its reservation is remembered by its name
     "README.md",
     "PACKAGE.md",
-    "docs/crd.md",
     "docs/grpc.md",
     "docs/promises.md",
     "docs/quotas.md",
@@ -29,7 +29,7 @@ ON_THE_DEMO = (
 ON_A_CLUSTER = (
     "README.md",
     "docs/autoscalers.md",
-    "docs/crd.md",
+    "docs/configmap.md",
     "docs/grpc.md",
     "docs/monitoring.md",
     "docs/moves.md",
@@ -51,7 +51,7 @@ REAL = (
 """How commands begin that are for a real cluster, also on a page for the demo."""
 BY_THEMSELVES = ("docs/cli.md", "docs/install.md", "docs/runbooks.md")
 """tests/e2e/test_cli.py, tests/e2e/apart/test_install.py and test_rolls.py."""
-MOST_WORDS, MOST_WORDS_OF_A_PAGE = 56_000, 5_300
+MOST_WORDS, MOST_WORDS_OF_A_PAGE = 51_000, 5_300
 _GENERATED = re.compile(
     r"\A# .+\n\n(?:Written|Made) by `make .*|<!-- [^>]*written by `make .*?<!-- end of .*?-->",
     re.IGNORECASE | re.DOTALL,

@@ -1,4 +1,4 @@
-"""kubectl on the embedded cluster: what the demo, README and docs/crd.md tell its users to do."""
+"""kubectl on the embedded cluster, as the demo, README and docs/reservations.md have it."""
 
 from __future__ import annotations
 

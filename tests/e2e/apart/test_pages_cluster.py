@@ -112,7 +112,7 @@ _MOVED = (
 )
 SET_UPS = {
     "README.md": _MOVABLE,
-    "docs/crd.md": (
+    "docs/configmap.md": (
         f"kubectl patch configmap -n unicore reservation -p '{_LISTED}'",
         "kubectl apply -f scheduler-config/core/store.yaml",
     ),
