@@ -124,8 +124,8 @@ mutants: venv ## Put faults in, one at a time, and say which no test notices; AR
 release-check: controlplane grpcurl helm ## Run all that takes long, three hours; write docs/compatibility.md's record; ARGS='--steps chaos,kubernetes-1.36'
 	$(BIN)/python -m hack.release $(ARGS)
 
-bench: venv ## Print the tables of docs/performance.md
-	$(BIN)/python -m hack.bench
+bench: venv ## Print the tables of docs/performance-reference.md; ARGS=--write writes them there
+	$(BIN)/python -m hack.bench $(ARGS)
 
 bench-live: controlplane ## Print what a scheduled pod costs, on that control plane; ARGS='--nodes 1000 --only stock,reserver'
 	$(BIN)/python -m hack.bench.throughput $(ARGS)

@@ -41,8 +41,7 @@ A typed asyncio client of the [gRPC API](../grpc.md), in `reserver.client`.
 _WORDS = """\
 # Phases, policies and other words
 
-[Troubleshooting](../troubleshooting.md#conditions) explains the reasons of conditions and of
-[events](../troubleshooting.md#events).
+[Events and conditions](../conditions.md) explains their reasons.
 
 ::: reserver.reservations.enums
     options: {show_if_no_docstring: true}

@@ -108,7 +108,7 @@ def reading(plane: ControlPlane, folder: Path) -> Reader:
         (folder / name).symlink_to(ROOT / name)
     (folder / "helm").symlink_to(HELM.build())
     someone = Reader(plane, folder)
-    someone.follow("The image")
+    someone.follow("Image")
     return someone
 
 

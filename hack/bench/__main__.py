@@ -1,5 +1,7 @@
 """`python -m hack.bench` measures everything and prints Markdown; `--quick` is a smoke test.
 
+`--write` writes it into docs/performance-reference.md as well.
+
 The exit status is 1 if something takes longer than is promised.
 """
 
@@ -9,6 +11,7 @@ import platform
 import sys
 import time
 from importlib.metadata import version
+from pathlib import Path
 
 from hack.bench import (
     binding,
@@ -26,6 +29,12 @@ from hack.bench.scale import FULL, QUICK
 from reserver.process import logs
 from reserver.settings.serve import LogLevel
 
+PAGE = Path(__file__).parents[2] / "docs/performance-reference.md"
+_HEAD = """\
+# Performance: the tables of `make bench`
+
+Written by `make bench ARGS=--write`. [Performance](performance.md) explains the columns, and what to conclude.
+"""
 _PACKAGES = ("httptools", "aiohttp", "uvloop", "msgspec", "numpy", "kubernetes")
 
 
@@ -33,19 +42,24 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m hack.bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small, to see that it works")
-    scale = QUICK if parser.parse_args().quick else FULL
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name} as well")
+    options = parser.parse_args()
+    scale = QUICK if options.quick else FULL
     logs.configure(LogLevel.WARNING)
     began, load = time.perf_counter(), os.getloadavg()[0]
     timed = (calls, binding, fitting, placing, emptying, rebalancing, decoding, start, editing)
-    too_slow = []
+    too_slow, printed = [], []
     for section in timed:
         try:
             for text in section.measure(scale):
                 print(text, flush=True)
+                printed.append(text)
         except TooSlow as exc:
             too_slow.append(str(exc))
-    print(_machine())
-    print(f"Load average: {load:.1f} before, {os.getloadavg()[0]:.1f} after.")
+    machine = f"{_machine()}\nLoad average: {load:.1f} before, {os.getloadavg()[0]:.1f} after.\n"
+    print(machine, end="")
+    if options.write:
+        PAGE.write_text("\n".join([_HEAD, *printed, machine]).replace("\n### ", "\n## "))
     progress(f"done in {time.perf_counter() - began:.0f} s")
     sys.exit("\n".join(too_slow) or None)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 import msgspec
@@ -20,8 +20,14 @@ class Replay:
         busy: seconds from handing out a page or an event to the request for the next one.
     """
 
-    def __init__(self, pages: Iterator[bytes], events: Sequence[bytes] = ()) -> None:
+    def __init__(
+        self,
+        pages: Iterator[bytes],
+        events: Sequence[bytes] = (),
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self.busy: list[float] = []
+        self._clock = clock
         self._pages = pages
         self._events = events
         self._ended = asyncio.Event()
@@ -55,11 +61,11 @@ class Replay:
         await asyncio.Event().wait()
 
     def _start_clock(self) -> None:
-        self._handed_out = time.perf_counter()
+        self._handed_out = self._clock()
 
     def _stop_clock(self) -> None:
         if self._handed_out is not None:
-            self.busy.append(time.perf_counter() - self._handed_out)
+            self.busy.append(self._clock() - self._handed_out)
         self._handed_out = None
 
 

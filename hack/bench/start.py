@@ -102,19 +102,28 @@ def _in_child(kind: str, nodes: int, pods: int) -> Found:
 
 
 async def _start(kind: str, nodes: int, pods: int) -> Found:
-    node_pages = pages((encode(node_document(index)) for index in range(nodes)), nodes)
-    pod_pages = pages(running_pods(pods, nodes), pods)
-    before = _peak_bytes()
+    before = peak_bytes()
     if kind == RESERVER:
-        state = State()
-        replays = (Replay(node_pages), Replay(pod_pages))
-        with brief_collections():
-            await replays[0].feed(node_view(state))
-            await replays[1].feed(pod_view(state))
-        busy = [seconds for replay in replays for seconds in replay.busy]
+        busy = await read_into(State(), nodes, pods)
     else:
-        busy = _read_into_dicts(node_pages, {}) + _read_into_dicts(pod_pages, {})
-    return Found(pods, sum(busy), max(busy), _peak_bytes() - before)
+        busy = [seconds for items in _lists(nodes, pods) for seconds in _read_into_dicts(items, {})]
+    return Found(pods, sum(busy), max(busy), peak_bytes() - before)
+
+
+async def read_into(
+    state: State, nodes: int, pods: int, clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
+    """Read a cluster as a start does; return how long each page took, in seconds."""
+    node_list, pod_list = (Replay(items, clock=clock) for items in _lists(nodes, pods))
+    with brief_collections():
+        await node_list.feed(node_view(state))
+        await pod_list.feed(pod_view(state))
+    return [*node_list.busy, *pod_list.busy]
+
+
+def _lists(nodes: int, pods: int) -> tuple[Iterator[bytes], Iterator[bytes]]:
+    node_documents = (encode(node_document(index)) for index in range(nodes))
+    return pages(node_documents, nodes), pages(running_pods(pods, nodes), pods)
 
 
 def _read_into_dicts(all_pages: Iterator[bytes], kept: dict[str, object]) -> list[float]:
@@ -127,7 +136,7 @@ def _read_into_dicts(all_pages: Iterator[bytes], kept: dict[str, object]) -> lis
     return busy
 
 
-def _peak_bytes() -> int:
+def peak_bytes() -> int:
     """Return the most memory that this process has had resident."""
     if _STATUS.exists():
         # What getrusage says on Linux begins with the peak of the process that started this one.

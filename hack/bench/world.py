@@ -79,11 +79,16 @@ def state(size: Size) -> State:
         built.node_seen(decode(NodeObject, encode(node_document(index))).value())
     for pod in _pods(size):
         built.pod_seen(pod)
+    reserve(built, size)
+    built.is_complete = True
+    return built
+
+
+def reserve(built: State, size: Size) -> None:
+    """Put the reservations into a state."""
     order = node_names(size.nodes, order=_RESERVED)
     for index in range(size.reservations):
         built.ledger.put(_reservation(index, order[index % size.nodes]))
-    built.is_complete = True
-    return built
 
 
 def _pods(size: Size) -> Iterator[Pod]:

@@ -158,7 +158,7 @@ def test_a_pod_of_it_keeps_seats_beside_a_stock_kube_scheduler(
         assert probe(container, spec["readinessProbe"])
         assert container.stop() == 0, container.log.read_text()
     assert "Traceback" not in container.log.read_text()
-    reader.follow("Uninstalling", but="helm")
+    reader.follow("Uninstall", but="helm")
     assert not reader.left()
 
 

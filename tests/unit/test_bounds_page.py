@@ -28,7 +28,7 @@ from reserver.settings import configuration
 from reserver.settings import strict_yaml as document
 from reserver.stores.codec.quota_codec import MOST_HARD
 
-PAGE = Path(__file__).parents[2] / "docs/threat-model.md"
+PAGE = Path(__file__).parents[2] / "docs/limits.md"
 
 _SHARES, _HTTP = CallCounts(), ListenerLimits()
 ROWS: dict[str, list[float]] = {
@@ -94,7 +94,7 @@ ROWS: dict[str, list[float]] = {
 
 @pytest.mark.parametrize("name", ROWS)
 def test_each_bound_on_the_page_is_that_of_the_code(name: str) -> None:
-    section = PAGE.read_text().split("## How much each input may say")[1].split("\n## ")[0]
+    section = PAGE.read_text().split("## Inputs")[1].split("\n## ")[0]
     (row,) = [
         line
         for line in section.splitlines()
@@ -107,6 +107,6 @@ def test_each_bound_on_the_page_is_that_of_the_code(name: str) -> None:
 
 
 def test_every_row_of_the_page_is_compared() -> None:
-    section = PAGE.read_text().split("## How much each input may say")[1].split("\n## ")[0]
+    section = PAGE.read_text().split("## Inputs")[1].split("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| ")]
     assert len(rows) == len(ROWS) + 1

@@ -33,9 +33,9 @@ ON_A_CLUSTER = (
     "docs/grpc.md",
     "docs/monitoring.md",
     "docs/moves.md",
-    "docs/operations.md",
     "docs/patches.md",
     "docs/rebalance.md",
+    "docs/security-hardening.md",
     "docs/tutorial-cluster.md",
 )
 """Pages with commands for a real control plane: tests/e2e/apart/test_pages_cluster.py."""
@@ -49,7 +49,7 @@ REAL = (
     "reserver rebalance plan",
 )
 """How commands begin that are for a real cluster, also on a page for the demo."""
-BY_THEMSELVES = ("docs/cli.md", "docs/install.md", "docs/runbooks.md")
+BY_THEMSELVES = ("docs/cli.md", "docs/install.md", "docs/troubleshooting.md")
 """tests/e2e/test_cli.py, tests/e2e/apart/test_install.py and test_rolls.py."""
 MOST_WORDS, MOST_WORDS_OF_A_PAGE = 51_000, 5_300
 _GENERATED = re.compile(
@@ -87,9 +87,9 @@ def test_every_page_has_a_place_on_the_site() -> None:
     assert not missing, "name them in the nav of mkdocs.yml"
 
 
-def test_the_events_that_troubleshooting_lists_are_those_of_the_code() -> None:
+def test_the_events_that_a_page_lists_are_those_of_the_code() -> None:
     """Each reason that is listed is written somewhere; so a renamed one is found."""
-    page = (ROOT / "docs/troubleshooting.md").read_text().partition("## Events")[2]
+    page = (ROOT / "docs/conditions.md").read_text().partition("## Events")[2]
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     reasons = {reason for row in rows for reason in re.findall(r"`(\w+)`", row)}
     code = "\n".join(path.read_text() for path in ROOT.glob("reserver/**/*.py"))
@@ -97,8 +97,8 @@ def test_the_events_that_troubleshooting_lists_are_those_of_the_code() -> None:
     assert not {reason for reason in reasons if f'"{reason}"' not in code}
 
 
-def test_the_reasons_of_conditions_that_troubleshooting_lists_are_those_of_the_code() -> None:
-    page = (ROOT / "docs/troubleshooting.md").read_text().partition("## Conditions")[2]
+def test_the_reasons_of_conditions_that_a_page_lists_are_those_of_the_code() -> None:
+    page = (ROOT / "docs/conditions.md").read_text().partition("## Conditions")[2]
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     listed = {reason for row in rows for reason in re.findall(r"`(\w+)`", row)}
     code = "\n".join(path.read_text() for path in sorted(ROOT.glob("reserver/**/*.py")))

@@ -103,7 +103,7 @@ def test_a_second_kube_scheduler_by_helm_is_upgraded_rolled_back_and_uninstalled
         hold(reader, "second")
     reader.apply(pod("second-stranger", "reserver-scheduler"))
     (reader.folder / "values.yaml").write_text("settings: {log-level: warning}\n")
-    reader.follow("Upgrading, and going back")
+    reader.follow("Upgrade")
     revisions = json.loads(reader.run(f"helm history reserver --namespace {NAMESPACE} -o json"))
     assert [each["description"] for each in revisions] == [
         "Install complete",
@@ -113,7 +113,7 @@ def test_a_second_kube_scheduler_by_helm_is_upgraded_rolled_back_and_uninstalled
     with ExitStack() as stack:
         start_pod(reader, stack)
         see_it_kept(reader, "reserver-scheduler", "second")
-    reader.follow("Uninstalling", but="delete -k")
+    reader.follow("Uninstall", but="delete -k")
 
 
 def test_a_second_kube_scheduler_by_kustomize_comes_and_goes(reader: Reader) -> None:
@@ -125,11 +125,11 @@ def test_a_second_kube_scheduler_by_kustomize_comes_and_goes(reader: Reader) -> 
         start_pod(reader, stack)
         hold(reader, "third")
         see_it_kept(reader, "reserver-scheduler", "third")
-    reader.follow("Uninstalling", but="helm")
+    reader.follow("Uninstall", but="helm")
 
 
 def test_a_deployment_with_a_standby_finds_its_certificates(reader: Reader) -> None:
-    reader.follow("A Deployment with a standby")
+    reader.follow("Standby")
     template = reader.get("deployment reserver")["spec"]["template"]["spec"]
     (volume,) = template["volumes"]
     keys = reader.get(f"secret {volume['secret']['secretName']}")["data"]
@@ -152,15 +152,15 @@ def test_a_deployment_with_a_standby_finds_its_certificates(reader: Reader) -> N
             f"curl -s -o /dev/null -w '%{{http_code}}' {as_scheduler} {process.url}/readyz || true"
         )
         wait_for(lambda: reader.run(line) == "200", "it leads, and kube-scheduler may call it")
-    reader.follow("Uninstalling", but="delete -k")
+    reader.follow("Uninstall", but="delete -k")
 
 
 def test_the_clusters_own_kube_scheduler_asks_a_reserver_in_its_static_pod(reader: Reader) -> None:
-    reader.follow("A Deployment with a standby", only="openssl")
+    reader.follow("Standby", only="openssl")
     data = {"ClusterConfiguration": CLUSTER_CONFIGURATION}  # As kubeadm leaves it in the cluster.
     metadata = {"name": "kubeadm-config", "namespace": "kube-system"}
     reader.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
-    reader.follow("In the static pod of the cluster's own kube-scheduler")
+    reader.follow("Static pod")
     kubeadm = [*yaml.safe_load_all((reader.folder / "kubeadm.yaml").read_text())]
     assert [each["kind"] for each in kubeadm] == ["ClusterConfiguration", "InitConfiguration"]
     apply = f"--local -f {STATIC_POD} --type json --patch-file kube-scheduler+json.yaml"
@@ -185,4 +185,4 @@ def test_the_clusters_own_kube_scheduler_asks_a_reserver_in_its_static_pod(reade
         see_it_kept(reader, "default-scheduler", "fourth")
         reader.plane.stop_scheduler("asking")
         reader.plane.start_scheduler(reader.plane.folder / "own.yaml", "own")
-    reader.follow("Uninstalling", but="delete -k")
+    reader.follow("Uninstall", but="delete -k")

@@ -133,10 +133,7 @@ CLEAN_UPS = {
     "docs/monitoring.md": ("kubectl delete -f operator.yaml",),
     "docs/moves.md": _MOVED,
     "docs/patches.md": ("kubectl delete -f patched.yaml --wait=false",),
-    "docs/operations.md": (
-        "kubectl delete -f examples/admission-policy.yaml",
-        "kubectl delete deployments -n reserver-system --all",
-    ),
+    "docs/security-hardening.md": ("kubectl delete -f examples/admission-policy.yaml",),
     "docs/tutorial-cluster.md": ("kubectl delete deployments -n reserver-system --all",),
     "README.md": (*_MOVED, "kubectl delete deployments -n reserver-system --all"),
 }

@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[3]
 MANIFESTS = ROOT / "scheduler-config/standby"
-RUNBOOKS = ROOT / "docs/runbooks.md"
+RUNBOOKS = ROOT / "docs/troubleshooting.md"
 HOME = "reserver-system"
 SCHEDULER = "over-service"
 BOOTSTRAP = "reserver-bootstrap"
