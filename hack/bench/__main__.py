@@ -33,7 +33,8 @@ PAGE = Path(__file__).parents[2] / "docs/performance-reference.md"
 _HEAD = """\
 # Performance: the tables of `make bench`
 
-Written by `make bench ARGS=--write`. [Performance](performance.md) explains the columns, and what to conclude.
+Written by `make bench ARGS=--write`. [Performance](performance.md)
+explains the columns.
 """
 _PACKAGES = ("httptools", "aiohttp", "uvloop", "msgspec", "numpy", "kubernetes")
 
