@@ -66,8 +66,8 @@ def test_each_alert_has_a_runbook_that_says_what_to_do_and_no_other_has() -> Non
 def test_each_alert_says_how_bad_it_is_and_where_its_runbook_is() -> None:
     for rule in RULES:
         assert rule["labels"]["severity"] in {"critical", "warning", "info"}
-        anchor = rule["alert"].lower()
-        assert rule["annotations"]["runbook_url"] == f"https://docs.example/troubleshooting.html#{anchor}"
+        url = f"https://docs.example/troubleshooting.html#{rule['alert'].lower()}"
+        assert rule["annotations"]["runbook_url"] == url
         assert rule["annotations"].keys() == {"summary", "description", "runbook_url"}
 
 
