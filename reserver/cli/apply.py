@@ -9,21 +9,21 @@ from typing import Annotated, Any
 import typer
 
 from reserver.cli import (
-    create_requests,
+    creating,
     failure,
     listing,
     output,
     serialization,
 )
 from reserver.cli.connection import Session, run
-from reserver.cli.create_requests import CreateRequests
+from reserver.cli.create_requests import CreateRequests, NewReservation, namespace_of
 from reserver.cli.failure import Failed
 from reserver.cli.manifests import Manifest
 from reserver.cli.options import NamespaceOption, Output, OutputOption, Target
 from reserver.cli.progress import progress
 from reserver.cli.selection import FILES
 from reserver.cli.spec_flags import SpecFlags
-from reserver.client import CallFailed, Client, ReservationInfo
+from reserver.client import CallFailed, ReservationInfo
 from reserver.errors import InvalidInput
 
 
@@ -56,16 +56,17 @@ def apply(
     asked = CreateRequests.of("", filename, SpecFlags(), namespace)
 
     async def work(session: Session) -> None:
-        asked.specs(session.namespace)  # A file that is broken changes nothing.
-        own = namespace or session.namespace
-        doing = Applier(session.client, own, force=force, dry_run=dry_run)
+        asked.reservations(session.namespace)  # A file that is broken changes nothing.
+        doing = Applier(session, namespace, force=force, dry_run=dry_run)
         note = "(dry run)" if dry_run else ""
         await apply_each(doing, asked.wanted, form, note)
 
     run(target, work)
 
 
-_NOT_THERE = "NO_SUCH_RESERVATION"
+_NOT_THERE = {"NO_SUCH_RESERVATION", "NOT_ALLOWED"}
+"""Reasons for which a document may be about another reservation, or a new one."""
+
 _LIFETIME = ("ttl", "expiresAt")
 
 
@@ -73,15 +74,16 @@ class Applier:
     """Changes reservations to match manifests; failures are independent.
 
     Args:
-        client: of Reserver's gRPC API.
-        namespace: of owners that do not say theirs.
+        session: with Reserver's gRPC API.
+        namespace: that `-n` names; may be empty.
         force: create what can never fit, too.
         dry_run: change nothing.
     """
 
-    def __init__(self, client: Client, namespace: str, *, force: bool, dry_run: bool) -> None:
-        self._client = client
-        self._namespace = namespace
+    def __init__(self, session: Session, namespace: str, *, force: bool, dry_run: bool) -> None:
+        self._client = session.client
+        self._named = namespace
+        self._default = session.namespace
         self._force = force
         self._dry_run = dry_run
 
@@ -94,10 +96,13 @@ class Applier:
         Raises:
             CallFailed: it was refused.
         """
-        namespace = one.namespace or self._namespace
-        old = await self._existing(one)
+        own = one.namespace or self._named
+        namespace = own or self._default
+        spec = serialization.read(one.spec, one.name, namespace, time.time())
+        new = NewReservation(one.name, namespace_of(spec, own), spec, one.labels)
+        old = await self._existing(one, new)
         if old is None:
-            return "created", await self._create(one, namespace)
+            return "created", await self._create(new)
         document = kept(one.spec, old)
         is_labelled = one.labels.items() <= old.labels.items()
         if is_labelled and serialization.says_the_same(document, one.name, namespace, old):
@@ -106,28 +111,32 @@ class Applier:
             return "configured", old
         spec = serialization.read(document, one.name, namespace, time.time())
         etag = one.etag or old.etag
-        new = await self._client.update(old.id, spec, etag=etag, labels=one.labels)
-        is_same = (new.spec, new.labels) == (old.spec, old.labels)
-        return "unchanged" if is_same else "configured", new
+        changed = await self._client.update(old.id, spec, etag=etag, labels=one.labels)
+        is_same = (changed.spec, changed.labels) == (old.spec, old.labels)
+        return "unchanged" if is_same else "configured", changed
 
-    async def _existing(self, one: Manifest) -> ReservationInfo | None:
-        """Return the reservation that a document is about: by its id, else by its name."""
-        names = [one.id, f"{one.namespace}/{one.name}" if one.namespace else "", one.name]
+    async def _existing(self, one: Manifest, new: NewReservation) -> ReservationInfo | None:
+        """Return the reservation that a document is about: by its id, else by its name.
+
+        One of that name in Reserver's own namespace counts if it is for pods of the same namespace.
+        """
+        names = [one.id, f"{new.namespace}/{one.name}" if new.namespace else "", one.name]
         for name in filter(None, names):
             try:
-                return await self._client.get(name)
+                found = await self._client.get(name)
             except CallFailed as exc:
-                if exc.reason != _NOT_THERE:
+                if exc.reason not in _NOT_THERE:
                     raise
+                continue
+            theirs = {each.namespace for each in found.spec.owners}
+            if name != one.name or not new.namespace or new.namespace in theirs:
+                return found
         return None
 
-    async def _create(self, one: Manifest, namespace: str) -> ReservationInfo | None:
-        spec = serialization.read(one.spec, one.name, namespace, time.time())
+    async def _create(self, new: NewReservation) -> ReservationInfo | None:
         if not self._force:
-            await create_requests.require_possible(self._client, one.name, spec)
-        if self._dry_run:
-            return None
-        return await self._client.create(one.name, spec, labels=one.labels)
+            await creating.require_possible(self._client, new)
+        return None if self._dry_run else await creating.create(self._client, new)
 
 
 def kept(document: Any, old: ReservationInfo) -> Any:  # noqa: ANN401 - whatever YAML can hold

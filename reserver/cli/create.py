@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from reserver.cli import completion, create_requests, failure, interrupt, output, times
+from reserver.cli import completion, creating, failure, interrupt, output, times
 from reserver.cli.connection import Session, default_namespace, run
 from reserver.cli.copying import copied
 from reserver.cli.create_requests import CreateRequests
@@ -150,21 +150,20 @@ def _wait_s(wait: str, *, force: bool) -> float | None:
 
 async def _create(session: Session, asked: CreateRequests, way: _Way, form: Output) -> None:
     if way.template:
-        specs = await copied(session, way.template, asked)
+        wanted = await copied(session, way.template, asked)
     else:
-        specs = asked.specs(session.namespace)
-    if way.request_id and len(specs) > 1 and not way.whole_set:
+        wanted = asked.reservations(session.namespace)
+    if way.request_id and len(wanted) > 1 and not way.whole_set:
         problem = "names one request, and these are several"
         raise Failed(ExitStatus.USAGE, f"--request-id: {problem}; give --set, too")
     if way.dry_run is DryRun.SERVER:
-        await create_requests.check_fit(session.client, specs, form)
+        await creating.check_fit(session.client, wanted, form)
     elif way.whole_set:
-        await create_requests.create_set(session.client, specs, asked.labels, form, way.request_id)
+        await creating.create_set(session.client, wanted, form, way.request_id)
     else:
-        await create_requests.create_each(
+        await creating.create_each(
             session.client,
-            specs,
-            asked.labels,
+            wanted,
             form,
             way.request_id,
             no_wait=way.no_wait,

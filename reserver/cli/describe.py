@@ -11,8 +11,8 @@ import typer
 from reserver.cli import completion, failure, formatting, line, lookup, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.options import Target
-from reserver.cli.selection import NamespaceOption, SelectionFlags
-from reserver.client import Client, Phase, Policy, ReservationInfo, Selection
+from reserver.cli.selection import NamespaceOption
+from reserver.client import Phase, Policy, ReservationInfo
 from reserver.printable import printable
 
 _WIDTH = 16
@@ -39,24 +39,23 @@ def describe(
     """
 
     async def work(session: Session) -> None:
-        selection = SelectionFlags(namespace=namespace).selection(session.namespace)
-        await _show(session.client, names, selection)
+        await _show(session, names, namespace)
 
     run(target, work)
 
 
-async def _show(client: Client, names: Sequence[str], selection: Selection) -> None:
-    """Describe the reservations of some names or ids, among those that are meant.
+async def _show(session: Session, names: Sequence[str], namespace: str) -> None:
+    """Describe the reservations of some names or ids (`lookup.by_name`).
 
     Raises:
         Failed: some are not there.
     """
-    found, missing = await lookup.fetch(client, names, selection)
+    found, missing = await lookup.fetch(session, names, namespace)
     now = datetime.now(UTC)
     for number, each in enumerate(found):
         if number:
             typer.echo()
-        place = await line.find(client, each)
+        place = await line.find(session.client, each)
         for label, text in _lines(each, now, place):
             title = f"{label}:" if label else ""
             typer.echo(f"{typer.style(title.ljust(_WIDTH), bold=True)}{printable(text)}")

@@ -17,7 +17,7 @@ from reserver.cli import completion, failure, interrupt, listing, lookup, serial
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.manifests import Manifest, read_manifests, read_text
-from reserver.cli.options import Output, OutputOption, Target
+from reserver.cli.options import NamespaceOption, Output, OutputOption, Target
 from reserver.cli.progress import progress
 from reserver.client import CallFailed, Client, ReservationInfo
 from reserver.errors import InvalidInput, ReserverError
@@ -40,6 +40,7 @@ def edit(
             autocompletion=completion.reservations,
         ),
     ],
+    namespace: NamespaceOption = "",
     form: OutputOption = Output.TABLE,
 ) -> None:
     """Edit a reservation in your editor (KUBE_EDITOR, EDITOR, or vi).
@@ -58,19 +59,19 @@ def edit(
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
     async def work(session: Session) -> None:
-        await _edit(session.client, name, session.namespace, form)
+        await _edit(session, name, namespace, form)
 
     run(target, work)
 
 
-async def _edit(client: Client, name: str, namespace: str, form: Output) -> None:
+async def _edit(session: Session, name: str, namespace: str, form: Output) -> None:
     """Let a person change a reservation, until it is taken or they give up; then print it.
 
     Raises:
         Failed: they gave up after an error, or somebody else was faster; their file is kept.
     """
     async with progress("Asking for the reservation"):
-        old = await lookup.by_name(client, name, client.get)
+        old = await lookup.by_name(session, name, session.client.get, namespace)
     labels = {key: old.labels[key] for key in sorted(old.labels) if not is_own(key)}
     shown = {"name": old.name, "labels": labels, "spec": serialization.show_spec(old.spec)}
     if not labels:
@@ -90,7 +91,7 @@ async def _edit(client: Client, name: str, namespace: str, form: Output) -> None
             listing.show_change(old.name, "", old, form)
             return
         try:
-            new = await _update(client, old, text, namespace)
+            new = await _update(session.client, old, text, namespace or session.namespace)
         except ReserverError as exc:
             problem = failure.of(exc)
             if not isinstance(exc, InvalidInput) and not _can_be_mended(exc):

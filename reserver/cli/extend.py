@@ -22,7 +22,7 @@ from reserver.cli.selection import (
     SelectorOption,
     check_named,
 )
-from reserver.client import CallFailed, Client, ReservationInfo, Selection
+from reserver.client import CallFailed, ReservationInfo
 
 
 def extend(
@@ -74,23 +74,23 @@ def extend(
         failure.end(exc)
 
     async def work(session: Session) -> None:
-        selection = chosen.selection(session.namespace)
-        called = names or await _ids(session.client, selection)
-        among = selection if names else Selection()
-        await _extend(session.client, called, among, until, form, alone=len(names or ()) == 1)
+        called = names or await _ids(session, chosen)
+        among = namespace if names else ""
+        await _extend(session, called, among, until, form, alone=len(names or ()) == 1)
 
     run(target, work)
 
 
-async def _ids(client: Client, selection: Selection) -> list[str]:
+async def _ids(session: Session, chosen: SelectionFlags) -> list[str]:
+    selection = chosen.selection(session.namespace)
     async with progress("Listing reservations"):
-        return [each.id async for each in client.list(selection)]
+        return [each.id async for each in session.client.list(selection)]
 
 
 async def _extend(
-    client: Client,
+    session: Session,
     names: list[str],
-    among: Selection,
+    namespace: str,
     until: datetime | timedelta,
     form: Output,
     *,
@@ -103,13 +103,13 @@ async def _extend(
     """
 
     async def extended(called: str) -> ReservationInfo:
-        return await client.extend(called, until)
+        return await session.client.extend(called, until)
 
     changed: list[ReservationInfo] = []
     refused: list[Failed] = []
     for name in names:
         try:
-            each = await lookup.by_name(client, name, extended, among)
+            each = await lookup.by_name(session, name, extended, namespace)
         except (CallFailed, Failed) as exc:
             if failure.is_without_answer(exc):
                 raise

@@ -154,22 +154,20 @@ async def _list(session: Session, asked: _ListQuery, form: Output) -> None:
     if asked.is_past:
         await history.show_all(session.client, asked.chosen.namespace, form)
     elif asked.names:
-        await _show_named(session.client, asked, selection, form)
+        await _show_named(session, asked, form)
     elif asked.is_watch:
         await watch.follow(session.client, selection, form)
     else:
         await _show_all(session.client, asked, selection, form)
 
 
-async def _show_named(
-    client: Client, asked: _ListQuery, selection: Selection, form: Output
-) -> None:
-    """Print the reservations of some names or ids, among those that are meant.
+async def _show_named(session: Session, asked: _ListQuery, form: Output) -> None:
+    """Print the reservations of some names or ids (`lookup.by_name`).
 
     Raises:
         Failed: some are not there.
     """
-    found, missing = await lookup.fetch(client, asked.names, selection)
+    found, missing = await lookup.fetch(session, asked.names, asked.chosen.namespace)
     if found:
         listing.show(found, form, alone=len(asked.names) == 1, is_titled=asked.is_titled)
     failure.raise_all(missing)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
 import typer
@@ -39,14 +40,19 @@ def columns(form: Output) -> Sequence[str]:
 
 def rows(found: Iterable[ReservationInfo], form: Output) -> list[Row]:
     """Return a row for each reservation."""
-    now = datetime.now(UTC)
-    return [row(each, form, now) for each in found]
+    now, every = datetime.now(UTC), list(found)
+    names = Counter(map(formatting.short_name, every))
+    again = {name for name, number in names.items() if number > 1}
+    return [row(each, form, now, again) for each in every]
 
 
-def row(reservation: ReservationInfo, form: Output, now: datetime) -> Row:
-    """Return the row of a reservation."""
+def row(
+    reservation: ReservationInfo, form: Output, now: datetime, ambiguous: Collection[str] = ()
+) -> Row:
+    """Return the row of a reservation; of an ambiguous name, its id."""
+    name = formatting.short_name(reservation)
     cells: Row = (
-        formatting.short_name(reservation),
+        reservation.id if name in ambiguous else name,
         formatting.phase(reservation),
         formatting.node(reservation),
         formatting.slots(reservation),

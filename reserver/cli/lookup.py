@@ -7,48 +7,58 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 from reserver.cli import failure, formatting
+from reserver.cli.connection import Session
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.progress import progress
-from reserver.client import EVERYTHING, CallFailed, Client, ReservationInfo, Selection
+from reserver.client import CallFailed, Client, ReservationInfo, Selection
 
-_NOT_THERE = "NO_SUCH_RESERVATION"
+_NOT_ALLOWED = "NOT_ALLOWED"
+_ELSEWHERE = {"NO_SUCH_RESERVATION", _NOT_ALLOWED}
+"""Reasons for which a reservation may be another one: the caller has rights in some namespaces."""
+
 _MOST_SHOWN = 5
 
 T = TypeVar("T")
 
 
 async def by_name(
-    client: Client,
-    name: str,
-    call: Callable[[str], Awaitable[T]],
-    selection: Selection = EVERYTHING,
+    session: Session, name: str, call: Callable[[str], Awaitable[T]], namespace: str = ""
 ) -> T:
-    """Call with a name or an id; with the id of whatever `get` shows under that name, otherwise.
+    """Call with an id; or with that of the reservation of a name.
 
-    Reserver itself knows the names of what its clients created. Others have an id, and `get` shows
-    the last part of it.
+    A name is looked for in the namespace, which without `-n` is that of the kubeconfig's context,
+    then in Reserver's own, and then among all that `get` shows under that name.
 
     Args:
-        client: of Reserver's gRPC API.
+        session: with Reserver's gRPC API.
         name: or id.
         call: what to call.
-        selection: among which reservations.
+        namespace: that `-n` names; empty for any.
 
     Raises:
         Failed: none is called that, or several are.
         CallFailed: whatever else the call raised.
     """
+    missing = f"there is no reservation {name!r}"
+    for id_ in _ids(name, namespace, session.namespace):
+        try:
+            return await call(id_)
+        except CallFailed as exc:
+            if exc.reason not in _ELSEWHERE or (exc.reason == _NOT_ALLOWED and id_ == name):
+                raise
+            missing = exc.message if id_ == name else missing
+    selection = Selection(owner_namespace=namespace)
+    return await call(await _id(session.client, name, missing, selection))
+
+
+def _ids(name: str, namespace: str, of_context: str) -> list[str]:
+    """Return what a name may be short for, before all are listed."""
     key, bracket, _ = name.partition("[")
-    is_item = bracket and "/" not in key  # As `get` shows an item of a list.
-    if is_item or selection != EVERYTHING:
-        missing = f"there is no reservation {name!r}"
-        return await call(await _id(client, name, missing, selection))
-    try:
-        return await call(name)
-    except CallFailed as exc:
-        if exc.reason != _NOT_THERE:
-            raise
-        return await call(await _id(client, name, exc.message, selection))
+    if bracket and "/" not in key:  # As `get` shows an item of a list.
+        return []
+    if "/" in name:
+        return [] if namespace else [name]
+    return [f"{namespace}/{name}"] if namespace else [f"{of_context}/{name}", name]
 
 
 async def _id(client: Client, name: str, problem: str, selection: Selection) -> str:
@@ -83,9 +93,9 @@ async def similar_node(client: Client, node: str) -> str:
 
 
 async def fetch(
-    client: Client, names: Sequence[str], selection: Selection
+    session: Session, names: Sequence[str], namespace: str = ""
 ) -> tuple[list[ReservationInfo], list[Failed]]:
-    """Return the reservations of some names or ids, and why not the others.
+    """Return the reservations of some names or ids (`by_name`), and why not the others.
 
     Raises:
         CallFailed: there is no answer.
@@ -94,7 +104,7 @@ async def fetch(
     async with progress("Asking for reservations"):
         for name in names:
             try:
-                found.append(await by_name(client, name, client.get, selection))
+                found.append(await by_name(session, name, session.client.get, namespace))
             except (CallFailed, Failed) as exc:
                 if failure.is_without_answer(exc):
                     raise

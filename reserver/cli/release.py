@@ -79,30 +79,30 @@ def release(
 async def _release(
     session: Session, names: list[str], chosen: SelectionFlags, form: Output, *, yes: bool
 ) -> None:
-    selection = chosen.selection(session.namespace)
     if names:
-        await _release_named(session.client, names, selection, form)
+        await _release_named(session, names, chosen.namespace, form)
     else:
+        selection = chosen.selection(session.namespace)
         await _release_chosen(session.client, selection, form, ask=not yes)
 
 
 async def _release_named(
-    client: Client, names: Sequence[str], selection: Selection, form: Output
+    session: Session, names: Sequence[str], namespace: str, form: Output
 ) -> None:
-    """Release reservations by name or id, among those that are meant; failures are independent.
+    """Release reservations by name or id (`lookup.by_name`); failures are independent.
 
     Raises:
         Failed: some are not there, or refused.
     """
 
-    async def release(name: str) -> Released:
-        # Who may release it need not have the right to read it.
-        was = await client.get(name) if output.is_for_programs(form) else None
-        await client.release(name, missing_ok=False)
-        return name, was
+    async def by_name(name: str) -> Released:
+        async def release(id_: str) -> Released:
+            # Who may release it need not have the right to read it.
+            was = await session.client.get(id_) if output.is_for_programs(form) else None
+            await session.client.release(id_, missing_ok=False)
+            return name, was
 
-    def by_name(name: str) -> Awaitable[Released]:
-        return lookup.by_name(client, name, release, selection)
+        return await lookup.by_name(session, name, release, namespace)
 
     await _each(names, by_name, form, alone=len(names) == 1)
 

@@ -11,9 +11,8 @@ from reserver.cli import completion, failure, listing, lookup, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import NamespaceOption, Output, OutputOption, Target
-from reserver.cli.selection import SelectionFlags
 from reserver.cli.spec_flags import SpecFlags, flag_of, merged
-from reserver.client import CallFailed, Client, ReservationInfo, Selection
+from reserver.client import CallFailed, ReservationInfo
 from reserver.errors import InvalidInput
 
 
@@ -51,32 +50,29 @@ def update(
         )
 
     async def work(session: Session) -> None:
-        own = namespace or session.namespace
-        among = SelectionFlags(namespace=namespace).selection(own)
-        changed = await _update(session.client, name, among, spec, own)
+        changed = await _update(session, name, spec, namespace)
         listing.show_change(name, "updated", changed, form)
 
     run(target, work)
 
 
-async def _update(
-    client: Client, name: str, selection: Selection, flags: SpecFlags, namespace: str
-) -> ReservationInfo:
+async def _update(session: Session, name: str, flags: SpecFlags, namespace: str) -> ReservationInfo:
     """Change the fields of a reservation that flags give.
 
     Raises:
         Failed: there is no such reservation, or a flag is wrong.
         CallFailed: it was refused.
     """
-    changes = flags.changes(namespace)
-    old = await lookup.by_name(client, name, client.get, selection)
+    own = namespace or session.namespace
+    changes = flags.changes(own)
+    old = await lookup.by_name(session, name, session.client.get, namespace)
     document = merged(serialization.show_spec(old.spec), changes)
     try:
-        spec = serialization.read(document, old.name, namespace, time.time())
+        spec = serialization.read(document, old.name, own, time.time())
     except InvalidInput as exc:
         raise flag_of(exc) from exc
     try:
-        return await client.update(old.id, spec, etag=old.etag)
+        return await session.client.update(old.id, spec, etag=old.etag)
     except CallFailed as exc:
         if failure.is_without_answer(exc):
             raise

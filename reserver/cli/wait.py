@@ -13,7 +13,7 @@ from reserver.cli.failure import Failed
 from reserver.cli.milestone import Milestone
 from reserver.cli.options import Output, OutputOption, Target
 from reserver.cli.progress import progress
-from reserver.cli.selection import NamespaceOption, SelectionFlags
+from reserver.cli.selection import NamespaceOption
 from reserver.client import CallFailed, ReservationInfo
 
 
@@ -57,14 +57,12 @@ def wait(
         failure.end(exc)
 
     async def work(session: Session) -> None:
-        among = SelectionFlags(namespace=namespace).selection(session.namespace)
-        client = session.client
-        found, failed = await lookup.fetch(client, names, among)
+        found, failed = await lookup.fetch(session, names, namespace)
         reached: list[ReservationInfo] = []
         for each in found:
             try:
                 async with progress(f"Waiting until {each.name} is {until.words}"):
-                    now = await milestone.reach(client, each, until, limit_s)
+                    now = await milestone.reach(session.client, each, until, limit_s)
             except (CallFailed, Failed) as exc:
                 if failure.is_without_answer(exc):
                     raise

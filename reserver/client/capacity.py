@@ -121,13 +121,14 @@ class Capacity:
             for each in page.quotas:
                 yield messages.read(each, NamespaceQuota)
 
-    async def what_if(self, specs: Sequence[Spec]) -> Verdict:
-        """Return whether `create_set` would create a set at this instant.
+    async def what_if(self, specs: Sequence[Spec], namespace: str = "") -> Verdict:
+        """Return whether `create_set` would create a set at this instant, in a namespace.
 
         Raises:
             CallFailed: it cannot be said, or a spec is not acceptable.
         """
-        request = pb.WhatIfRequest(reservations=map(messages.write_spec, specs))
+        written = map(messages.write_spec, specs)
+        request = pb.WhatIfRequest(reservations=written, namespace=namespace)
         answer = await self._connection.call(self._stub.WhatIf, request)
         return Verdict(
             answer.fits,

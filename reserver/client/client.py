@@ -94,6 +94,7 @@ class Client:
         request_id: str = "",
         no_wait: bool = False,
         labels: Mapping[str, str] | None = None,
+        namespace: str = "",
     ) -> ReservationInfo:
         """Create a reservation and return once its hold is in force.
 
@@ -103,6 +104,7 @@ class Client:
             request_id: give one to be able to repeat the call after a restart of this process.
             no_wait: refuse it if it is not backed at once.
             labels: of its object; a server that writes ConfigMaps refuses them.
+            namespace: of its object; empty for Reserver's own. Without objects it is ignored.
 
         Raises:
             CallFailed: it was not created, or that is unknown; it is safe to call again with the
@@ -114,6 +116,7 @@ class Client:
             request_id=request_id or uuid4().hex,
             no_wait=no_wait,
             labels=labels,
+            namespace=namespace,
         )
         return await self._shown(self._stub.Create, request)
 
@@ -123,6 +126,7 @@ class Client:
         *,
         request_id: str = "",
         labels: Mapping[str, Mapping[str, str]] | None = None,
+        namespace: str = "",
     ) -> tuple[ReservationInfo, ...]:
         """Create several reservations, by name: all of them, backed, or none.
 
@@ -130,18 +134,21 @@ class Client:
             specs: what they ask for.
             request_id: as of `create`.
             labels: of those that have some, by name.
+            namespace: of all of them.
 
         Raises:
             CallFailed: as `create`; ``RESOURCE_EXHAUSTED`` if the room is taken at the moment, or
                 a quota does not allow it; ``FAILED_PRECONDITION`` if one can never fit.
         """
-        entries = [
-            pb.CreateSetRequest.Entry(
-                name=name, spec=messages.write_spec(spec), labels=(labels or {}).get(name)
-            )
-            for name, spec in specs.items()
-        ]
-        request = pb.CreateSetRequest(reservations=entries, request_id=request_id or uuid4().hex)
+        own, entry = labels or {}, pb.CreateSetRequest.Entry
+        request = pb.CreateSetRequest(
+            reservations=[
+                entry(name=name, spec=messages.write_spec(spec), labels=own.get(name))
+                for name, spec in specs.items()
+            ],
+            request_id=request_id or uuid4().hex,
+            namespace=namespace,
+        )
         answer = await self._call(self._stub.CreateSet, request)
         return tuple(map(messages.read_reservation, answer.reservations))
 
@@ -217,12 +224,9 @@ class Client:
             CallFailed: ``ABORTED`` if it was changed meanwhile, or `etag` is not its etag;
                 ``RESOURCE_EXHAUSTED`` if there is no room for more.
         """
+        written = messages.write_spec(spec)
         request = pb.UpdateRequest(
-            name=name,
-            spec=messages.write_spec(spec),
-            etag=etag,
-            labels=labels,
-            remove_labels=remove_labels,
+            name=name, spec=written, etag=etag, labels=labels, remove_labels=remove_labels
         )
         return await self._shown(self._stub.Update, request)
 

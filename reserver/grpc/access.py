@@ -48,10 +48,6 @@ class Call:
         """Whether it changes something."""
         return self.verb in {"create", "update", "patch", "delete"}
 
-    def target(self, request: Any) -> str:  # noqa: ANN401 - any message
-        """Return what the right is asked for, as `TokenReviews.may` has it."""
-        return str(getattr(request, "name", ""))
-
 
 _RESERVATIONS, _CAPACITY, _SCHEDULER = (
     "reservations",
@@ -99,10 +95,26 @@ UNCONFIRMED_S = 300.0
 class CallAccess:
     """Decides who may call."""
 
-    def __init__(self, reviewer: TokenReviews, again_s: float = AGAIN_S) -> None:
-        """Ask a reviewer; about calls that last, again after so many seconds."""
+    def __init__(
+        self, reviewer: TokenReviews, again_s: float = AGAIN_S, *, writes_objects: bool = True
+    ) -> None:
+        """Begin without calls.
+
+        Args:
+            reviewer: reviews tokens and rights.
+            again_s: how often calls that last are reviewed again, in seconds.
+            writes_objects: the namespace of a request is where something is created.
+        """
         self._reviewer = reviewer
         self._again_s = again_s
+        self._writes_objects = writes_objects
+
+    def target(self, call: Call, request: Any) -> str:  # noqa: ANN401 - any message
+        """Return what the right for a call is reviewed for, as `TokenReviews.may` has it."""
+        name = str(getattr(request, "name", ""))
+        is_placed = self._writes_objects and call.verb == "create"
+        namespace = getattr(request, "namespace", "") if is_placed else ""
+        return f"{namespace}/{name}" if namespace else name
 
     async def identify(self, metadata: Mapping[str, str | bytes], peer: str) -> User:
         """Return who calls from a peer.

@@ -21,7 +21,7 @@ from reserver.extender.handlers import Extender
 from reserver.grpc import convert, documents
 from reserver.grpc.paging import PageToken
 from reserver.grpc.status_errors import CallError
-from reserver.k8s.objects.limits import check_amount
+from reserver.k8s.objects.limits import check_amount, limits_at
 from reserver.k8s.objects.objects import encode
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
@@ -29,6 +29,7 @@ from reserver.reservations.reservation import Ref
 from reserver.scheduling.dry_run import Lack, judge_set
 from reserver.scheduling.state import State
 from reserver.stores.codec import quota_codec, spec_codec
+from reserver.stores.stores import Stores
 from reserver.v1 import capacity_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceServicer
 
@@ -40,14 +41,16 @@ class CapacityServicer(CapacityServiceServicer):
     """CapacityService on a state.
 
     Attributes:
-        namespace: of the reservations of a `WhatIf`.
+        stores: of which the default is where reservations of a `WhatIf` would be written.
+        home: Reserver's own namespace (`limits_at`).
         dump: returns the state of this process.
     """
 
     state: State
     extender: Extender
     clock: Callable[[], float]
-    namespace: str
+    stores: Stores
+    home: str
     dump: Callable[[], Awaitable[bytes]]
 
     async def ListNodes(self, request: pb.ListNodesRequest, context: Aio) -> pb.ListNodesResponse:  # noqa: ARG002, N802
@@ -86,12 +89,18 @@ class CapacityServicer(CapacityServiceServicer):
     async def WhatIf(self, request: pb.WhatIfRequest, context: Aio) -> pb.WhatIfResponse:  # noqa: ARG002, N802
         """Say whether a set would be created at this instant."""
         documents.check_set(request.reservations)
+        documents.check_namespace(request.namespace)
+        where = Ref(self.home, "what-if", "")
+        if self.stores.writes_into(request.namespace):
+            where = Ref.of_object(request.namespace, "")
         asked_at = self.clock()
         wanted, pacer = [], Pacer()
         for index, spec in enumerate(request.reservations):
             with under(f"reservations[{index}]"):
-                ref = Ref(self.namespace, "what-if", f"what-if-{index}")
-                wanted.append(spec_codec.read(documents.write(spec, asked_at), ref, asked_at))
+                ref = where._replace(key=f"what-if-{index}")
+                written = documents.write(spec, asked_at)
+                limits = limits_at(ref, self.home)
+                wanted.append(spec_codec.read(written, ref, asked_at, limits))
             await pacer.give_way()
         spec_codec.check_set(wanted)
         lacks, judged = await pacer.run(judge_set(wanted, self.state, self.clock))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from reserver.base.pacer import Pacer
-from reserver.errors import InvalidInput, NotReady, Taken, under
+from reserver.errors import InvalidInput, NotReady, under
 from reserver.extender.readiness import Readiness, require_ready, up_to_date
 from reserver.grpc import documents, status_errors
 from reserver.grpc.caller import LOCAL, caller
@@ -87,6 +87,7 @@ class Creation:
         wanted: Iterable[pb.CreateRequest | pb.CreateSetRequest.Entry],
         paths: Iterable[str],
     ) -> list[Draft]:
+        documents.check_namespace(request.namespace)
         now, who = self.clock(), caller.get()
         author = "" if who == LOCAL else who
         drafts: dict[str, Draft] = {}
@@ -112,10 +113,11 @@ class Creation:
             return self._requests.before(request) or await self._decide(request, drafts, path)
 
     async def _decide(self, request: Request, drafts: Sequence[Draft], path: str) -> CreationCall:
-        existing = self._existing(drafts, request.request_id)
+        existing = self._existing(drafts, request)
         if existing is not None:
             return self._remember(request, existing, None)
-        ref = self.stores.new_ref({each.name: each.size for each in drafts})
+        sizes = {each.name: each.size for each in drafts}
+        ref = self.stores.new_ref(sizes, request.namespace)
         for draft in drafts:
             status_errors.require_labels(draft.labels, f"{draft.path}labels", ref)
         drafts = [draft.at(ref, uuid4().hex) for draft in drafts]
@@ -170,16 +172,16 @@ class Creation:
         if why := self.state.ledger.quotas.trial(new, self.clock()):
             raise status_errors.quota_exceeded(why, path)
 
-    def _existing(self, drafts: Sequence[Draft], request_id: str) -> tuple[Ref, ...] | None:
+    def _existing(self, drafts: Sequence[Draft], request: Request) -> tuple[Ref, ...] | None:
         """Return the refs that the same request wrote before; None if there are none."""
-        refs = {draft.name: self.stores.find(draft.name) for draft in drafts}
+        refs = {draft.name: self.stores.find(draft.name, request.namespace) for draft in drafts}
         there = [ref for ref in refs.values() if ref is not None]
         if not there:
             return None
         if any(map(self.stores.is_unfinished, there)):
             raise NotReady("a set of these names is not finished, or is being taken back")
-        ours = request_id and all(
-            documents.request_id_of(self.catalogue.text(ref)) == request_id for ref in there
+        ours = request.request_id and all(
+            documents.request_id_of(self.catalogue.text(ref)) == request.request_id for ref in there
         )
         if ours and len(there) == len(drafts):
             return tuple(there)
@@ -200,6 +202,6 @@ class Creation:
         error = await asyncio.shield(begun.task) if begun.task else None
         if error is not None:
             self._requests.forget(request, begun)
-            raise status_errors.taken(str(error)) if isinstance(error, Taken) else error
+            raise status_errors.not_written(error, request.namespace)
         found = zip(map(self.catalogue.show, begun.refs), begun.shown, strict=True)
         return [now[0] if now else pb.Reservation.FromString(then) for now, then in found]

@@ -13,6 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from reserver.cluster import quantity
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
+from reserver.k8s.objects import names
 from reserver.k8s.objects.limits import (
     HOME,
     MOST_AUTHOR,
@@ -105,6 +106,16 @@ def _check_memory(spec: pb.ReservationSpec) -> None:
     text = spec.resources.get("memory", "0")
     with under("resources.memory"):
         check_memory(quantity.amount("memory", text), text, "", HOME.least_memory)
+
+
+def check_namespace(namespace: str) -> None:
+    """Refuse a namespace that no object can be in; empty is our own.
+
+    Raises:
+        InvalidInput: at ``namespace``.
+    """
+    if namespace:
+        names.check_label(namespace, "namespace", "a namespace")
 
 
 def check_set(specs: Sequence[pb.ReservationSpec]) -> None:

@@ -118,7 +118,7 @@ class Calls(grpc.aio.ServerInterceptor):
                 responses = behaviour(request, context)
                 if self._access is not None:
                     who = dict(context.invocation_metadata() or ()), peer_of(context.peer())
-                    lasting = self._access.last(call, *who, call.target(request))
+                    lasting = self._access.last(call, *who, self._access.target(call, request))
                     responses = while_lasting(lasting, responses)
                 async for response in responses:
                     yield response
@@ -166,7 +166,7 @@ class Calls(grpc.aio.ServerInterceptor):
 
     async def _admit(self, user: User | None, call: Call, request: Any) -> None:  # noqa: ANN401
         if self._access is not None and user is not None:
-            await self._access.require(user, call, call.target(request))
+            await self._access.require(user, call, self._access.target(call, request))
         if call.needs_readiness and (obstacles := self._obstacles()):
             raise NotReady(f"reserver does not see the cluster yet: {'; '.join(obstacles)}")
 

@@ -66,7 +66,7 @@ class Service:
         self._reservations = Reservations(
             catalogue, self.feed, creation, changes, history, state.pods
         )
-        self._capacity = CapacityServicer(state, extender, clock, namespace, dump)
+        self._capacity = CapacityServicer(state, extender, clock, stores, namespace, dump)
         self._scheduler = SchedulerServicer(extender)
         calls = Calls(access, readiness.obstacles, counted)
         self.interceptors: list[grpc.aio.ServerInterceptor] = [calls]

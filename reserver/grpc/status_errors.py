@@ -8,7 +8,7 @@ import grpc
 from google.rpc import error_details_pb2, status_pb2
 
 from reserver.cluster.quantity import shorten
-from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError, TooMany
+from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError, Taken, TooMany
 from reserver.printable import printable
 from reserver.reservations.enums import StoreKind
 from reserver.reservations.reservation import Ref, Reservation
@@ -120,6 +120,16 @@ def unreadable(name: str, why: str) -> CallError:
 def taken(message: str, fields: Iterable[Field] = ()) -> CallError:
     """Refuse a name that another object has."""
     return CallError(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", message, fields)
+
+
+def not_written(error: ReserverError, namespace: str) -> ReserverError:
+    """Return why a reservation was not written into a namespace, as its caller is to read it."""
+    if isinstance(error, Taken):
+        return taken(str(error))
+    if namespace and isinstance(error, ApiError) and error.is_absent:
+        problem = f"there is no namespace {shorten(namespace)!r}"
+        return InvalidInput("namespace", problem, "create it, or name another one")
+    return error
 
 
 def changed_meanwhile(ref: Ref) -> CallError:

@@ -14,6 +14,7 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.reviewer import Reviewer
 from reserver.process.assembly import Assembly
 from reserver.process.dump import dump
+from reserver.reservations.enums import StoreKind
 from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref
 from reserver.settings.serve import Settings
@@ -48,7 +49,10 @@ def prepare(
     access = None
     if settings.wants_grpc_tokens:
         asked = settings.namespace, time.monotonic, settings.grpc_audiences
-        access = CallAccess(Reviewer(reviews, *asked))
+        access = CallAccess(
+            Reviewer(reviews, *asked),
+            writes_objects=assembly.stores.default is StoreKind.OBJECT,
+        )
     service = Service(
         state=assembly.state,
         stores=assembly.stores,

@@ -96,18 +96,36 @@ class Stores(Listener):
         for store in self:
             yield from store.cache.problem_counts()
 
-    def find(self, name: str) -> Ref | None:
-        """Return where the reservation of a name is written, or being written."""
+    def writes_into(self, namespace: str) -> bool:
+        """Return whether new reservations of a namespace are objects there, beyond our own."""
+        is_object = self.default is StoreKind.OBJECT
+        return is_object and namespace not in {"", self.by_kind[self.default].writer.namespace}
+
+    def find(self, name: str, namespace: str = "") -> Ref | None:
+        """Return where the reservation of a name is written, or being written.
+
+        Args:
+            name: of the reservation.
+            namespace: of its object; empty for our own, where either store may have it.
+        """
+        if self.writes_into(namespace):
+            ref = Ref.of_object(namespace, name)
+            return ref if self.latest(ref) is not None else None
         found = (store.writer.find(name) for store in self)
         return next(filter(None, found), None)
 
-    def new_ref(self, sizes: Mapping[str, int]) -> Ref:
+    def new_ref(self, sizes: Mapping[str, int], namespace: str = "") -> Ref:
         """Return a ref, its key empty, with room for texts of so many bytes by name.
+
+        Args:
+            sizes: of the texts.
+            namespace: of objects; empty for our own. ConfigMaps are in our own only.
 
         Raises:
             InvalidInput: there is none for so many.
         """
-        return self.by_kind[self.default].writer.new_ref(sizes)
+        ref = self.by_kind[self.default].writer.new_ref(sizes)
+        return ref._replace(namespace=namespace) if self.writes_into(namespace) else ref
 
     def insert(
         self,

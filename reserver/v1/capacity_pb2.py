@@ -27,7 +27,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from reserver.v1 import reservation_pb2 as reserver_dot_v1_dot_reservation__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1areserver/v1/capacity.proto\x12\x0breserver.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1dreserver/v1/reservation.proto\"\xb1\x01\n\x10ListNodesRequest\x12\x12\n\nnode_names\x18\x01 \x03(\t\x12\x35\n\x04slot\x18\x02 \x03(\x0b\x32\'.reserver.v1.ListNodesRequest.SlotEntry\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x1a+\n\tSlotEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"V\n\x11ListNodesResponse\x12(\n\x05nodes\x18\x01 \x03(\x0b\x32\x19.reserver.v1.NodeCapacity\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xaf\x01\n\x0cNodeCapacity\x12\x0c\n\x04node\x18\x01 \x01(\t\x12;\n\tresources\x18\x02 \x03(\x0b\x32(.reserver.v1.NodeCapacity.ResourcesEntry\x12\x0c\n\x04\x66its\x18\x03 \x01(\x03\x1a\x46\n\x0eResourcesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.reserver.v1.Amounts:\x02\x38\x01\"M\n\x07\x41mounts\x12\x13\n\x0b\x61llocatable\x18\x01 \x01(\t\x12\x11\n\trequested\x18\x02 \x01(\t\x12\x0c\n\x04held\x18\x03 \x01(\t\x12\x0c\n\x04\x66ree\x18\x04 \x01(\t\"M\n\x11ListQuotasRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Z\n\x12ListQuotasResponse\x12+\n\x06quotas\x18\x01 \x03(\x0b\x32\x1b.reserver.v1.NamespaceQuota\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xea\x02\n\x0eNamespaceQuota\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x33\n\x04hard\x18\x03 \x03(\x0b\x32%.reserver.v1.NamespaceQuota.HardEntry\x12\x33\n\x04used\x18\x04 \x03(\x0b\x32%.reserver.v1.NamespaceQuota.UsedEntry\x12\x0f\n\x07pending\x18\x05 \x01(\x05\x12*\n\x07max_ttl\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1a\n\x12\x66orbids_node_names\x18\x07 \x01(\x08\x12\x1a\n\x12\x66orbids_firm_holds\x18\x08 \x01(\x08\x1a+\n\tHardEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a+\n\tUsedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"C\n\rWhatIfRequest\x12\x32\n\x0creservations\x18\x01 \x03(\x0b\x32\x1c.reserver.v1.ReservationSpec\"z\n\x0eWhatIfResponse\x12\x0c\n\x04\x66its\x18\x01 \x01(\x08\x12(\n\tshortages\x18\x02 \x03(\x0b\x32\x15.reserver.v1.Shortage\x12\x30\n\nplacements\x18\x03 \x03(\x0b\x32\x1c.reserver.v1.WhatIfPlacement\":\n\x0fWhatIfPlacement\x12\'\n\x05parts\x18\x01 \x03(\x0b\x32\x18.reserver.v1.PlacedSlots\"9\n\x08Shortage\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05never\x18\x03 \x01(\x08\"9\n\x0e\x45xplainRequest\x12\x15\n\rpod_namespace\x18\x01 \x01(\t\x12\x10\n\x08pod_name\x18\x02 \x01(\t\"?\n\x0f\x45xplainResponse\x12,\n\x0b\x65xplanation\x18\x01 \x01(\x0b\x32\x17.google.protobuf.Struct\"\r\n\x0b\x44umpRequest\" \n\x0c\x44umpResponse\x12\x10\n\x08\x64ocument\x18\x01 \x01(\x0c\x32\xf2\x02\n\x0f\x43\x61pacityService\x12J\n\tListNodes\x12\x1d.reserver.v1.ListNodesRequest\x1a\x1e.reserver.v1.ListNodesResponse\x12M\n\nListQuotas\x12\x1e.reserver.v1.ListQuotasRequest\x1a\x1f.reserver.v1.ListQuotasResponse\x12\x41\n\x06WhatIf\x12\x1a.reserver.v1.WhatIfRequest\x1a\x1b.reserver.v1.WhatIfResponse\x12\x44\n\x07\x45xplain\x12\x1b.reserver.v1.ExplainRequest\x1a\x1c.reserver.v1.ExplainResponse\x12;\n\x04\x44ump\x12\x18.reserver.v1.DumpRequest\x1a\x19.reserver.v1.DumpResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1areserver/v1/capacity.proto\x12\x0breserver.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1dreserver/v1/reservation.proto\"\xb1\x01\n\x10ListNodesRequest\x12\x12\n\nnode_names\x18\x01 \x03(\t\x12\x35\n\x04slot\x18\x02 \x03(\x0b\x32\'.reserver.v1.ListNodesRequest.SlotEntry\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x1a+\n\tSlotEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"V\n\x11ListNodesResponse\x12(\n\x05nodes\x18\x01 \x03(\x0b\x32\x19.reserver.v1.NodeCapacity\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xaf\x01\n\x0cNodeCapacity\x12\x0c\n\x04node\x18\x01 \x01(\t\x12;\n\tresources\x18\x02 \x03(\x0b\x32(.reserver.v1.NodeCapacity.ResourcesEntry\x12\x0c\n\x04\x66its\x18\x03 \x01(\x03\x1a\x46\n\x0eResourcesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.reserver.v1.Amounts:\x02\x38\x01\"M\n\x07\x41mounts\x12\x13\n\x0b\x61llocatable\x18\x01 \x01(\t\x12\x11\n\trequested\x18\x02 \x01(\t\x12\x0c\n\x04held\x18\x03 \x01(\t\x12\x0c\n\x04\x66ree\x18\x04 \x01(\t\"M\n\x11ListQuotasRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Z\n\x12ListQuotasResponse\x12+\n\x06quotas\x18\x01 \x03(\x0b\x32\x1b.reserver.v1.NamespaceQuota\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xea\x02\n\x0eNamespaceQuota\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x33\n\x04hard\x18\x03 \x03(\x0b\x32%.reserver.v1.NamespaceQuota.HardEntry\x12\x33\n\x04used\x18\x04 \x03(\x0b\x32%.reserver.v1.NamespaceQuota.UsedEntry\x12\x0f\n\x07pending\x18\x05 \x01(\x05\x12*\n\x07max_ttl\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1a\n\x12\x66orbids_node_names\x18\x07 \x01(\x08\x12\x1a\n\x12\x66orbids_firm_holds\x18\x08 \x01(\x08\x1a+\n\tHardEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a+\n\tUsedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"V\n\rWhatIfRequest\x12\x32\n\x0creservations\x18\x01 \x03(\x0b\x32\x1c.reserver.v1.ReservationSpec\x12\x11\n\tnamespace\x18\x02 \x01(\t\"z\n\x0eWhatIfResponse\x12\x0c\n\x04\x66its\x18\x01 \x01(\x08\x12(\n\tshortages\x18\x02 \x03(\x0b\x32\x15.reserver.v1.Shortage\x12\x30\n\nplacements\x18\x03 \x03(\x0b\x32\x1c.reserver.v1.WhatIfPlacement\":\n\x0fWhatIfPlacement\x12\'\n\x05parts\x18\x01 \x03(\x0b\x32\x18.reserver.v1.PlacedSlots\"9\n\x08Shortage\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05never\x18\x03 \x01(\x08\"9\n\x0e\x45xplainRequest\x12\x15\n\rpod_namespace\x18\x01 \x01(\t\x12\x10\n\x08pod_name\x18\x02 \x01(\t\"?\n\x0f\x45xplainResponse\x12,\n\x0b\x65xplanation\x18\x01 \x01(\x0b\x32\x17.google.protobuf.Struct\"\r\n\x0b\x44umpRequest\" \n\x0c\x44umpResponse\x12\x10\n\x08\x64ocument\x18\x01 \x01(\x0c\x32\xf2\x02\n\x0f\x43\x61pacityService\x12J\n\tListNodes\x12\x1d.reserver.v1.ListNodesRequest\x1a\x1e.reserver.v1.ListNodesResponse\x12M\n\nListQuotas\x12\x1e.reserver.v1.ListQuotasRequest\x1a\x1f.reserver.v1.ListQuotasResponse\x12\x41\n\x06WhatIf\x12\x1a.reserver.v1.WhatIfRequest\x1a\x1b.reserver.v1.WhatIfResponse\x12\x44\n\x07\x45xplain\x12\x1b.reserver.v1.ExplainRequest\x1a\x1c.reserver.v1.ExplainResponse\x12;\n\x04\x44ump\x12\x18.reserver.v1.DumpRequest\x1a\x19.reserver.v1.DumpResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -65,21 +65,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_NAMESPACEQUOTA_USEDENTRY']._serialized_start=1152
   _globals['_NAMESPACEQUOTA_USEDENTRY']._serialized_end=1195
   _globals['_WHATIFREQUEST']._serialized_start=1197
-  _globals['_WHATIFREQUEST']._serialized_end=1264
-  _globals['_WHATIFRESPONSE']._serialized_start=1266
-  _globals['_WHATIFRESPONSE']._serialized_end=1388
-  _globals['_WHATIFPLACEMENT']._serialized_start=1390
-  _globals['_WHATIFPLACEMENT']._serialized_end=1448
-  _globals['_SHORTAGE']._serialized_start=1450
-  _globals['_SHORTAGE']._serialized_end=1507
-  _globals['_EXPLAINREQUEST']._serialized_start=1509
-  _globals['_EXPLAINREQUEST']._serialized_end=1566
-  _globals['_EXPLAINRESPONSE']._serialized_start=1568
-  _globals['_EXPLAINRESPONSE']._serialized_end=1631
-  _globals['_DUMPREQUEST']._serialized_start=1633
-  _globals['_DUMPREQUEST']._serialized_end=1646
-  _globals['_DUMPRESPONSE']._serialized_start=1648
-  _globals['_DUMPRESPONSE']._serialized_end=1680
-  _globals['_CAPACITYSERVICE']._serialized_start=1683
-  _globals['_CAPACITYSERVICE']._serialized_end=2053
+  _globals['_WHATIFREQUEST']._serialized_end=1283
+  _globals['_WHATIFRESPONSE']._serialized_start=1285
+  _globals['_WHATIFRESPONSE']._serialized_end=1407
+  _globals['_WHATIFPLACEMENT']._serialized_start=1409
+  _globals['_WHATIFPLACEMENT']._serialized_end=1467
+  _globals['_SHORTAGE']._serialized_start=1469
+  _globals['_SHORTAGE']._serialized_end=1526
+  _globals['_EXPLAINREQUEST']._serialized_start=1528
+  _globals['_EXPLAINREQUEST']._serialized_end=1585
+  _globals['_EXPLAINRESPONSE']._serialized_start=1587
+  _globals['_EXPLAINRESPONSE']._serialized_end=1650
+  _globals['_DUMPREQUEST']._serialized_start=1652
+  _globals['_DUMPREQUEST']._serialized_end=1665
+  _globals['_DUMPRESPONSE']._serialized_start=1667
+  _globals['_DUMPRESPONSE']._serialized_end=1699
+  _globals['_CAPACITYSERVICE']._serialized_start=1702
+  _globals['_CAPACITYSERVICE']._serialized_end=2072
 # @@protoc_insertion_point(module_scope)

@@ -120,10 +120,12 @@ class NamespaceQuota(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., hard: _Optional[_Mapping[str, str]] = ..., used: _Optional[_Mapping[str, str]] = ..., pending: _Optional[int] = ..., max_ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., forbids_node_names: _Optional[bool] = ..., forbids_firm_holds: _Optional[bool] = ...) -> None: ...
 
 class WhatIfRequest(_message.Message):
-    __slots__ = ("reservations",)
+    __slots__ = ("reservations", "namespace")
     RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     reservations: _containers.RepeatedCompositeFieldContainer[_reservation_pb2.ReservationSpec]
-    def __init__(self, reservations: _Optional[_Iterable[_Union[_reservation_pb2.ReservationSpec, _Mapping]]] = ...) -> None: ...
+    namespace: str
+    def __init__(self, reservations: _Optional[_Iterable[_Union[_reservation_pb2.ReservationSpec, _Mapping]]] = ..., namespace: _Optional[str] = ...) -> None: ...
 
 class WhatIfResponse(_message.Message):
     __slots__ = ("fits", "shortages", "placements")

@@ -233,7 +233,7 @@ class Claim(_message.Message):
     def __init__(self, pod: _Optional[str] = ..., uid: _Optional[str] = ...) -> None: ...
 
 class CreateRequest(_message.Message):
-    __slots__ = ("name", "spec", "request_id", "no_wait", "labels")
+    __slots__ = ("name", "spec", "request_id", "no_wait", "labels", "namespace")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -246,12 +246,14 @@ class CreateRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     NO_WAIT_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     name: str
     spec: ReservationSpec
     request_id: str
     no_wait: bool
     labels: _containers.ScalarMap[str, str]
-    def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., request_id: _Optional[str] = ..., no_wait: _Optional[bool] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    namespace: str
+    def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., request_id: _Optional[str] = ..., no_wait: _Optional[bool] = ..., labels: _Optional[_Mapping[str, str]] = ..., namespace: _Optional[str] = ...) -> None: ...
 
 class CreateResponse(_message.Message):
     __slots__ = ("reservation",)
@@ -260,7 +262,7 @@ class CreateResponse(_message.Message):
     def __init__(self, reservation: _Optional[_Union[Reservation, _Mapping]] = ...) -> None: ...
 
 class CreateSetRequest(_message.Message):
-    __slots__ = ("reservations", "request_id")
+    __slots__ = ("reservations", "request_id", "namespace")
     class Entry(_message.Message):
         __slots__ = ("name", "spec", "labels")
         class LabelsEntry(_message.Message):
@@ -279,9 +281,11 @@ class CreateSetRequest(_message.Message):
         def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
     RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     reservations: _containers.RepeatedCompositeFieldContainer[CreateSetRequest.Entry]
     request_id: str
-    def __init__(self, reservations: _Optional[_Iterable[_Union[CreateSetRequest.Entry, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
+    namespace: str
+    def __init__(self, reservations: _Optional[_Iterable[_Union[CreateSetRequest.Entry, _Mapping]]] = ..., request_id: _Optional[str] = ..., namespace: _Optional[str] = ...) -> None: ...
 
 class CreateSetResponse(_message.Message):
     __slots__ = ("reservations",)

@@ -213,8 +213,10 @@ def test_a_watch_tells_each_change_and_ends_with_ctrl_c(shell: Shell) -> None:
 
 
 def test_what_is_printed_can_be_created_again(shell: Shell) -> None:
-    flags = "--node worker-1 --owner app=web --owner job/batch -n shop --cpu 250m --slots 3"
-    shell.run(f"reserver create again {flags} --reusable --preemptible --priority 7 --ttl 0")
+    flags = "--node worker-1 --owner app=web --owner job/batch -n reserver-system --cpu 250m"
+    shell.run(
+        f"reserver create again {flags} --slots 3 --reusable --preemptible --priority 7 --ttl 0"
+    )
     before = json.loads(shell.run("reserver get again -o json"))
     assert shell.run("reserver get again -o yaml > again.yaml; reserver release again") == (
         "again released\n"

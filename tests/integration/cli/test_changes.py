@@ -355,7 +355,7 @@ async def test_labels_of_files_are_applied_created_and_edited(tmp_path: Path) ->
         pair = f"{text('c', team='shop')}---\n{text('d', team='bank')}"
         assert (await run("create", "-f", "-", "--set", text=pair)).exit_code == 0
         assert (await run("get", "-l", "team=shop", "-o", "name")).stdout.split() == [
-            f"reserver-system/{name}" for name in "abc"
+            f"shop/{name}" for name in "abc"
         ]
         printed = (await run("get", "d", "-o", "yaml")).stdout
         assert "reserver.io/set" in printed  # It is the server's own: what is printed can be read.

@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from structlog.testing import capture_logs
 
 from reserver.errors import ApiError, ConfigurationError
-from reserver.grpc.access import CallAccess
+from reserver.grpc.access import CallAccess, call_of
 from reserver.grpc.listen import serving
 from reserver.http.tls_files import TlsFiles
 from reserver.k8s.objects.reviews import User
@@ -212,3 +212,23 @@ async def test_watches_end_at_once_when_the_server_ends(files: Files) -> None:
             assert first.kind == pb.WatchResponse.KIND_BOOKMARK
             waiting = asyncio.create_task(watch.read())
         assert await code_of(waiting) is grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("writes_objects", "method", "request_", "target"),
+    [
+        (True, "Create", pb.CreateRequest(name="a", namespace="shop"), "shop/a"),
+        (True, "Create", pb.CreateRequest(name="a"), "a"),
+        (True, "CreateSet", pb.CreateSetRequest(namespace="shop"), "shop/"),
+        (False, "Create", pb.CreateRequest(name="a", namespace="shop"), "a"),
+        (False, "CreateSet", pb.CreateSetRequest(namespace="shop"), ""),
+        (True, "Release", pb.ReleaseRequest(name="shop/a"), "shop/a"),
+    ],
+)
+def test_the_right_is_reviewed_where_it_is_written(
+    *, writes_objects: bool, method: str, request_: Any, target: str
+) -> None:
+    """A server that writes ConfigMaps writes its own, whatever namespace a request names."""
+    access = CallAccess(Reviewer(), writes_objects=writes_objects)
+    call = call_of(f"/reserver.v1.ReservationService/{method}")
+    assert access.target(call, request_) == target

@@ -1,0 +1,206 @@
+"""Creates reservations, one by one or as a set, or checks their fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import typer
+
+from reserver.cli import failure, formatting, line, lookup, milestone, output, table
+from reserver.cli.create_requests import NewReservation
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.options import Output
+from reserver.cli.progress import progress
+from reserver.cli.table import Cell
+from reserver.client import CallFailed, Client, ReservationInfo, Shortage
+
+_MEMBER = re.compile(r"reservations\[(\d{1,4})\]")
+
+
+async def create_each(
+    client: Client,
+    wanted: Sequence[NewReservation],
+    form: Output,
+    request_id: str,
+    *,
+    no_wait: bool,
+    force: bool,
+    wait_s: float | None,
+) -> None:
+    """Create reservations one after the other; failures are independent.
+
+    What can never fit is refused unless `force` is set: it would hold what there is of its node,
+    for nobody. What waits for room is waited for, `wait_s` seconds each at most; None for not at
+    all, and then it counts as done.
+
+    Raises:
+        Failed: some were refused, or still wait.
+    """
+    made: list[ReservationInfo] = []
+    refused: list[Failed] = []
+    async with progress(f"Creating {_count(wanted)}"):
+        for one in wanted:
+            try:
+                if not (force or no_wait):
+                    await require_possible(client, one)
+                made.append(await create(client, one, request_id=request_id, no_wait=no_wait))
+            except (CallFailed, Failed) as exc:
+                if failure.is_without_answer(exc):
+                    _show_created(made, form, alone=False)
+                    raise
+                refused.append(failure.of(exc, one.name))
+    await line.report(client, made)
+    if output.is_for_programs(form):
+        made, waiting = await milestone.in_force(client, made, wait_s)
+        _show_created(made, form, alone=len(wanted) == 1)
+    else:
+        _show_created(made, form, alone=len(wanted) == 1)
+        _, waiting = await milestone.in_force(client, made, wait_s)
+    refused += waiting
+    failure.raise_all(refused)
+
+
+async def create(
+    client: Client, one: NewReservation, *, request_id: str = "", no_wait: bool = False
+) -> ReservationInfo:
+    """Create a reservation in its namespace.
+
+    Raises:
+        CallFailed: it was refused.
+    """
+    return await client.create(
+        one.name,
+        one.spec,
+        request_id=request_id,
+        no_wait=no_wait,
+        labels=one.labels,
+        namespace=one.namespace,
+    )
+
+
+async def require_possible(client: Client, one: NewReservation) -> None:
+    """Refuse a reservation that would not fit an empty node.
+
+    Raises:
+        Failed: it would not.
+        CallFailed: it cannot be said.
+    """
+    try:
+        verdict = await client.capacity.what_if([one.spec], one.namespace)
+    except CallFailed as exc:
+        if exc.code == "PERMISSION_DENIED":  # Who may create need not have the right to ask.
+            return
+        raise
+    for shortage in verdict.shortages:
+        if shortage.never:
+            remedy = "ask for less or for another node, or pass --force"
+            remedy = await lookup.similar_node(client, one.spec.node) or remedy
+            problem = f"{shortage.message.rstrip('.')}; it would never fit"
+            raise Failed(ExitStatus.NO_ROOM, f"{one.name}: {problem}; {remedy}")
+
+
+@contextmanager
+def _by_name(wanted: Sequence[NewReservation]) -> Iterator[None]:
+    """Name reservations in errors of a set: ``reservations[1].spec.node`` is of the second."""
+    try:
+        yield
+    except CallFailed as exc:
+        names = [one.name for one in wanted]
+        fields = {_named(field, names): text for field, text in exc.fields.items()}
+        raise CallFailed(exc.code, exc.message, exc.reason, fields) from exc
+
+
+def _named(field: str, names: Sequence[str]) -> str:
+    found = _MEMBER.match(field)
+    if found is None or int(found[1]) >= len(names):
+        return field
+    rest = field[found.end() :].lstrip(".").removeprefix("spec").lstrip(".")
+    return ": ".join(filter(None, (names[int(found[1])], rest)))
+
+
+async def create_set(
+    client: Client, wanted: Sequence[NewReservation], form: Output, request_id: str
+) -> None:
+    """Create reservations that are all backed, or none.
+
+    Raises:
+        Failed: they are not of one namespace, or a name is given twice.
+        CallFailed: none was created.
+    """
+    namespaces = sorted({one.namespace for one in wanted})
+    if len(namespaces) > 1:
+        several = ", ".join(each or "Reserver's own" for each in namespaces)
+        problem = f"a set is of one namespace, and these are of {several}"
+        raise Failed(ExitStatus.USAGE, f"--set: {problem}; create a set for each")
+    async with progress(f"Creating {_count(wanted)}"):
+        with _by_name(wanted):
+            made = await client.create_set(
+                {one.name: one.spec for one in wanted},
+                request_id=request_id,
+                labels={one.name: one.labels for one in wanted},
+                namespace=namespaces[0],
+            )
+    _show_created(made, form, alone=False)
+
+
+async def check_fit(client: Client, wanted: Sequence[NewReservation], form: Output) -> None:
+    """Say whether reservations would all be backed.
+
+    Raises:
+        Failed: some lack room.
+    """
+    namespaces = {one.namespace for one in wanted}
+    namespace = namespaces.pop() if len(namespaces) == 1 else ""
+    async with progress(f"Checking {_count(wanted)}"):
+        with _by_name(wanted):
+            verdict = await client.capacity.what_if([one.spec for one in wanted], namespace)
+    names = [one.name for one in wanted]
+    lacking = {each.index: each for each in verdict.shortages}
+    if form is Output.NAME:
+        output.names([name for at, name in enumerate(names) if at not in lacking])
+    elif output.is_for_programs(form):
+        shortages = [
+            {"name": name, "message": lacking[at].message, "never": lacking[at].never}
+            for at, name in enumerate(names)
+            if at in lacking
+        ]
+        placements = {
+            name: [part._asdict() for part in parts]
+            for name, parts in zip(names, verdict.placements, strict=True)
+        }
+        told = {"fits": verdict.fits, "placements": placements, "shortages": shortages}
+        output.document(told, form)
+    else:
+        rows = [
+            (name, formatting.places(verdict.placements[at]), *_verdict(lacking.get(at)))
+            for at, name in enumerate(names)
+        ]
+        table.show(("NAME", "NODE", "FITS", "MISSING"), rows)
+    if not verdict.fits:
+        raise typer.Exit(ExitStatus.NO_ROOM)
+
+
+def _verdict(shortage: Shortage | None) -> tuple[Cell, str]:
+    if shortage is None:
+        return Cell("yes", "green"), ""
+    return Cell("never" if shortage.never else "not now", "red"), shortage.message
+
+
+def _show_created(made: Sequence[ReservationInfo], form: Output, *, alone: bool) -> None:
+    if output.is_for_programs(form):
+        if made:
+            output.reservations(made, form, alone=alone)
+    else:
+        now = datetime.now(UTC)
+        for each in made:
+            typer.echo(f"{each.name} created: {formatting.one_line(each, now)}")
+    for each in made:
+        if not each.is_backed:
+            failure.report(f"{each.name}: {each.message}")
+
+
+def _count(wanted: Sequence[NewReservation]) -> str:
+    return f"{len(wanted)} reservations" if len(wanted) > 1 else f"reservation {wanted[0].name}"
