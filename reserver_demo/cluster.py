@@ -1,4 +1,4 @@
-"""The embedded cluster: API server and kubelets, started and stopped together."""
+"""The embedded cluster: API server, controllers and kubelets, started and stopped together."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import Self
 
 import aiohttp
 
+from reserver_demo.apiserver.registry import Registry
 from reserver_demo.apiserver.server import serve
 from reserver_demo.apiserver.status import Json
 from reserver_demo.apiserver.store import Store
 from reserver_demo.client import ApiClient, Endpoint
 from reserver_demo.clock import Clock, SystemClock, rfc3339
+from reserver_demo.controllers.loop import Controllers
 from reserver_demo.kubelet import Kubelet
 
 
@@ -82,12 +84,17 @@ class EmbeddedCluster:
             asyncio.TaskGroup() as tasks,
         ):
             client = ApiClient(session, Endpoint(url))
-            kubelet = tasks.create_task(Kubelet(client, self._clock).run())
+            controllers = Controllers(Registry(store, self._clock))
+            parts = [
+                tasks.create_task(Kubelet(client, self._clock).run()),
+                tasks.create_task(controllers.run()),
+            ]
             self._started = (url, client)
             started.set()
             await self._stop.wait()
             self._started = None
-            kubelet.cancel()
+            for part in parts:
+                part.cancel()
 
     def write_kubeconfig(self, path: Path, server: str = "") -> None:
         """Write a kubeconfig for kubectl and others; `server` may stand in front of this one."""

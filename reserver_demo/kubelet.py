@@ -1,9 +1,14 @@
-"""The kubelets of all nodes: bound pods run at once, deleted pods vanish at once."""
+"""The kubelets of all nodes: bound pods run at once, deleted pods vanish at once.
+
+There are no containers. A pod whose first one has the command `sleep SECONDS`, `true` or `false`
+ends as that would; all others run until they are deleted.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from http import HTTPStatus
+from typing import NamedTuple
 
 import msgspec
 import structlog
@@ -17,12 +22,20 @@ from reserver_demo.informer import Informer
 log = structlog.get_logger()
 
 
+class PodEnding(NamedTuple):
+    """When a pod ends after its start, and with which exit status."""
+
+    after_s: float
+    exit_status: int
+
+
 class Kubelet:
     """Plays the kubelet of every node."""
 
     def __init__(self, client: ApiClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
+        self._ending: set[str] = set()
 
     async def run(self) -> None:
         """Look after the pods until cancelled."""
@@ -45,10 +58,25 @@ class Kubelet:
                 status = running_status(pod, rfc3339(self._clock.now()))
                 patch = {"metadata": {"uid": metadata["uid"]}, "status": status}
                 await self._client.send("PATCH", f"{path}/status", patch, media=STRATEGIC_PATCH)
+            elif pod["status"].get("phase") == "Running" and (end := ending(pod)):
+                await self._end(pod, path, end)
         except ApiError as error:
             # It went, or changed: then there is another event to act on.
             if error.status not in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
                 log.warning("pod_not_settled", pod=metadata["name"], error=str(error))
+
+    async def _end(self, pod: Json, path: str, end: PodEnding) -> None:
+        uid = pod["metadata"]["uid"]
+        if uid in self._ending:
+            return
+        self._ending.add(uid)
+        try:
+            await self._clock.sleep(end.after_s)
+            status = ended_status(pod, end, rfc3339(self._clock.now()))
+            patch = {"metadata": {"uid": uid}, "status": status}
+            await self._client.send("PATCH", f"{path}/status", patch, media=STRATEGIC_PATCH)
+        finally:
+            self._ending.discard(uid)
 
 
 def _final_deletion(uid: str) -> Json:
@@ -75,5 +103,45 @@ def running_status(pod: Json, now: str) -> Json:
                 "state": {"running": {"startedAt": now}},
             }
             for container in pod["spec"]["containers"]
+        ],
+    }
+
+
+def ending(pod: Json) -> PodEnding | None:
+    """Return how a pod ends, from the command of its first container; None if it does not.
+
+    One that would be started again (`restartPolicy`) goes on running.
+    """
+    container = pod["spec"]["containers"][0]
+    match [*container.get("command", ()), *container.get("args", ())]:
+        case ["sleep", seconds] if seconds.isdigit():
+            end = PodEnding(float(seconds), 0)
+        case ["true"]:
+            end = PodEnding(0.0, 0)
+        case ["false"]:
+            end = PodEnding(0.0, 1)
+        case _:
+            return None
+    again = {"Always"} if end.exit_status == 0 else {"Always", "OnFailure"}
+    return None if pod["spec"]["restartPolicy"] in again else end
+
+
+def ended_status(pod: Json, end: PodEnding, now: str) -> Json:
+    """Return the status of a pod whose containers have ended."""
+    terminated = {
+        "exitCode": end.exit_status,
+        "reason": "Error" if end.exit_status else "Completed",
+        "startedAt": pod["status"]["startTime"],
+        "finishedAt": now,
+    }
+    return {
+        "phase": "Failed" if end.exit_status else "Succeeded",
+        "conditions": [
+            {"type": kind, "status": "False", "reason": "PodCompleted", "lastTransitionTime": now}
+            for kind in ("Ready", "ContainersReady")
+        ],
+        "containerStatuses": [
+            {**each, "ready": False, "started": False, "state": {"terminated": terminated}}
+            for each in pod["status"]["containerStatuses"]
         ],
     }

@@ -48,8 +48,8 @@ def pages(folder: Path) -> Iterator[Page]:
     yield Page(
         "why does a pod wait?",
         (
-            "normal-pod wants 5 CPUs, which no node has.",
-            "  reserver explain pod default/normal-pod",
+            "waiting-pod wants 4 CPUs, which are held on worker-1 for nightly-0.",
+            "  reserver explain pod default/waiting-pod",
             "  reserver create typo --node worker-3 --owner pod/a --cpu 64  # refused",
         ),
     )

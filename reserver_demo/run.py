@@ -148,7 +148,9 @@ async def started(folder: Path, console: Console) -> AsyncIterator[Demo]:
     async with EmbeddedCluster() as cluster:
         kubeconfig = folder / "kubeconfig"
         cluster.write_kubeconfig(kubeconfig)
-        settings = Settings(kubeconfig=kubeconfig, http_port=0, grpc_address=("127.0.0.1", 0))
+        settings = Settings(
+            kubeconfig=kubeconfig, http_port=0, grpc_address=("127.0.0.1", 0), pod_moves=True
+        )
         async with app.running(settings) as reserver, aiohttp.ClientSession() as session:
             variables = workdir.environment(folder, cluster.url, str(reserver.grpc_address))
             workdir.write_environment(folder, variables)

@@ -126,6 +126,11 @@ class Stage:
         """Return whether an event in the store's namespace says this."""
         return any(words in message for message in await self.events())
 
+    async def replace_small_pod(self, expires_at: float) -> None:
+        """Let small-pod end, and hold its room for a pod of the night."""
+        await self._cluster.client.send("DELETE", f"{_PODS}/small-pod")
+        await self.write("nightly", reservation("nightly-0", "worker-1", "4", expires_at))
+
     async def only_watch(self) -> None:
         """Do nothing; wait for what happens."""
 
@@ -189,5 +194,15 @@ def steps(stage: Stage, now: Callable[[], float]) -> tuple[Step, ...]:
             text="A broken entry is written: it alone is refused, and an event says why",
             act=lambda: stage.write("typo", reservation("anybody", "worker-3", "1x", now() + 600)),
             came_true=lambda: stage.is_reported("resources.cpu"),
+        ),
+        Step(
+            text="small-pod ends, and its 4 CPUs are reserved for nightly-0, for an hour",
+            act=lambda: stage.replace_small_pod(now() + 3600),
+            came_true=lambda: stage.is_held("nightly"),
+        ),
+        Step(
+            text="waiting-pod wants 4 CPUs, and waits: `reserver explain` says for what",
+            act=lambda: stage.create_pods({"waiting-pod": "4"}),
+            came_true=lambda: stage.is_refused_for_a_hold("waiting-pod"),
         ),
     )

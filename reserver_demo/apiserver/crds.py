@@ -1,4 +1,4 @@
-"""The CRDs of scheduler-config/core, as the embedded API server serves them."""
+"""The CRDs of scheduler-config, those of moves included, as the embedded API server has them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,22 @@ import yaml
 from reserver_demo.apiserver.status import Json
 
 _IN_A_WHEEL = "manifests"
-_IN_A_CHECKOUT = Path(__file__).parents[2] / "scheduler-config/core"
+_IN_A_CHECKOUT = Path(__file__).parents[2] / "scheduler-config"
+_FOLDERS = ("core", "components/moves")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def crds() -> Iterator[Json]:
-    """Yield the manifests of all CRDs, by the name of their file."""
+    """Yield the manifests of all CRDs, by the names of their folder and file."""
     shipped: Traversable = files(__package__).joinpath(_IN_A_WHEEL)
-    folder = shipped if shipped.is_dir() else _IN_A_CHECKOUT
-    for file in sorted(folder.iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".yaml"):
-            for document in yaml.load_all(file.read_bytes(), _LOADER):
-                if document["kind"] == "CustomResourceDefinition":
-                    yield document
+    home = shipped if shipped.is_dir() else _IN_A_CHECKOUT
+    for folder in _FOLDERS:
+        for file in sorted(home.joinpath(folder).iterdir(), key=lambda file: file.name):
+            if file.name.startswith("crd"):
+                yield from _crds_in(file)
+
+
+def _crds_in(file: Traversable) -> Iterator[Json]:
+    for document in yaml.load_all(file.read_bytes(), _LOADER):
+        if document["kind"] == "CustomResourceDefinition":
+            yield document

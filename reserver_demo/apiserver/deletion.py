@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from reserver_demo.apiserver.registry import Registry
-from reserver_demo.apiserver.resources import NAMESPACE_RESOURCE, RESOURCES, Resource
+from reserver_demo.apiserver.resource import Resource
+from reserver_demo.apiserver.resources import NAMESPACE_RESOURCE, RESOURCES
 from reserver_demo.apiserver.status import Json, conflict, success
 from reserver_demo.apiserver.store import Key, Stored
 from reserver_demo.clock import parse_rfc3339, rfc3339

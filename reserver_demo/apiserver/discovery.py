@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from reserver_demo.apiserver.resources import RESOURCES, Resource
+from reserver_demo.apiserver.resource import Resource
+from reserver_demo.apiserver.resources import RESOURCES
 from reserver_demo.apiserver.schema import DOCUMENT
 from reserver_demo.apiserver.status import Json
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from reserver_demo.apiserver.resources import Resource
+from reserver_demo.apiserver.resource import Resource
 from reserver_demo.apiserver.selectors import Selector, parse_fields, parse_labels
 from reserver_demo.apiserver.status import (
     Cause,

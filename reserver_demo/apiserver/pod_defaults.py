@@ -19,12 +19,24 @@ _TOLERATED_SECONDS = 300
 def set_defaults(pod: Json) -> None:
     """Fill in the fields that the client left out."""
     spec = pod["spec"]
+    _set_spec_defaults(spec)
+    spec.setdefault("enableServiceLinks", True)
+    for container in _containers(spec):
+        _requests_from_limits(container["resources"])
+
+
+def set_template_defaults(template: Json) -> None:
+    """Fill in what the client left out of a template of pods."""
+    template.setdefault("metadata", {})
+    _set_spec_defaults(template["spec"])
+
+
+def _set_spec_defaults(spec: Json) -> None:
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("securityContext", {})
     spec.setdefault("schedulerName", "default-scheduler")
-    spec.setdefault("enableServiceLinks", True)
     for container in _containers(spec):
         _container_defaults(container)
 
@@ -40,12 +52,15 @@ def _container_defaults(container: Json) -> None:
     container.setdefault("imagePullPolicy", "Always" if latest else "IfNotPresent")
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
-    resources = container.setdefault("resources", {})
+    container.setdefault("resources", {})
+    for port in container.get("ports", ()):
+        port.setdefault("protocol", "TCP")
+
+
+def _requests_from_limits(resources: Json) -> None:
     limits: dict[str, Any] = resources.get("limits", {})
     if missing := {k: v for k, v in limits.items() if k not in resources.get("requests", {})}:
         resources["requests"] = resources.get("requests", {}) | missing
-    for port in container.get("ports", ()):
-        port.setdefault("protocol", "TCP")
 
 
 def initial_status(pod: Json) -> Json:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 from http import HTTPStatus
 
 from reserver_demo.apiserver.fieldmanagers import applied, updated_managers
-from reserver_demo.apiserver.resources import NAMESPACE_RESOURCE, Resource
+from reserver_demo.apiserver.resource import Resource
+from reserver_demo.apiserver.resources import NAMESPACE_RESOURCE
 from reserver_demo.apiserver.status import (
     Json,
     StatusError,

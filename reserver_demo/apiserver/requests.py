@@ -15,7 +15,7 @@ from reserver_demo.apiserver import protobuf
 from reserver_demo.apiserver.deletion import DeleteOptions
 from reserver_demo.apiserver.discovery import APPLY, patch_types
 from reserver_demo.apiserver.patch import json_patch, merge_patch
-from reserver_demo.apiserver.resources import Resource
+from reserver_demo.apiserver.resource import Resource
 from reserver_demo.apiserver.schema import Conformed, MismatchError
 from reserver_demo.apiserver.status import (
     Cause,

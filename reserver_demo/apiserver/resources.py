@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-
 from reserver_demo.apiserver.crds import crds
 from reserver_demo.apiserver.custom import strategy_of, structure_of
 from reserver_demo.apiserver.pod_strategy import POD
-from reserver_demo.apiserver.schema import DOCUMENT, Conformed, Schema, conform
-from reserver_demo.apiserver.selectors import Fields
+from reserver_demo.apiserver.resource import Resource, reader, readers
 from reserver_demo.apiserver.status import Json
 from reserver_demo.apiserver.storage_strategies import CLAIM, STORAGE_CLASS, VOLUME
 from reserver_demo.apiserver.strategies import (
@@ -20,114 +16,10 @@ from reserver_demo.apiserver.strategies import (
     NODE,
     PRIORITY_CLASS,
 )
-from reserver_demo.apiserver.strategy import Strategy
-from reserver_demo.apiserver.structural import fill_in, pruned
-from reserver_demo.apiserver.validation import Rule, dns_label, dns_subdomain
+from reserver_demo.apiserver.validation import dns_label
+from reserver_demo.apiserver.workload_strategies import CRON_JOB, DEPLOYMENT, JOB, REPLICA_SET
 
 _CORE = "io.k8s.api.core.v1."
-
-
-def _reader(path: str, default: str = "") -> Callable[[Json], str]:
-    """Return what reads a field for a field selector."""
-    steps = path.split(".")
-
-    def read(content: Json) -> str:
-        value: object = content
-        for step in steps:
-            value = value.get(step, default) if isinstance(value, dict) else default
-        return str(value).lower() if isinstance(value, bool) else str(value)
-
-    return read
-
-
-def _readers(*paths: str) -> dict[str, Callable[[Json], str]]:
-    return {path: _reader(path) for path in ("metadata.name", *paths)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resource:
-    """One resource of the API.
-
-    Attributes:
-        kind: its kind.
-        plural: its name in paths.
-        group: its API group; empty for the core group.
-        version: its API version.
-        namespaced: whether its objects live in namespaces.
-        short_names: what kubectl also calls it.
-        categories: what kubectl groups it under.
-        schema: its type in the OpenAPI document; None for one that a CRD defines.
-        structure: the schema of that CRD.
-        printer_columns: the columns of that CRD.
-        name_rule: what its objects may be called.
-        fields: what its objects can be selected on.
-        strategy: how its objects are written.
-        actions: subresources that are posted to, and the kind that is posted.
-    """
-
-    kind: str
-    plural: str
-    group: str = ""
-    version: str = "v1"
-    namespaced: bool = True
-    short_names: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    schema: str | None = None
-    structure: Schema = field(default_factory=dict)
-    printer_columns: tuple[Json, ...] = ()
-    name_rule: Rule = dns_subdomain
-    fields: Fields = field(default_factory=lambda: _readers("metadata.namespace"))
-    strategy: Strategy = field(default_factory=Strategy)
-    actions: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def api_version(self) -> str:
-        """Group and version, as objects carry it."""
-        return f"{self.group}/{self.version}" if self.group else self.version
-
-    @property
-    def qualified(self) -> str:
-        """The plural with its group, as messages name the resource."""
-        return f"{self.plural}.{self.group}" if self.group else self.plural
-
-    @property
-    def qualified_kind(self) -> str:
-        """The kind with its group, as messages name it."""
-        return f"{self.kind}.{self.group}" if self.group else self.kind
-
-    @property
-    def typed(self) -> Schema:
-        """The schema of its objects."""
-        schema: Schema = self.structure if self.schema is None else DOCUMENT[self.schema]
-        return schema
-
-    def decode(self, value: Json) -> Conformed:
-        """Decode an object of it.
-
-        Raises:
-            MismatchError: a value has the wrong type.
-        """
-        conformed = self.typed_only(value)
-        fill_in(conformed.value, self.structure)
-        return conformed
-
-    def typed_only(self, value: Json) -> Conformed:
-        """Decode an object of it, without adding defaults.
-
-        Raises:
-            MismatchError: a value has the wrong type.
-        """
-        conformed = conform(self.schema, value)
-        if self.schema is not None:
-            return conformed
-        unknown = list(conformed.unknown)
-        kept = pruned(conformed.value, self.structure, "", unknown)
-        return Conformed(kept, tuple(unknown))
-
-    @property
-    def has_status(self) -> bool:
-        """Whether it has a status subresource."""
-        return self.strategy.prepare_status is not None
 
 
 POD_RESOURCE = Resource(
@@ -136,7 +28,7 @@ POD_RESOURCE = Resource(
     short_names=("po",),
     categories=("all",),
     schema=f"{_CORE}Pod",
-    fields=_readers(
+    fields=readers(
         "metadata.namespace",
         "spec.nodeName",
         "spec.restartPolicy",
@@ -155,7 +47,7 @@ NODE_RESOURCE = Resource(
     namespaced=False,
     short_names=("no",),
     schema=f"{_CORE}Node",
-    fields=_readers() | {"spec.unschedulable": _reader("spec.unschedulable", "false")},
+    fields=readers() | {"spec.unschedulable": reader("spec.unschedulable", "false")},
     strategy=NODE,
 )
 NAMESPACE_RESOURCE = Resource(
@@ -165,7 +57,7 @@ NAMESPACE_RESOURCE = Resource(
     short_names=("ns",),
     schema=f"{_CORE}Namespace",
     name_rule=dns_label,
-    fields=_readers("status.phase"),
+    fields=readers("status.phase"),
     strategy=NAMESPACE,
 )
 CONFIG_MAP_RESOURCE = Resource(
@@ -180,7 +72,7 @@ EVENT_RESOURCE = Resource(
     plural="events",
     short_names=("ev",),
     schema=f"{_CORE}Event",
-    fields=_readers(
+    fields=readers(
         "metadata.namespace",
         *(
             f"involvedObject.{name}"
@@ -198,7 +90,7 @@ EVENT_RESOURCE = Resource(
         "reportingComponent",
         "type",
     )
-    | {"source": _reader("source.component")},
+    | {"source": reader("source.component")},
     strategy=EVENT,
 )
 BUDGET_RESOURCE = Resource(
@@ -231,7 +123,7 @@ VOLUME_RESOURCE = Resource(
     namespaced=False,
     short_names=("pv",),
     schema=f"{_CORE}PersistentVolume",
-    fields=_readers(),
+    fields=readers(),
     strategy=VOLUME,
 )
 STORAGE_CLASS_RESOURCE = Resource(
@@ -241,8 +133,45 @@ STORAGE_CLASS_RESOURCE = Resource(
     namespaced=False,
     short_names=("sc",),
     schema="io.k8s.api.storage.v1.StorageClass",
-    fields=_readers(),
+    fields=readers(),
     strategy=STORAGE_CLASS,
+)
+JOB_RESOURCE = Resource(
+    kind="Job",
+    plural="jobs",
+    group="batch",
+    categories=("all",),
+    schema="io.k8s.api.batch.v1.Job",
+    fields=readers("metadata.namespace", "status.successful"),
+    strategy=JOB,
+)
+CRON_JOB_RESOURCE = Resource(
+    kind="CronJob",
+    plural="cronjobs",
+    group="batch",
+    short_names=("cj",),
+    categories=("all",),
+    schema="io.k8s.api.batch.v1.CronJob",
+    strategy=CRON_JOB,
+)
+REPLICA_SET_RESOURCE = Resource(
+    kind="ReplicaSet",
+    plural="replicasets",
+    group="apps",
+    short_names=("rs",),
+    categories=("all",),
+    schema="io.k8s.api.apps.v1.ReplicaSet",
+    fields=readers("metadata.namespace", "status.replicas"),
+    strategy=REPLICA_SET,
+)
+DEPLOYMENT_RESOURCE = Resource(
+    kind="Deployment",
+    plural="deployments",
+    group="apps",
+    short_names=("deploy",),
+    categories=("all",),
+    schema="io.k8s.api.apps.v1.Deployment",
+    strategy=DEPLOYMENT,
 )
 
 
@@ -268,11 +197,15 @@ RESOURCES = (
     BUDGET_RESOURCE,
     CLAIM_RESOURCE,
     CONFIG_MAP_RESOURCE,
+    CRON_JOB_RESOURCE,
+    DEPLOYMENT_RESOURCE,
     EVENT_RESOURCE,
+    JOB_RESOURCE,
     NAMESPACE_RESOURCE,
     NODE_RESOURCE,
     POD_RESOURCE,
     PRIORITY_CLASS_RESOURCE,
+    REPLICA_SET_RESOURCE,
     STORAGE_CLASS_RESOURCE,
     VOLUME_RESOURCE,
     *map(_custom, crds()),

@@ -9,10 +9,11 @@ from http import HTTPStatus
 
 from aiohttp import hdrs, web
 
+from reserver_demo.apiserver.binding import bind
 from reserver_demo.apiserver.deletion import delete, delete_all, status_of
 from reserver_demo.apiserver.discovery import APPLY, group_path
+from reserver_demo.apiserver.eviction import evict
 from reserver_demo.apiserver.listing import ListOptions, Page, list_page, parse_options
-from reserver_demo.apiserver.pod_actions import bind, evict
 from reserver_demo.apiserver.registry import Registry, check_preconditions
 from reserver_demo.apiserver.requests import (
     delete_options,
@@ -25,7 +26,7 @@ from reserver_demo.apiserver.requests import (
     wants_table,
     warnings,
 )
-from reserver_demo.apiserver.resources import Resource
+from reserver_demo.apiserver.resource import Resource
 from reserver_demo.apiserver.schema import conform
 from reserver_demo.apiserver.status import Json, success
 from reserver_demo.apiserver.store import Key, Stored

@@ -81,6 +81,20 @@ class Selector:
         return all(requirement.matches(labels) for requirement in self.labels)
 
 
+def selects(selector: Json, labels: Mapping[str, str]) -> bool:
+    """Whether a selector as objects have it (`metav1.LabelSelector`) is met; an empty one is."""
+    operators = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+    terms = [
+        Requirement(key, "in", frozenset({value}))
+        for key, value in selector.get("matchLabels", {}).items()
+    ]
+    terms += [
+        Requirement(each["key"], operators[each["operator"]], frozenset(each.get("values", ())))
+        for each in selector.get("matchExpressions", ())
+    ]
+    return all(term.matches(labels) for term in terms)
+
+
 def parse_labels(text: str) -> tuple[Requirement, ...]:
     """Parse a label selector.
 

@@ -138,6 +138,8 @@ class Store:
         self._limit = history_limit
         self._collections: dict[str, Collection] = {}
         self._closed = False
+        self.written = asyncio.Event()
+        """Set by every write; the controllers clear it."""
 
     @property
     def closed(self) -> bool:
@@ -175,6 +177,7 @@ class Store:
         collection = self.collection(plural)
         before = collection.get(stored.key)
         collection.apply(Change(self._revision, before, stored, deleted))
+        self.written.set()
         return stored
 
 

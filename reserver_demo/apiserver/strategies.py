@@ -164,7 +164,6 @@ BUDGET = Strategy(
     prepare_status=_keep_spec,
     check=_check_budget,
 )
-"""A cluster without a disruption controller: nobody counts pods, and evictions ask no budget."""
 
 
 def _prepare_priority_class(priority_class: Json) -> None:

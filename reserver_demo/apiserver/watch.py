@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from reserver_demo.apiserver.listing import ListOptions
-from reserver_demo.apiserver.resources import Resource
+from reserver_demo.apiserver.resource import Resource
 from reserver_demo.apiserver.status import Json, StatusError, revision_in_future
 from reserver_demo.apiserver.store import Change, Store, Stored, version
 from reserver_demo.clock import Clock, wait_for

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from reserver_demo.apiserver.listing import Page
-from reserver_demo.apiserver.resources import Resource
+from reserver_demo.apiserver.resource import Resource
 from reserver_demo.apiserver.status import Json
 from reserver_demo.apiserver.store import Stored
 

@@ -19,6 +19,10 @@ from tests.contract.api import Api, server_from
 SHIPPED = Path(__file__).parents[2] / "reserver_demo" / "apiserver" / "schema.json"
 PREFIX = "#/components/schemas/"
 ROOTS = (
+    "io.k8s.api.apps.v1.Deployment",
+    "io.k8s.api.apps.v1.ReplicaSet",
+    "io.k8s.api.batch.v1.CronJob",
+    "io.k8s.api.batch.v1.Job",
     "io.k8s.api.core.v1.Binding",
     "io.k8s.api.core.v1.ConfigMap",
     "io.k8s.api.core.v1.Event",
@@ -34,6 +38,8 @@ ROOTS = (
 )
 DOCUMENTS = (
     "api/v1",
+    "apis/apps/v1",
+    "apis/batch/v1",
     "apis/policy/v1",
     "apis/scheduling.k8s.io/v1",
     "apis/storage.k8s.io/v1",

@@ -9,42 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from reserver.cluster.pod import PodName
 from reserver.moves import manifests, podmove, podmove_group
 from reserver.moves.manifests import SharedFields
 from reserver.moves.model import ALONE, GroupMember, MoveGroup
 from reserver.moves.phases import MoveMode, MovePhase
-from reserver_demo.apiserver import deletion, resources, server
-from reserver_demo.apiserver.resources import RESOURCES, Resource
 from tests.integration.world import World, serving
 
-CRD = Path(__file__).parents[2] / "scheduler-config/components/moves/crd.yaml"
 STRANGER = "evil"
 NOWHERE = {"zone": "none"}
 
 
-def budgets() -> Resource:
-    """Return PodDisruptionBudgets, which moves ask; there are none."""
-    schema = {"type": "object", "properties": {"spec": {"type": "object"}}}
-    version = {"name": "v1", "schema": {"openAPIV3Schema": schema}}
-    names = {"kind": "PodDisruptionBudget", "plural": "poddisruptionbudgets"}
-    spec = {"group": "policy", "scope": "Namespaced", "names": names, "versions": [version]}
-    return resources._custom({"spec": spec})
-
-
 @pytest.fixture
-def with_crds(monkeypatch: pytest.MonkeyPatch) -> None:
-    files = (CRD, CRD.with_name("crd-group.yaml"))
-    crds = (yaml.safe_load(file.read_text()) for file in files)
-    served = (*RESOURCES, *map(resources._custom, crds), budgets())
-    for module in (server, deletion):
-        monkeypatch.setattr(module, "RESOURCES", served)
-
-
-@pytest.fixture
-async def world(with_crds: None, tmp_path: Path) -> AsyncIterator[World]:  # noqa: ARG001
+async def world(tmp_path: Path) -> AsyncIterator[World]:
     nodes = ("worker-1", "worker-2", "worker-3")
     async with serving(tmp_path, *nodes, pod_moves=True) as world:
         namespace = {"metadata": {"name": STRANGER}}

@@ -18,7 +18,8 @@ from reserver.errors import ConfigurationError
 from reserver.settings.serve import Settings
 from reserver.stores.object.codec import SET_LABEL, UNFINISHED_ANNOTATION
 from reserver_demo.apiserver import deletion, resources, server
-from reserver_demo.apiserver.resources import RESOURCES, Resource
+from reserver_demo.apiserver.resource import Resource
+from reserver_demo.apiserver.resources import RESOURCES
 from reserver_demo.cluster import EmbeddedCluster
 
 CRD = Path(__file__).parents[1] / "e2e/crd-provisioning.yaml"

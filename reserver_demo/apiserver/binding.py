@@ -1,14 +1,9 @@
-"""The subresources of pods that are posted to: binding and eviction.
-
-pkg/registry/core/pod/storage/storage.go (`BindingREST`) and eviction.go.
-"""
+"""Binding pods to nodes: pkg/registry/core/pod/storage/storage.go (`BindingREST`)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from http import HTTPStatus
 
-from reserver_demo.apiserver.deletion import DeleteOptions, check_record, delete
 from reserver_demo.apiserver.registry import Registry, check_preconditions
 from reserver_demo.apiserver.resources import POD_RESOURCE
 from reserver_demo.apiserver.status import Json, StatusError, bad_request, conflict, required
@@ -36,7 +31,7 @@ def bind(registry: Registry, key: Key, binding: Json, *, dry_run: bool = False) 
     for field in ("annotations", "labels"):
         if merged := pod["metadata"].get(field, {}) | metadata.get(field, {}):
             pod["metadata"][field] = merged
-    _set_condition(registry, pod, {"type": "PodScheduled", "status": "True"})
+    set_condition(registry, pod, {"type": "PodScheduled", "status": "True"})
     return registry.write(POD_RESOURCE, pod, dry_run=dry_run)
 
 
@@ -71,30 +66,7 @@ def _why_not(pod: Json) -> str:
     return ""
 
 
-def evict(registry: Registry, key: Key, eviction: Json, options: DeleteOptions) -> None:
-    """Delete a pod gracefully, with the condition that says why.
-
-    Raises:
-        StatusError: 400, 404, or 409 for a precondition that does not hold.
-    """
-    if eviction.get("metadata", {}).get("name") != key.name:
-        raise bad_request("name in URL does not match name in Eviction object")
-    stored = registry.get(POD_RESOURCE, key)
-    check_record(POD_RESOURCE, stored, options)
-    if not options.dry_run:
-        pod = stored.copy()
-        why = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "EvictionByEvictionAPI",
-            "message": "Eviction API: evicting",
-        }
-        _set_condition(registry, pod, why)
-        registry.write(POD_RESOURCE, pod, dry_run=False)
-    delete(registry, POD_RESOURCE, key, replace(options, revision=None))
-
-
-def _set_condition(registry: Registry, pod: Json, condition: Json) -> None:
+def set_condition(registry: Registry, pod: Json, condition: Json) -> None:
     """Put a condition instead of the one of its type (`UpdatePodCondition`)."""
     conditions = pod["status"].setdefault("conditions", [])
     now = rfc3339(registry.clock.now())
