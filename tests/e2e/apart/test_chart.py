@@ -74,8 +74,8 @@ def by_key(text: str) -> dict[Key, Any]:
     for each in filter(None, yaml.load_all(text, yaml.CSafeLoader)):
         metadata = each["metadata"]
         name = metadata["name"]
-        if name.startswith("kube-scheduler-config-"):
-            name = "kube-scheduler-config"
+        if name.startswith("kube-scheduler-configuration-"):
+            name = "kube-scheduler-configuration"
         key = (each["kind"], metadata.get("namespace", ""), name)
         assert key not in found, f"{key} is rendered twice"
         found[key] = each
@@ -98,7 +98,7 @@ def without_differences(rendered: dict[Key, Any]) -> dict[Key, Any]:
         metadata = each["metadata"]
         if metadata.get("annotations") == KEEP and key[0] == "CustomResourceDefinition":
             del metadata["annotations"]
-        if key[2] == "kube-scheduler-config":
+        if key[2] == "kube-scheduler-configuration":
             metadata["name"] = key[2]
         if key[0] == "ConfigMap":
             each["data"] = {
@@ -110,8 +110,12 @@ def without_differences(rendered: dict[Key, Any]) -> dict[Key, Any]:
 
 def _by_name(value: Any) -> Any:
     if isinstance(value, dict):
-        if (value.get("configMap") or {}).get("name", "").startswith("kube-scheduler-config-"):
-            value = {**value, "configMap": {"name": "kube-scheduler-config"}}
+        if (
+            (value.get("configMap") or {})
+            .get("name", "")
+            .startswith("kube-scheduler-configuration-")
+        ):
+            value = {**value, "configMap": {"name": "kube-scheduler-configuration"}}
         return {key: _by_name(each) for key, each in value.items()}
     if isinstance(value, list):
         if value and all(isinstance(each, dict) and "name" in each for each in value):
@@ -262,7 +266,7 @@ def test_the_extenders_of_others_come_after_reservers(helm: Path, tmp_path: Path
         "kubeScheduler: {config: {extenders: [{urlPrefix: 'http://x', filterVerb: f}]}}"
     )
     found = render(helm, f"--values={tmp_path / 'values.yaml'}")
-    data = found["ConfigMap", HOME, "kube-scheduler-config"]["data"]
+    data = found["ConfigMap", HOME, "kube-scheduler-configuration"]["data"]
     config = yaml.safe_load(data["kube-scheduler.yaml"])
     assert [each["urlPrefix"] for each in config["extenders"]] == [
         "http://127.0.0.1:9440",
