@@ -207,6 +207,13 @@ def _of_object(where: str, value: dict[str, Any]) -> Manifest:
     return Manifest(where, own, namespace, value["spec"], "spec", labels=labels)
 
 
+def kind_of(value: Any) -> tuple[str, str] | None:  # noqa: ANN401 - whatever YAML can hold
+    """Return apiVersion and kind of an object of Kubernetes, None of anything else."""
+    if not isinstance(value, dict) or not {"kind", "apiVersion"} & value.keys():
+        return None
+    return str(value.get("apiVersion", "")), str(value.get("kind", ""))
+
+
 def _check_annotations(value: Any) -> None:  # noqa: ANN401 - whatever YAML can hold
     """Refuse annotations, as they would be lost; those of kubectl and our own carry nothing."""
     said = {} if value is None else value

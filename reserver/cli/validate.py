@@ -12,11 +12,11 @@ import typer
 
 from reserver.cli import failure, output
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.manifests import ManifestDocument, identity, read_files, read_manifests
+from reserver.cli.manifests import ManifestDocument, identity, kind_of, read_files, read_manifests
 from reserver.cli.options import Report, ReportOption
 from reserver.cli.selection import FILES
 from reserver.cli.table import counted
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.k8s.objects.limits import HOME, check_memory
 from reserver.k8s.objects.objects import LabelledConfigMap, LabelledMetadata, decode
 from reserver.reservations.reservation import Ref, Reservation
@@ -154,11 +154,15 @@ class _Judging:
         """
         if document.problem is not None:
             raise document.problem
-        kind = _kind(document.value)
+        kind = kind_of(document.value)
         if kind == _CONFIGMAP:
             self._configmap(document)
         elif kind == (API_VERSION, KIND):
-            self._entries(document.where, "", _object(document.value, self.now, self.readers.home))
+            found = _object(document.value, self.now, self.readers.home)
+            if found.ignored:  # A CRD would drop it.
+                with under("spec"):
+                    spec_codec.read(document.value["spec"], found.reservations[0].ref, self.now)
+            self._entries(document.where, "", found)
         elif kind is not None and kind[1] != KIND:
             self.notes.append(
                 (document.where, f"passed over: {' of '.join(filter(None, kind[::-1]))}")
@@ -183,6 +187,8 @@ class _Judging:
             raise unread
         for key, text, entries in found:
             self._entries(document.where, key, entries)
+            if entries.ignored:
+                self.notes.append((f"{document.where}: {key}", entries.ignored))
             if namespace == self.readers.home and _lacks_namespace(text):
                 told = f"an owner names no namespace, so its pods are those of {namespace}"
                 self.notes.append((f"{document.where}: {key}", told))
@@ -259,13 +265,6 @@ def _show(findings: Validation, form: Report) -> None:
     for where, note in findings.notes:
         failure.report(f"{where}: {note}")
     typer.echo(f"{findings.reservations} valid, {counted(len(findings.problems), 'problem')}")
-
-
-def _kind(value: Any) -> tuple[str, str] | None:  # noqa: ANN401 - whatever YAML can hold
-    """Return apiVersion and kind of an object of Kubernetes, None of anything else."""
-    if not isinstance(value, dict) or not {"kind", "apiVersion"} & value.keys():
-        return None
-    return str(value.get("apiVersion", "")), str(value.get("kind", ""))
 
 
 def _object(value: Any, now: float, home: str) -> Entries:  # noqa: ANN401 - as above

@@ -90,6 +90,7 @@ class Changes:
                 grown = new = await self._require_room(new, old, request.name)
                 self._require_quota(new, old, "spec")
                 require_ready(self.readiness)  # This process may have stood still.
+            written = documents.newer(text) | written
             whole = documents.with_placements(written, new.placed, ref)
             return documents.encode(whole), grown
 
@@ -118,7 +119,7 @@ class Changes:
                 problem = f"{claims} of {old.slots} slots are claimed; create another one"
                 raise CallError(grpc.StatusCode.FAILED_PRECONDITION, "PARTLY_CLAIMED", problem)
             written = documents.with_lifetime(text, lifetime, ref)
-            new = self.catalogue.read(written, ref)
+            new = self.catalogue.read(written, ref, is_stored=True)
             status_errors.require_future(new, until, self.clock())
             self._require_quota(new, old, until)
             return documents.encode(written), None

@@ -27,6 +27,7 @@ from reserver.reservations.enums import StoreKind
 from reserver.reservations.placement import Parts
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.stores.codec import document
+from reserver.stores.codec.newer_fields import known_part
 from reserver.stores.codec.placement_codec import show_parts
 from reserver.stores.codec.spec_codec import DEFAULT_TTL_S, MAX_TTL_S
 from reserver.stores.codec.spec_message import to_document
@@ -201,6 +202,20 @@ def unshown(text: str) -> dict[str, Any]:
     if not isinstance(written, dict):
         return {}
     return {name: written[name] for name in _UNSHOWN if name in written}
+
+
+def newer(text: str) -> dict[str, Any]:
+    """Return the fields of a newer version that a text has; changes keep them.
+
+    Raises:
+        InvalidInput: fields that a change replaces have such fields, which it would lose.
+    """
+    written = document.parse(text)
+    ignored = known_part(written, "", was_in_force=True).ignored
+    if lost := [path for path in ignored if path not in written]:
+        problem = f"{', '.join(lost)}: of a newer version, and an update would lose it"
+        raise InvalidInput("", problem, "edit the entry itself, or use the newer version")
+    return {name: written[name] for name in ignored}
 
 
 def request_id_of(text: str) -> str:

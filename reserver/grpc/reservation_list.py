@@ -14,7 +14,7 @@ from reserver.reservations.enums import StoreKind
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
-from reserver.stores.codec import spec_codec
+from reserver.stores.codec import newer_fields, spec_codec
 from reserver.stores.codec.archive import Archive
 from reserver.stores.configmap.entries import Entries
 from reserver.v1 import reservation_pb2 as pb
@@ -92,13 +92,20 @@ class Catalogue:
         """Return the entry of a ref if it cannot be read."""
         return next((each for each in self.broken(ref) if each.id == str(ref)), None)
 
-    def read(self, document: Mapping[str, Any], ref: Ref) -> Reservation:
+    def read(
+        self, document: Mapping[str, Any], ref: Ref, *, is_stored: bool = False
+    ) -> Reservation:
         """Return the reservation that a document would be at a ref.
+
+        It may have fields of a newer version if it `is_stored`.
 
         Raises:
             InvalidInput: some field is not acceptable there.
         """
-        return spec_codec.read(document, ref, self.clock(), limits_at(ref, self.home))
+        limits, now = limits_at(ref, self.home), self.clock()
+        if not is_stored:
+            return spec_codec.read(document, ref, now, limits)
+        return newer_fields.read(document, ref, now, limits, was_in_force=True)[0]
 
     def short_nodes(self) -> ShortNodes:
         """Return which nodes are short now."""
@@ -118,8 +125,11 @@ class Catalogue:
     ) -> pb.Reservation:
         """Return a reservation as it is at this moment."""
         ledger = self.state.ledger
-        status = short_nodes.status(reservation, ledger)
-        ref = reservation.ref
+        status, ref = short_nodes.status(reservation, ledger), reservation.ref
+        latest = self.stores.latest(ref.whole)
+        if latest is not None and latest[1].ignored:
+            message = "; ".join(filter(None, (status.message, latest[1].ignored)))
+            status = status._replace(message=message)
         shown = convert.show(reservation, text, status, ledger.claims(ref), ledger.since(ref))
         shown.status.assumes_namespace = self._assumes_namespace(ref, shown.spec)
         return convert.with_labels(shown, self.stores.labels(ref))

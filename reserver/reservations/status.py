@@ -32,6 +32,9 @@ _NOT_HOLDING = {
 EXCEEDS_QUOTA, EXCEEDS_BOUNDS = "ExceedsQuota", "ExceedsBounds"
 """The reasons of a reservation that holds, because it did before it exceeded a limit."""
 
+FIELDS_IGNORED = "FieldsIgnored"
+"""The reason of a reservation with fields of a newer version."""
+
 QUOTA_EXCEEDED = "QuotaExceeded"
 """The reason of a reservation that its namespace's quotas do not admit."""
 
@@ -69,6 +72,7 @@ class ReservationState(NamedTuple):
         exceeds_quota: it is Pending because it exceeds a quota of its namespace.
         exceeds: which limit it exceeds, and was admitted before it; empty if none.
         closed: why its node takes no pods now, in one word; empty if nothing says so.
+        ignored: its fields of a newer version, in words; empty if there are none.
     """
 
     phase: Phase
@@ -80,6 +84,7 @@ class ReservationState(NamedTuple):
     exceeds_quota: bool = False
     closed: str = ""
     exceeds: str = ""
+    ignored: str = ""
 
     @property
     def reason(self) -> str:

@@ -67,3 +67,29 @@ async def test_a_full_configmap_is_followed_by_another(world: World) -> None:
     await world.api.Create(pb.CreateRequest(name="first", spec=wanted))
     assert list(await world.data("reservations-2")) == ["first"]
     assert (await world.api.Get(pb.GetRequest(name="first"))).reservation.status.backed
+
+
+async def test_fields_of_a_newer_version_survive_extend_and_update(world: World) -> None:
+    owner = {"pod": {"name": "web-0", "namespace": "shop"}}
+    entry = {"owners": [owner], "node": "worker-1", "resources": {"cpu": "1"}, "tenancy": {"a": 1}}
+    closed = entry | {"owners": [owner, {"pod": {"name": "web-1"}, "tier": "gold"}]}
+    body = {
+        "metadata": {"name": "newer", "labels": {"reserver.io/store": "true"}},
+        "data": {"first": json.dumps(entry), "closed": json.dumps(closed)},
+    }
+    await world.cluster.client.send("POST", CONFIGMAPS, body)
+    name = f"{SYSTEM}/newer/first"
+    async for change in world.api.Watch(pb.WatchRequest()):
+        if change.reservation.id == name:
+            break
+    assert "no such field: tenancy" in change.reservation.status.message
+    later = pb.ExtendRequest(name=name)
+    later.ttl.FromSeconds(7200)
+    await world.api.Extend(later)
+    wanted = spec()
+    wanted.description = "the same, in words"
+    await world.api.Update(pb.UpdateRequest(name=name, spec=wanted))
+    written = json.loads((await world.data("newer"))["first"])
+    assert (written["tenancy"], written["description"]) == ({"a": 1}, "the same, in words")
+    with pytest.raises(grpc.aio.AioRpcError, match=r"owners\[1\].tier: of a newer version"):
+        await world.api.Update(pb.UpdateRequest(name=f"{SYSTEM}/newer/closed", spec=wanted))

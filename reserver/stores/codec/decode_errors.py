@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
@@ -79,9 +80,16 @@ def _known(kind: inspect.Type, name: str) -> str:
     if not isinstance(kind, inspect.StructType):
         return "remove it"
     names = [field.encode_name for field in kind.fields]
-    near = get_close_matches(name[:100], names, n=1, cutoff=0.7)
-    hint = f"write {near[0]}; " if near else ""
+    meant = near(name, names)
+    hint = f"write {meant}; " if meant else ""
     return f"{hint}the fields here are {', '.join(names)}"
+
+
+def near(name: str, names: Collection[str]) -> str:
+    """Return the name that was probably meant; empty if none is near."""
+    by_lower = {each.lower(): each for each in names}
+    found = get_close_matches(name[:100].lower(), by_lower, n=1, cutoff=0.7)
+    return by_lower[found[0]] if found else ""
 
 
 def _choices(kind: inspect.Type) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from reserver.cluster.labels import EVERYTHING, Requirement, Selector
+from reserver.cluster.labels import EVERYTHING, NOTHING, Requirement, Selector
 from reserver.cluster.pod import NO_CONTROLLER, Controller, PodName
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
@@ -74,7 +74,12 @@ class Owners(NamedTuple):
     rules: tuple[OwnerRule, ...]
 
 
-def read(entries: Sequence[OwnerEntry], namespace: str, limits: SpecLimits = HOME) -> Owners:
+def read(
+    entries: Sequence[OwnerEntry],
+    namespace: str,
+    limits: SpecLimits = HOME,
+    nobody: Sequence[str] = (),
+) -> Owners:
     """Return who may claim.
 
     Args:
@@ -82,11 +87,12 @@ def read(entries: Sequence[OwnerEntry], namespace: str, limits: SpecLimits = HOM
         namespace: of pods, where an entry does not say it.
         limits: how many there may be, how many labels they may ask for, and whether of other
             namespaces.
+        nobody: the namespaces of further entries, as whom nobody may claim.
 
     Raises:
         InvalidInput: there is none, or one is not acceptable; the error carries its path.
     """
-    if not entries:
+    if not entries and not nobody:
         raise InvalidInput("owners", "is empty", "name at least one pod that may claim it")
     check_count(entries, "owners", limits.owners)
     check_number(sum(map(_labels, entries)), "owners", limits.owner_labels, "labels in selectors")
@@ -103,6 +109,10 @@ def read(entries: Sequence[OwnerEntry], namespace: str, limits: SpecLimits = HOM
             named.add(PodName(rule.namespace, rule.pod))
         else:
             rules[rule] = None
+    for each in nobody:
+        rules[
+            OwnerRule(namespace=each if limits.owners_anywhere else namespace, selector=NOTHING)
+        ] = None
     return Owners(frozenset(named), tuple(rules))
 
 

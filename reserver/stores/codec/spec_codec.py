@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -85,6 +85,7 @@ def read(
     ref: Ref,
     seen_at: float,
     limits: SpecLimits = HOME,
+    nobody: Sequence[str] = (),
 ) -> Reservation:
     """Return the reservation that a mapping describes.
 
@@ -93,6 +94,7 @@ def read(
         ref: where it is written; the key must be a valid object name.
         seen_at: unix seconds from which a ``ttl`` counts: when Reserver first saw it.
         limits: what it may say there (`limits_at`).
+        nobody: the namespaces of further owners, as whom nobody may claim.
 
     Raises:
         InvalidInput: some field is not acceptable; the error carries its path.
@@ -102,7 +104,7 @@ def read(
     if spec.node:
         names.check_subdomain(spec.node, "node", "a node's name")
     slots, (starts_at, expires_at) = _slots(spec, limits), _window(spec, seen_at)
-    owners = owner_codec.read(spec.owners, ref.namespace, limits)
+    owners = owner_codec.read(spec.owners, ref.namespace, limits, nobody)
     reservation = identified(
         Reservation(
             ref=ref,

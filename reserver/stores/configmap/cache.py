@@ -130,7 +130,7 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
         return [each for each in every if (each[0].namespace, each[0].configmap) == name]
 
     def keep(self, ref: Ref, digest: str) -> None:
-        """Enforce a key that is invalid only because it exceeds a bound: it was in force before.
+        """Enforce a key that was in force before: a bound, or a field, is of another version.
 
         Args:
             ref: of the key; items of lists are short.
@@ -142,7 +142,7 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
         with quarantined("store", ref):
             entries = read_kept(ref, known.text, self.clock(), digest)
             if entries is not None and known.entries.problems:
-                beyond = str(known.entries.problems[0].error)
+                beyond = "" if entries.ignored else str(known.entries.problems[0].error)
                 known.entries = replace(entries, beyond=beyond)
                 when = when_written(metadata, None, listed=True)
                 self._enforce(metadata, entries.reservations[0], when)
@@ -151,7 +151,8 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
     def _read(self, ref: Ref, text: str, known: StoreKey | None) -> Generator[None, None, Entries]:
         """Return what a key says now; what it said before stays where that cannot be told."""
         noted = partial(take_note, "store")
-        entries = yield from reading_key(ref, text, self.clock(), noted)
+        ignored = known.entries.ignored if known is not None else ""
+        entries = yield from reading_key(ref, text, self.clock(), noted, ignored)
         if not entries.has_faults or known is None:
             return entries
         read = {reservation.ref for reservation in entries.reservations}

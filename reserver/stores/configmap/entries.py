@@ -13,7 +13,7 @@ from reserver.k8s.objects.limits import HOME, ITEM_BYTES, KEPT, MOST_KEYS, SpecL
 from reserver.k8s.objects.objects import Metadata
 from reserver.printable import printable
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.stores.codec import document, spec_codec
+from reserver.stores.codec import document, newer_fields, spec_codec
 from reserver.stores.configmap import list_codec
 
 STORE_LABEL = "reserver.io/store"
@@ -48,6 +48,7 @@ class Entries:
         unstamped: it has a ttl but no ``expiresAt``, so the next start of Reserver could not tell
             when it expires (`edits.complete`).
         beyond: the bound that it exceeds, though it is enforced, as it was before; else empty.
+        ignored: its fields that only a newer version has, in words; empty if there are none.
     """
 
     reservations: tuple[Reservation, ...] = ()
@@ -55,6 +56,7 @@ class Entries:
     more_problems: int = 0
     unstamped: bool = False
     beyond: str = ""
+    ignored: str = ""
 
     @property
     def has_faults(self) -> bool:
@@ -80,12 +82,16 @@ def _raise(_: Ref, exc: Exception) -> Fault:
 
 
 def read_kept(ref: Ref, text: str, seen_at: float, digest: str) -> Entries | None:
-    """Return what a key says that exceeds a bound, if it has the digest of what was in force."""
+    """Return what a key says that was in force, though it exceeds a bound, or has unknown fields.
+
+    It has the digest of what was in force, unless fields that are unknown are part of that.
+    """
     try:
-        entries = _read_one(ref, text, seen_at, KEPT)
+        entries = _read_one(ref, text, seen_at, KEPT, was_in_force=True)
     except InvalidInput:
         return None
-    return entries if [each.digest for each in entries.reservations] == [digest] else None
+    digests = [each.digest for each in entries.reservations]
+    return entries if entries.ignored or digests == [digest] else None
 
 
 def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
@@ -103,13 +109,20 @@ def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
 
 
 def reading_key(
-    ref: Ref, text: str, seen_at: float, noted: Noted
+    ref: Ref, text: str, seen_at: float, noted: Noted, ignored: str = ""
 ) -> Generator[None, None, Entries]:
-    """As `read_key`, entry by entry; an exception costs only the entry that raised it."""
+    """As `read_key`, entry by entry; an exception costs only the entry that raised it.
+
+    Fields that were `ignored` are so still, also if they are like others.
+    """
     try:
         if text.lstrip().startswith("["):
             return (yield from _read_list(ref, text, noted))
         with _faults(ref, noted):
+            if ignored:
+                entries = _read_one(ref, text, seen_at, was_in_force=True)
+                if entries.ignored == ignored:
+                    return entries
             return _read_one(ref, text, seen_at)
     except InvalidInput as exc:
         return Entries(problems=(EntryProblem(ref, exc),))
@@ -126,14 +139,19 @@ def _faults(ref: Ref, noted: Noted) -> Iterator[None]:
         raise noted(ref, exc) from exc
 
 
-def _read_one(ref: Ref, text: str, seen_at: float, limits: SpecLimits = HOME) -> Entries:
+def _read_one(
+    ref: Ref, text: str, seen_at: float, limits: SpecLimits = HOME, *, was_in_force: bool = False
+) -> Entries:
     check_text(text, limits.spec_bytes)
     value = document.parse(text)
     if value is None:
         return Entries()  # Go programs write null for an empty list.
     if isinstance(value, dict):
-        reservation = spec_codec.read(value, ref, seen_at, limits)
-        return Entries((reservation,), unstamped=spec_codec.needs_stamp(value))
+        reservation, ignored = newer_fields.read(
+            value, ref, seen_at, limits, was_in_force=was_in_force
+        )
+        unstamped = spec_codec.needs_stamp(value)
+        return Entries((reservation,), unstamped=unstamped, ignored=ignored)
     if isinstance(value, list):
         raise InvalidInput("", "a list has to be JSON", 'write [{"pod": …}, …]')
     problem = f"{shorten(repr(value))} is neither a reservation nor a list of them"

@@ -25,7 +25,7 @@ from reserver.stores.configmap.companion import Companion, NotOurs
 from reserver.stores.configmap.companion_codec import Changes
 from reserver.stores.configmap.status_codec import (
     admitted_items,
-    newly_exceeding,
+    new_remarks,
     newly_unbacked,
     recorded_claims,
     show,
@@ -166,12 +166,12 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             for key, text in after.items()
             for item, entry in newly_unbacked(before[key], text)
         ]
-        exceeding = [
+        remarks = [
             (reason, f"{key}{f'[{item}]' if item else ''}: {message}")
             for key, text in after.items()
-            for item, reason, message in newly_exceeding(before[key], text)
+            for item, reason, message in new_remarks(before[key], text)
         ]
-        for reason, message in (*warnings, *exceeding):
+        for reason, message in (*warnings, *remarks):
             self.warn(metadata, reason, message)
         if warnings:
             name = f"{metadata.namespace}/{metadata.name}"
@@ -225,4 +225,7 @@ def _recall(companion: Companion, ledger: Ledger, cache: ConfigMapCache) -> None
             for item, digest in admitted_items(text):
                 ref = Ref(*companion.store, key, item)
                 cache.keep(ref, digest)
+                entries = cache.entries(ref)
+                if entries is not None and entries.ignored:  # Which may be part of its digest.
+                    digest = entries.reservations[0].digest  # noqa: PLW2901 - as computed here
                 ledger.was_admitted(ref, digest)

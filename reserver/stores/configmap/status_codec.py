@@ -13,7 +13,12 @@ from reserver.printable import printable
 from reserver.reservations.enums import Phase
 from reserver.reservations.mark import is_mark, joined, parted
 from reserver.reservations.reservation import Reservation
-from reserver.reservations.status import QUOTA_EXCEEDED, ReservationState, limit_of
+from reserver.reservations.status import (
+    FIELDS_IGNORED,
+    QUOTA_EXCEEDED,
+    ReservationState,
+    limit_of,
+)
 from reserver.stores.configmap.entries import Entries
 
 INVALID = Phase.INVALID.value
@@ -27,7 +32,8 @@ class EntryStatus(msgspec.Struct):
     which it had it: the next start would not know of one that is deleted (`ledger.past.recall`).
     `landed` says where, if the reservation is on several nodes. `more` has the marks of the pods
     beyond `MOST_CLAIMS_RECORDED`, by node likewise. `reason` is `QUOTA_EXCEEDED`, or there is none.
-    `exceeds` is the limit that it exceeds, and was admitted before.
+    `exceeds` is the limit that it exceeds, and was admitted before; `ignored` are its fields of a
+    newer version.
     """
 
     phase: str
@@ -39,6 +45,7 @@ class EntryStatus(msgspec.Struct):
     more: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
     reason: str | msgspec.UnsetType = msgspec.UNSET
     exceeds: str | msgspec.UnsetType = msgspec.UNSET
+    ignored: str | msgspec.UnsetType = msgspec.UNSET
 
     def recorded(self) -> tuple[dict[str, int], dict[str, str]]:
         """Return the claims, by UID or mark, and where they landed as far as that is known."""
@@ -60,9 +67,7 @@ def show(entries: Entries, status: Callable[[Reservation], ReservationState | No
     if len(problems) == 1 and not problems[0].error.path.startswith("["):
         return _text(_invalid(str(problems[0].error)))
     told = ((each, status(each)) for each in entries.reservations)
-    said = {
-        each.ref.item: _entry(each, its, entries.beyond) for each, its in told if its is not None
-    }
+    said = {each.ref.item: _entry(each, its, entries) for each, its in told if its is not None}
     if "" in said:
         return _text(said[""])
     for problem in problems:
@@ -142,15 +147,22 @@ def recorded_claims(text: str) -> Iterator[tuple[str, EntryStatus]]:
             yield item, entry
 
 
-def newly_exceeding(before: str | None, after: str | None) -> Iterator[tuple[str, str, str]]:
-    """Yield item, reason and limit of what exceeds one and was not said to do so before."""
-    known = {item for item, entry in _read(before or "{}") if entry.exceeds}
-    for item, entry in _read(after or "{}"):
-        if entry.exceeds and item not in known:
-            yield item, limit_of(entry.exceeds), entry.exceeds
+def new_remarks(before: str | None, after: str | None) -> Iterator[tuple[str, str, str]]:
+    """Yield item, reason and words of a limit exceeded, or fields ignored, not said before."""
+    known = {remark[:2] for remark in _remarks(before or "{}")}
+    yield from (remark for remark in _remarks(after or "{}") if remark[:2] not in known)
 
 
-def _entry(reservation: Reservation, status: ReservationState, beyond: str) -> EntryStatus:
+def _remarks(text: str) -> Iterator[tuple[str, str, str]]:
+    if '"exceeds"' in text or '"ignored"' in text:  # Most have neither.
+        for item, entry in _read(text):
+            if entry.exceeds:
+                yield item, limit_of(entry.exceeds), entry.exceeds
+            if entry.ignored:
+                yield item, FIELDS_IGNORED, entry.ignored
+
+
+def _entry(reservation: Reservation, status: ReservationState, entries: Entries) -> EntryStatus:
     pods = sorted(status.claims)  # Marks come last.
     claims = {uid: status.claims[uid] for uid in pods[:MOST_CLAIMS_RECORDED] if not is_mark(uid)}
     landed = {uid: status.landed[uid] for uid in claims if uid in status.landed}
@@ -166,7 +178,8 @@ def _entry(reservation: Reservation, status: ReservationState, beyond: str) -> E
         landed or msgspec.UNSET,
         {node: joined(marks) for node, marks in sorted(more.items())} or msgspec.UNSET,
         QUOTA_EXCEEDED if status.exceeds_quota else msgspec.UNSET,
-        printable(status.exceeds or beyond) or msgspec.UNSET,
+        printable(status.exceeds or entries.beyond) or msgspec.UNSET,
+        printable(entries.ignored) or msgspec.UNSET,
     )
 
 

@@ -12,7 +12,7 @@ from reserver.k8s.objects.times import parse_moment
 from reserver.reservations.enums import Phase
 from reserver.reservations.placement import Placement, clipped
 from reserver.reservations.reservation import Reservation
-from reserver.stores.codec import document, placement_codec, spec_codec
+from reserver.stores.codec import document, newer_fields, placement_codec
 from reserver.stores.codec.placement_codec import read_parts
 from reserver.stores.configmap.entries import Entries, EntryProblem
 from reserver.stores.object.codec import PLACEMENT_ANNOTATION, ReservationObject, ReservationStatus
@@ -31,13 +31,13 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
     """
     ref, said, beyond = item.ref, item.said(), ""
     try:
-        reservation = _read(item, seen_at, limits_at(ref, home))
+        reservation, ignored = _read(item, seen_at, limits_at(ref, home))
     except InvalidInput as exc:
         problems = (EntryProblem(ref, exc.under("spec")),)
         if said is None or not _was_in_force(item, said):
             return Entries(problems=problems)
         try:
-            reservation, beyond = _read(item, seen_at, KEPT), str(exc.under("spec"))
+            (reservation, ignored), beyond = _read(item, seen_at, KEPT), str(exc.under("spec"))
         except InvalidInput:
             return Entries(problems=problems)
     if not reservation.origin:  # A later object of the same name is another reservation.
@@ -50,13 +50,14 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
         volume_claims=item.metadata.volume_claims,
         fallback=_fallback(item, limits_at(ref, home)),
     )
-    return Entries((with_placements(reservation, said),), beyond=beyond)
+    return Entries((with_placements(reservation, said),), beyond=beyond, ignored=ignored)
 
 
-def _read(item: ReservationObject, seen_at: float, limits: SpecLimits) -> Reservation:
+def _read(item: ReservationObject, seen_at: float, limits: SpecLimits) -> tuple[Reservation, str]:
+    """Return what it says, and what is ignored of it: no field that its CRD has is misspelt."""
     check_bytes(len(item.spec), limits.spec_bytes)
     spec = document.parse(_text(item.spec))
-    return spec_codec.read(spec, item.ref, _created(item, seen_at), limits)
+    return newer_fields.read(spec, item.ref, _created(item, seen_at), limits, was_in_force=True)
 
 
 def _was_in_force(item: ReservationObject, said: ReservationStatus) -> bool:

@@ -34,7 +34,7 @@ from reserver.stores.object.status_codec import (
     invalid,
     is_newly_unbacked,
     is_violated,
-    newly_exceeds,
+    new_remarks,
     valid,
 )
 from reserver.stores.status import Statuses
@@ -132,7 +132,8 @@ class ObjectStatuses(Statuses[ObjectCache]):
         reservation = replace(reservation, placed=state.ledger.placed(reservation))
         status = short_nodes.status(reservation, state.ledger)
         claims = _claims(ref, state, show_moment(now))
-        status = status._replace(exceeds=status.exceeds or known.entries.beyond)
+        entries = known.entries
+        status = status._replace(exceeds=status.exceeds or entries.beyond, ignored=entries.ignored)
         return valid(reservation, status, claims, known.said, generation, now)
 
     async def _try(self, write: _Write) -> None:
@@ -160,8 +161,8 @@ class ObjectStatuses(Statuses[ObjectCache]):
             self.acknowledged(write.ref)
         if is_violated(write.before, write.status):
             self.violated(write.ref)
-        if exceeds := newly_exceeds(write.before, write.status):
-            self.warn(metadata, *exceeds)
+        for remark in new_remarks(write.before, write.status):
+            self.warn(metadata, *remark)
         if is_newly_unbacked(write.before, write.status):
             reason = "NodeNotFound" if write.status.phase == Phase.FAILED else "NotBacked"
             message = next(c.message for c in write.status.conditions if c.type == "Backed")

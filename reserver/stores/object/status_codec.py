@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import structs
 
 from reserver.cluster import quantity
+from reserver.cluster.labels import NOTHING
 from reserver.cluster.pod import NO_CONTROLLER
 from reserver.k8s.objects.conditions import ConditionWriter
 from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED
@@ -15,7 +16,12 @@ from reserver.reservations.enums import Phase
 from reserver.reservations.mark import is_mark, joined, parted
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Reservation
-from reserver.reservations.status import QUOTA_EXCEEDED, ReservationState, limit_of
+from reserver.reservations.status import (
+    FIELDS_IGNORED,
+    QUOTA_EXCEEDED,
+    ReservationState,
+    limit_of,
+)
 from reserver.stores.codec.placement_codec import PartObject
 from reserver.stores.configmap.entries import EntryProblem
 from reserver.stores.configmap.status_codec import INVALID
@@ -102,7 +108,9 @@ def valid(
         more_claims=_more(merged[len(named) :]) or None,
         summary=summary(reservation, len(merged)),
         conditions=[
-            say("Valid", "Accepted", "", holds=True),
+            say("Valid", FIELDS_IGNORED, status.ignored, holds=True)
+            if status.ignored
+            else say("Valid", "Accepted", "", holds=True),
             say("Backed", status.reason, message, holds=status.is_backed),
             *within,
         ],
@@ -127,15 +135,15 @@ def _more(claims: Iterable[StatusClaim]) -> list[MoreClaims]:
     return [MoreClaims(node, joined(each)) for node, each in sorted(pods.items())]
 
 
-def newly_exceeds(
+def new_remarks(
     before: ReservationStatus | None, after: ReservationStatus
-) -> tuple[str, str] | None:
-    """Return why a Reservation exceeds a limit, and how, if that was not said before."""
+) -> Iterator[tuple[str, str]]:
+    """Yield reason and words of a limit exceeded, or fields ignored, not said before."""
     told = {condition.reason for condition in before.conditions} if before else set()
     for condition in after.conditions:
-        if condition.type == WITHIN_LIMITS and condition.reason not in told:
-            return condition.reason, condition.message
-    return None
+        is_remark = condition.type == WITHIN_LIMITS or condition.reason == FIELDS_IGNORED
+        if is_remark and condition.reason not in told:
+            yield condition.reason, condition.message
 
 
 def summary(reservation: Reservation, claimed: int) -> Summary:
@@ -160,6 +168,8 @@ def summary(reservation: Reservation, claimed: int) -> Summary:
 
 
 def _rule(rule: OwnerRule, home: str) -> str:
+    if rule.selector == NOTHING:
+        return "nobody"
     parts = [f"pod/{rule.pod}"] if rule.pod else []
     if rule.controller != NO_CONTROLLER:
         parts.append(f"{rule.controller.kind.lower()}/{rule.controller.name}")

@@ -301,6 +301,16 @@ def test_whose_pods_an_owner_without_a_namespace_means_is_said(tmp_path: Path) -
     assert validate(tmp_path, OBJECT.replace(SPEC, text)).stderr == ""
 
 
+def test_fields_that_only_a_newer_version_has_are_named(tmp_path: Path) -> None:
+    newer = SPEC.replace('"node"', '"tenancy": 1, "node"')
+    noted = validate(tmp_path, configmap(a=newer))
+    assert (noted.exit_code, noted.stdout) == (0, "1 valid, 0 problems\n")
+    assert "a: ignored, as this version has no such field: tenancy" in noted.stderr
+    dropped = validate(tmp_path, OBJECT.replace(SPEC, newer))
+    assert (dropped.exit_code, dropped.stdout) == (1, "0 valid, 1 problem\n")
+    assert "spec: 'tenancy' is not a field; the fields" in dropped.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

@@ -39,7 +39,6 @@ WRONG_TYPES: dict[str, set[str]] = {
     "priority": {"text", "fraction", "truth", "list", "object"},
     "reusable": {"text", "number", "fraction", "nothing", "list", "object"},
     "placement": {"text", "number", "fraction", "truth", "list", "object"},
-    "surprise": {"text", "number", "fraction", "truth", "nothing", "list", "object"},
 }
 
 

@@ -1,0 +1,174 @@
+"""Fields that this version does not have: ignored where a newer one wrote them (docs/adr/0070)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from msgspec import inspect
+
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput
+from reserver.k8s.objects import names
+from reserver.k8s.objects.limits import HOME, SpecLimits
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.stores.codec import spec_codec
+from reserver.stores.codec.decode_errors import near
+from reserver.stores.codec.placement_codec import PlacementObject
+from reserver.stores.codec.spec_codec import EntrySpec
+
+_MOST_NAMED = 5
+_PARTS = ("pod", "controller", "selector")
+
+_MEANT = frozenset({"nodename", "replicas", "count", "cpu", "memory", "mem", "ttlseconds"})
+"""Names that people write for ``node``, ``slots``, ``resources`` and ``ttl``."""
+
+
+class Known(NamedTuple):
+    """The part of a document that this version has fields for.
+
+    Attributes:
+        document: without the fields of a newer version, and without owners that have such a field.
+        ignored: the paths of these fields.
+        nobody: the namespaces of these owners: the field may narrow who may claim, so nobody may.
+    """
+
+    document: Any
+    ignored: tuple[str, ...] = ()
+    nobody: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return one line for a status or an event; empty if nothing is ignored."""
+        if not self.ignored:
+            return ""
+        more = len(self.ignored) - _MOST_NAMED
+        named = ", ".join(self.ignored[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        closed = "; nobody claims as an owner with such a field" if self.nobody else ""
+        return f"ignored, as this version has no such field: {named}{closed}"
+
+
+def read(
+    document: Any,  # noqa: ANN401 - whatever YAML can hold
+    ref: Ref,
+    seen_at: float,
+    limits: SpecLimits = HOME,
+    *,
+    was_in_force: bool = False,
+) -> tuple[Reservation, str]:
+    """Return the reservation that a mapping in a store describes, and what is ignored of it.
+
+    Args:
+        document: the parsed value.
+        ref: where it is written.
+        seen_at: as for `spec_codec.read`, as are the limits.
+        limits: what it may say there.
+        was_in_force: some version has accepted it, so no field is misspelt.
+
+    Raises:
+        InvalidInput: some field is not acceptable, or misspelt.
+    """
+    try:
+        return spec_codec.read(document, ref, seen_at, limits), ""
+    except InvalidInput:
+        known = known_part(document, ref.namespace, was_in_force=was_in_force)
+        if not known.ignored:
+            raise
+    return spec_codec.read(known.document, ref, seen_at, limits, known.nobody), str(known)
+
+
+def known_part(
+    document: Any,  # noqa: ANN401 - whatever YAML can hold
+    namespace: str,
+    *,
+    was_in_force: bool = False,
+) -> Known:
+    """Return a document without the fields of a newer version; misspelt ones stay in it.
+
+    Args:
+        document: the parsed value.
+        namespace: of owners that name none.
+        was_in_force: some version has accepted it, so no field is misspelt.
+    """
+    if not isinstance(document, dict):
+        return Known(document)
+    unknown = [
+        path
+        for path, fields in _unknown(document, inspect.type_info(EntrySpec), ())
+        if was_in_force or not _is_meant(path[-1], fields)
+    ]
+    closed = {path[:2] for path in unknown if path[0] == "owners" and path[2:]}
+    gone = closed | {path for path in unknown if path[:2] not in closed}
+    nobody = [_namespace(document["owners"][index]) or namespace for _, index in sorted(closed)]
+    return Known(_without(document, gone), tuple(map(_shown, unknown)), tuple(nobody))
+
+
+_Path = tuple[Any, ...]
+
+
+def _unknown(
+    value: Any,  # noqa: ANN401 - whatever YAML can hold
+    kind: inspect.Type,
+    path: _Path,
+) -> Iterator[tuple[_Path, Collection[str]]]:
+    """Yield the path of each unknown field, with the fields that there are beside it."""
+    if path == ("placement",):
+        kind = inspect.type_info(PlacementObject)
+    if isinstance(kind, inspect.UnionType):
+        kind = next(each for each in kind.types if not isinstance(each, inspect.NoneType))
+    if isinstance(kind, inspect.StructType) and isinstance(value, dict):
+        fields = {field.encode_name: field.type for field in kind.fields}
+        for name, part in value.items():
+            if name in fields:
+                yield from _unknown(part, fields[name], (*path, name))
+            elif isinstance(name, str):
+                yield (*path, name), fields
+    elif isinstance(kind, inspect.ListType) and isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _unknown(part, kind.item_type, (*path, index))
+
+
+def _is_meant(name: str, fields: Collection[str]) -> bool:
+    """Return whether a name stands for a field: misspelt, in another place, or by another word."""
+    return bool(near(name, fields)) or name.lower() in _elsewhere() | _MEANT
+
+
+@cache
+def _elsewhere() -> frozenset[str]:
+    kinds: list[inspect.Type] = [inspect.type_info(each) for each in (EntrySpec, PlacementObject)]
+    found = set[str]()
+    while kinds:
+        kind = kinds.pop()
+        kinds += getattr(kind, "types", ())
+        kinds += [kind.item_type] if isinstance(kind, inspect.ListType) else []
+        for field in kind.fields if isinstance(kind, inspect.StructType) else ():
+            found.add(field.encode_name.lower())
+            kinds.append(field.type)
+    return frozenset(found)
+
+
+def _without(value: Any, paths: Collection[_Path]) -> Any:  # noqa: ANN401 - as above
+    """Return a value without what stands at some paths."""
+    below: dict[Any, list[_Path]] = {}
+    for path in paths:
+        below.setdefault(path[0], []).append(path[1:])
+    if not below:
+        return value
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    kept = {
+        step: _without(part, below.get(step, ()))
+        for step, part in parts
+        if () not in below.get(step, ())
+    }
+    return kept if isinstance(value, dict) else [*kept.values()]
+
+
+def _namespace(owner: Any) -> str:  # noqa: ANN401 - as above
+    parts = (owner.get(field) for field in _PARTS)
+    named = (part.get("namespace") for part in parts if isinstance(part, dict))
+    return next((each for each in named if isinstance(each, str) and names.is_subdomain(each)), "")
+
+
+def _shown(path: _Path) -> str:
+    steps = (f"[{step}]" if isinstance(step, int) else f".{shorten(step)}" for step in path)
+    return "".join(steps).removeprefix(".")
