@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hack.bed.api import Api
+from hack.bed.api import Api, ApiFault
 from hack.chaos.world import LABEL, SCHEDULER
 from hack.controlplane.nodes import create_nodes
 from hack.hostile.catalogue import CATALOGUE
@@ -19,6 +19,8 @@ __all__ = ["TENANT", "Tenant"]
 _NODES = 5
 _RATE = 3.0
 """Writes a second: others have to get something done on the same cores."""
+
+_TRIES = 8
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,17 @@ class Tenant:
                 yield
         finally:
             for path in PATHS.values():
-                api.delete(path.format(TENANT), grace_seconds=0)
+                _delete_all(api, path.format(TENANT))
             for node in nodes:
                 api.delete(f"/api/v1/nodes/{node}")
+
+
+def _delete_all(api: Api, path: str) -> None:
+    """Delete a collection; the API server may take longer for one than a call may last."""
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            api.delete(path, grace_seconds=0)
+            return
+        except ApiFault as fault:
+            if fault.status or not tries_left:
+                raise
