@@ -18,7 +18,7 @@ MOST_S = 0.05
 _OBJECTS = b"[" + b",".join([b"{}"] * 350_000) + b"]"
 """1 MiB of JSON, which becomes as many small objects as fit."""
 
-_OBJECTS_S = 0.025
+_OBJECTS_S = 0.018
 """How long an idle core decodes them, in seconds.
 
 A step that seems slow is compared with the decoder, which asks for as much new memory: where the

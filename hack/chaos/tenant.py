@@ -74,7 +74,8 @@ def _delete_all(api: Api, path: str) -> None:
     for tries_left in reversed(range(_TRIES)):
         try:
             api.delete(path, grace_seconds=0)
-            return
         except ApiFault as fault:
             if fault.status or not tries_left:
                 raise
+        else:
+            return

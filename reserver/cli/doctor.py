@@ -42,7 +42,7 @@ def doctor(target: Target, form: ReportOption = Report.TABLE) -> None:
         reserver doctor
         reserver doctor -o json
     """
-    found = interrupt.run(_findings(target))
+    found = interrupt.run(findings(target))
     if form is not Report.TABLE:
         output.document({"checks": [each._asdict() for each in found]}, form)
     else:
@@ -55,7 +55,8 @@ def doctor(target: Target, form: ReportOption = Report.TABLE) -> None:
         raise typer.Exit(ExitStatus.REFUSED)
 
 
-async def _findings(target: Target) -> list[Finding]:
+async def findings(target: Target) -> list[Finding]:
+    """Return all findings, about the cluster and about Reserver."""
     async with progress("Checking"):
         return [*await _of_cluster(target), *await _of_reserver(target)]
 

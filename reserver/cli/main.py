@@ -35,6 +35,7 @@ SUMMARIES = {
         "report": "Show how much was held, for whom, and how much of it nobody used.",
         "top": "Show what is used, held and free.",
         "explain": "Explain why a pod has no node.",
+        "ui": "Show who holds what, where and until when, on a page in your browser.",
         "doctor": "Check the connection, your rights, versions, clocks, the CRDs and the webhook.",
     },
     "Move and rebalance": {

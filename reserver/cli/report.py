@@ -81,7 +81,7 @@ def report(
         failure.end(exc)
 
     async def work(session: Session) -> None:
-        found = await _fetch(session.client, resource, namespace, back)
+        found = await fetch(session.client, resource, namespace, back)
         _show(found, form, by_owner=owners)
         if picture is not None:
             _draw(found, picture, by_owner=owners)
@@ -119,7 +119,7 @@ class Period:
         return report_sums.over_time(self.held, self.begin, self.end)
 
 
-async def _fetch(client: Client, resource: str, namespace: str, back: timedelta) -> Period:
+async def fetch(client: Client, resource: str, namespace: str, back: timedelta) -> Period:
     """Return the holds of a resource until now."""
     now = datetime.now(UTC)
     past = await history.fetch(client, "", namespace, now - back)
@@ -134,7 +134,7 @@ async def _fetch(client: Client, resource: str, namespace: str, back: timedelta)
 def _show(found: Period, form: Report, *, by_owner: bool) -> None:
     """Print a report."""
     if form is not Report.TABLE:
-        output.document(_document(found), form)
+        output.document(document(found), form)
         return
     titles, rows = _sums(found, by_owner=by_owner)
     if not rows:
@@ -167,7 +167,7 @@ def _draw(found: Period, path: Path, *, by_owner: bool) -> None:
     save_picture(path, "reserver report", print_on)
 
 
-def _document(found: Period) -> dict[str, Any]:
+def document(found: Period) -> dict[str, Any]:
     """Return a report as a program reads it."""
     return {
         "resource": found.resource,

@@ -228,7 +228,7 @@ async def _show_quotas(client: Client, namespace: str, form: Report) -> None:
     async with progress("Asking for quotas"):
         found = [each async for each in client.capacity.quotas(namespace)]
     if form is not Report.TABLE:
-        output.document({"quotas": list(map(_quota_document, found))}, form)
+        output.document({"quotas": list(map(quota_document, found))}, form)
     elif found:
         rows = [row for each in found for row in _quota_rows(each)]
         table.show(("NAMESPACE", "QUOTA", "RESOURCE", "USED", "HARD"), rows)
@@ -257,7 +257,8 @@ def _quota_rules(quota: NamespaceQuota) -> Mapping[str, str]:
     return rules
 
 
-def _quota_document(quota: NamespaceQuota) -> dict[str, Any]:
+def quota_document(quota: NamespaceQuota) -> dict[str, Any]:
+    """Return a quota as a program reads it."""
     return {
         "namespace": quota.namespace,
         "name": quota.name,

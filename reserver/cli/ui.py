@@ -1,0 +1,229 @@
+"""`reserver ui`: a page on loopback that shows who holds what, where, until when."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import webbrowser
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reserver.cli import completion, doctor, failure, formatting, interrupt, podmoves, report
+from reserver.cli.connection import Session, calling, connected
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.options import Target
+from reserver.cli.plan_view import document as plan_document
+from reserver.cli.rebalance_plan import PlanFlags, planned
+from reserver.cli.top import quota_document
+from reserver.client import ReservationInfo
+from reserver.errors import ReserverError
+from reserver.ui import server
+from reserver.ui.documents import Document
+from reserver.ui.sources import Sources
+
+if TYPE_CHECKING:
+    from reserver.ui.server import Query, View
+
+_TEAMS_BACK = timedelta(days=7)
+_PAGE = 500
+"""How many nodes are listed with one call, for their labels."""
+
+
+def ui(
+    target: Target,
+    view: Annotated[
+        str, typer.Argument(metavar="[VIEW]", help="View to open, as the page shows it.")
+    ] = "timeline",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port on 127.0.0.1; 0 for any.")
+    ] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in your browser.")
+    ] = True,
+    policy_config_file: Annotated[
+        str,
+        typer.Option(
+            "--policy-config-file",
+            metavar="FILE",
+            help="Policy that the view of plans offers.",
+            autocompletion=completion.files,
+        ),
+    ] = "",
+) -> None:
+    """Show who holds what, where and until when, on a page in your browser.
+
+    The command serves the page on 127.0.0.1, with your rights, until Ctrl-C. The page changes
+    nothing: it shows the commands that would. Its address is a secret of this process.
+
+    Exit status: 0 ended; 1 refused; 2 wrong usage; 3 Reserver cannot be reached.
+
+    Examples:
+        reserver ui
+        reserver ui --no-browser --port 8090
+        reserver ui pod/shop/web-0
+    """
+    try:
+        interrupt.run(_serve(target, view, port, policy_config_file, opens=browser))
+    except ReserverError as exc:
+        failure.end(exc)
+
+
+async def _serve(target: Target, view: str, port: int, policy: str, *, opens: bool) -> None:
+    async with serving(target, port, policy) as address:
+        typer.echo(f"The page is at {address}#/{view.lstrip('#/')}")
+        if opens:
+            await asyncio.to_thread(webbrowser.open, f"{address}#/{view.lstrip('#/')}")
+        await asyncio.Event().wait()
+
+
+@asynccontextmanager
+async def serving(target: Target, port: int = 0, policy: str = "") -> AsyncIterator[str]:
+    """Serve the page in a block, which gets its address.
+
+    Raises:
+        Failed: Reserver cannot be reached.
+        ConfigurationError: the port is taken.
+    """
+    async with connected(target) as session:
+        async for _ in session.client.list():  # A watch waits for ever for nobody.
+            break
+        stream = server.Stream()
+        views = _Views(session, target, policy)
+        sources = Sources(
+            client=session.client,
+            words=_Words(),
+            labels=views.labels,
+            moves=views.moves,
+            offset=views.offset,
+            explained=_explained,
+        )
+        filling = asyncio.create_task(sources.fill(stream.board))
+        try:
+            async with server.serving(stream, views.by_name(), _explained, port) as address:
+                yield address
+        finally:
+            filling.cancel()
+            await asyncio.wait({filling})
+
+
+def _explained(error: ReserverError) -> str:
+    return failure.of(error).message
+
+
+class _Words:
+    """Reservations in the words of `reserver get`."""
+
+    def phase(self, info: ReservationInfo) -> str:
+        """Return its phase."""
+        return formatting.phase(info).text
+
+    def owners(self, info: ReservationInfo) -> str:
+        """Return its owners."""
+        return formatting.owners(info)
+
+
+@dataclass(frozen=True, slots=True)
+class _Views:
+    """The questions of the page, each answered as the command of its name does."""
+
+    session: Session
+    target: Target
+    policy: str
+
+    def by_name(self) -> Mapping[str, View]:
+        """Return the views by the name that the page asks for."""
+        turn = asyncio.Lock()  # One plan at a time: it takes a core, and memory.
+
+        async def plan(query: Query) -> object:
+            async with turn:
+                return await self._plan(query)
+
+        return {
+            "explain": self._explain,
+            "waiting": self._waiting,
+            "plan": plan,
+            "teams": self._teams,
+            "health": self._health,
+        }
+
+    async def labels(self) -> dict[str, Mapping[str, str]]:
+        """Return the labels of each node."""
+        found: dict[str, Mapping[str, str]] = {}
+
+        async def read(client: Any, _: str) -> None:  # noqa: ANN401 - `ApiClient`, imported late
+            query = {"limit": str(_PAGE)}
+            while True:
+                page = json.loads(await client.get("/api/v1/nodes", query))
+                for each in page["items"]:
+                    found[each["metadata"]["name"]] = each["metadata"].get("labels") or {}
+                if not (token := page["metadata"].get("continue")):
+                    return
+                query = {"limit": str(_PAGE), "continue": token}
+
+        await calling(self.target, read)
+        return found
+
+    async def moves(self) -> list[Document]:
+        """Return all PodMoves."""
+        return await calling(self.target, lambda client, _: podmoves.listed(client))
+
+    async def offset(self) -> float:
+        """Return by how many seconds Reserver's clock is ahead of this machine's."""
+        before = time.time()
+        dump = json.loads(await self.session.client.capacity.dump())
+        middle = (before + time.time()) / 2
+        ahead = datetime.fromisoformat(dump["writtenAt"]).timestamp() + 0.5 - middle
+        return ahead if abs(ahead) > 1 else 0.0  # Reserver says it in whole seconds.
+
+    async def _explain(self, query: Query) -> object:
+        namespace, _, pod = query.get("pod", "").partition("/")
+        if not namespace or not pod:
+            raise Failed(
+                ExitStatus.USAGE, "pod: is not NAMESPACE/NAME; write for example shop/web-0"
+            )
+        return await self.session.client.capacity.explain(namespace, pod)
+
+    async def _waiting(self, _: Query) -> object:
+        dump = json.loads(await self.session.client.capacity.dump())
+        return {"count": dump["waitingPods"], "pods": dump["someWaitingPods"]}
+
+    async def _plan(self, query: Query) -> object:
+        goal = query.get("goal", "policy" if self.policy else "make-room")
+        flags = PlanFlags(
+            policy_config_file=self.policy if goal == "policy" else "",
+            make_room=goal == "make-room",
+            defragment=goal == "defragment",
+        )
+        flags.check()
+        return {
+            "goal": goal,
+            "policy": self.policy,
+            **plan_document(await planned(flags, "", self.target)),
+        }
+
+    async def _teams(self, query: Query) -> object:
+        client, resource = self.session.client, query.get("resource", "cpu")
+        period = await report.fetch(client, resource, "", _TEAMS_BACK)
+        quotas = [quota_document(each) async for each in client.capacity.quotas()]
+        return {**report.document(period), "quotas": quotas}
+
+    async def _health(self, _: Query) -> object:
+        found = await doctor.findings(self.target)
+        checks = [each._asdict() for each in found]
+        try:
+            dump = json.loads(await self.session.client.capacity.dump())
+        except ReserverError as exc:
+            return {"checks": checks, "problem": _explained(exc)}
+        kept = ("versions", "obstacles", "watches", "queues", "nodes", "pods", "reservations")
+        metrics = [
+            line
+            for line in dump["metrics"]
+            if line.startswith(("reserver_certificate_expiry", "leader_election_master_status"))
+        ]
+        return {"checks": checks, "metrics": metrics, **{name: dump[name] for name in kept}}

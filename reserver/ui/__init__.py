@@ -1,0 +1,1 @@
+"""A page on loopback: who holds what, where, until when."""

@@ -1,0 +1,143 @@
+"""The documents that the page draws: reservations, nodes and moves as JSON. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from reserver.client import NodeCapacity, OwnerSelector, PastReservation, Phase, ReservationInfo
+from reserver.cluster import quantity
+from reserver.errors import InvalidInput
+
+Document = Mapping[str, Any]
+"""What the page reads of one object; times are unix milliseconds, amounts exact integers."""
+
+_MOST_CLAIMS = 20
+_MOST_TEXT = 1000
+_MOST_LABELS = 64
+
+
+def reservation(info: ReservationInfo, words: str, owners: str) -> Document:
+    """Return the document of a reservation.
+
+    Args:
+        info: the reservation.
+        words: its phase in words, as `reserver get` prints it.
+        owners: its owners in words.
+    """
+    spec = info.spec
+    return {
+        "id": info.id,
+        "name": info.name,
+        "namespace": spec.owners[0].namespace if spec.owners else "",
+        "owners": owners[:_MOST_TEXT],
+        "amounts": _amounts(spec.resources),
+        "holds": ", ".join(f"{name} {text}" for name, text in sorted(spec.resources.items())),
+        "slots": spec.slots,
+        "claimed": len(info.claims),
+        "claims": [claim.pod for claim in info.claims[:_MOST_CLAIMS]],
+        "nodes": [[part.node, part.slots] for part in info.placements],
+        "since": _milliseconds(info.since),
+        "starts": _milliseconds(spec.starts_at),
+        "ends": _milliseconds(spec.expires_at),
+        "words": words,
+        "shape": shape(info),
+        "why": info.message[:_MOST_TEXT],
+        "description": spec.description[:_MOST_TEXT],
+        "author": info.author,
+        "isSeat": any(isinstance(o, OwnerSelector) and o.replaces is not None for o in spec.owners),
+    }
+
+
+def shape(info: ReservationInfo) -> str:
+    """Return how a reservation is drawn: what a person has to know at a glance.
+
+    ``held`` is in force, ``noroom`` has a node without room, ``placeless`` waits for a node,
+    ``later`` has not started, ``claimed`` and ``over`` hold nothing, ``broken`` needs a person.
+    """
+    if info.phase is Phase.ACTIVE:
+        return "held" if info.is_backed else "noroom"
+    if info.phase is Phase.PENDING:
+        is_later = info.spec.starts_at is not None and info.placements
+        return "later" if is_later else "placeless"
+    simple = {Phase.CLAIMED: "claimed", Phase.EXPIRED: "over"}
+    return simple.get(info.phase, "broken") if info.phase else "broken"
+
+
+def past(info: PastReservation) -> Document:
+    """Return the document of a reservation that is over; its slots are spread over its nodes."""
+    each, more = divmod(info.slots, len(info.nodes)) if info.nodes else (0, 0)
+    return {
+        "id": info.id,
+        "name": info.name,
+        "namespace": info.owner_namespace,
+        "owners": info.owners[:_MOST_TEXT],
+        "amounts": _amounts(info.resources),
+        "holds": ", ".join(f"{name} {text}" for name, text in sorted(info.resources.items())),
+        "slots": info.slots,
+        "claimed": info.claimed,
+        "claims": [claim.pod for claim in info.claims[:_MOST_CLAIMS]],
+        "nodes": [[node, each + (at < more)] for at, node in enumerate(info.nodes)],
+        "since": _milliseconds(info.since),
+        "ends": _milliseconds(info.ended),
+        "words": str(info.outcome or "over"),
+        "shape": "over",
+        "description": info.description[:_MOST_TEXT],
+        "author": info.author,
+    }
+
+
+def past_key(info: PastReservation) -> str:
+    """Return the identity of a reservation that is over: its name may have been used again."""
+    return f"{info.id}@{info.since.isoformat()}"
+
+
+def node(capacity: NodeCapacity, labels: Mapping[str, str]) -> Document:
+    """Return the document of a node."""
+    columns = ("allocatable", "requested", "held")
+    return {
+        "name": capacity.node,
+        "labels": dict(list(labels.items())[:_MOST_LABELS]),
+        **{
+            column: _amounts({n: getattr(a, column) for n, a in capacity.resources.items()})
+            for column in columns
+        },
+    }
+
+
+def move(found: Mapping[str, Any]) -> Document:
+    """Return the document of a PodMove."""
+    spec, status = found.get("spec") or {}, found.get("status") or {}
+    pod = spec.get("pod") or {}
+    texts = {
+        "phase": status.get("phase"),
+        "reason": status.get("reason"),
+        "message": status.get("message"),
+        "from": status.get("from"),
+        "to": status.get("to") or (spec.get("to") or {}).get("node"),
+    }
+    return {
+        "name": found["metadata"]["name"],
+        "namespace": found["metadata"]["namespace"],
+        "pod": str(pod.get("name") or ""),
+        "made": found["metadata"].get("creationTimestamp"),
+        "mode": str(spec.get("mode") or ""),
+        "paused": bool(spec.get("paused")),
+        **{name: str(text or "")[:_MOST_TEXT] for name, text in texts.items()},
+    }
+
+
+def _amounts(texts: Mapping[str, str]) -> dict[str, int]:
+    """Return amounts in millicores, bytes or pieces; what cannot be read is left out."""
+    found = {}
+    for resource, text in texts.items():
+        try:
+            found[resource] = quantity.amount(resource, text)
+        except InvalidInput:
+            continue
+    return found
+
+
+def _milliseconds(moment: datetime | None) -> int | None:
+    return None if moment is None else round(moment.timestamp() * 1000)

@@ -1,0 +1,112 @@
+/** Elements from values: text is only ever set as text, so no name can become markup. */
+
+/**
+ * @param {string} tag
+ * @param {Record<string, any>} [props] attributes; `on…` are listeners, `style` sets CSS properties
+ * @param {...(Node|string|number|null|undefined|false)} children
+ * @returns {HTMLElement}
+ */
+export function h(tag, props = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (name === 'style') for (const [key, one] of Object.entries(value)) element.style.setProperty(key, String(one));
+    else if (name === 'class') element.className = value;
+    else element.setAttribute(name, value === true ? '' : String(value));
+  }
+  for (const child of children.flat()) if (child || child === 0) element.append(child instanceof Node ? child : String(child));
+  return element;
+}
+
+/** Put children in place of others. @param {HTMLElement} element @param {...any} children */
+export function fill(element, ...children) {
+  element.replaceChildren(...children.flat().filter((child) => child || child === 0));
+}
+
+/** Say something to a screen reader. @param {string} text */
+export function say(text) {
+  const region = document.getElementById('said');
+  if (region) region.textContent = text;
+}
+
+/** A command to copy. @param {string} text */
+export function command(text) {
+  const button = h('button', {
+    type: 'button', class: 'copy', 'aria-label': `Copy: ${text}`,
+    onclick: async () => {
+      await navigator.clipboard.writeText(text);
+      button.textContent = 'Copied';
+      say('Copied');
+      setTimeout(() => { button.textContent = 'Copy'; }, 1500);
+    },
+  }, 'Copy');
+  return h('div', { class: 'command' }, h('code', {}, text), button);
+}
+
+/** A word of a shell. @param {string} text */
+export function quoted(text) {
+  return /^[\w@%+=:,./[\]-]+$/.test(text) && !/[[\]]/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/**
+ * Rows of which only those in sight exist.
+ *
+ * @param {HTMLElement} box scrolls
+ * @param {number} height of one row in pixels
+ * @param {(index: number) => HTMLElement} render
+ */
+export function virtual(box, height, render) {
+  const space = h('div', { class: 'space' });
+  box.append(space);
+  /** @type {Map<number, HTMLElement>} */
+  const shown = new Map();
+  let count = 0;
+  let asked = 0;
+
+  function draw() {
+    asked = 0;
+    const first = Math.max(0, Math.floor(box.scrollTop / height) - 4);
+    const last = Math.min(count, Math.ceil((box.scrollTop + box.clientHeight) / height) + 4);
+    for (const [index, row] of shown) {
+      if (index >= first && index < last) continue;
+      if (row.contains(document.activeElement)) continue; // Or the keyboard would lose its place.
+      row.remove();
+      shown.delete(index);
+    }
+    for (let index = first; index < last; index++) {
+      if (shown.has(index)) continue;
+      const row = render(index);
+      row.style.setProperty('transform', `translateY(${index * height}px)`);
+      row.style.setProperty('height', `${height}px`);
+      space.append(row);
+      shown.set(index, row);
+    }
+  }
+  const ask = () => { asked ||= requestAnimationFrame(draw); };
+  box.addEventListener('scroll', ask, { passive: true });
+  const observer = new ResizeObserver(ask);
+  observer.observe(box);
+  return {
+    /** Draw all anew. @param {number} rows */
+    reset(rows) {
+      const focus = document.activeElement;
+      const held = focus && space.contains(focus) ? focus.getAttribute('data-key') : null;
+      count = rows;
+      space.style.setProperty('height', `${rows * height}px`);
+      for (const row of shown.values()) row.remove();
+      shown.clear();
+      draw();
+      if (held !== null) space.querySelector(`[data-key="${CSS.escape(held)}"]`)?.focus();
+    },
+    /** Bring a row into sight, and return it. @param {number} index */
+    reveal(index) {
+      const top = index * height;
+      if (top < box.scrollTop) box.scrollTop = top;
+      else if (top + height > box.scrollTop + box.clientHeight) box.scrollTop = top + height - box.clientHeight;
+      draw();
+      return shown.get(index);
+    },
+    close() { observer.disconnect(); cancelAnimationFrame(asked); },
+  };
+}

@@ -1,0 +1,93 @@
+/** The page: one view at a time, chosen by the address. */
+
+import * as store from './store.js';
+import { h, say } from './dom.js';
+import { endsIn, time, zone } from './format.js';
+
+/** @typedef {{query: URLSearchParams, rest: string, signal: AbortSignal, go: (changes: Record<string, string|null>) => void}} Place */
+
+const VIEWS = {
+  timeline: ['Timeline', () => import('./timeline.js')],
+  reservations: ['Reservations', () => import('./reservations.js')],
+  pod: ['A pod', () => import('./pod.js')],
+  plan: ['A plan', () => import('./plan.js')],
+  teams: ['Teams', () => import('./teams.js')],
+  health: ['Health', () => import('./health.js')],
+};
+
+/** Sources that a page may lack: their views say so. */
+const OPTIONAL = new Set(['moves', 'labels']);
+
+const main = /** @type {HTMLElement} */ (document.getElementById('main'));
+const nav = /** @type {HTMLElement} */ (document.querySelector('nav'));
+const state = /** @type {HTMLElement} */ (document.getElementById('state'));
+let leaving = new AbortController();
+let shown = '';
+
+function read() {
+  const [path, query] = location.hash.replace(/^#\/?/, '').split('?', 2);
+  const [name, ...rest] = path.split('/').map(decoded);
+  return { name: name in VIEWS ? name : 'timeline', rest: rest.join('/'), query: new URLSearchParams(query) };
+}
+
+/** @param {string} text */
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; }
+}
+
+/** Change parts of the address without a new entry of the history. @param {Record<string, string|null>} changes */
+function go(changes) {
+  const { name, rest, query } = read();
+  for (const [key, value] of Object.entries(changes)) value === null || value === '' ? query.delete(key) : query.set(key, value);
+  const asked = query.size ? `?${query}` : '';
+  history.replaceState(null, '', `#/${name}${rest ? `/${rest.split('/').map(encodeURIComponent).join('/')}` : ''}${asked}`);
+  shown = location.hash;
+}
+
+async function show() {
+  if (location.hash === shown && shown) return;
+  shown = location.hash;
+  const { name, rest, query } = read();
+  leaving.abort();
+  leaving = new AbortController();
+  const { signal } = leaving;
+  for (const link of nav.children) link.ariaCurrent = link.getAttribute('href') === `#/${name}` ? 'page' : null;
+  const [title, load] = VIEWS[name];
+  document.title = `${title} · Reserver`;
+  const { view } = await load();
+  if (signal.aborted) return;
+  main.className = name;
+  main.replaceChildren();
+  view(main, { query, rest, signal, go });
+}
+
+/** Say whether what is shown is current. */
+function check() {
+  const problems = [...store.status].filter(([what, each]) => each.problem && !OPTIONAL.has(what)).map(([, each]) => each.problem);
+  const offset = store.status.get('offset')?.seconds ?? 0;
+  const kind = !store.isConnected ? 'lost' : problems.length ? 'warn' : 'good';
+  const text = !store.isConnected
+    ? 'Not connected: `reserver ui` does not answer. Trying again …'
+    : problems.length ? [...new Set(problems)].join(' · ')
+    : store.isComplete ? `Live · times in ${zone()}` : 'Reading …';
+  const drift = kind === 'good' && Math.abs(offset) > 2 ? ` · your clock is ${Math.abs(offset)} s ${offset > 0 ? 'behind' : 'ahead'}; times are Reserver's` : '';
+  if (state.dataset.text === text + drift) return;
+  state.dataset.text = text + drift;
+  state.className = kind;
+  state.textContent = text + drift;
+}
+
+for (const [name, [title]] of Object.entries(VIEWS)) nav.append(h('a', { href: `#/${name}` }, title));
+store.onChange(check, new AbortController().signal);
+addEventListener('hashchange', show);
+store.connect();
+await show();
+setInterval(() => {
+  for (const each of document.querySelectorAll('time[data-ends]')) {
+    const ends = Number(each.getAttribute('data-ends'));
+    const text = endsIn(ends, store.now());
+    if (each.textContent !== text) each.textContent = text;
+    each.setAttribute('title', time(ends));
+  }
+}, 1000);
+say('Reserver');

@@ -1,0 +1,52 @@
+/** One reservation: its details, and the commands that change it. */
+
+import { now } from './store.js';
+import { command, h, quoted } from './dom.js';
+import { endsIn, time } from './format.js';
+
+/** How a reservation is drawn, in words: a glyph beside each colour. @type {Record<string, [string, string]>} */
+export const SHAPES = {
+  held: ['■', 'In force'],
+  noroom: ['▨', 'No room on its node'],
+  placeless: ['┄', 'Waits for a node'],
+  later: ['□', 'Not started'],
+  claimed: ['✓', 'Claimed'],
+  over: ['·', 'Over'],
+  broken: ['!', 'Cannot be in force'],
+};
+
+/** A countdown, which main.js keeps current. @param {number|null|undefined} ends */
+export function countdown(ends) {
+  if (ends === null || ends === undefined) return h('span', {}, 'no end');
+  return h('time', { 'data-ends': ends, datetime: new Date(ends).toISOString(), title: time(ends) }, endsIn(ends, now()));
+}
+
+/** @param {import('./store.js').Reservation} one */
+export function summary(one) {
+  const [, word] = SHAPES[one.shape] ?? SHAPES.broken;
+  const where = one.nodes.map(([node, slots]) => (slots > 1 ? `${node} ×${slots}` : node)).join(', ');
+  const claimed = one.claimed ? `, ${one.claimed} of ${one.slots} claimed` : '';
+  return `${one.name} for ${one.owners || 'nobody'}: ${one.holds}${one.slots > 1 ? ` ×${one.slots}` : ''}${where ? ` on ${where}` : ''}, ${word.toLowerCase()}${claimed}, ends ${one.ends ? time(one.ends) : 'never'}`;
+}
+
+/** @param {import('./store.js').Reservation} one */
+export function details(one) {
+  const [glyph, word] = SHAPES[one.shape] ?? SHAPES.broken;
+  /** @param {string} name @param {any} value */
+  const row = (name, value) => value ? [h('dt', {}, name), h('dd', {}, value)] : [];
+  const isPast = one.shape === 'over' && !one.starts && one.words !== 'Expired';
+  return h('section', { class: 'details', 'aria-label': `Reservation ${one.name}` },
+    h('h2', {}, h('span', { class: `mark ${one.shape}`, 'aria-hidden': 'true' }, glyph), ` ${one.name}`, one.isSeat && h('span', { class: 'tag' }, 'seat of a move')),
+    h('dl', {},
+      row('State', `${one.words || word}${one.why ? `: ${one.why}` : ''}`),
+      row('For', one.owners),
+      row('Holds', `${one.holds}${one.slots > 1 ? `, ${one.slots} slots` : ''}`),
+      row('Claimed', one.claimed ? `${one.claimed} of ${one.slots}: ${one.claims.join(', ')}${one.claimed > one.claims.length ? ', …' : ''}` : ''),
+      row('Nodes', one.nodes.map(([node, slots]) => (slots > 1 ? `${node} ×${slots}` : node)).join(', ')),
+      row('From', time(one.starts ?? one.since)),
+      row(isPast ? 'Ended' : 'Until', isPast ? time(one.ends) : h('span', {}, one.ends ? `${time(one.ends)} (` : '', countdown(one.ends), one.ends ? ')' : '')),
+      row('Why', one.description), row('By', one.author), row('Id', h('code', {}, one.id))),
+    !isPast && h('div', { class: 'commands' },
+      command(`reserver extend ${quoted(one.id)} --ttl 2h`),
+      command(`reserver release ${quoted(one.id)}`)));
+}

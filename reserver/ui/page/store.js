@@ -1,0 +1,87 @@
+/** All documents that Reserver shows, kept current over one stream. */
+
+/** @typedef {{id: string, name: string, namespace: string, owners: string, amounts: Record<string, number>, holds: string,
+ *   slots: number, claimed: number, claims: string[], nodes: [string, number][], since: number|null, starts?: number|null,
+ *   ends: number|null, words: string, shape: string, why?: string, description: string, author: string, isSeat?: boolean}} Reservation */
+/** @typedef {{name: string, labels: Record<string, string>, allocatable: Record<string, number>,
+ *   requested: Record<string, number>, held: Record<string, number>}} NodeDocument */
+/** @typedef {{name: string, namespace: string, pod: string, made: string, mode: string, paused: boolean, phase: string,
+ *   reason: string, message: string, from: string, to: string}} Move */
+
+/** @type {Map<string, Reservation>} */ export const reservations = new Map();
+/** @type {Map<string, Reservation>} */ export const past = new Map();
+/** @type {Map<string, NodeDocument>} */ export const nodes = new Map();
+/** @type {Map<string, Move>} */ export const moves = new Map();
+/** @type {Map<string, any>} */ export const status = new Map();
+/** Which reservations stand on a node, by their keys. @type {Map<string, Set<string>>} */ export const onNode = new Map();
+
+const KINDS = { reservations, past, nodes, moves, status };
+
+/** Whether the process that serves this page answers. */
+export let isConnected = false;
+/** Whether everything has been read once. */
+export let isComplete = false;
+
+let ahead = 0; // Of this browser's clock, in milliseconds.
+const changed = new EventTarget();
+
+/** The time by Reserver's clock, in unix milliseconds. */
+export const now = () => Date.now() + ahead;
+
+/** Call back after each batch of changes, until the signal aborts. @param {() => void} act @param {AbortSignal} signal */
+export function onChange(act, signal) {
+  changed.addEventListener('change', act, { signal });
+}
+
+/** A present or past reservation. @param {string} key */
+export const find = (key) => reservations.get(key) ?? past.get(key);
+
+/** @param {string} key @param {Reservation|undefined} before @param {Reservation|null} after */
+function index(key, before, after) {
+  for (const [node] of before?.nodes ?? []) onNode.get(node)?.delete(key);
+  for (const [node] of after?.nodes ?? []) {
+    const there = onNode.get(node) ?? new Set();
+    onNode.set(node, there.add(key));
+  }
+}
+
+/** @param {MessageEvent<string>} message */
+function take(message) {
+  const { now: sent, reset, complete, ...changes } = JSON.parse(message.data);
+  ahead = sent - Date.now();
+  isConnected = true;
+  if (reset) {
+    for (const kind of Object.values(KINDS)) kind.clear();
+    onNode.clear();
+  }
+  for (const [name, documents] of Object.entries(changes)) {
+    const kind = KINDS[name];
+    if (!kind) continue; // Of a newer server.
+    for (const [key, one] of Object.entries(documents)) {
+      if (kind === reservations || kind === past) index(key, kind.get(key), one);
+      if (one === null) kind.delete(key);
+      else kind.set(key, one);
+    }
+  }
+  if (complete) isComplete = true;
+  changed.dispatchEvent(new Event('change'));
+}
+
+/** Begin; a stream that breaks is resumed by the browser. */
+export function connect() {
+  const stream = new EventSource('api/stream');
+  stream.addEventListener('message', take);
+  stream.addEventListener('error', () => {
+    isConnected = false;
+    changed.dispatchEvent(new Event('change'));
+    if (stream.readyState === EventSource.CLOSED) setTimeout(connect, 1000);
+  });
+}
+
+/** Ask for a document. @param {string} view @param {Record<string, string>} [query] @param {AbortSignal} [signal] */
+export async function ask(view, query = {}, signal) {
+  const answer = await fetch(`api/${view}?${new URLSearchParams(query)}`, { signal });
+  const found = await answer.json().catch(() => ({ error: `${answer.status} ${answer.statusText}` }));
+  if (!answer.ok) throw new Error(found.error ?? answer.statusText);
+  return found;
+}

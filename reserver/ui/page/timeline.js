@@ -1,0 +1,261 @@
+/** Nodes × time: who holds what, where, until when. */
+
+import * as store from './store.js';
+import { h, say, virtual } from './dom.js';
+import { dominant, percent } from './format.js';
+import { SHAPES, details, summary } from './reservation.js';
+
+const HOUR = 3_600_000;
+/** @type {Record<string, [string, number, number]>} span, and the distance of two ticks */
+const RANGES = { hour: ['Hour', HOUR, HOUR / 6], day: ['Day', 24 * HOUR, 3 * HOUR], week: ['Week', 168 * HOUR, 24 * HOUR], month: ['Month', 744 * HOUR, 96 * HOUR] };
+const SORTS = { held: 'most held', free: 'least held', name: 'name' };
+const ROW = 36;
+const BAR = 32;
+const LEAST = 5; // Pixels: a bar that nobody can hit shows nothing.
+const BEFORE_NOW = 0.25;
+
+/** @param {HTMLElement} main @param {import('./main.js').Place} place */
+export function view(main, { query, signal, go }) {
+  let range = RANGES[query.get('range') ?? ''] ? String(query.get('range')) : 'day';
+  let sort = SORTS[query.get('sort') ?? ''] ? String(query.get('sort')) : 'held';
+  let group = query.get('group') ?? '';
+  let sought = query.get('q') ?? '';
+  let at = Number(query.get('at')) || 0; // The left edge; 0 follows the present.
+  let pinned = query.get('id') ?? '';
+  /** @typedef {{title: string, node?: string, key: string, placeless?: string[]}} Row */
+  /** @type {Row[]} */ let rows = [];
+  /** @type {Map<string, {key: string, top: number, height: number, begin: number, end: number}[]>} */ const layouts = new Map();
+
+  const span = () => RANGES[range][1];
+  const left = () => at || store.now() - BEFORE_NOW * span();
+  const x = (/** @type {number} */ moment) => (moment - left()) / span();
+
+  const axis = h('div', { class: 'axis', 'aria-hidden': 'true' });
+  const lines = h('div', { class: 'lines', 'aria-hidden': 'true' });
+  const box = h('div', { class: 'rows', role: 'list', 'aria-label': 'Nodes', tabindex: '-1' });
+  const aside = h('aside', { 'aria-label': 'Details' });
+  const count = h('span', { class: 'count' });
+  const groups = h('select', { 'aria-label': 'Group by', onchange: (/** @type {any} */ e) => { group = e.target.value; go({ group }); arrange(); } });
+  const toolbar = h('div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Timeline' },
+    h('div', { class: 'segments', role: 'group', 'aria-label': 'Range' }, ...Object.entries(RANGES).map(([name, [word]]) =>
+      h('button', { type: 'button', 'data-range': name, onclick: () => { at &&= at + span() / 2 - RANGES[name][1] / 2; range = name; go({ range, at: at ? String(Math.round(at)) : null }); redraw(); } }, word))),
+    h('div', { class: 'segments', role: 'group', 'aria-label': 'Time' },
+      h('button', { type: 'button', 'aria-label': 'Earlier', onclick: () => pan(-0.5) }, '‹'),
+      h('button', { type: 'button', onclick: () => { at = 0; go({ at: null }); redraw(); } }, 'Now'),
+      h('button', { type: 'button', 'aria-label': 'Later', onclick: () => pan(0.5) }, '›')),
+    h('label', {}, 'Group ', groups),
+    h('label', {}, 'Sort ', h('select', { 'aria-label': 'Sort by', onchange: (/** @type {any} */ e) => { sort = e.target.value; go({ sort }); arrange(); } },
+      ...Object.entries(SORTS).map(([name, word]) => h('option', { value: name, selected: name === sort }, word)))),
+    h('input', { type: 'search', placeholder: 'Find a node or reservation', 'aria-label': 'Find a node or reservation', value: sought, oninput: (/** @type {any} */ e) => { sought = e.target.value; go({ q: sought }); arrange(); } }),
+    count);
+  const legend = h('ul', { class: 'legend', 'aria-label': 'Legend' }, ...Object.entries(SHAPES).filter(([name]) => name !== 'claimed').map(([name, [, word]]) =>
+    h('li', {}, h('span', { class: `swatch ${name}`, 'aria-hidden': 'true' }), word)));
+  main.append(toolbar, h('div', { class: 'chart' }, h('div', { class: 'head' }, h('span', { class: 'corner' }, 'Node'), axis), lines, box), legend, aside);
+  const list = virtual(box, ROW, render);
+  signal.addEventListener('abort', list.close);
+
+  /** @param {number} part */
+  function pan(part) {
+    at = left() + part * span();
+    go({ at: String(Math.round(at)) });
+    redraw();
+  }
+
+  /** Which bars a node has, and where each stands in its row. @param {string} node */
+  function layout(node) {
+    const known = layouts.get(node);
+    if (known) return known;
+    const whole = store.nodes.get(node)?.allocatable;
+    const bars = [];
+    for (const key of store.onNode.get(node) ?? []) {
+      const one = store.find(key);
+      if (!one || one.shape === 'claimed') continue;
+      const slots = one.nodes.find(([name]) => name === node)?.[1] ?? 0;
+      const share = Math.min(1, dominant(one.amounts, whole) * slots);
+      const begin = one.starts ?? one.since ?? 0;
+      bars.push({ key, top: 0, height: Math.max(LEAST, share * BAR), begin, end: one.ends ?? Infinity });
+    }
+    bars.sort((a, b) => a.begin - b.begin || (a.key < b.key ? -1 : 1));
+    /** @type {typeof bars} */ let open = [];
+    for (const bar of bars) {
+      open = open.filter((other) => other.end > bar.begin).sort((a, b) => a.top - b.top);
+      let top = 0;
+      for (const other of open) if (top + bar.height > other.top && top < other.top + other.height) top = other.top + other.height;
+      bar.top = Math.min(top, Math.max(0, BAR - bar.height)); // What holds more than there is overlaps.
+      open.push(bar);
+    }
+    layouts.set(node, bars);
+    return bars;
+  }
+
+  /** @param {string} node */
+  const heldShare = (node) => {
+    const one = store.nodes.get(node);
+    return one ? dominant(one.held, one.allocatable) : 0;
+  };
+
+  /** Decide which rows there are. */
+  function arrange() {
+    const wanted = sought.trim().toLowerCase();
+    const names = new Set(store.nodes.keys());
+    for (const [node, keys] of store.onNode) if (keys.size && [...keys].some((key) => store.reservations.has(key))) names.add(node);
+    const matches = (/** @type {string} */ node) => !wanted || node.toLowerCase().includes(wanted)
+      || [...(store.onNode.get(node) ?? [])].some((key) => `${store.find(key)?.name} ${store.find(key)?.owners}`.toLowerCase().includes(wanted));
+    const shares = new Map([...names].filter(matches).map((node) => [node, heldShare(node)]));
+    const order = [...shares.keys()].sort((a, b) => (sort === 'name' ? 0 : (shares.get(b) - shares.get(a)) * (sort === 'held' ? 1 : -1)) || a.localeCompare(b, undefined, { numeric: true }));
+    rows = [];
+    const placeless = [...store.reservations].filter(([, one]) => !one.nodes.length && ['placeless', 'later', 'broken'].includes(one.shape)
+      && (!wanted || `${one.name} ${one.owners}`.toLowerCase().includes(wanted))).map(([key]) => key);
+    if (placeless.length) rows.push({ title: `${placeless.length} without a node`, key: 'placeless', placeless });
+    if (group) {
+      /** @type {Map<string, string[]>} */ const by = new Map();
+      for (const node of order) {
+        const label = store.nodes.get(node)?.labels[group] ?? '';
+        by.set(label, [...(by.get(label) ?? []), node]);
+      }
+      for (const [label, members] of [...by].sort(([a], [b]) => a.localeCompare(b, undefined, { numeric: true }))) {
+        rows.push({ title: `${label || `no ${group}`}: ${members.length} nodes`, key: `group ${label}` });
+        for (const node of members) rows.push({ title: node, node, key: node });
+      }
+    } else for (const node of order) rows.push({ title: node, node, key: node });
+    count.textContent = `${order.length} nodes, ${store.reservations.size} reservations`;
+    offerGroups();
+    redraw();
+  }
+
+  function offerGroups() {
+    const keys = new Set(group ? [group] : []);
+    let seen = 0;
+    for (const { labels } of store.nodes.values()) {
+      for (const key of Object.keys(labels)) if (key !== 'kubernetes.io/hostname') keys.add(key);
+      if (++seen > 200) break;
+    }
+    const wanted = ['', ...[...keys].sort((a, b) => Number(b.includes('zone')) - Number(a.includes('zone')) || a.localeCompare(b))];
+    if (groups.childElementCount === wanted.length) return;
+    groups.replaceChildren(...wanted.map((key) => h('option', { value: key, selected: key === group }, key || 'none')));
+  }
+
+  /** @param {number} number */
+  function render(number) {
+    const row = rows[number];
+    if (!row.node && !row.placeless) return h('div', { class: 'row group', role: 'listitem', 'data-row': number }, h('h2', { class: 'label' }, row.title));
+    const held = row.node ? heldShare(row.node) : 0;
+    const track = h('div', { class: 'track' });
+    const known = row.node ? store.nodes.has(row.node) : true;
+    const bars = row.node ? layout(row.node) : (row.placeless ?? []).slice(0, 200).map((key, at) => {
+      const one = store.find(key);
+      return { key, top: (at % 4) * 8, height: 7, begin: one?.starts ?? one?.since ?? 0, end: one?.ends ?? Infinity };
+    });
+    for (const bar of bars) {
+      const from = x(bar.begin), to = x(bar.end);
+      if (to < 0 || from > 1) continue;
+      const one = store.find(bar.key);
+      if (!one) continue;
+      const begin = Math.max(0, from), end = Math.min(1, to);
+      track.append(h('button', {
+        type: 'button', 'data-key': bar.key, 'aria-label': summary(one), 'aria-pressed': String(pinned === bar.key), tabindex: '-1',
+        class: `bar ${one.shape}${one.isSeat ? ' seat' : ''}${bar.end === Infinity ? ' endless' : ''}${from < 0 ? ' begun' : ''}`,
+        style: { left: `${begin * 100}%`, width: `max(3px, ${(end - begin) * 100}%)`, top: `${bar.top}px`, height: `${bar.height}px` },
+      }, bar.height > 13 && (end - begin) > 0.05 ? h('span', { 'aria-hidden': 'true' }, `${one.isSeat ? '⇢ ' : ''}${one.name}${one.claimed ? ` ${one.claimed}/${one.slots}` : ''}`) : null));
+    }
+    const words = row.node ? `${row.title}, ${known ? `${percent(held)} held` : 'no such node'}` : row.title;
+    return h('div', { class: `row${row.node ? '' : ' waiting'}${known ? '' : ' unknown'}`, role: 'listitem', 'aria-label': words, 'data-row': number },
+      h('div', { class: 'label', title: words }, h('span', { class: 'name' }, row.title), row.node && h('span', { class: 'share' }, known ? percent(held) : 'gone')), track);
+  }
+
+  function ticks() {
+    let distance = RANGES[range][2];
+    while (axis.clientWidth && (distance / span()) * axis.clientWidth < 76) distance *= 2;
+    const offset = new Date(left()).getTimezoneOffset() * 60_000;
+    const first = Math.ceil((left() - offset) / distance) * distance + offset;
+    axis.replaceChildren();
+    const marks = h('div', {});
+    lines.replaceChildren(marks);
+    const present = x(store.now());
+    for (let moment = first; moment < left() + span(); moment += distance) {
+      const day = new Date(moment).toLocaleDateString(undefined, { weekday: 'short', day: 'numeric', month: range === 'month' ? 'short' : undefined });
+      const clock = new Date(moment).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
+      const midnight = new Date(moment).getHours() === 0 && new Date(moment).getMinutes() === 0;
+      const where = { style: { left: `${x(moment) * 100}%` } };
+      const isHidden = Math.abs(x(moment) - present) * axis.clientWidth < 60 && x(moment) < present + 0.01; // Behind the word “now”.
+      if (!isHidden) axis.append(h('span', where, range === 'hour' ? clock : range === 'day' && !midnight ? clock : day));
+      marks.append(h('i', where));
+    }
+    if (present >= 0 && present <= 1) {
+      axis.append(h('b', { style: { left: `${present * 100}%` } }, 'now'));
+      marks.append(h('b', { style: { left: `${present * 100}%` } }));
+    }
+  }
+
+  function redraw() {
+    for (const button of toolbar.querySelectorAll('[data-range]')) button.ariaPressed = String(button.getAttribute('data-range') === range);
+    ticks();
+    list.reset(rows.length);
+    const first = box.querySelector('.bar');
+    if (first && !box.querySelector('.bar[tabindex="0"]')) first.setAttribute('tabindex', '0');
+    if (store.isComplete && !rows.length) {
+      box.querySelector('.empty')?.remove();
+      box.append(h('p', { class: 'empty' }, sought ? `No node or reservation has “${sought}” in its name.` : 'There are no nodes yet.'));
+    } else box.querySelector('.empty')?.remove();
+    tell(pinned);
+  }
+
+  /** Show the details of a reservation. @param {string} key */
+  function tell(key) {
+    const one = store.find(key);
+    if (aside.dataset.key === key && one && aside.dataset.shown === JSON.stringify(one)) return;
+    aside.dataset.key = key;
+    aside.dataset.shown = JSON.stringify(one);
+    aside.replaceChildren(one ? details(one) : h('p', { class: 'hint' }, 'Point at a bar, or walk through them with the arrow keys, for owner, amount and end.'));
+  }
+
+  const bar = (/** @type {Event} */ event) => /** @type {HTMLElement|null} */ (/** @type {HTMLElement} */ (event.target).closest('.bar'));
+  box.addEventListener('pointerover', (event) => { const one = bar(event); if (one) tell(one.dataset.key ?? ''); });
+  box.addEventListener('focusin', (event) => { const one = bar(event); if (one) tell(one.dataset.key ?? ''); });
+  box.addEventListener('click', (event) => {
+    const one = bar(event);
+    pinned = one && pinned !== one.dataset.key ? one.dataset.key ?? '' : '';
+    go({ id: pinned });
+    for (const each of box.querySelectorAll('.bar')) each.ariaPressed = String(each.getAttribute('data-key') === pinned);
+    tell(pinned);
+  });
+  box.addEventListener('keydown', (event) => {
+    const one = bar(event);
+    if (!one || !event.key.startsWith('Arrow')) return;
+    event.preventDefault();
+    const next = event.key === 'ArrowLeft' || event.key === 'ArrowRight' ? beside(one, event.key === 'ArrowRight') : below(one, event.key === 'ArrowDown');
+    if (!next) return;
+    one.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus({ preventScroll: true });
+  });
+
+  /** @param {HTMLElement} one @param {boolean} later */
+  function beside(one, later) {
+    const bars = [...(one.parentElement?.children ?? [])].sort((a, b) => a.offsetLeft - b.offsetLeft || a.offsetTop - b.offsetTop);
+    return bars[bars.indexOf(one) + (later ? 1 : -1)];
+  }
+
+  /** @param {HTMLElement} one @param {boolean} down */
+  function below(one, down) {
+    let number = Number(one.closest('.row')?.getAttribute('data-row'));
+    for (let tries = 0; tries < 500; tries++) {
+      number += down ? 1 : -1;
+      if (!rows[number]) return undefined;
+      if (rows[number].node && !layout(rows[number].node ?? '').some((each) => x(each.end) > 0 && x(each.begin) < 1)) continue;
+      const bars = [...(list.reveal(number)?.querySelectorAll('.bar') ?? [])];
+      if (bars.length) return bars.sort((a, b) => Math.abs(a.offsetLeft - one.offsetLeft) - Math.abs(b.offsetLeft - one.offsetLeft))[0];
+    }
+    return undefined;
+  }
+
+  let due = 0;
+  store.onChange(() => {
+    layouts.clear();
+    due ||= setTimeout(() => { due = 0; arrange(); }, store.isComplete ? 200 : 0);
+  }, signal);
+  const tick = setInterval(() => { if (!at) redraw(); }, 30_000);
+  signal.addEventListener('abort', () => { clearInterval(tick); clearTimeout(due); });
+  arrange();
+  if (pinned) say(store.find(pinned) ? summary(/** @type {any} */ (store.find(pinned))) : '');
+}

@@ -1,0 +1,243 @@
+"""The server of the page: on loopback, read-only, behind a secret in the address."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from importlib import resources
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from reserver.errors import ConfigurationError, ReserverError
+from reserver.ui.board import Board, chunks
+from reserver.ui.documents import Document
+
+HOST = "127.0.0.1"
+
+_TYPES = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+}
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; object-src 'none'",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_THROTTLE_S = 0.25
+"""Changes are sent so many times a second at most."""
+
+_HEARTBEAT_S = 10.0
+_CHUNK = 1000
+_MOST_STREAMS = 16
+
+Query = Mapping[str, str]
+View = Callable[[Query], Awaitable[object]]
+"""Answers a question of the page with a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What one page is made of.
+
+    Attributes:
+        views: the questions that it may ask, by name.
+        explained: puts a failure into words.
+        secret: stands in every address, so that no other page and no other user can ask.
+    """
+
+    views: Mapping[str, View]
+    explained: Callable[[ReserverError], str]
+    secret: str
+
+
+class Stream:
+    """The board, and what wakes those who follow it."""
+
+    def __init__(self) -> None:
+        self.generation = secrets.token_hex(8)
+        self.board = Board(self._changed)
+        self._next = asyncio.Event()
+        self.followers = 0
+
+    def _changed(self) -> None:
+        self._next.set()
+        self._next = asyncio.Event()
+
+    async def changed(self, version: int) -> bool:
+        """Wait until the board is past a version; return False after a while without a change."""
+        if self.board.version > version:
+            return True
+        try:
+            async with asyncio.timeout(_HEARTBEAT_S):
+                await self._next.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def resumed(self, last_id: str) -> int | None:
+        """Return the version that a page has; None if it has to begin again."""
+        generation, _, version = last_id.partition("-")
+        if generation != self.generation or not version.isdecimal() or len(version) > 18:  # noqa: PLR2004
+            return None
+        return int(version)
+
+    def now_ms(self) -> int:
+        """Return the time by Reserver's clock, in unix milliseconds."""
+        offset = self.board.get("status", "offset") or {"seconds": 0.0}
+        return round((time.time() + float(offset["seconds"])) * 1000)
+
+
+@asynccontextmanager
+async def serving(
+    stream: Stream, views: Mapping[str, View], explained: Callable[[ReserverError], str], port: int
+) -> AsyncIterator[str]:
+    """Serve the page in a block, which gets its address.
+
+    Raises:
+        ConfigurationError: the port is taken.
+    """
+    page = Page(views, explained, secrets.token_urlsafe(24))
+    runner = web.AppRunner(_application(stream, page), access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, HOST, port)
+        try:
+            await site.start()
+        except OSError as exc:
+            problem = (
+                f"--port: {port} cannot be used ({exc.strerror}); choose another, or 0 for any"
+            )
+            raise ConfigurationError(problem) from exc
+        yield f"http://{HOST}:{runner.addresses[0][1]}/{page.secret}/"
+    finally:
+        await runner.cleanup()
+
+
+def _application(stream: Stream, page: Page) -> web.Application:
+    application = web.Application(middlewares=[_guard], client_max_size=0)
+
+    async def follow(request: web.Request) -> web.StreamResponse:
+        return await _follow(request, stream)
+
+    async def answer(request: web.Request) -> web.Response:
+        return await _answer(request, page)
+
+    application.router.add_get(f"/{page.secret}/api/stream", follow)
+    application.router.add_get(f"/{page.secret}/api/{{view}}", answer)
+    application.router.add_get(f"/{page.secret}/{{file:[a-z.]*}}", _file)
+    return application
+
+
+@web.middleware
+async def _guard(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Answer the page itself and nobody else, whatever name of this machine it was reached by."""
+    if not _is_own(request):
+        return web.Response(status=HTTPStatus.FORBIDDEN, text="not from here\n", headers=_HEADERS)
+    try:
+        response = await handler(request)
+    except web.HTTPException as exc:
+        return web.Response(status=exc.status, text=f"{exc.reason}\n", headers=_HEADERS)
+    if not response.prepared:
+        response.headers.update(_HEADERS)
+    return response
+
+
+def _is_own(request: web.Request) -> bool:
+    """Return whether a call comes from this page: by Host, Origin and Fetch Metadata."""
+    _, _, port = (request.host or "").rpartition(":")
+    own = {f"{name}:{port}" for name in (HOST, "localhost")}
+    origin = request.headers.get("Origin")
+    site = request.headers.get("Sec-Fetch-Site", "none")
+    return (
+        request.host in own
+        and (origin is None or origin.removeprefix("http://") == request.host)
+        and site in {"none", "same-origin"}
+    )
+
+
+async def _file(request: web.Request) -> web.Response:
+    name = request.match_info["file"] or "index.html"
+    found = resources.files("reserver.ui") / "page" / name
+    suffix = name[name.rfind(".") :]
+    if suffix not in _TYPES or not found.is_file():
+        raise web.HTTPNotFound
+    return web.Response(body=found.read_bytes(), content_type=_TYPES[suffix], charset="utf-8")
+
+
+async def _answer(request: web.Request, page: Page) -> web.Response:
+    view = page.views.get(request.match_info["view"])
+    if view is None:
+        raise web.HTTPNotFound
+    try:
+        document = await view(request.query)
+    except ReserverError as exc:
+        problem = {"error": page.explained(exc)}
+        return _json(problem, HTTPStatus.BAD_GATEWAY)
+    return _json(document)
+
+
+def _json(document: object, status: int = HTTPStatus.OK) -> web.Response:
+    body = msgspec.json.encode(document)
+    return web.Response(body=body, content_type="application/json", status=status)
+
+
+async def _follow(request: web.Request, stream: Stream) -> web.StreamResponse:
+    """Send all documents, then each change; a page that comes back gets what it has missed."""
+    if stream.followers >= _MOST_STREAMS:
+        raise web.HTTPTooManyRequests
+    stream.followers += 1
+    try:
+        headers = {**_HEADERS, "Content-Type": "text/event-stream"}
+        response = web.StreamResponse(headers=headers)
+        await response.prepare(request)
+        await response.write(b"retry: 500\n\n")
+        await _send_all(response, stream, request.headers.get("Last-Event-ID", ""))
+    except ConnectionError:
+        pass  # The page was closed.
+    finally:
+        stream.followers -= 1
+    return response
+
+
+async def _send_all(response: web.StreamResponse, stream: Stream, last_id: str) -> None:
+    version = stream.resumed(last_id)
+    while True:
+        changes = stream.board.since(version) if version is not None else None
+        if changes is None:  # It begins, or was away for too long.
+            changes = stream.board.all()
+            await _send(response, stream, {"reset": True}, None)
+        version = stream.board.version
+        *first, last = chunks(changes, _CHUNK)
+        for part in first:
+            await _send(response, stream, part, None)
+        await _send(response, stream, {**last, "complete": True}, version)
+        while not await stream.changed(version):
+            await _send(response, stream, {}, version)
+        await asyncio.sleep(_THROTTLE_S)
+
+
+async def _send(
+    response: web.StreamResponse,
+    stream: Stream,
+    part: Document | dict[str, Any],
+    version: int | None,
+) -> None:
+    sent = {"now": stream.now_ms(), **part}
+    # Only where a version is complete does a page resume from it.
+    name = f"id: {stream.generation}-{version}\n".encode() if version is not None else b""
+    await response.write(name + b"data: " + msgspec.json.encode(sent) + b"\n\n")

@@ -1,0 +1,184 @@
+"""The sources of the page: loops that read Reserver and the API server, and fill the board."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from reserver.client import ChangeKind, Client, ReservationInfo
+from reserver.errors import ReserverError
+from reserver.ui import documents
+from reserver.ui.board import Board
+from reserver.ui.documents import Document
+
+MOST_PAST = 5000
+"""So many reservations that are over are shown, the latest."""
+
+_PAST = timedelta(days=31)
+_NODES_S = 5.0
+_MOVES_S = 1.0
+_LABELS_S = 600.0
+_CLOCK_S = 300.0
+_SHARE = 20
+"""A list is read again after so many times as long as it took."""
+
+_SOONEST_S = 0.5
+_PAUSE_S = 2.0
+
+
+class Words(Protocol):
+    """How the CLI puts a reservation into words."""
+
+    def phase(self, info: ReservationInfo) -> str:
+        """Return its phase."""
+
+    def owners(self, info: ReservationInfo) -> str:
+        """Return its owners."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What fills the board.
+
+    Attributes:
+        client: of the gRPC API.
+        words: puts reservations into words.
+        labels: returns the labels of each node, from the API server.
+        moves: returns the PodMoves, from the API server.
+        offset: returns by how many seconds Reserver's clock is ahead of this machine's.
+        explained: puts a failure into words.
+    """
+
+    client: Client
+    words: Words
+    labels: Callable[[], Awaitable[Mapping[str, Mapping[str, str]]]]
+    moves: Callable[[], Awaitable[list[Document]]]
+    offset: Callable[[], Awaitable[float]]
+    explained: Callable[[ReserverError], str]
+
+    async def fill(self, board: Board) -> None:
+        """Fill a board until cancelled."""
+        ended, stirred = asyncio.Event(), asyncio.Event()
+        labels: dict[str, Mapping[str, str]] = {}
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._reservations(board, ended, stirred))
+            tasks.create_task(self._past(board, ended))
+            tasks.create_task(
+                self._repeated(board, "nodes", _NODES_S, self._nodes(board, labels), stirred)
+            )
+            tasks.create_task(self._repeated(board, "labels", _LABELS_S, self._labels(labels)))
+            tasks.create_task(self._repeated(board, "moves", _MOVES_S, self._moves(board)))
+            tasks.create_task(self._repeated(board, "clock", _CLOCK_S, self._clock(board)))
+
+    async def _reservations(
+        self, board: Board, ended: asyncio.Event, stirred: asyncio.Event
+    ) -> None:
+        """Follow reservations; the client resumes a watch that breaks, also at a successor."""
+        while True:
+            try:
+                async for kind, info in self._changes(board):
+                    key, is_gone = info.id, kind is ChangeKind.DELETED
+                    shown = self.words.phase(info), self.words.owners(info)
+                    found = None if is_gone else documents.reservation(info, *shown)
+                    board.put("reservations", key, found)
+                    stirred.set()
+                    if is_gone:
+                        ended.set()
+            except ReserverError as exc:
+                self._note(board, "reservations", self.explained(exc))
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _changes(self, board: Board) -> AsyncIterator[tuple[ChangeKind, ReservationInfo]]:
+        async for change in self.client.watch():
+            self._note(board, "reservations", "")
+            yield change
+
+    async def _past(self, board: Board, ended: asyncio.Event) -> None:
+        """Read the history whenever a reservation has ended."""
+        since = datetime.now(UTC) - _PAST
+        keys: dict[str, None] = {}
+        while True:
+            ended.clear()
+            try:
+                async for info in self.client.history(since=since):
+                    since = max(since, info.ended)
+                    key = documents.past_key(info)
+                    keys[key] = None
+                    board.put("past", key, documents.past(info))
+                for key in [*keys][: max(0, len(keys) - MOST_PAST)]:
+                    del keys[key]
+                    board.put("past", key, None)
+                self._note(board, "past", "")
+            except ReserverError as exc:
+                self._note(board, "past", self.explained(exc))
+                ended.set()
+            await asyncio.sleep(_PAUSE_S)
+            await ended.wait()
+
+    def _nodes(
+        self, board: Board, labels: Mapping[str, Mapping[str, str]]
+    ) -> Callable[[], Awaitable[None]]:
+        async def read() -> None:
+            found = {
+                each.node: documents.node(each, labels.get(each.node, {}))
+                async for each in self.client.capacity.nodes()
+            }
+            board.replace("nodes", found)
+
+        return read
+
+    def _labels(self, labels: dict[str, Mapping[str, str]]) -> Callable[[], Awaitable[None]]:
+        async def read() -> None:
+            found = await self.labels()
+            labels.clear()
+            labels.update(found)
+
+        return read
+
+    def _moves(self, board: Board) -> Callable[[], Awaitable[None]]:
+        async def read() -> None:
+            found = [documents.move(each) for each in await self.moves()]
+            board.replace("moves", {f"{each['namespace']}/{each['name']}": each for each in found})
+
+        return read
+
+    def _clock(self, board: Board) -> Callable[[], Awaitable[None]]:
+        async def read() -> None:
+            board.put("status", "offset", {"seconds": round(await self.offset(), 1)})
+
+        return read
+
+    async def _repeated(
+        self,
+        board: Board,
+        what: str,
+        every_s: float,
+        read: Callable[[], Awaitable[None]],
+        stirred: asyncio.Event | None = None,
+    ) -> None:
+        """Read again and again, sooner after a change, and note why it fails."""
+        stirred = stirred or asyncio.Event()
+        while True:
+            began = time.monotonic()
+            stirred.clear()
+            try:
+                await read()
+                self._note(board, what, "")
+                pause_s = every_s
+            except ReserverError as exc:
+                self._note(board, what, self.explained(exc))
+                pause_s = max(_PAUSE_S, every_s / 10)
+            least_s = max(_SOONEST_S, _SHARE * (time.monotonic() - began))
+            await asyncio.sleep(least_s)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, pause_s - least_s)):
+                    await stirred.wait()
+
+    def _note(self, board: Board, what: str, problem: str) -> None:
+        """Note whether a source can be read."""
+        board.put("status", what, {"problem": problem})

@@ -1,0 +1,107 @@
+"""What the page draws says how a hold stands, and survives whatever others wrote."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from reserver.client import (
+    NodeCapacity,
+    OwnerSelector,
+    PastReservation,
+    Phase,
+    PlacedSlots,
+    PodOwner,
+    ReplacedPod,
+    ReservationInfo,
+    ResourceAmounts,
+    Spec,
+)
+from reserver.reservations.enums import Outcome
+from reserver.ui import documents
+
+AT = datetime(2026, 11, 24, 12, tzinfo=UTC)
+OWNER = PodOwner("shop", "web-0")
+
+
+def info(
+    phase: Phase | None = Phase.ACTIVE, *, backed: bool = True, **spec: Any
+) -> ReservationInfo:
+    spec = {"owners": (OWNER,), "resources": {"cpu": "2", "memory": "4Gi"}, **spec}
+    return ReservationInfo(
+        name="web", id="shop/web", spec=Spec(**spec), etag="e", phase=phase, is_backed=backed,
+        message="", claims=(), placements=(PlacedSlots("n1", 1),), since=AT,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("one", "shape"),
+    [
+        (info(), "held"),
+        (info(backed=False), "noroom"),
+        (info(Phase.PENDING, starts_at=AT), "later"),
+        (info(Phase.PENDING), "placeless"),
+        (info(Phase.CLAIMED), "claimed"),
+        (info(Phase.EXPIRED), "over"),
+        (info(Phase.FAILED), "broken"),
+        (info(Phase.INVALID), "broken"),
+        (info(None), "broken"),
+    ],
+)
+def test_each_phase_has_its_shape(one: ReservationInfo, shape: str) -> None:
+    assert documents.shape(one) == shape
+
+
+def test_a_reservation_has_exact_amounts_and_milliseconds() -> None:
+    found = documents.reservation(info(expires_at=AT), "Active", "shop/pod/web-0")
+    assert found["amounts"] == {"cpu": 2000, "memory": 4 * 2**30}
+    assert found["nodes"] == [["n1", 1]]
+    assert (found["since"], found["ends"], found["starts"]) == (
+        AT.timestamp() * 1000,
+        AT.timestamp() * 1000,
+        None,
+    )
+    assert not found["isSeat"]
+
+
+def test_the_seat_of_a_move_is_marked() -> None:
+    owner = OwnerSelector(namespace="shop", replaces=ReplacedPod("uid"))
+    assert documents.reservation(info(owners=(owner,)), "", "")["isSeat"]
+
+
+def test_what_cannot_be_read_or_is_very_long_does_no_harm() -> None:
+    broken = info(owners=(), resources={"cpu": "1x", "memory": "1Gi"}, description="x" * 10**6)
+    found = documents.reservation(broken, "", "o" * 10**6)
+    assert found["amounts"] == {"memory": 2**30}
+    assert len(found["description"]) == len(found["owners"]) == 1000
+    assert found["namespace"] == ""
+
+
+def test_slots_that_are_over_are_spread_over_their_nodes() -> None:
+    past = PastReservation(
+        name="job", id="ml/job", owner_namespace="ml", owners="ml/job/train",
+        outcome=Outcome.CLAIMED, since=AT, ended=AT, expires_at=None, nodes=("a", "b"),
+        resources={"cpu": "1"}, slots=3, claimed=3, claims=(),
+    )  # fmt: skip
+    assert documents.past(past)["nodes"] == [["a", 2], ["b", 1]]
+
+
+def test_a_node_has_its_amounts_and_its_first_labels() -> None:
+    amounts = {"cpu": ResourceAmounts("8", "500m", "2", "5500m")}
+    labels = {f"l{number}": "" for number in range(100)}
+    found = documents.node(NodeCapacity("n", amounts, 0), labels)
+    assert (found["allocatable"], found["held"]) == ({"cpu": 8000}, {"cpu": 2000})
+    assert len(found["labels"]) == 64
+
+
+@pytest.mark.parametrize("status", [{}, None, {"to": "n2", "phase": "Evicting"}])
+def test_a_move_may_have_no_status_yet(status: Any) -> None:
+    move = {
+        "metadata": {"name": "m", "namespace": "shop", "creationTimestamp": "2026-11-24T12:00:00Z"},
+        "spec": {"pod": {"name": "web-0"}, "to": {"node": "n2"}},
+        "status": status,
+    }
+    found = documents.move(move)
+    assert (found["pod"], found["to"]) == ("web-0", "n2")
