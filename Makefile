@@ -15,7 +15,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving differential descheduler fuzz mutants release release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference dashboard docs lock clean
+.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving differential descheduler fuzz mutants release image-archive workflows-check release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference dashboard docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -77,7 +77,7 @@ check-property:
 controlplane: venv ## Build kube-apiserver, kube-scheduler, etcd and KWOK (once)
 	$(BIN)/python -m hack.controlplane.build
 
-e2e: controlplane grpcurl helm proto-check ## Run the scenarios and the API contracts on the real control plane
+e2e: controlplane grpcurl helm proto-check workflows-check ## Run the scenarios and the API contracts on the real control plane
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target e2e-scenarios e2e-apart
 
 e2e-scenarios:
@@ -144,8 +144,23 @@ dist: venv ## Build wheel, source distribution and krew plug-in in dist/; try th
 # Image, chart and manifests name the image IMAGE:VERSION.
 IMAGE ?= reserver
 
-release: controlplane sbom ## Build what a release publishes, in dist/; IMAGE=registry.example/reserver names the image
-	@$(BIN)/python -m hack.artefacts --image $(IMAGE) --also dist/reserver.cdx.json
+TAG ?=
+# `debian` where no registry is reached: a base to try the image on, not to publish it.
+BASE ?= registry
+ARTEFACTS = $(BIN)/python -m hack.artefacts --image $(IMAGE) $(if $(TAG),--tag $(TAG))
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+IMAGE_ARCHIVE = dist/reserver-$(VERSION)-image.tar
+
+release: controlplane ## Build what a release publishes, in dist/ (root, Debian); IMAGE=registry.example/reserver, BASE=debian
+	@$(ARTEFACTS) --check
+	@$(MAKE) --no-print-directory sbom image-archive
+	@$(ARTEFACTS) --also dist/reserver.cdx.json $(IMAGE_ARCHIVE)
+
+image-archive: venv ## Build the image for amd64 and arm64, in dist/ (root, buildah)
+	@$(BIN)/python -m hack.image.archive --base $(BASE) $(IMAGE_ARCHIVE)
+
+workflows-check: venv ## Check .github/workflows (builds actionlint once)
+	@$$($(BIN)/python -m hack.go_tool actionlint | tail -n 1) -shellcheck $(BIN)/shellcheck .github/workflows/*.yaml
 
 image: ## Build the container image reserver:dev
 	docker build --tag reserver:dev .

@@ -90,6 +90,7 @@ class GoTool:
         return made.stdout
 
 
+ACTIONLINT = GoTool("actionlint", "github.com/rhysd/actionlint/cmd/actionlint", "actionlint")
 BUF = GoTool("buf", "github.com/bufbuild/buf/cmd/buf", "buf")
 DESCHEDULER = GoTool("descheduler", ".", "descheduler")
 # A gRPC client that nobody here wrote.
@@ -109,7 +110,7 @@ PROMTOOL = GoTool("promtool", f"{_PROMETHEUS}/promtool", "prometheus", _NO_CLOUD
 TOOLS = {
     tool.name: tool
     for tool in (
-        *(BUF, DESCHEDULER, GRPCURL, HELM, KARPENTER, KUBEADM),
+        *(ACTIONLINT, BUF, DESCHEDULER, GRPCURL, HELM, KARPENTER, KUBEADM),
         *(METRICS_SERVER, PLAIN_EXTENDER, PROMETHEUS, PROMTOOL),
     )
 }

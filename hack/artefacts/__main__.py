@@ -44,11 +44,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make release", description=__doc__)
     parser.add_argument("--image", default="reserver", help="the image's name, without its tag")
     parser.add_argument("--also", type=Path, nargs="*", default=[], help="files built before")
+    parser.add_argument("--tag", action="append", default=[], help="that the commit is to have")
+    parser.add_argument("--check", action="store_true", help="only refuse what cannot be released")
     options = parser.parse_args()
-    status, tags = _git("status", "--porcelain"), _git("tag", "--points-at", "HEAD").split()
-    found = [*problems(dist.version(), _changelog(), status, tags)]
+    tags = [*options.tag, *_git("tag", "--points-at", "HEAD").split()]
+    found = [*problems(dist.version(), _changelog(), _git("status", "--porcelain"), tags)]
     if found:
         sys.exit("no release:\n- " + "\n- ".join(found))
+    if options.check:
+        return
     for path in build(options.image, [each.absolute() for each in options.also]):
         print(f"{path.relative_to(dist.ROOT)}  {path.stat().st_size:,} bytes")
 

@@ -1,16 +1,18 @@
-"""Builds the image by the project's own Dockerfile, where no registry is reached (two minutes).
+"""Builds the image by the project's own Dockerfile with buildah, for each architecture.
 
-In place of the base that the Dockerfile names stands one made of Debian's packages: the same
-release of Debian, with the same minor version of Python. All else is as `make image` has it.
+Where no registry is reached, a base made of Debian's packages stands in place of the one that the
+Dockerfile names: the same release of Debian, with the same minor version of Python.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,14 +21,23 @@ ROOT = Path(__file__).parents[2]
 TOOLS = ("mmdebstrap", "buildah", "runc")
 """Debian's packages that are needed, and their commands."""
 
+HERE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "amd64")
+"""The architecture of this machine, in the words of OCI."""
+
+ARCHITECTURES = ("amd64", "arm64")
+"""What an image is published for."""
+
 _BASE, _IMAGE = "localhost/base", "localhost/reserver:dev"
+_DOCKERFILE = (ROOT / "Dockerfile").read_text()
+_LINE = re.compile(r"^FROM .*$", re.MULTILINE)
+_FROM = re.compile(r"^FROM (?:--platform=\S+ )?(\S+)", re.MULTILINE)
 _BASE_FILE = """\
 FROM scratch
 ADD base.tar /
 ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 """
 _PIP = ("/etc/pip.conf", "/etc/ssl/certs")
-"""pip asks as it does here, and trusts whom it trusts here."""
+"""pip and uv ask as they do here, and trust whom they trust here."""
 
 
 class NoBuilderError(Exception):
@@ -50,31 +61,38 @@ class Image:
 
 def base_image() -> str:
     """Return what the Dockerfile names."""
-    (name,) = set(re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE))
+    (name,) = set(_FROM.findall(_DOCKERFILE))
     return str(name)
 
 
-def build(folder: Path) -> Image:
-    """Build the image in a folder that is empty.
+def need(tools: Sequence[str]) -> None:
+    """Check that we can build here.
 
     Raises:
         NoBuilderError: a tool is missing, or we are not root.
-        CalledProcessError: the Dockerfile does not build.
     """
-    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    missing = [tool for tool in tools if shutil.which(tool) is None]
     if missing:
         raise NoBuilderError(
             f"missing: apt-get install --no-install-recommends {' '.join(missing)}"
         )
     if os.geteuid() != 0:
         raise NoBuilderError("building and running an image takes root here")
-    _make_base(folder / "context")
-    volumes = [f"--volume={path}:{path}:ro" for path in _PIP if Path(path).exists()]
-    instead = f"--build-context={base_image()}=docker-image://{_BASE}"
+
+
+def build(folder: Path) -> Image:
+    """Build the image for this machine, in a folder that is empty.
+
+    Raises:
+        NoBuilderError: a tool is missing, or we are not root.
+        CalledProcessError: the Dockerfile does not build.
+    """
+    need(TOOLS)
+    dockerfile = with_stand_in(folder, HERE)
     files = folder / "files"
     into = (f"--output=type=local,dest={files}", f"--tag={_IMAGE}")
-    _buildah(folder, "bud", "--isolation=chroot", instead, *volumes, *into, str(ROOT))
-    _buildah(folder, "push", _IMAGE, f"oci:{folder / 'oci'}:dev")
+    bud(folder, dockerfile, HERE, *into)
+    buildah(folder, "push", "--quiet", _IMAGE, f"oci:{folder / 'oci'}:dev")
     shutil.rmtree(folder / "storage")
     files.chmod(0o755)  # As `/` is; buildah lets nobody else into the folder that it writes.
     image = _read(folder / "oci", files)
@@ -82,16 +100,56 @@ def build(folder: Path) -> Image:
     return image
 
 
-def _make_base(context: Path) -> None:
-    """Make what stands for the base."""
+def bud(folder: Path, dockerfile: Path, architecture: str, *arguments: str) -> None:
+    """Build a Dockerfile, from this checkout."""
+    volumes = [f"--volume={path}:{path}:ro" for path in _PIP if Path(path).exists()]
+    where = (f"--file={dockerfile}", f"--platform=linux/{architecture}")
+    buildah(folder, "bud", "--quiet", "--isolation=chroot", *where, *volumes, *arguments, str(ROOT))
+
+
+def with_stand_in(folder: Path, architecture: str) -> Path:
+    """Return the Dockerfile with bases made of Debian's packages: where it runs, and for what."""
+    for each in {HERE, architecture}:
+        _make_base(folder / f"base-{each}", each)
+    return _written(folder, architecture, {each: f"{_BASE}-{each}" for each in ARCHITECTURES})
+
+
+def with_its_base(folder: Path, architecture: str) -> Path:
+    """Return the Dockerfile as it is, but for the name that only Docker has for this machine."""
+    return _written(folder, architecture, dict.fromkeys(ARCHITECTURES, base_image()))
+
+
+def _written(folder: Path, architecture: str, bases: Mapping[str, str]) -> Path:
+    where = f"FROM --platform=linux/{HERE} {bases[HERE]} AS build"
+    lines = iter((where, f"FROM {bases[architecture]}"))
+    made = folder / f"Dockerfile-{architecture}"
+    made.write_text(_LINE.sub(lambda _: next(lines), _DOCKERFILE))
+    return made
+
+
+def _make_base(context: Path, architecture: str) -> None:
+    """Make what stands for the base; one of another architecture is unpacked and not set up."""
+    if context.exists():
+        return
     (release,) = re.findall(r"-slim-(\w+)@", base_image())
     context.mkdir(parents=True)
     # As in the base that it stands for, Python is called python.
     link = '--customize-hook=ln -s /usr/bin/python3 "$1/usr/local/bin/python"'
-    what = ("--variant=minbase", "--include=python3-venv", link, release)
-    _run("mmdebstrap", "--quiet", "--mode=root", *what, str(context / "base.tar"))
+    variant = "minbase" if architecture == HERE else "extract"
+    what = (f"--variant={variant}", "--include=python3-venv,ca-certificates", link, release)
+    tar, of = str(context / "base.tar"), f"--architectures={architecture}"
+    _run("mmdebstrap", "--quiet", "--mode=root", of, *what, tar)
     (context / "Dockerfile").write_text(_BASE_FILE)
-    _buildah(context.parent, "bud", "--isolation=chroot", f"--tag={_BASE}", str(context))
+    where = (f"--platform=linux/{architecture}", f"--tag={_BASE}-{architecture}")
+    buildah(
+        context.parent,
+        "bud",
+        "--quiet",
+        "--isolation=chroot",
+        "--timestamp=0",
+        *where,
+        str(context),
+    )
 
 
 def _read(layout: Path, files: Path) -> Image:
@@ -109,10 +167,10 @@ def _read(layout: Path, files: Path) -> Image:
     return Image(files, blob(manifest["config"]["digest"])["config"], layers)
 
 
-def _buildah(folder: Path, command: str, *arguments: str) -> None:
+def buildah(folder: Path, *command: str) -> None:
     """Call buildah with a storage of its own, which is not mounted anywhere."""
     storage = (f"--root={folder / 'storage'}", f"--runroot={folder / 'run'}")
-    _run("buildah", *storage, "--storage-driver=vfs", command, "--quiet", *arguments)
+    _run("buildah", *storage, "--storage-driver=vfs", *command)
 
 
 def _run(*command: str) -> None:

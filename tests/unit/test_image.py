@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+
+from hack.image import build
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", "")
@@ -37,6 +40,18 @@ def test_all_that_the_wheel_is_made_of_is_copied() -> None:
     needed = {*wheel["packages"], *wheel["force-include"], PROJECT["project"]["readme"]}
     for each in needed:
         assert re.search(rf"^COPY (.* )?{re.escape(each)} ", DOCKERFILE, re.MULTILINE), each
+
+
+@pytest.mark.parametrize("architecture", build.ARCHITECTURES)
+def test_an_image_for_another_architecture_runs_nothing_of_it(
+    tmp_path: Path, architecture: str
+) -> None:
+    text = build.with_its_base(tmp_path, architecture).read_text()
+    first, last = re.findall(r"^FROM .*$", text, re.MULTILINE)
+    assert first == f"FROM --platform=linux/{build.HERE} {build.base_image()} AS build"
+    assert last == f"FROM {build.base_image()}"
+    assert not re.search(r"^RUN ", text.partition(last)[2], re.MULTILINE)
+    assert f"{architecture})" in text
 
 
 def test_it_runs_as_the_user_of_the_manifests_and_needs_no_shell() -> None:

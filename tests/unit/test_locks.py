@@ -10,7 +10,9 @@ LOCKS = sorted(ROOT.glob("requirements*.lock"))
 
 
 def test_every_base_image_is_named_by_digest() -> None:
-    images = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    images = re.findall(
+        r"^FROM (?:--platform=\S+ )?(\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE
+    )
     assert images
     for image in images:
         assert re.fullmatch(r"[a-z.:/0-9-]+@sha256:[0-9a-f]{64}", image), image

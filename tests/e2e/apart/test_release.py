@@ -105,6 +105,9 @@ def test_a_dirty_tree_and_a_version_without_a_section_are_refused(
     assert "left-over" in told.stderr
     assert "CHANGELOG.md has no section [9.9.9]" in told.stderr
     assert not (folder / "dist").exists()
+    tagged = release(published.parent, "--check", "--tag=v9.9.9")
+    assert "the tag v9.9.9" in tagged.stderr
+    assert release(published.parent, "--check", f"--tag=v{VERSION}").returncode == 0
     assert published.exists()
 
 
