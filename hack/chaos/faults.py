@@ -194,7 +194,7 @@ class Faults:
         plane.stop_apiserver()
         if "kill-reserver" in self._kinds:
             self._bed.reserver.kill(self._rng.uniform(0, _DOWN))
-        plane.start_apiserver()
+        plane.start_apiserver(_START_S)
         return "API server restarted"
 
     def _restart_controllers(self, _: str) -> str:
@@ -244,3 +244,7 @@ def _post(url: str, body: dict[str, str]) -> dict[str, dict[str, str]]:
     with urllib.request.urlopen(request, timeout=5) as response:  # noqa: S310
         answer: dict[str, dict[str, str]] = json.load(response)
         return answer
+
+
+_START_S = 180.0
+"""How long the API server may take to start on cores that the storm and others keep busy."""

@@ -66,7 +66,7 @@ def _claimed(pod: Pod, world: World, timing: Timing) -> Iterator[tuple[Life, Mom
         # It ends those that name it wherever it lands; of the others it takes what it says, there.
         if not (life.names(pod) or (life.name in pod.claims and _is_there(life, pod, world, span))):
             continue
-        stood = life.written.at <= span.until and not (life.gone and life.gone.at < span.since)
+        stood = life.written.at <= span.until and not _went_before(life, span)
         again = any((c.ref, c.entry) == (life.ref, life.entry) for c in claimed)
         if again and (pod.gone is None or pod.gone.at >= life.written.at):
             # The same reservation, written again while its claim stands on the pod.
@@ -74,6 +74,16 @@ def _claimed(pod: Pod, world: World, timing: Timing) -> Iterator[tuple[Life, Mom
         elif stood:
             claimed.append(life)
             yield life, moment, _is_sure(life, pod, world, span)
+
+
+def _went_before(life: Life, span: Span) -> bool:
+    """Return whether an entry was gone before a pod was bound.
+
+    The watch of pods may come seconds after the watch of ConfigMaps: what went with a later
+    revision stood.
+    """
+    gone = life.gone
+    return gone is not None and gone.revision < span.revision and gone.at < span.since
 
 
 def _is_there(life: Life, pod: Pod, world: World, span: Span) -> bool:

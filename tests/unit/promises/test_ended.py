@@ -52,6 +52,19 @@ def test_a_claim_on_the_slots_own_node_ends_it_whoever_bound_the_pod(tape: Tape)
     assert tape.kinds() == []
 
 
+def test_a_binding_that_the_watch_of_pods_shows_late_ended_its_hold_all_the_same(
+    tape: Tape,
+) -> None:
+    reserve(tape)
+    tape.pod("owner", labels=WEB)
+    tape.bind("owner", "n", PLACE)
+    binding = tape.records.pop()
+    tape.edit({"web": None})
+    tape.wait(3)
+    tape.records.append(binding | {"at": tape.now})
+    assert tape.kinds() == []
+
+
 def test_who_says_that_it_claims_what_has_been_claimed_was_given_nothing(tape: Tape) -> None:
     reserve(tape)
     tape.land("owner", "n", PLACE, labels=WEB)
