@@ -15,7 +15,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving differential descheduler fuzz mutants release image-archive workflows-check release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference dashboard docs lock clean
+.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving differential descheduler fuzz mutants release image-archive workflows-check release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -179,6 +179,9 @@ cli-reference: venv ## Write what is generated from the settings: docs/cli-refer
 	@$(BIN)/python -m hack.cli_reference
 	@$(BIN)/python -m hack.configuration_reference
 	@$(BIN)/python -m hack.chart
+
+metrics-reference: venv ## Write docs/metrics-reference.md from what Reserver exposes
+	$(BIN)/python -m hack.metrics_reference
 
 dashboard: venv ## Write monitoring/dashboard.json from monitoring/dashboard.yaml
 	@$(BIN)/python -m hack.dashboard

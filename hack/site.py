@@ -6,25 +6,15 @@ those files are copied to the same places, and folders become pages that show wh
 
 from __future__ import annotations
 
-import asyncio
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import yaml
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-from prometheus_client import generate_latest
-
-from reserver import app
-from reserver.process import logs
-from reserver.rebalance.metrics import DeschedulingMetrics
-from reserver.settings.serve import LogLevel, Settings
-from reserver_demo.cluster import EmbeddedCluster
 
 ROOT = Path(__file__).parents[1]
 _BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -50,14 +40,12 @@ _WORDS = """\
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what is not in docs/."""
-    logs.configure(LogLevel.ERROR)
     made = {
         "index.md": _flat((ROOT / "README.md").read_text()),
         **{name: _flat((ROOT / name).read_text()) for name in _BESIDE},
         **dict(_folders()),
         **dict(_crds()),
         "adr/index.md": _decisions(),
-        "reference/metrics.md": _metrics(),
         "reference/conditions.md": _WORDS,
         "reference/client.md": _CLIENT,
     }
@@ -189,38 +177,3 @@ def _rules(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
     for name, field in inner.items():
         if field:
             yield from _rules(field, f"{path}{name}")
-
-
-def _metrics() -> str:
-    """Return the tables of what both processes expose, as they expose it."""
-    rebalancing = generate_latest(DeschedulingMetrics().registry).decode()
-    parts = ["# Metrics\n", "## `reserver serve`\n", *_table(asyncio.run(_served_metrics()))]
-    parts += ["\n## `reserver rebalance run`\n", *_table(rebalancing)]
-    return "\n".join(parts) + "\n"
-
-
-async def _served_metrics() -> str:
-    """Return what Reserver exposes on an empty cluster."""
-    with tempfile.TemporaryDirectory() as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        async with EmbeddedCluster() as cluster:
-            cluster.write_kubeconfig(kubeconfig)
-            settings = Settings(
-                kubeconfig=kubeconfig,
-                http_port=0,
-                webhook_address=("127.0.0.1", 0),
-                pod_moves=True,
-            )
-            async with (
-                app.running(settings) as running,
-                aiohttp.ClientSession() as session,
-                session.get(f"{running.url}/metrics") as answer,
-            ):
-                return await answer.text()
-
-
-def _table(exposed: str) -> list[str]:
-    told = dict(re.findall(r"^# HELP (\S+) (.*)$", exposed, re.MULTILINE))
-    kinds = dict(re.findall(r"^# TYPE (\S+) (.*)$", exposed, re.MULTILINE))
-    rows = [f"| `{name}` | {kinds[name]} | {text} |" for name, text in sorted(told.items())]
-    return ["| metric | type | |", "|---|---|---|", *rows]

@@ -74,7 +74,9 @@ class Metrics:
         count = partial(Counter, registry=registry)
         observe = partial(Histogram, registry=registry, buckets=_SECONDS)
         self.calls = count(
-            "reserver_extender_calls", "Extender calls by verb and outcome.", ("verb", "outcome")
+            "reserver_extender_calls",
+            "Calls by verb and outcome: passed, refused, bound or error.",
+            ("verb", "outcome"),
         )
         self.seconds = observe(
             "reserver_extender_call_seconds",

@@ -123,7 +123,7 @@ class HoldMetrics(Listener):
         for scope, count in self._violated.items():
             violated.add_metric((scope,), count)
         yield violated
-        told = "What reservations that are over have held, claimed in the end or not."
+        told = "Cores times seconds held by reservations that are over, claimed in the end or not."
         labels = ("namespace", "outcome")
         seconds = CounterMetricFamily("reserver_held_core_seconds", told, labels=labels)
         for namespace, (used, unused) in self._core_seconds.items():

@@ -144,7 +144,7 @@ def _features(asked: Features) -> Iterator[Metric]:
     if asked.patches is not None:
         patches = asked.patches
         yield _gauge("reserver_sched_patches", "SchedPatches.", len(patches.names()))
-        told = "Writes of their statuses."
+        told = "Writes of statuses of SchedPatches."
         yield _counter("reserver_sched_patch_status_writes", told, patches.writes)
 
 

@@ -5,93 +5,30 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import aiohttp
 import pytest
 import yaml
-from prometheus_client import generate_latest
-from prometheus_client.parser import text_string_to_metric_families
 
+from hack import metrics_reference
 from hack.dashboard import queries
-from reserver import app
-from reserver.rebalance.metrics import DeschedulingMetrics
-from reserver.settings.serve import Settings
-from reserver_demo.apiserver import deletion, resources, server
-from reserver_demo.cluster import EmbeddedCluster
 
 ROOT = Path(__file__).parents[2]
 RULES = (ROOT / "monitoring/rules.yaml").read_text()
-_ROW = re.compile(r"^\| (`[^|]*`) \|", re.MULTILINE)
 _PARTS = ("_bucket", "_count", "_sum")
 
 
-def documented() -> dict[str, set[str]]:
-    """Return the labels of each metric that the reference names."""
-    section = (ROOT / "docs/monitoring.md").read_text().split("\n## ")[1]
-    return {
-        name: set(filter(None, labels.split(",")))
-        for row in _ROW.findall(section)
-        for name, labels in re.findall(r"`(\w+)(?:\{([\w,]*)\})?`", row)
-    }
-
-
-BUFFERS = {
-    "spec": {
-        "group": "autoscaling.x-k8s.io",
-        "scope": "Namespaced",
-        "names": {"kind": "CapacityBuffer", "plural": "capacitybuffers"},
-        "versions": [
-            {
-                "name": "v1beta1",
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {}}},
-                "subresources": {"status": {}},
-            }
-        ],
-    }
-}
-"""What the embedded API server needs of the CRD that autoscalers bring."""
+@pytest.fixture
+async def text() -> str:
+    return await metrics_reference.served()
 
 
 @pytest.fixture
-async def exposed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, set[str]]:
-    """Return the labels of each metric that a Reserver exposes that serves all there is.
-
-    Those of metrics without a sample yet are unknown, and left to the reference.
-    """
-    known_too = (*resources.RESOURCES, resources._custom(BUFFERS))
-    for module in (server, deletion):
-        monkeypatch.setattr(module, "RESOURCES", known_too)
-    async with EmbeddedCluster() as cluster, aiohttp.ClientSession() as session:
-        await cluster.create_node("worker-1")
-        cluster.write_kubeconfig(tmp_path / "kubeconfig")
-        settings = Settings(
-            kubeconfig=tmp_path / "kubeconfig",
-            http_port=0,
-            grpc_address=("127.0.0.1", 0),
-            webhook_address=("127.0.0.1", 0),
-            pod_moves=True,
-            keep_held_nodes=True,
-            capacity_buffers=True,
-        )
-        async with app.running(settings) as running:
-            while True:
-                async with session.get(f"{running.url}/metrics") as answer:
-                    served = await answer.text()
-                if "reserver_resources_held{" in served:  # The node has been listed.
-                    break
-    served += generate_latest(DeschedulingMetrics().registry).decode()
-    found: dict[str, set[str]] = {}
-    known = documented()
-    for family in text_string_to_metric_families(served):
-        name = f"{family.name}_total" if family.type == "counter" else family.name
-        labels = [set(sample.labels) - {"le"} for sample in family.samples]
-        found[name] = labels[0] if labels else known.get(name, set())
-    return found
+def exposed(text: str) -> dict[str, set[str]]:
+    return metrics_reference.exposed(text + metrics_reference.rebalancing())
 
 
-async def test_the_reference_names_all_metrics_with_their_labels_and_no_others(
-    exposed: dict[str, set[str]],
-) -> None:
-    assert documented() == exposed
+async def test_the_reference_is_what_is_exposed(text: str) -> None:
+    known = metrics_reference.PAGE.read_text()
+    assert known == metrics_reference.page(text), "run `make metrics-reference`"
 
 
 async def test_dashboard_and_alerts_ask_for_metrics_that_there_are(

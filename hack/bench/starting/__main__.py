@@ -28,6 +28,7 @@ from hack.bench.throughput.turn import cpu_s
 from hack.controlplane.build import BuildError, chosen
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.process import StartError
+from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
 
 _MEMORY = "10GiB"
@@ -130,6 +131,9 @@ def _rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     ):
         account = install(plane.kubeconfig, plane.folder, NAMESPACE)
         fill(plane, options.nodes, options.pods)
+        alone = _scheduler(plane).cells()
+        progress(f"kube-scheduler: {', '.join(alone)}")
+        yield "kube-scheduler, until ready", *alone
         watched = Watched(plane, account, Path(folder))
         yield "until ready", *_starts(watched, options.rounds)
         create_pods(plane, options.pods, options.recent, options.nodes)
@@ -142,6 +146,19 @@ def _rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
         watched.reserver.stop()
         yield f"{options.reservations:,} reservations, until acknowledged", *held.cells()
         yield f"until ready, {options.reservations:,} reservations", *_starts(watched, 1)
+
+
+def _scheduler(plane: ControlPlane) -> Start:
+    """Start a kube-scheduler that calls nobody; return what it took until it was ready."""
+    config = plane.folder / "plain.yaml"
+    config.write_text(render_scheduler_config(PLAIN_SCHEDULER, kubeconfig=plane.kubeconfig))
+    server = plane.pids["kube-apiserver"]
+    began, server_cpu = time.monotonic(), cpu_s(server)
+    plane.start_scheduler(config)
+    seconds, pid = time.monotonic() - began, plane.pids["kube-scheduler"]
+    taken = Start(seconds, cpu_s(pid), cpu_s(server) - server_cpu, _peak_bytes(pid))
+    plane.stop_scheduler()
+    return taken
 
 
 def _starts(watched: Watched, rounds: int) -> Sequence[str]:
