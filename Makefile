@@ -15,7 +15,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving differential descheduler fuzz mutants release image-archive workflows-check release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard docs lock clean
+.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving differential descheduler fuzz mutants release image-archive workflows-check release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -185,6 +185,10 @@ metrics-reference: venv ## Write docs/metrics-reference.md from what Reserver ex
 
 dashboard: venv ## Write monitoring/dashboard.json from monitoring/dashboard.yaml
 	@$(BIN)/python -m hack.dashboard
+
+pictures: venv ## Draw the pictures of docs/
+	@$(BIN)/python -m hack.picture
+	@$(BIN)/python -m hack.diagrams
 
 docs: venv ## Build the documentation in dist/docs; SERVE=1 shows it on a local port
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-docs.lock
