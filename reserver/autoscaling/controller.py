@@ -14,7 +14,7 @@ from reserver.base.quarantine import quarantined
 from reserver.cluster.pod import Pod
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import Metadata, ObjectKind
-from reserver.k8s.watch.reflector import watched
+from reserver.k8s.watch.back_in_time import watched
 from reserver.k8s.work_queue import Time, WorkQueue
 from reserver.reservations.listener import NOBODY, Listener
 from reserver.reservations.reservation import Ref

@@ -46,7 +46,13 @@ def advice(error: ApiError) -> str:
     if error.status == 403:  # noqa: PLR2004 - Forbidden
         return f"{error.message}; grant it: scheduler-config/core/rbac-reserver.yaml"
     if error.status == 401:  # noqa: PLR2004 - Unauthorized
-        return "the API server does not accept the credentials (401 Unauthorized)"
+        return (
+            "the API server does not accept the credentials (401 Unauthorized); if the service "
+            "account was deleted, even if it was made again, replace Reserver's token: "
+            "docs/backup-and-restore.md#a-new-service-account"
+        )
+    if error.is_absent and '"' not in error.message:  # It names no object that is missing.
+        return "the API server does not serve it: install its CRD (docs/backup-and-restore.md)"
     return str(error)
 
 

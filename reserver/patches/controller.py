@@ -15,8 +15,9 @@ from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import decode
+from reserver.k8s.watch.back_in_time import watched
 from reserver.k8s.watch.object_view import ObjectView
-from reserver.k8s.watch.reflector import Reflector, watched
+from reserver.k8s.watch.reflector import Reflector
 from reserver.k8s.work_queue import WorkQueue
 from reserver.patches.book import Book
 from reserver.patches.codec import (

@@ -121,7 +121,9 @@ class Assembly:
         cluster = tuple(cluster_reflectors(client, self.state))
         written = (
             *store_reflectors(client, settings.namespace, settings.configmaps, configmaps),
-            object_reflector(client, objects, is_optional=not settings.needs_crd),
+            object_reflector(
+                client, settings.namespace, objects, is_optional=not settings.needs_crd
+            ),
         )
         quotas = quota_reflector(client, self.quotas)
         self.reflectors = (*cluster, *written, quotas, *self.features.reflectors)

@@ -14,7 +14,7 @@ from reserver.base.pacer import Pacer
 from reserver.errors import LeadershipLost, WentBack
 from reserver.k8s.client import ApiClient
 from reserver.k8s.lease import Lease
-from reserver.k8s.watch.reflector import watched
+from reserver.k8s.watch.back_in_time import watched
 from reserver.process.assembly import Assembly
 from reserver.process.leadership import LeaderLabel
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Sequence
 
 from reserver.errors import ApiError
@@ -39,6 +40,7 @@ class Standby:
 async def _obstacle(client: ApiClient, reflector: Reflector) -> str:
     try:
         await client.get(reflector.path, {**reflector.selector, "limit": "1"})
+        await reflector.require_kept(sys.maxsize)
     except ApiError as exc:
         if exc.is_absent and reflector.is_optional:
             return ""

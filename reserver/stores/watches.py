@@ -9,6 +9,7 @@ from operator import eq
 from reserver.base.pacer import Steps
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import ConfigMapObject, Metadata
+from reserver.k8s.watch.enclosing import CRDS, NAMESPACES, Enclosing
 from reserver.k8s.watch.object_view import UNKNOWN, ObjectView
 from reserver.k8s.watch.reflector import Reflector
 from reserver.reservations.reservation import Ref
@@ -29,17 +30,24 @@ def store_reflectors(
     def is_labelled(name: Name) -> bool:
         return name not in named and name[0] == namespace
 
-    path = f"/api/v1/namespaces/{namespace}/configmaps"
-    yield Reflector(client, path, store_view(store, is_labelled), {"labelSelector": LABEL})
+    path, labelled = f"/api/v1/namespaces/{namespace}/configmaps", {"labelSelector": LABEL}
+    reflector = Reflector(client, path, store_view(store, is_labelled), labelled)
+    reflector.enclosing = (Enclosing(client, NAMESPACES, namespace),)
+    yield reflector
     for own in sorted(named):
         path = f"/api/v1/namespaces/{own[0]}/configmaps"
         selector = {"fieldSelector": f"metadata.name={own[1]}", "labelSelector": NO_COMPANION}
         yield Reflector(client, path, store_view(store, partial(eq, own)), selector)
 
 
-def object_reflector(client: ApiClient, store: ObjectCache, *, is_optional: bool) -> Reflector:
+def object_reflector(
+    client: ApiClient, namespace: str, store: ObjectCache, *, is_optional: bool
+) -> Reflector:
     """Return the watch for all Reservation objects; `is_optional`: their CRD may be missing."""
-    return Reflector(client, COLLECTION, object_view(store), is_optional=is_optional)
+    reflector = Reflector(client, COLLECTION, object_view(store), is_optional=is_optional)
+    crd, home = (CRDS, "reservations.reserver.io"), (NAMESPACES, namespace)
+    reflector.enclosing = [Enclosing(client, *each) for each in (crd, home)]
+    return reflector
 
 
 def quota_reflector(client: ApiClient, store: QuotaCache) -> Reflector:

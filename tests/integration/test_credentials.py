@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import stat
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 
 from reserver.errors import ConfigurationError
-from reserver.k8s import credentials
+from reserver.k8s import credentials, kubeconfig
+from reserver.k8s.credentials import Credentials
 
 
 def _kubeconfig(path: Path, user: dict[str, Any], **cluster: Any) -> Path:
@@ -61,12 +63,69 @@ async def test_without_credentials_nothing_is_shown(tmp_path: Path) -> None:
     assert access.tls is None
 
 
-async def test_a_context_without_a_user_has_nothing_to_renew(tmp_path: Path) -> None:
+async def test_a_context_needs_no_user(tmp_path: Path) -> None:
     path = _kubeconfig(tmp_path / "k", {})
     path.write_text(path.read_text().replace('"user": "u"', '"user": ""'))
     access = await credentials.load(path)
     assert await access.authorization() is None
-    await access.renew()
+
+
+async def renewed(access: Credentials, expected: str | None) -> None:
+    """Return once the credentials are these, while they are renewed."""
+    renewing = asyncio.create_task(access.renew())
+    async with asyncio.timeout(10):
+        while await access.authorization() != expected:
+            await asyncio.sleep(0.001)
+            assert not renewing.done()
+    renewing.cancel()
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubeconfig, "LOOK_EVERY_S", 0.001)
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_kubeconfig_that_is_replaced_is_read_again(tmp_path: Path) -> None:
+    path = _kubeconfig(tmp_path / "k", {"token": "old"})
+    access = await credentials.load(path)
+    _kubeconfig(tmp_path / "new", {"token": "newer"}).replace(path)
+    await renewed(access, "Bearer newer")
+    _kubeconfig(path, {"token": "written in place"})
+    await renewed(access, "Bearer written in place")
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_token_file_that_is_replaced_is_read_again(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("old")
+    access = await credentials.load(_kubeconfig(tmp_path / "k", {"tokenFile": "token"}))
+    assert await access.authorization() == "Bearer old"
+    token.write_text("newer")
+    await renewed(access, "Bearer newer")
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("broken", [None, "", "{", "[]", "apiVersion: v2"])
+async def test_a_kubeconfig_that_broke_changes_nothing_until_it_is_whole(
+    tmp_path: Path, broken: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _kubeconfig(tmp_path / "k", {"token": "old"})
+    access = await credentials.load(path)
+    renewing = asyncio.create_task(access.renew())
+    if broken is None:
+        path.unlink()
+    else:
+        path.write_text(broken)
+    said = ""
+    async with asyncio.timeout(10):
+        while "the former stay" not in said:
+            await asyncio.sleep(0.001)
+            said += capsys.readouterr().out
+    assert await access.authorization() == "Bearer old"
+    renewing.cancel()
+    _kubeconfig(path, {"token": "whole"})
+    await renewed(access, "Bearer whole")
 
 
 async def test_the_service_account_is_used_inside_a_cluster(

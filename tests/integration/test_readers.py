@@ -208,6 +208,7 @@ ELSEWHERE: dict[str, str] = {
     "k8s.objects.lease.": "Reserver, in its own namespace",
     "k8s.objects.reviews.": "the API server and its authenticator",
     "k8s.objects.conditions.": "Reserver, in a status",
+    "k8s.watch.enclosing.": "the API server: whether one CRD or namespace is being deleted",
     "k8s.objects.watch.": "the API server: pages have PAGE_BYTES, items stay JSON",
     "k8s.objects.objects.Labelled": "managers and Reserver: ConfigMaps, in its own namespace",
     "stores.codec.recovery.": "managers and Reserver: what READERS have, of before",

@@ -7,10 +7,9 @@ list again after 410 Gone, back off with jitter, treat a silent connection as br
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
 
@@ -22,6 +21,7 @@ from reserver.errors import ApiError, InvalidInput, WentBack
 from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.watch import ObjectList, metadata_of, read_event_of
+from reserver.k8s.watch.enclosing import Enclosing
 from reserver.k8s.watch.lag import RELIST_AFTER_S, STALE_AFTER_S, Lag, catch_up, require_progress
 from reserver.k8s.watch.pages import Pages
 from reserver.k8s.watch.watch_view import WatchView
@@ -54,6 +54,7 @@ class Reflector:
         selector: parameters of lists and watches.
         view: what it keeps up to date.
         is_optional: the API server need not know the collection.
+        enclosing: while one of them is being deleted or gone, the view stays as it is, out of date.
         synced: set once the collection has been listed.
         absent: the API server does not know the collection, so it is empty.
         lists: how often it was listed.
@@ -81,6 +82,7 @@ class Reflector:
         self.selector = dict(selector or {})
         self._pages = Pages(client, path)
         self.is_optional = is_optional
+        self.enclosing: Collection[Enclosing] = ()
         self._now = timer
         self._pacer = Pacer()
         self._version = ""  # To resume from; empty to list.
@@ -170,6 +172,7 @@ class Reflector:
                     break
         finally:
             asked.cancel()
+        await self.require_kept(page.metadata.revision)
         await self._pacer.run(self.view.list_ended(page.metadata.revision))
         if self._complaint or self.absent or not self.synced.is_set():
             log.info("collection listed", collection=str(self))
@@ -181,6 +184,15 @@ class Reflector:
 
     async def _page(self, token: str) -> ObjectList:
         return await self._pages.page(self.selector | ({"continue": token} if token else {}))
+
+    async def require_kept(self, revision: int) -> None:
+        """Return if what encloses the collection was not being deleted at a resourceVersion.
+
+        Raises:
+            ApiError: it was, or nobody answered.
+        """
+        for each in self.enclosing:
+            await each.require_kept(revision)
 
     async def _watch(self) -> None:
         """Follow changes until the API server ends the watch."""
@@ -231,6 +243,7 @@ class Reflector:
         if event.type == "BOOKMARK":
             metadata = metadata_of(event.object)
         elif event.type == "DELETED":
+            await self.require_kept(metadata_of(event.object).revision)
             metadata = await self._pacer.run(self.view.deleted(event.object))
         else:
             metadata = await self._pacer.run(self.view.changed(event.object))
@@ -281,20 +294,3 @@ class Reflector:
             log.warning("collection cannot be read, retrying", collection=str(self), why=complaint)
         self._complaint = complaint
         await self._backoff.sleep()
-
-
-async def watched(reflector: Reflector) -> None:
-    """Run a reflector; if the API server has gone back in time, end the process at once.
-
-    Whatever it knows or is about to write comes from what no longer is. The next one starts cold.
-    """
-    try:
-        await reflector.run()
-    except WentBack as exc:
-        log.error(
-            "the API server has gone back in time, ending at once",
-            collection=str(reflector),
-            why=str(exc),
-            remedy="restart kube-scheduler, too: docs/operations.md#after-a-restore-of-etcd",
-        )
-        os._exit(1)  # No write that is under way may be made any more.

@@ -97,6 +97,9 @@ class Collection:
     def __str__(self) -> str:
         return "reservations"
 
+    async def require_kept(self, revision: int) -> None:
+        assert revision > 1 << 60
+
 
 @pytest.mark.parametrize(
     ("failure", "is_optional", "is_able"),

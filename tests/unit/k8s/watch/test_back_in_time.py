@@ -12,8 +12,9 @@ import pytest
 from reserver.base.pacer import outcome
 from reserver.errors import ApiError, WentBack
 from reserver.extender.cluster_watches import PODS
+from reserver.k8s.watch.back_in_time import watched
 from reserver.k8s.watch.lag import RELIST_AFTER_S
-from reserver.k8s.watch.reflector import Reflector, watched
+from reserver.k8s.watch.reflector import Reflector
 from tests.unit.k8s.fakes import NO_ANSWER, PatientClient, refused
 from tests.unit.k8s.watch.scripts import PATH, Recorded, event, page, play
 from tests.unit.test_growth import OBJECTS, STORES, Whole, spec

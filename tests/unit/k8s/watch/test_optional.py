@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from reserver.errors import ApiError
 from reserver.k8s.watch import reflector as reflector_module
 from reserver.k8s.watch.reflector import Reflector
 from tests.unit.k8s.fakes import NO_ANSWER, PatientClient, refused
@@ -14,7 +15,9 @@ from tests.unit.k8s.watch.scripts import PATH, Played, Recorded, event, page, pl
     ("error", "says"),
     [
         (refused(403), "rbac-reserver.yaml"),
-        (refused(401), "credentials"),
+        (refused(401), "docs/backup-and-restore.md#a-new-service-account"),
+        (ApiError(404, "NotFound", "404 page not found"), "install its CRD"),
+        (ApiError(404, "NotFound", 'pods "web-0" not found'), 'pods "web-0" not found'),
         (NO_ANSWER, "connection refused"),
         (refused(500), "500"),
     ],

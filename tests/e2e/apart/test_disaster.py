@@ -1,0 +1,219 @@
+"""What all holds depend on is deleted and made again: nobody gets past a hold meanwhile.
+
+Reserver has the kubeconfig of a service account, as in a static pod: no restart gives it another
+one. What ends by itself is started again, as a kubelet does.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hack.controlplane.build import bin_dir
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.kubeconfig import service_account_kubeconfig
+from hack.reserver_process import ReserverProcess, wait_for
+from tests.e2e.apart.test_kept import (
+    GROUP,
+    HELD,
+    HOME,
+    MERGE,
+    ROOT,
+    STRANGER,
+    Cluster,
+    bind,
+    passed,
+    seat,
+)
+
+pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
+
+CORE = ROOT / "scheduler-config/core"
+CRD = "crd reservations.reserver.io"
+
+
+class Kubelet(threading.Thread):
+    """Starts Reserver again whenever it ends."""
+
+    def __init__(self, reserver: ReserverProcess) -> None:
+        super().__init__(daemon=True)
+        self.reserver = reserver
+        self.over = threading.Event()
+        self.restarts = 0
+
+    def run(self) -> None:
+        """Look until told to stop."""
+        while not self.over.wait(0.05):
+            if self.reserver.process.poll() is not None:
+                self.reserver.process.communicate()
+                self.reserver.start()
+                self.restarts += 1
+
+
+class Struck(Cluster):
+    """A cluster that disasters befall, with a Reserver in it."""
+
+    def __init__(self, plane: ControlPlane, folder: Path) -> None:
+        super().__init__(plane)
+        self.account = folder / "kubeconfig"
+        self.apply(CORE)
+        for name in ("n0", "n1", "free"):
+            self.add_node(name)
+        self.send("POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
+        self.renew()
+        flags = ("--default-quota=none", "--grpc-address=127.0.0.1:0")
+        self.reserver = ReserverProcess(self.account, folder / "log", *flags, wait_ready=False)
+        self.strangers: list[dict[str, Any]] = []
+
+    def renew(self) -> None:
+        """Make a token, and replace the file as an operator does."""
+        made = self.account.with_suffix(".new")
+        service_account_kubeconfig(self.plane.kubeconfig, HOME, "reserver", made)
+        made.replace(self.account)
+
+    def kubectl(self, line: str, given: str = "") -> str:
+        command = [str(bin_dir() / "kubectl"), f"--kubeconfig={self.plane.kubeconfig}"]
+        done = subprocess.run(
+            [*command, *line.split()], input=given, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def is_decided(self) -> bool:
+        return "free" in passed(self.reserver, self.stranger(), "free")
+
+    def stranger(self) -> dict[str, Any]:
+        if not self.strangers:
+            self.strangers.append(wait_for(self._stranger, "pods can be made"))
+        return self.strangers[0]
+
+    def _stranger(self) -> dict[str, Any] | None:
+        try:
+            return self.add_pod("stranger", STRANGER)
+        except OSError:  # Its namespace has no service account yet.
+            return None
+
+    def let_past(self, *nodes: str) -> set[str]:
+        return passed(self.reserver, self.stranger(), *nodes)
+
+    def hold(self) -> None:
+        """Hold a node by an object, and another by an entry of the store."""
+        self.reserve("object", seat("n0"))
+        entry = {"data": {"entry": json.dumps(seat("n1") | {"owners": [{"pod": {
+            "name": "owner-n1", "namespace": "shop"}}]})}}  # fmt: skip
+        self.send("PATCH", f"/api/v1/namespaces/{HOME}/configmaps/reservations", entry, MERGE)
+        wait_for(self.is_held, "both are held")
+
+    def is_held(self) -> bool:
+        return self.is_decided() and not self.let_past("n0", "n1")
+
+    def verbose(self) -> str:
+        try:
+            return self.reserver.get("/readyz?verbose")[1]
+        except OSError:
+            return ""
+
+
+@pytest.fixture
+def struck(tmp_path: Path) -> Iterator[Struck]:
+    with ControlPlane() as plane, running(Struck(plane, tmp_path)) as cluster:
+        yield cluster
+
+
+@contextmanager
+def running(cluster: Struck) -> Iterator[Struck]:
+    with cluster.reserver:
+        kubelet = Kubelet(cluster.reserver)
+        kubelet.start()
+        try:
+            cluster.hold()
+            yield cluster
+        finally:
+            kubelet.over.set()
+            kubelet.join()
+
+
+class Watched(threading.Thread):
+    """Asks all the time whether a stranger may have what is held."""
+
+    def __init__(self, cluster: Struck) -> None:
+        super().__init__(daemon=True)
+        self.cluster = cluster
+        self.over = threading.Event()
+        self.let_past: set[str] = set()
+        self.asked = 0
+
+    def run(self) -> None:
+        """Ask until told to stop."""
+        while not self.over.wait(0.002):
+            self.let_past |= self.cluster.let_past("n0", "n1")
+            self.asked += 1
+
+
+@contextmanager
+def nobody_gets_past(cluster: Struck) -> Iterator[None]:
+    cluster.stranger()
+    watched = Watched(cluster)
+    watched.start()
+    yield
+    wait_for(lambda: watched.asked > 20, "strangers were judged")
+    watched.over.set()
+    watched.join()
+    assert not watched.let_past
+
+
+def test_the_crd_is_deleted_and_made_again(struck: Struck) -> None:
+    backup = struck.send("GET", f"{GROUP}/namespaces/shop/reservations/object")
+    backup["metadata"] = {"name": "object"}
+    backup.pop("status", None)
+    with nobody_gets_past(struck):
+        struck.kubectl(f"delete {CRD}")
+        wait_for(lambda: not struck.is_decided(), "nothing is decided")
+        wait_for(lambda: "docs/backup-and-restore.md" in struck.verbose(), "it says what to do")
+        # A fresh start is of the same opinion.
+        struck.reserver.process.kill()
+        wait_for(lambda: "reservations" in struck.verbose(), "it is there again")
+        assert not struck.is_decided()
+    struck.apply(CORE)
+    wait_for(struck.is_decided, "it decides again")
+    assert struck.let_past("n0", "n1") == {"n0"}  # The object went with its CRD.
+    struck.send("POST", f"{GROUP}/namespaces/shop/reservations", backup)
+    wait_for(struck.is_held, "what was restored holds")
+    assert bind(struck.reserver, struck.add_pod("owner-n0", HELD), "n0") == ""
+
+
+def test_a_namespace_and_its_service_account_are_made_again(struck: Struck) -> None:
+    process = struck.reserver.process.pid
+    with nobody_gets_past(struck):
+        struck.kubectl(f"delete namespace {HOME}")
+        wait_for(lambda: "401" in struck.verbose(), "its token is not accepted")
+        struck.apply(CORE)
+        # A new service account, and the old token: nothing is decided until somebody acts.
+        wait_for(lambda: not struck.is_decided(), "nothing is decided")
+        said = wait_for(lambda: text if "401" in (text := struck.verbose()) else "", "it says so")
+        assert "docs/backup-and-restore.md#a-new-service-account" in said
+        assert "docs/backup-and-restore.md#a-new-service-account" in struck.reserver.log.read_text()
+        assert "a-new-service-account" in doctor(struck)
+    struck.renew()
+    wait_for(struck.is_decided, "it decides again")
+    assert struck.reserver.process.pid == process
+    assert struck.let_past("n0", "n1") == {"n1"}  # The entry went with its ConfigMap.
+    assert bind(struck.reserver, struck.add_pod("owner-n0", HELD), "n0") == ""
+
+
+def doctor(cluster: Struck) -> str:
+    command = (sys.executable, "-m", "reserver", "doctor")
+    address = f"--address={cluster.reserver.grpc_address}"
+    done = subprocess.run(
+        [*command, address], capture_output=True, text=True, check=False,
+        env={"COLUMNS": "1000", "HOME": "/nonexistent"},
+    )  # fmt: skip
+    return done.stdout + done.stderr
