@@ -49,8 +49,13 @@ REAL = (
     "reserver rebalance plan",
 )
 """How commands begin that are for a real cluster, also on a page for the demo."""
-BY_THEMSELVES = ("docs/cli.md", "docs/install.md", "docs/troubleshooting.md")
-"""tests/e2e/test_cli.py, tests/e2e/apart/test_install.py and test_rolls.py."""
+BY_THEMSELVES = (
+    "docs/backup-and-restore.md",
+    "docs/cli.md",
+    "docs/install.md",
+    "docs/troubleshooting.md",
+)
+"""tests/e2e/test_cli.py; test_disaster.py, test_install.py and test_rolls.py in tests/e2e/apart."""
 MOST_WORDS, MOST_WORDS_OF_A_PAGE = 33_000, 1_800
 _GENERATED = re.compile(
     r"\A# .+\n\n(?:Written|Made) by `make .*|<!-- [^>]*written by `make .*?<!-- end of .*?-->",

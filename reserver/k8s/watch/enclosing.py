@@ -31,7 +31,7 @@ class Enclosing:
     """A CRD or a namespace.
 
     Its objects are deleted with it, one by one, and nobody has released them: such a deletion
-    counts only once the CRD or namespace exists again without them (docs/adr/0070).
+    counts only once the CRD or namespace exists again without them (docs/adr/0071).
     """
 
     def __init__(self, client: ApiClient, path: str, name: str) -> None:
