@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import termios
 import tty
 from collections.abc import Callable, Iterator
@@ -39,11 +40,16 @@ def keys(descriptor: int, pressed: Callable[[str], None]) -> Iterator[None]:
     def restore() -> None:
         termios.tcsetattr(descriptor, termios.TCSANOW, before)
 
+    def resume(*_: object) -> None:
+        tty.setcbreak(descriptor)  # The shell has set its own mode while we were stopped (Ctrl-Z).
+
     tty.setcbreak(descriptor)
+    previous = signal.signal(signal.SIGCONT, resume)
     loop.add_reader(descriptor, read)
     try:
         with interrupt.undoing(restore):
             yield
     finally:
         loop.remove_reader(descriptor)
+        signal.signal(signal.SIGCONT, previous)
         restore()

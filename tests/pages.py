@@ -22,6 +22,7 @@ _REFUSED = re.compile(r"^(reserver: |Error |The \w+ \")", re.MULTILINE)
 _QUESTION = re.compile(r"(kubectl( -n \S+)? (get|describe)|reserver (history|describe)) ")
 _VARYING = (
     (re.compile(r"\b(?:\d+[dhms]){1,2}\b"), "SPAN"),
+    (re.compile(r"until (?:20\d\d-\d\d-\d\d )?\d\d:\d\d(?: tomorrow)?$", re.MULTILINE), "until T"),
     (re.compile(r"\b20\d\d-\d\d-\d\dT[\d:.]+Z"), "MOMENT"),
     (re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b"), "-NAME"),  # as controllers make them
     (re.compile(r"\b[0-9a-f]{32}\b"), "UID"),

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 
 import typer
 
-from reserver.cli import failure, formatting, line, lookup, milestone, output, table
+from reserver.cli import failure, formatting, line, milestone, output, similar, table
 from reserver.cli.create_requests import NewReservation
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Output
 from reserver.cli.progress import progress
 from reserver.cli.table import Cell
-from reserver.client import CallFailed, Client, ReservationInfo, Shortage
+from reserver.client import CallFailed, Client, ReservationInfo, Shortage, Spec
 
+_ON_NO_NODE = re.compile(r"0/(\d+) nodes are available: \1 node\(s\) didn't match")
 _MEMBER = re.compile(r"reservations\[(\d{1,4})\]")
 
 
@@ -51,7 +52,7 @@ async def create_each(
                 if failure.is_without_answer(exc):
                     _show_created(made, form, alone=False)
                     raise
-                refused.append(failure.of(exc, one.name))
+                refused.append(await _refusal(client, one, exc))
     await line.report(client, made)
     if output.is_for_programs(form):
         made, waiting = await milestone.in_force(client, made, wait_s)
@@ -61,6 +62,15 @@ async def create_each(
         _, waiting = await milestone.in_force(client, made, wait_s)
     refused += waiting
     failure.raise_all(refused)
+
+
+async def _refusal(client: Client, one: NewReservation, error: CallFailed | Failed) -> Failed:
+    """Return why a reservation was not created; of an unknown namespace, with a similar one."""
+    if isinstance(error, CallFailed) and "namespace" in error.fields:
+        remedy = await similar.namespace(client, one.namespace, "create it, or name another one")
+        problem = f"--namespace: there is no namespace {one.namespace!r}; {remedy}"
+        return Failed(ExitStatus.REFUSED, f"{one.name}: {problem}")
+    return failure.of(error, one.name)
 
 
 async def create(
@@ -96,10 +106,23 @@ async def require_possible(client: Client, one: NewReservation) -> None:
         raise
     for shortage in verdict.shortages:
         if shortage.never:
-            remedy = "ask for less or for another node, or pass --force"
-            remedy = await lookup.similar_node(client, one.spec.node) or remedy
+            remedy = await _remedy(client, one.spec, shortage)
             problem = f"{shortage.message.rstrip('.')}; it would never fit"
             raise Failed(ExitStatus.NO_ROOM, f"{one.name}: {problem}; {remedy}")
+
+
+async def _remedy(client: Client, spec: Spec, shortage: Shortage) -> str:
+    """Return what may make a reservation possible that never fits."""
+    selector = (spec.placement or {}).get("nodeSelector")
+    if selector and _ON_NO_NODE.match(shortage.message):
+        labels = ", ".join(f"{key}={value}" for key, value in selector.items())
+        return f"no node has the label {labels}; see `kubectl get nodes --show-labels`"
+    if spec.node and (question := await similar.node(client, spec.node)):
+        return question.replace("mean ", "mean --node ")
+    for name in spec.resources:
+        if question := await similar.resource(client, name):
+            return question.replace("mean ", "mean --resource ")
+    return "ask for less or for another node, or pass --force"
 
 
 @contextmanager
@@ -194,7 +217,7 @@ def _show_created(made: Sequence[ReservationInfo], form: Output, *, alone: bool)
         if made:
             output.reservations(made, form, alone=alone)
     else:
-        now = datetime.now(UTC)
+        now = datetime.now().astimezone()
         for each in made:
             typer.echo(f"{each.name} created: {formatting.one_line(each, now)}")
     for each in made:

@@ -75,7 +75,7 @@ def _lines(
     if spec.placement:
         yield "Placement", ", ".join(f"{key} {value}" for key, value in spec.placement.items())
     yield "One slot holds", ""
-    for resource, amount in sorted(spec.resources.items()):
+    for resource, amount in formatting.amounts(spec.resources):
         yield "", f"  {resource} {amount}"
     yield "Slots", _slots(reservation)
     yield "Owners", ""

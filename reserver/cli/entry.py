@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from reserver.cli import interrupt
+from reserver.cli import encoding, interrupt
 
 _PLUGIN = "kubectl-reserver"
 _SERVE = "serve"
@@ -57,9 +57,15 @@ def main() -> None:
     null = Path(os.devnull)
     sys.stdout = sys.stdout or null.open("w")  # Python has none for what the shell has closed.
     sys.stderr = sys.stderr or null.open("w")
+    encoding.settle()
+    try:
+        given = encoding.arguments(sys.argv[1:])
+    except ValueError as exc:
+        sys.stderr.write(f"reserver: {exc}\n")
+        sys.exit(_USAGE)
     try:
         try:
-            command(sys.argv[1:], program_name(sys.argv[0]))()
+            command(given, program_name(sys.argv[0]))()
         finally:
             sys.stdout.flush()
     except OSError as exc:

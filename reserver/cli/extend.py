@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated
 
 import typer
@@ -117,7 +117,7 @@ async def _extend(
             continue
         changed.append(each)
         if not output.is_for_programs(form):
-            typer.echo(f"{name} extended: {formatting.one_line(each, datetime.now(UTC))}")
+            typer.echo(f"{name} extended: {formatting.one_line(each, datetime.now().astimezone())}")
     if output.is_for_programs(form) and (changed or not alone):
         output.reservations(changed, form, alone=alone)
     elif not names:
@@ -130,4 +130,4 @@ def _until(ttl: str, expires_at: str) -> datetime | timedelta:
         raise Failed(ExitStatus.USAGE, "--ttl, --expires-at: give one of them")
     if ttl:
         return times.duration("--ttl", ttl)
-    return times.moment("--expires-at", expires_at, datetime.now().astimezone())
+    return times.future("--expires-at", expires_at, datetime.now().astimezone())

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from math import ceil
 
+from reserver.cli.kinds import word_of
 from reserver.cli.table import Cell
-from reserver.client import OwnerSelector, Phase, PlacedSlots, PodOwner, ReservationInfo
+from reserver.client import OwnerSelector, Phase, PlacedSlots, PodOwner, ReservationInfo, Spec
+from reserver.cluster import quantity
+from reserver.errors import InvalidInput
 
 NOTHING = "-"
+
+_DAYS = {0: "", 1: " tomorrow"}
+"""What stands behind a time of day, by days from now."""
 
 _COLUMN = 40
 """How many characters of a description stand in a column."""
@@ -111,10 +117,21 @@ def ends_in(reservation: ReservationInfo, now: datetime) -> str:
     return duration(left) if left > 0 else "over"
 
 
-def holds(reservation: ReservationInfo) -> str:
-    """Return the resources of one slot."""
-    amounts = sorted(reservation.spec.resources.items())
-    return ", ".join(f"{name} {text}" for name, text in amounts) or NOTHING
+def amounts(resources: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the amount of each resource, each written in the one way of `quantity.show`."""
+    return [(name, _amount(name, text)) for name, text in sorted(resources.items())]
+
+
+def _amount(name: str, text: str) -> str:
+    try:
+        return quantity.show(name, quantity.amount(name, text))
+    except InvalidInput:  # Of an entry that cannot be read.
+        return text
+
+
+def holds(resources: Mapping[str, str]) -> str:
+    """Return the resources of one slot, for a column."""
+    return ", ".join(f"{name} {text}" for name, text in amounts(resources)) or NOTHING
 
 
 def shortened(text: str, most: int = _COLUMN) -> str:
@@ -124,12 +141,12 @@ def shortened(text: str, most: int = _COLUMN) -> str:
 
 
 def owner(who: PodOwner | OwnerSelector) -> str:
-    """Return an owner as `create --owner` takes it, after its namespace."""
+    """Return an owner as `create --owner` takes it, with its namespace."""
     if isinstance(who, PodOwner):
         return f"{who.namespace}/pod/{who.name}"
     parts = [f"pod/{who.pod}"] if who.pod else []
     if who.controller is not None:
-        parts.append(f"{who.controller.kind.lower()}/{who.controller.name}")
+        parts.append(f"{word_of(who.controller.kind)}/{who.controller.name}")
     labels = [f"{key}={value}" for key, value in sorted(who.match_labels.items())]
     for key, operator, values in who.match_expressions:
         labels.append(f"{key} {operator}" + (f" ({', '.join(values)})" if values else ""))
@@ -144,10 +161,43 @@ def owners(reservation: ReservationInfo) -> str:
 
 
 def one_line(reservation: ReservationInfo, now: datetime) -> str:
-    """Return a reservation in a line."""
-    said = phase(reservation).text
-    if reservation.placements:
-        said += f" on {node(reservation)}"
-    end = ends_in(reservation, now)
-    until = "for ever" if end in {"never", NOTHING} else f"for {end}"
-    return f"{said}, {until}"
+    """Return a reservation in a line: how much, where, for whom and until when.
+
+    Args:
+        reservation: which one.
+        now: the present, in the zone of whoever reads.
+    """
+    spec = reservation.spec
+    on = f" on {node(reservation)}" if reservation.placements else ""
+    what, whom = _held(spec), shortened(owners(reservation), MOST_OWNERS)
+    held = f"{what}{on} held for {whom}"
+    if not (reservation.phase is Phase.ACTIVE and reservation.is_backed):
+        held = f"{phase(reservation).text}{on}: {what} for {whom}"
+    since = ""
+    if spec.starts_at is not None and spec.starts_at > now:
+        since = f", from {moment(spec.starts_at, now)}"
+    if spec.expires_at is None:
+        return f"{held}{since}, for ever"
+    return f"{held}{since}, until {moment(spec.expires_at, now)}"
+
+
+def moment(when: datetime, now: datetime) -> str:
+    """Return a moment in the zone of `now`, as flags take it."""
+    there = when.astimezone(now.tzinfo)
+    clock = f"{there:%H:%M}"
+    days = (there.date() - now.date()).days
+    if days in _DAYS:
+        return f"{clock}{_DAYS[days]}"
+    return f"{there:%Y-%m-%d} {clock}"
+
+
+def _held(spec: Spec) -> str:
+    """Return the amounts of a spec in words, such as ``2 slots of 1 CPU, 4Gi memory``."""
+    said = ", ".join(_worded(*each) for each in amounts(spec.resources)) or "nothing"
+    return said if spec.slots == 1 else f"{spec.slots} slots of {said}"
+
+
+def _worded(name: str, text: str) -> str:
+    if name == "cpu":
+        return f"{text} CPU" if text == "1" or text.endswith("m") else f"{text} CPUs"
+    return f"{text} {name}"

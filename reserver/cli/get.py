@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reserver.cli import completion, failure, fields, history, listing, lookup, watch
+from reserver.cli import completion, failure, fields, history, listing, lookup, similar, watch
 from reserver.cli.connection import run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Output, OutputOption, Target
@@ -180,3 +180,5 @@ async def _show_all(client: Client, asked: _ListQuery, selection: Selection, for
     async with progress("Listing reservations"):
         found = [each async for each in client.list(selection)]
     listing.show(fields.chosen(found, *by), form, is_titled=asked.is_titled)
+    if not found:
+        failure.report(await similar.why_none(client, selection))

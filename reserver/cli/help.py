@@ -15,22 +15,13 @@ from typing import Any, NamedTuple, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from reserver.cli import failure
+from reserver.cli import failure, words
 from reserver.cli.failure import ExitStatus
 from reserver.cli.options import with_flags
 
 _EXAMPLES = "Examples:\n"
 _ALONE = {"dry_run": ("--dry-run", "client"), "wait": ("--wait", "10m")}
 """Options that may be given without a value, by parameter, with the value that they have then."""
-
-_RENAMED = {
-    "whatif": ("whatif", "create --dry-run=server"),
-    "top reservations": ("top reservations", "get -o wide"),
-    "pause": ("pause", "moves pause"),
-    "resume": ("resume", "moves resume"),
-    "debug": ("debug dump", "dump"),
-}
-"""Commands that went, by their words: the name in full, and the command that does the same."""
 
 _KINDS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "FILE"}
 _NOT_GIVEN: tuple[object, ...] = (None, "", (), [], False)
@@ -188,11 +179,9 @@ class CommandGroup(_Formatted, TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as above
         """Return the command that arguments name, and the arguments that remain."""
         outer = ctx.command_path.removeprefix(ctx.find_root().command_path)
-        old = f"{outer} {args[0]}".strip()
-        if old in _RENAMED and not ctx.resilient_parsing:
-            before, now = _RENAMED[old]
-            text = f"`reserver {before}` is now `reserver {now}`"
-            failure.end(failure.Failed(ExitStatus.USAGE, text))
+        is_known = ctx.resilient_parsing or args[0] in self.commands
+        if not is_known and (hint := words.hint(outer.strip(), args[0])):
+            failure.end(failure.Failed(ExitStatus.USAGE, hint))
         name, command, rest = super().resolve_command(ctx, args)
         return name, command.loaded() if isinstance(command, Deferred) else command, rest
 
@@ -240,12 +229,12 @@ class App(typer.Typer):
         return added
 
 
-def tree(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401
+def tree(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401
     """Yield a command and all below it, each with its words."""
     own = command.loaded() if isinstance(command, Deferred) else command
-    yield words, own
+    yield path, own
     for name, each in getattr(own, "commands", {}).items():
-        yield from tree(each, (*words, name))
+        yield from tree(each, (*path, name))
 
 
 def runs(command: Any) -> bool:  # noqa: ANN401 - as above

@@ -136,8 +136,13 @@ def _row(past: PastReservation, form: Output, now: datetime) -> Row:
         ", ".join(past.nodes) or formatting.NOTHING,
     )
     if form is Output.WIDE:
-        held = ", ".join(f"{name} {text}" for name, text in sorted(past.resources.items()))
-        row = (*row, held, past.owners, past.id, past.author or formatting.NOTHING)
+        row = (
+            *row,
+            formatting.holds(past.resources),
+            past.owners,
+            past.id,
+            past.author or formatting.NOTHING,
+        )
         row = (*row, formatting.shortened(past.description))
     return row
 

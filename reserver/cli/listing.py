@@ -61,7 +61,7 @@ def row(
     )
     if form is Output.WIDE:
         owners = formatting.shortened(formatting.owners(reservation), formatting.MOST_OWNERS)
-        cells = (*cells, formatting.holds(reservation), owners, reservation.id)
+        cells = (*cells, formatting.holds(reservation.spec.resources), owners, reservation.id)
         cells = (
             *cells,
             reservation.author or formatting.NOTHING,
@@ -74,7 +74,7 @@ def report_change(name: str, word: str, reservation: ReservationInfo | None) -> 
     """Print the result of a change; of an unchanged reservation, its name only."""
     state = ""
     if reservation is not None and word != "unchanged":
-        state = f": {formatting.one_line(reservation, datetime.now(UTC))}"
+        state = f": {formatting.one_line(reservation, datetime.now().astimezone())}"
     typer.echo(f"{name} {word}{state}")
     if state and reservation is not None and not reservation.is_backed:
         failure.report(f"{name}: {reservation.message}")

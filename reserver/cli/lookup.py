@@ -80,18 +80,6 @@ async def _id(client: Client, name: str, problem: str, selection: Selection) -> 
     raise Failed(ExitStatus.REFUSED, problem)
 
 
-async def similar_node(client: Client, node: str) -> str:
-    """Return the question whether another node is meant; empty if this one exists."""
-    if not node:
-        return ""
-    try:
-        names = [each.node async for each in client.capacity.nodes()]
-    except CallFailed:  # Who may create need not have the right to read nodes.
-        return ""
-    near = get_close_matches(node, names, 1)
-    return f"did you mean --node {near[0]}?" if near and near[0] != node else ""
-
-
 async def fetch(
     session: Session, names: Sequence[str], namespace: str = ""
 ) -> tuple[list[ReservationInfo], list[Failed]]:

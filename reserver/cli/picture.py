@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from reserver.cli.failure import ExitStatus, Failed
 
 if TYPE_CHECKING:
@@ -57,3 +59,4 @@ def save(path: Path, title: str, draw: Callable[[Console], None]) -> None:
         raise Failed(
             ExitStatus.USAGE, f"--picture: {path} cannot be written: {exc.strerror}"
         ) from exc
+    typer.echo(f"{path} written")

@@ -100,7 +100,7 @@ async def _release_named(
             # Who may release it need not have the right to read it.
             was = await session.client.get(id_) if output.is_for_programs(form) else None
             await session.client.release(id_, missing_ok=False)
-            return name, was
+            return (id_ if id_.count("/") > 1 else name), was
 
         return await lookup.by_name(session, name, release, namespace)
 

@@ -33,6 +33,7 @@ _PARTS = {
 """They differ without colours, too."""
 
 _WIDTH = 40
+_LEAST = 0.01
 _NUMBERS = ("RESERVATIONS", "HELD", "USED", "UNUSED", "OPEN")
 
 
@@ -250,4 +251,6 @@ def _when(moment: datetime) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.1f}" if value >= 1 or not value else f"{value:.2g}"
+    if value >= 1 or not value:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if value >= _LEAST else f"<{_LEAST}"

@@ -176,7 +176,7 @@ class SelectionFlags:
             return replace(chosen, owner=owner)
         return replace(
             chosen,
-            owner_namespace=namespace,
+            owner_namespace=owner.namespace,
             owner_controller=owner.controller,
             owner_labels=owner.match_labels,
         )

@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
 from typing import Annotated, Any
 
 from reserver.cli import completion, times
 from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.kinds import kind_of
+from reserver.cli.similar import RESOURCES, did_you_mean
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.times import in_hours, parse_moment, show_moment
@@ -20,22 +21,6 @@ from reserver.reservations.enums import Policy, Strategy
 from reserver.settings.flags import Flag, declared
 from reserver.stores.codec.spec_codec import DEFAULT_TTL_S
 
-_KINDS = {
-    "cj": "CronJob",
-    "cronjob": "CronJob",
-    "daemonset": "DaemonSet",
-    "deploy": "Deployment",
-    "deployment": "Deployment",
-    "ds": "DaemonSet",
-    "job": "Job",
-    "podgroup": "PodGroup",
-    "rc": "ReplicationController",
-    "replicaset": "ReplicaSet",
-    "replicationcontroller": "ReplicationController",
-    "rs": "ReplicaSet",
-    "statefulset": "StatefulSet",
-    "sts": "StatefulSet",
-}
 _DROPPED: Mapping[str, Sequence[str]] = {
     "node": ["placement"],
     "placement": ["node"],
@@ -193,7 +178,9 @@ class SpecFlags:
 
 def _moment(flag: str, text: str) -> str:
     """Return a moment in RFC 3339, in UTC."""
-    found = times.moment(flag, text, datetime.now().astimezone())
+    now = datetime.now().astimezone()
+    read = times.future if flag == "--expires-at" else times.moment
+    found = read(flag, text, now)
     return show_moment(found.timestamp())
 
 
@@ -207,18 +194,43 @@ def _in_hours(ttl: str) -> str:
 def flag_of(error: InvalidInput) -> Failed:
     """Return an error in a document that was made from flags, as an error of the flag."""
     flags = {"": "NAME"} | {each.path: each.name for each in declared(SpecFlags)}
-    word = re.split(r"[.[]", error.path)[0]
+    word, _, key = re.sub(r"\[", ".", error.path).partition(".")
+    if word == "resources" and not error.path.endswith(("cpu", "memory")):
+        return _of_resources(key, error)
     part = next((name for path, name in flags.items() if path.startswith(f"{word}.")), f"--{word}")
     flag = flags.get(error.path) or flags.get(word, part)
     return Failed(ExitStatus.USAGE, f"{flag}: {error.problem}; {error.remedy}")
 
 
+def _of_resources(name: str, error: InvalidInput) -> Failed:
+    if not name:
+        problem = f"--cpu, --memory, --resource: the reservation {error.problem}"
+        return Failed(ExitStatus.USAGE, f"{problem}; give an amount, e.g. --cpu 2")
+    remedy = did_you_mean(name, RESOURCES, error.remedy)
+    return Failed(ExitStatus.USAGE, f"--resource: {shorten(name)!r} {error.problem}; {remedy}")
+
+
+def _split_namespace(text: str) -> tuple[str, str]:
+    """Return the namespace in front of an owner, as `get -o wide` prints it, and the rest.
+
+    A label's own prefix has a dot, or another one stands before it.
+    """
+    first, slash, rest = text.partition("/")
+    has_two = "/" in rest.partition("=")[0]
+    is_one = has_two if "=" not in text else slash and "=" not in first and "." not in first
+    return (first, rest) if is_one or has_two else ("", text)
+
+
 def owner(text: str, namespace: str) -> dict[str, Any]:
     """Return an entry of ``owners`` for ``pod/NAME``, ``KIND/NAME`` or ``LABEL=VALUE,…``.
+
+    ``NAMESPACE/`` in front of it counts, and `namespace` is that of others.
 
     Raises:
         Failed: it is none of them.
     """
+    own, text = _split_namespace(text)
+    namespace = own or namespace
     if "=" in text:
         labels = dict(pair("--owner", each, "app=web") for each in text.split(","))
         return {"selector": {"matchLabels": labels, "namespace": namespace}}
@@ -229,23 +241,8 @@ def owner(text: str, namespace: str) -> dict[str, Any]:
         )
     if kind in {"pod", "Pod", "pods", "po"}:
         return {"pod": {"name": name, "namespace": namespace}}
-    kind = _kind(kind)
+    kind = kind_of(kind)
     return {"controller": {"kind": kind, "name": name, "namespace": namespace}}
-
-
-def _kind(text: str) -> str:
-    """Return the kind of a controller, which may be written as kubectl takes it.
-
-    Raises:
-        Failed: it is none, and no kind begins with a small letter.
-    """
-    low = text.lower()
-    known = _KINDS.get(low) or _KINDS.get(low.removesuffix("s"))
-    if known or not text[0].islower():
-        return known or text
-    near = get_close_matches(low, _KINDS, 1)
-    remedy = f"did you mean {near[0]}?" if near else "write the kind as in YAML, e.g. ReplicaSet"
-    raise Failed(ExitStatus.USAGE, f"--owner: {shorten(text)!r} is not a kind; {remedy}")
 
 
 def pair(flag: str, text: str, example: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from reserver.k8s.objects.times import in_hours, parse_duration, parse_moment
 FORMS = "22:00, 'tomorrow 18:00', '2030-01-31 10:00 Europe/Berlin', +2h, or RFC 3339"
 _CLOCK = re.compile(
     r"(?:(?P<day>today|tomorrow|\d{4}-\d{2}-\d{2})[ T])?(?P<clock>\d{1,2}:\d{2}(?::\d{2})?)"
-    r"(?: ?(?P<zone>Z|[+-]\d{2}:\d{2}|[A-Za-z]\S*))?"
+    r"(?: (?P<after>today|tomorrow))?(?: ?(?P<zone>Z|[+-]\d{2}:\d{2}|[A-Za-z]\S*))?"
 )
 _DAY = timedelta(days=1)
 
@@ -60,6 +60,17 @@ def moment(flag: str, text: str, now: datetime, local: Localize = datetime.astim
     return found or datetime.fromtimestamp(seconds, UTC)
 
 
+def future(flag: str, text: str, now: datetime) -> datetime:
+    """Return a moment of the future that a flag gives; the rest is as `moment` has it."""
+    found = moment(flag, text, now)
+    if found <= now:
+        raise Failed(
+            ExitStatus.USAGE,
+            f"{flag}: {shorten(text)!r} lies in the past; it is {now:%Y-%m-%d %H:%M}",
+        )
+    return found
+
+
 def _relative(text: str, now: datetime) -> datetime | None:
     if not text.startswith("+"):
         return None
@@ -71,18 +82,21 @@ def _of_clock(text: str, now: datetime, local: Localize) -> datetime | None:
     if match is None:
         return None
     clock, zone = time.fromisoformat(match["clock"].zfill(5)), match["zone"]
+    day = match["day"] or match["after"]
+    if match["day"] and match["after"]:
+        return None
 
     def on(day: date) -> datetime:
         naive = datetime.combine(day, clock)
         return naive.replace(tzinfo=_zone(zone)) if zone else local(naive)
 
     today = (now.astimezone(_zone(zone)) if zone else now).date()
-    if match["day"] == "tomorrow":
+    if day == "tomorrow":
         return on(today + _DAY)
-    if match["day"] not in {None, "today"}:
-        return on(date.fromisoformat(match["day"]))
+    if day not in {None, "today"}:
+        return on(date.fromisoformat(day))
     there = on(today)
-    return there if match["day"] or there > now else on(today + _DAY)
+    return there if day or there > now else on(today + _DAY)
 
 
 def _zone(text: str) -> tzinfo | None:

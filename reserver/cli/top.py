@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reserver.cli import completion, failure, output, table
+from reserver.cli import completion, failure, output, similar, table
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.formatting import NOTHING
@@ -21,6 +21,7 @@ from reserver.cli.spec_flags import pair
 from reserver.cli.table import AnyCell, Cell, Row, bar, bar_legend, fitting
 from reserver.client import Client, NamespaceQuota, NodeCapacity, ResourceAmounts
 from reserver.cluster import quantity
+from reserver.errors import InvalidInput
 
 app = App()
 
@@ -65,7 +66,8 @@ def nodes(
         list[str] | None,
         typer.Option(
             metavar="NAME=QUANTITY",
-            help="Show how many slots of this size fit. May be given more than once.",
+            help="Show how many slots of this size fit: cpu=2,memory=4Gi. May be given more than "
+            "once.",
         ),
     ] = None,
     is_watch: Annotated[
@@ -84,7 +86,7 @@ def nodes(
         reserver top nodes --resource nvidia.com/gpu -w
     """
     try:
-        wanted = dict(pair("--slot", text, "cpu=2") for text in slot or ())
+        wanted = _slot(slot or ())
     except Failed as exc:
         failure.end(exc)
 
@@ -122,6 +124,18 @@ def quotas(
     run(target, work)
 
 
+def _slot(given: Sequence[str]) -> dict[str, str]:
+    """Return what one slot takes, as `--slot` gives it: also several with commas."""
+    each = [part for text in given for part in text.split(",")]
+    wanted = dict(pair("--slot", text, "cpu=2") for text in each)
+    for name, text in wanted.items():
+        try:
+            quantity.amount(name, text)
+        except InvalidInput as exc:
+            raise Failed(ExitStatus.USAGE, f"--slot: {name}: {exc}") from exc
+    return wanted
+
+
 async def _show_nodes(
     client: Client,
     names: Sequence[str],
@@ -146,6 +160,10 @@ async def _show_nodes(
     """
     async with progress("Asking for the capacity of nodes"):
         found = [each async for each in client.capacity.nodes(names, slot)]
+    for name in resources:
+        if found and not names and not any(name in each.resources for each in found):
+            question = await similar.resource(client, name, "see `reserver top nodes -o json`")
+            raise Failed(ExitStatus.REFUSED, f"--resource: no node offers {name!r}; {question}")
     if clear and sys.stdout.isatty():
         typer.echo(_CLEAR, nl=False)
     if form is not Report.TABLE:
@@ -157,9 +175,9 @@ async def _show_nodes(
     elif found:
         _list(found, resources, with_fits=bool(slot))
     if missing := set(names) - {each.node for each in found}:
-        raise Failed(
-            ExitStatus.REFUSED, "\n".join(f"there is no node {m}" for m in sorted(missing))
-        )
+        questions = [(name, await similar.node(client, name)) for name in sorted(missing)]
+        lines = ["; ".join(filter(None, (f"there is no node {n}", q))) for n, q in questions]
+        raise Failed(ExitStatus.REFUSED, "\n".join(lines))
 
 
 def _draw(nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 import typer
@@ -70,7 +70,9 @@ def wait(
                 continue
             reached.append(now or each)
             if not output.is_for_programs(form):
-                line = formatting.one_line(now, datetime.now(UTC)) if now else "it is gone"
+                line = (
+                    formatting.one_line(now, datetime.now().astimezone()) if now else "it is gone"
+                )
                 typer.echo(f"{each.name} is {until.words}: {line}")
         if output.is_for_programs(form):
             output.reservations(reached, form, alone=len(names) == 1)

@@ -36,6 +36,13 @@ _TENS: dict[str | None, int] = {
 """By how many powers of ten a decimal suffix multiplies."""
 _TWOS: dict[str | None, int] = {f"{s}i": 10 * i for i, s in enumerate("KMGTPE", start=1)}
 """By how many powers of two a binary suffix multiplies."""
+_SHOWN = [
+    *((1 << 10 * i, f"{s}i") for i, s in enumerate("KMGTPE", start=1)),
+    *((10 ** (3 * i), s) for i, s in enumerate("MGTPE", start=2)),
+]
+"""Suffixes of amounts that are shown, with their sizes; the first of equally long ones is taken.
+Thousands have none: they are pods and devices as well."""
+
 _REMEDY = "write a Kubernetes quantity such as 2, 500m or 4Gi"
 
 _SHARED = 1024
@@ -79,13 +86,11 @@ def amount(resource: str, text: str) -> int:
 
 
 def show(resource: str, value: int) -> str:
-    """Return an amount as a person writes it: ``1500m``, ``4Gi``, ``3``."""
+    """Return an amount as a person writes it: ``1500m``, ``4Gi``, ``4G``, ``3``."""
     if resource == "cpu":
         return f"{value}m" if value % 1000 else str(value // 1000)
-    for power, suffix in ((60, "Ei"), (50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")):
-        if value and value % (1 << power) == 0:
-            return f"{value >> power}{suffix}"
-    return str(value)
+    exact = [(f"{value // size}{suffix}") for size, suffix in _SHOWN if value % size == 0]
+    return min(exact, key=len) if value and exact else str(value)
 
 
 def shorten(text: str, limit: int = 60) -> str:

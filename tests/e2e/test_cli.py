@@ -39,6 +39,7 @@ SCRIPTS = Path(sys.executable).parent
 _BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _VARYING = (
     (re.compile(r"\b(?:\d+[dhms]){1,2}\b(?= *$|\)$)", re.MULTILINE), "SPAN"),
+    (re.compile(r"until (?:20\d\d-\d\d-\d\d )?\d\d:\d\d(?: tomorrow)?$", re.MULTILINE), "until T"),
     (re.compile(r"\b20\d\d-\d\d-\d\dT[\d:.]+Z"), "MOMENT"),
     (re.compile(r'"etag": "[0-9a-f]+"'), '"etag": ""'),
     (re.compile(r"\b[0-9a-f]{32}\b"), "UID"),
@@ -222,7 +223,8 @@ def test_what_is_printed_can_be_created_again(shell: Shell) -> None:
         "again released\n"
     )
     assert shell.run("reserver create -f again.yaml") == (
-        "again created: Active on worker-1, for ever\n"
+        "again created: 3 slots of 250m CPU on worker-1 held for reserver-system/app=web; "
+        "reserver-system/job/batch, for ever\n"
     )
     after = json.loads(shell.run("reserver get again -o json"))
     assert after["spec"] == before["spec"]

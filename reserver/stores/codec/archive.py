@@ -104,7 +104,7 @@ class ArchivedReservation(
 def past(ending: Ending) -> ArchivedReservation:
     """Return what is kept of a reservation that is over."""
     reservation = ending.reservation
-    said = summary(reservation, len(ending.claims))
+    said = summary(reservation, len(ending.claims), home="")
     resources = sorted(reservation.resources.items())[:_MOST_RESOURCES]
     return ArchivedReservation(
         name=reservation.ref.key,

@@ -146,14 +146,20 @@ def new_remarks(
             yield condition.reason, condition.message
 
 
-def summary(reservation: Reservation, claimed: int) -> Summary:
-    """Return a reservation in words short enough for the columns of a table."""
+def summary(reservation: Reservation, claimed: int, home: str | None = None) -> Summary:
+    """Return a reservation in words short enough for the columns of a table.
+
+    Args:
+        reservation: which one.
+        claimed: how many of its slots are.
+        home: a namespace that owners need not say; None for that of the reservation.
+    """
     resources = [
         f"{name} {quantity.show(name, amount)}"
         for name, amount in sorted(reservation.resources.items())
         if (name, amount) != ("pods", 1)
     ]
-    home = reservation.ref.namespace
+    home = reservation.ref.namespace if home is None else home
     named = [
         f"pod/{pod.name}" if pod.namespace == home else f"{pod.namespace}/pod/{pod.name}"
         for pod in sorted(reservation.owners)

@@ -26,8 +26,9 @@ def runs_beside(world: World) -> Run:
 
 
 def untimed(text: str) -> str:
-    """Return what was printed, without the time that is left."""
-    return re.sub(r"(\d+[dhms]){1,2}", "SPAN", text)
+    """Return what was printed, without moments and the time that is left."""
+    text = re.sub(r"until .*\d\d:\d\d( tomorrow)?$", "until T", text, flags=re.MULTILINE)
+    return re.sub(r"(\d+[dhms]){1,2}\b", "SPAN", text)
 
 
 async def write(world: World, configmap: str, data: dict[str, str]) -> None:

@@ -35,7 +35,8 @@ async def test_what_is_applied_again_stays_as_it_is(run: Run) -> None:
     text = f"{manifest('a', ttl='1h')}---\n{manifest('b')}"
     first = await run("apply", "-f", "-", text=text)
     assert untimed(first.stdout) == (
-        "a created: Active on worker-1, for SPAN\nb created: Active on worker-1, for SPAN\n"
+        "a created: 1 CPU on worker-1 held for shop/pod/web-0, until T\n"
+        "b created: 1 CPU on worker-1 held for shop/pod/web-0, until T\n"
     )
     before = [await spec_of(run, name) for name in ("a", "b")]
     again = await run("apply", "-f", "-", text=text)
@@ -45,7 +46,8 @@ async def test_what_is_applied_again_stays_as_it_is(run: Run) -> None:
     assert said.stdout.startswith("b configured: ")
     assert (await spec_of(run, "b"))["description"] == "for the move"
     other = await run("apply", "-f", "-", text=text.replace("'1'", "'2'"))
-    assert untimed(other.stdout).splitlines()[0] == "a configured: Active on worker-1, for SPAN"
+    line = untimed(other.stdout).splitlines()[0]
+    assert line == "a configured: 2 CPUs on worker-1 held for shop/pod/web-0, until T"
     assert (await spec_of(run, "a"))["resources"] == {"cpu": "2"}
     assert (await spec_of(run, "a"))["expiresAt"] == before[0]["expiresAt"]
 
@@ -200,7 +202,9 @@ def left(tmp_path: Path) -> list[Path]:
 async def test_what_an_editor_saves_is_written(run: Run, tmp_path: Path) -> None:
     await run("apply", "-f", "-", text=manifest("a"))
     done = await run("edit", "a", EDITOR=editor(tmp_path, "sed -i 's/slots: 1/slots: 3/' $1"))
-    assert untimed(done.stdout) == "a edited: Active on worker-1, for SPAN\n"
+    assert untimed(done.stdout) == (
+        "a edited: 3 slots of 1 CPU on worker-1 held for shop/pod/web-0, until T\n"
+    )
     assert (await spec_of(run, "a"))["slots"] == 3
     seen = (tmp_path / "seen-1").read_text()
     assert seen.startswith("# Edit the reservation below.")
@@ -308,7 +312,10 @@ async def test_a_dry_run_prints_a_manifest_that_both_apply(run: Run) -> None:
         "create", "-f", "-", "--dry-run", "-o", "yaml", text=f"{told.stdout}---\n{manifest('b')}"
     )
     assert [each["metadata"]["name"] for each in yaml.safe_load_all(two.stdout)] == ["a", "b"]
-    assert "created: Active" in (await run("apply", "-f", "-", text=told.stdout)).stdout
+    assert (
+        "created: 1 CPU on worker-1 held"
+        in (await run("apply", "-f", "-", text=told.stdout)).stdout
+    )
 
 
 async def test_a_dry_run_of_the_server_says_what_would_become_of_it(run: Run) -> None:

@@ -19,7 +19,7 @@ FLAGS = ("--owner", "pod/web-0", "-n", "shop")
 async def test_what_is_created_can_be_seen_extended_and_released(run: Run, world: World) -> None:
     made = await run("create", "a", "--node", "worker-1", "--cpu", "1", "--ttl", "1h", *FLAGS)
     assert made.exit_code == 0
-    assert untimed(made.stdout) == "a created: Active on worker-1, for SPAN\n"
+    assert untimed(made.stdout) == "a created: 1 CPU on worker-1 held for shop/pod/web-0, until T\n"
     assert world.running.assembly.ledger.held_on("worker-1")["cpu"] == 1000
     table = (await run("get")).stdout.splitlines()
     assert table[0].split() == ["NAME", "PHASE", "NODE", "SLOTS", "CLAIMED", "ENDS", "IN"]
@@ -46,7 +46,9 @@ async def test_a_name_that_get_shows_is_enough(run: Run, world: World) -> None:
         pass
     assert "Active" in (await run("describe", "web-seat")).stdout
     extended = await run("extend", "web-seat", "--ttl", "1d12h")
-    assert untimed(extended.stdout) == "web-seat extended: Active on worker-1, for SPAN\n"
+    assert untimed(extended.stdout) == (
+        "web-seat extended: 1 CPU on worker-1 held for shop/pod/x, until T\n"
+    )
     several = await run("get", "seat")
     assert several.exit_code == 1
     assert "2 reservations have that name; give an id: " in several.stderr
@@ -141,7 +143,7 @@ async def test_with_no_wait_what_cannot_hold_at_once_is_not_created(run: Run) ->
     small = await run("create", "a", "--node", "worker-2", "--cpu", "1", *FLAGS, "--no-wait")
     assert (small.exit_code, untimed(small.stdout)) == (
         0,
-        "a created: Active on worker-2, for SPAN\n",
+        "a created: 1 CPU on worker-2 held for shop/pod/web-0, until T\n",
     )
     text = "---\n" + "\n---\n".join(
         document(name, "worker-2", cpu) for name, cpu in (("b", "64"), ("c", "1"))
@@ -149,7 +151,7 @@ async def test_with_no_wait_what_cannot_hold_at_once_is_not_created(run: Run) ->
     several = await run("create", "-f", "-", "-n", "shop", "--no-wait", text=text)
     assert (several.exit_code, untimed(several.stdout)) == (
         4,
-        "c created: Active on worker-2, for SPAN\n",
+        "c created: 1 CPU on worker-2 held for shop/pod/web-0, until T\n",
     )
 
 
@@ -160,9 +162,12 @@ async def test_with_no_wait_what_cannot_hold_at_once_is_not_created(run: Run) ->
         ("a --cpu 1 --node worker-1", "--owner: is missing"),
         ("a --owner pod/x --node worker-1 --cpu lots", "--cpu: 'lots' is not a quantity"),
         ("a --owner pod/x --node worker-1 --memory -1", "--memory: -1 is negative"),
-        ("a --owner pod/x --node worker-1", "--resource: holds nothing"),
+        (
+            "a --owner pod/x --node worker-1",
+            "--cpu, --memory, --resource: the reservation holds nothing",
+        ),
         ("a --owner pod/x --node worker-1 --resource gpu", "--resource: 'gpu' is not of the form"),
-        ("a --owner pod/x --node worker-1 --resource gpu=1", "--resource: is not a resource"),
+        ("a --owner pod/x --node worker-1 --resource gpu=1", "--resource: 'gpu' is not a resource"),
         ("a --owner pod/x --node W --cpu 1", "--node: 'W' is not a node's name"),
         (
             "a --owner pod/x --node w --cpu 1 --strategy pack",
@@ -230,7 +235,9 @@ async def test_of_several_one_that_is_refused_costs_no_other(run: Run) -> None:
     text = f"[{document('a', 'worker-1', '2')}, {document('b', 'worker-2', '1')}]"
     result = await run("create", "-f", "-", "-n", "shop", text=text)
     assert result.exit_code == 1
-    assert untimed(result.stdout) == "b created: Active on worker-2, for SPAN\n"
+    assert (
+        untimed(result.stdout) == "b created: 1 CPU on worker-2 held for shop/pod/web-0, until T\n"
+    )
     taken = "reserver: a: name: is taken; give another one, or update what has it\n"
     assert result.stderr == taken
     owner = json.loads((await run("get", "b", "-o", "json")).stdout)["spec"]["owners"][0]
@@ -285,7 +292,9 @@ async def test_without_a_node_it_is_placed_and_says_where(run: Run) -> None:
     assert told["status"]["placements"] == places
     again = await run("create", "-f", "-", text=made.stdout.replace('"a"', '"b"'))
     assert again.exit_code == 5
-    assert untimed(again.stdout) == "b created: Pending, for SPAN\n"
+    assert (
+        untimed(again.stdout) == "b created: Pending: 2 slots of 3 CPUs for shop/app=web, until T\n"
+    )
     assert "0/2 nodes are available: 2 capacity held by reservations" in again.stderr
     rows = [line.split() for line in (await run("get")).stdout.splitlines()]
     assert rows[1][:6] == ["a", "Active", "worker-1", "×1,", "worker-2", "×1"]
@@ -382,8 +391,8 @@ async def test_top_shows_used_held_and_free(run: Run) -> None:
     ghost = await run("top", "nodes", "worker-2", "ghost")
     assert (ghost.exit_code, ghost.stderr) == (1, "reserver: there is no node ghost\n")
     wrong = await run("top", "nodes", "--slot", "cpu=lots")
-    assert wrong.exit_code == 1
-    assert "slot.cpu: 'lots' is not a quantity" in wrong.stderr
+    assert wrong.exit_code == 2
+    assert "--slot: cpu: 'lots' is not a quantity" in wrong.stderr
 
 
 async def test_a_pod_is_explained(run: Run, world: World) -> None:

@@ -136,7 +136,8 @@ async def test_a_remedy_is_right(show: Show, words: str, remedy: str) -> None:
 async def test_a_duration_that_is_printed_is_taken(show: Show, name: str) -> None:
     await made(show, name, "--ttl", "30d")
     shown = await show("extend", name, "--ttl", "2d12h")
-    assert f"{name} extended: Active on worker-1, for 2d12h" in shown.words
+    assert f"{name} extended: 100m CPU on worker-1 held for shop/pod/web-0, until" in shown.words
+    assert "2d12h" in (await show("get", name)).words
 
 
 @pytest.mark.parametrize("words", ["", "serve", "create", "get", "top nodes", "rebalance plan"])
@@ -231,9 +232,12 @@ async def test_apply_update_and_a_manifest_read_the_same(
 ) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"name": name, "spec": SPEC}))
     file = str(tmp_path / "a.json")
-    assert f"{name} created: Active" in (await show("apply", "-f", file)).words
+    assert f"{name} created: 100m CPU on worker-1 held" in (await show("apply", "-f", file)).words
     assert f"{name} unchanged" in (await show("apply", "-f", file)).words
-    assert f"{name} updated: Active" in (await show("update", name, "--slots", "2")).words
-    assert f"{name} configured: Active" in (await show("apply", "-f", file)).words
+    assert (
+        f"{name} updated: 2 slots of 100m CPU on worker-1"
+        in (await show("update", name, "--slots", "2")).words
+    )
+    assert f"{name} configured: 100m CPU on worker-1" in (await show("apply", "-f", file)).words
     shown = await show("create", "-f", file, "--dry-run", "-o", "yaml")
     assert "kind: Reservation" in shown.text

@@ -79,7 +79,7 @@ async def test_several_are_extended_by_name_or_by_filter(run: Run) -> None:
     assert "ghost" in named.stderr
     every = await run("extend", "--all", "-n", "other", "--expires-at", "+3d")
     assert (every.exit_code, every.stdout.split()[1]) == (0, "extended:")
-    assert "/c extended: Active on worker-1, for 3d" in every.stdout
+    assert "/c extended: 1 CPU on worker-1 held for other/pod/y, until 20" in every.stdout
     nothing = await run("extend", "--all", "-n", "nobody", "--ttl", "1h")
     assert (nothing.exit_code, nothing.stdout) == (0, "")
     for words in (("--ttl", "1h"), ("a", "--all", "--ttl", "1h"), ("a", "--node=x", "--ttl=1h")):

@@ -52,7 +52,7 @@ async def test_it_returns_once_the_hold_is_in_force(run: Run, world: World) -> N
 
 async def test_wait_says_what_became_of_it(run: Run, world: World) -> None:
     await run("create", "a", "--cpu", "1", *FLAGS)
-    assert (await run("wait", "a")).stdout.startswith("a is in force: Active on worker-1")
+    assert (await run("wait", "a")).stdout.startswith("a is in force: 1 CPU on worker-1 held")
     not_yet = await run("wait", "a", "--for=claimed", "--timeout=0")
     assert not_yet.exit_code == 5
     assert not_yet.stderr == "reserver: a: is not claimed yet; `reserver wait a` waits on\n"

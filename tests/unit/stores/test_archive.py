@@ -50,7 +50,7 @@ def test_what_is_kept_says_who_claimed_what_for_whom_and_why() -> None:
         id="shop/store/move",
         namespace="shop",
         owner_namespace="shop",
-        owners="pod/owner",
+        owners="shop/pod/owner",
         outcome=Outcome.CLAIMED,
         since="2030-03-17T17:45:40Z",
         ended="2030-03-17T17:46:40.000000Z",

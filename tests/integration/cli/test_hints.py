@@ -1,0 +1,84 @@
+"""A wrong word, and the one that is meant: at 80 and 160 columns, and in a pipe."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from structlog.testing import capture_logs
+
+from reserver.reservations.enums import StoreKind
+from tests.integration.cli.runs import runs_beside
+from tests.integration.cli.screens import Screen
+from tests.integration.world import World, serving
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+FLAGS = "--owner pod/x --node worker-1"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    folder, store = tmp_path_factory.mktemp("world"), StoreKind.OBJECT
+    with capture_logs():
+        async with serving(Path(folder), "worker-1", "worker-2", store=store) as world:
+            await runs_beside(world)("create", "web", "-n", "shop", *FLAGS.split(), "--cpu", "500m")
+            yield world
+
+
+@pytest.fixture(scope="module", params=[80, 160, 0], ids=["80-columns", "160-columns", "a-pipe"])
+def screen(world: World, request: pytest.FixtureRequest) -> Iterator[Screen]:
+    with Screen(request.param, world.running.grpc_address or "") as screen:
+        yield screen
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "hint"),
+    [
+        ("create a --owner pod/x --node worker1 --cpu 1", 4, "did you mean --node worker-1?"),
+        (
+            "create a --owner pod/x --node-selector zone=nowhere --cpu 1",
+            4,
+            "no node has the label zone=nowhere",
+        ),
+        (
+            f"create a {FLAGS} --resource nvidia.com/gpus=1 -n reserver-system",
+            4,
+            "worker-1 offers too little nvidia.com/gpus",
+        ),
+        (f"create a {FLAGS} --resource memroy=1Gi", 2, "'memroy' is not a resource"),
+        (f"create a {FLAGS} --resource memroy=1Gi", 2, "did you mean memory?"),
+        (f"create a {FLAGS} --resource gpu=1", 2, "did you mean nvidia.com/gpu?"),
+        (f"create a {FLAGS} --cpu 0", 2, "--cpu, --memory, --resource: the reservation holds"),
+        (f"create a {FLAGS} --cpu 1 --expires-at 2020-01-01", 2, "--expires-at: '2020-01-01' is"),
+        (
+            f"create a {FLAGS} --cpu 1 --expires-at 2020-01-01T00:00:00Z",
+            2,
+            "--expires-at: '2020-01-01T00:00:00Z' lies in the past",
+        ),
+        (
+            f"create a {FLAGS} --cpu 1 -n shpo",
+            1,
+            "there is no namespace 'shpo'; did you mean shop?",
+        ),
+        ("create a --owner deplyoment/x --cpu 1", 2, "did you mean deployment?"),
+        ("get --node worker1", 0, "there is no node worker1; did you mean worker-1?"),
+        ("get -n shpo", 0, "no reservation is for pods of shpo; did you mean shop?"),
+        ("top nodes worker1", 1, "there is no node worker1; did you mean worker-1?"),
+        ("top nodes --resource memroy", 1, "no node offers 'memroy'; did you mean memory?"),
+        ("top nodes --slot cpu=1,memory=x", 2, "--slot: memory: 'x' is not a quantity"),
+        ("ls", 2, "there is no command 'ls'; did you mean get?"),
+        ("list", 2, "did you mean get?"),
+        ("rm web", 2, "did you mean release?"),
+        ("cancel web", 2, "did you mean release?"),
+        ("explain shop/web-0", 2, "did you mean `reserver explain pod shop/web-0`?"),
+    ],
+)
+async def test_the_word_that_is_meant_is_named(
+    screen: Screen, words: str, status: int, hint: str
+) -> None:
+    shown = await asyncio.to_thread(screen.run, *words.split(" "))
+    assert hint in shown.words
+    assert shown.status == status
