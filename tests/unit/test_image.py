@@ -14,6 +14,7 @@ from hack.image import build
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", "")
+IGNORED = (ROOT / ".dockerignore").read_text().splitlines()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 POD_KINDS = {"Deployment", "CronJob", "Job"}
 
@@ -40,6 +41,9 @@ def test_all_that_the_wheel_is_made_of_is_copied() -> None:
     needed = {*wheel["packages"], *wheel["force-include"], PROJECT["project"]["readme"]}
     for each in needed:
         assert re.search(rf"^COPY (.* )?{re.escape(each)} ", DOCKERFILE, re.MULTILINE), each
+    sent = {line[1:] for line in IGNORED if line.startswith("!")}
+    copied = re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, re.MULTILINE)
+    assert sent == {name for line in copied for name in line.split()}
 
 
 @pytest.mark.parametrize("architecture", build.ARCHITECTURES)

@@ -42,7 +42,7 @@ def test_nothing_of_an_event_becomes_part_of_a_script(file: Any) -> None:
     for step in steps(workflow):
         assert "${{" not in step.get("run", "")
         if step.get("uses", "").startswith("actions/checkout@"):
-            assert step["with"] == {"persist-credentials": "false"}
+            assert step["with"]["persist-credentials"] == "false"
 
 
 def test_what_is_pushed_or_proposed_passes_what_has_to_pass_here() -> None:
@@ -51,6 +51,7 @@ def test_what_is_pushed_or_proposed_passes_what_has_to_pass_here() -> None:
     assert workflow["on"]["push"] == {"branches": ["main"]}
     assert {"pull_request", "workflow_call"} < workflow["on"].keys()
     assert steps(workflow)[-1] == {"run": ".ci/run"}
+    assert steps(workflow)[0]["with"]["fetch-depth"] == "0"  # tests/e2e/apart/test_kept.py
 
 
 def test_only_the_job_that_runs_nothing_of_ours_may_write() -> None:
