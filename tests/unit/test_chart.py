@@ -1,12 +1,14 @@
 """The chart's schema and values are of one mind, and know the flags of Reserver."""
 
 import json
+import re
 from typing import Any
 
 import yaml
 
 from hack import dist
 from hack.chart import CHART, README, SCHEMA, defaults, leaves, readme, schema
+from reserver.settings.configuration import entries
 
 
 def test_the_schema_knows_the_flags() -> None:
@@ -31,6 +33,15 @@ def given(values: dict[str, Any], known: set[str], path: str = "") -> list[str]:
         is_leaf = name in known or not isinstance(value, dict)
         found += [name] if is_leaf else given(value, known, f"{name}.")
     return found
+
+
+def test_a_setting_and_the_field_that_replaces_it_are_compared() -> None:
+    check = (CHART / "templates/check.yaml").read_text()
+    _, _, pairs = check.partition("range $setting, $field := dict\n")
+    compared = dict(re.findall(r'"(.+)" "(.+)"', pairs.partition("}}")[0]))
+    settings = json.loads(SCHEMA.read_text())["properties"]["settings"]["properties"]
+    replaced = {each.of.name.removeprefix("--"): each.path for each in entries()}
+    assert compared == {name: path for name, path in replaced.items() if name in settings}
 
 
 def test_the_image_is_that_of_this_version_unless_another_is_named() -> None:

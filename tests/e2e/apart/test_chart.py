@@ -12,6 +12,8 @@ import yaml
 
 from hack.chart import CHART, SCHEMA, leaves
 from hack.controlplane.build import bin_dir
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.kubeconfig import kubectl
 from hack.go_tool import HELM
 from reserver.cli import plain
 from reserver.settings.configuration_file import configured
@@ -443,6 +445,9 @@ REFUSED = {
     "configuration.featureGates.PodMoves=true": "needs rights, too; write moves.enabled",
     "configuration.featureGates.Tracing=true": "no trace would leave the pod; write e.g. [4317]",
     "configuration.login=x": "'/configuration': additional properties 'login' not allowed",
+    "settings.log-level=debug,configuration.logging.level=info": "configuration.logging.level",
+    "settings.crd=false,configuration.requireCRD=true": "write configuration.requireCRD alone",
+    "settings.exempt-namespace={a},configuration.historyTTL=1h": "configuration.exemptNamespaces",
     "probes.startup.httpGet.path=/x": "additional properties 'httpGet' not allowed",
     "monitoring.prometheusRule.runbookURL=docs/x.md": "'docs/x.md' does not match pattern",
     "mode=static-pod,replicas=2": "replicas: each node of the control plane has one static pod",
@@ -458,6 +463,61 @@ def test_a_value_that_cannot_be_is_refused_with_its_name_and_a_remedy(
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert REFUSED[given] in done.stderr
+
+
+def test_settings_beside_other_fields_of_the_configuration_are_taken(helm: Path) -> None:
+    render(helm, "--set=settings.log-level=debug,configuration.logging.format=json")
+
+
+@pytest.mark.parametrize("page", ["base", "standby"])
+@pytest.mark.parametrize("tag", ["v1.35.4", "v1.36.3"])
+def test_one_image_of_a_kustomization_names_every_kube_scheduler(
+    tmp_path: Path, page: str, tag: str
+) -> None:
+    """The line that docs/install.md adds; a kube-scheduler may not be newer than its API server."""
+    (tmp_path / "scheduler-config").symlink_to(MANIFESTS)
+    kustomization = {
+        "resources": [f"scheduler-config/{page}"],
+        "images": [{"name": "registry.k8s.io/kube-scheduler", "newTag": tag}],
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+    pods = [
+        each["spec"]["template"]["spec"]
+        for key, each in kustomize(tmp_path).items()
+        if key[0] == "Deployment"
+    ]
+    images = [each["image"] for pod in pods for each in pod["containers"]]
+    schedulers = [each for each in images if "kube-scheduler" in each]
+    assert schedulers == [f"registry.k8s.io/kube-scheduler:{tag}"]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--set=mode=standby",),
+        ("--set=mode=standby", "--set=tls.certManager.issuerRef.name=own"),
+        ("--set=webhooks.enabled=true", f"--set=networkPolicy.webhooksFrom={{{CALLERS}}}"),
+    ],
+)
+def test_cert_managers_own_schema_takes_the_certificates(
+    helm: Path, control_plane: ControlPlane, tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    admin, crds = control_plane.kubeconfig, Path(__file__).parent / "crd-cert-manager.yaml"
+    kubectl(admin, "apply", "--server-side", "-f", str(crds))
+    kubectl(admin, "wait", "--for=condition=Established", "-f", str(crds))
+    found = render(helm, "--set=tls.certManager.enabled=true", *flags)
+    made = [each for each in found.values() if each["apiVersion"] == "cert-manager.io/v1"]
+    assert made
+    for each in made:
+        each["metadata"]["namespace"] = "default"
+    (tmp_path / "made.yaml").write_text(yaml.safe_dump_all(made))
+    strict = ("--dry-run=server", "--validate=strict")
+    kubectl(admin, "apply", "--server-side", *strict, "-f", str(tmp_path / "made.yaml"))
+    made[-1]["spec"]["nobodyKnows"] = 1
+    (tmp_path / "wrong.yaml").write_text(yaml.safe_dump_all(made))
+    with pytest.raises(subprocess.CalledProcessError):
+        kubectl(admin, "apply", "--server-side", *strict, "-f", str(tmp_path / "wrong.yaml"))
+    kubectl(admin, "delete", "-f", str(crds))
 
 
 def test_helm_finds_nothing_wrong_with_the_chart(helm: Path) -> None:

@@ -173,6 +173,23 @@ class Rolled:
         self.kubectl(f"apply -f {MANIFESTS / 'disruption-budget.yaml'}")
         return wait_for(self.leads, "one leads and one stands by")
 
+    def create(self) -> None:
+        """Create what is shipped, and the scheduler of its pods as pods, too."""
+        code, said = self.run(f"kubectl apply -f {MANIFESTS / 'rbac-bootstrap.yaml'}")
+        assert code == 0, said
+        for name in ("deployment", "bootstrap"):
+            deployment = yaml.safe_load((MANIFESTS / f"{name}.yaml").read_text())
+            pod = deployment["spec"]["template"]["spec"]
+            pod |= {"nodeSelector": ROLE, "tolerations": [{"operator": "Exists"}]}
+            if name == "bootstrap":  # By the cluster's own, which is called otherwise here.
+                pod["schedulerName"] = SCHEDULER
+            self.apps.create_namespaced_deployment(HOME, deployment)
+
+    def bootstrap_pod(self) -> Any:
+        selector = f"app.kubernetes.io/name={BOOTSTRAP}"
+        found = self.corner.api.list_namespaced_pod(HOME, label_selector=selector).items
+        return found[0] if found else None
+
     def leads(self, number: int = 2) -> str | None:
         staying = self.pods.turn()
         is_complete = len(staying) == number == len(self.pods.running)
@@ -222,15 +239,15 @@ class Rolled:
         self.pods.service.leader = None
 
     def remove(self) -> None:
-        with suppress(ApiException):
-            self.apps.delete_namespaced_deployment(
-                "reserver", HOME, propagation_policy="Background"
-            )
-        selector = "app.kubernetes.io/component=extender"
+        for name in ("reserver", BOOTSTRAP):
+            with suppress(ApiException):
+                self.apps.delete_namespaced_deployment(name, HOME, propagation_policy="Background")
+        selector = f"app.kubernetes.io/name in (reserver,{BOOTSTRAP})"
         wait_for(lambda: not self.apps.list_namespaced_replica_set(HOME).items, "it is deleted")
         for each in self.corner.api.list_namespaced_pod(HOME, label_selector=selector).items:
             self.pods.end(each.metadata.name)
-        self.run(f"kubectl delete -f {MANIFESTS / 'disruption-budget.yaml'}")
+        for name in ("disruption-budget", "rbac-bootstrap"):
+            self.run(f"kubectl delete --ignore-not-found -f {MANIFESTS / name}.yaml")
 
 
 @contextmanager
@@ -365,6 +382,36 @@ def test_the_runbook_brings_back_what_nobody_can_schedule(rolled: Rolled) -> Non
     code, said = rolled.run(back)
     assert code == 0, said
     with bootstrap(rolled.plane):  # The cluster's own scheduler has made it a pod.
+        wait_for(rolled.has_rolled_out, "both are where they belong")
+
+
+def test_a_first_install_after_its_extenders_were_configured_is_brought_up(
+    rolled: Rolled,
+) -> None:
+    """Nobody schedules what schedules Reserver's pods, until the commands of the page are run."""
+    there, back = commands("Nothing is scheduled, and no Reserver runs")
+    rolled.create()
+
+    def is_stuck() -> bool:
+        pod = rolled.bootstrap_pod()
+        said = [each.reason for each in (pod and pod.status.conditions) or ()]
+        return "SchedulerError" in said and not pod.spec.node_name
+
+    wait_for(is_stuck, "the scheduler of Reserver's pods cannot be scheduled")
+    wait_for(lambda: len(rolled.pods.turn()) == 2, "Reserver's pods wait for it")
+    assert not rolled.pods.running
+    code, said = rolled.run(f"NODE={rolled.corner.nodes[1]}; {there}")
+    assert code == 0, said
+    wait_for(lambda: rolled.pods.turn() and rolled.pods.service.leader, "one runs on that node")
+
+    def is_scheduled() -> bool:
+        rolled.pods.turn()
+        return bool(rolled.bootstrap_pod().spec.node_name)
+
+    wait_for(is_scheduled, "the cluster's own scheduler schedules the other")
+    code, said = rolled.run(back)
+    assert code == 0, said
+    with bootstrap(rolled.plane):
         wait_for(rolled.has_rolled_out, "both are where they belong")
 
 
