@@ -120,8 +120,12 @@ def with_its_base(folder: Path, architecture: str) -> Path:
 
 
 def _written(folder: Path, architecture: str, bases: Mapping[str, str]) -> Path:
-    where = f"FROM --platform=linux/{HERE} {bases[HERE]} AS build"
-    lines = iter((where, f"FROM {bases[architecture]}"))
+    lines = iter(
+        (
+            f"FROM --platform=linux/{HERE} {bases[HERE]} AS build",
+            f"FROM --platform=linux/{architecture} {bases[architecture]}",
+        )
+    )
     made = folder / f"Dockerfile-{architecture}"
     made.write_text(_LINE.sub(lambda _: next(lines), _DOCKERFILE))
     return made
@@ -135,8 +139,9 @@ def _make_base(context: Path, architecture: str) -> None:
     context.mkdir(parents=True)
     # As in the base that it stands for, Python is called python.
     link = '--customize-hook=ln -s /usr/bin/python3 "$1/usr/local/bin/python"'
-    variant = "minbase" if architecture == HERE else "extract"
-    what = (f"--variant={variant}", "--include=python3-venv,ca-certificates", link, release)
+    of_all = ("--variant=extract", "--include=?essential")
+    variant = ("--variant=minbase",) if architecture == HERE else of_all
+    what = (*variant, "--include=python3-venv,ca-certificates", link, release)
     tar, of = str(context / "base.tar"), f"--architectures={architecture}"
     _run("mmdebstrap", "--quiet", "--mode=root", of, *what, tar)
     (context / "Dockerfile").write_text(_BASE_FILE)

@@ -53,8 +53,8 @@ def test_an_image_for_another_architecture_runs_nothing_of_it(
     text = build.with_its_base(tmp_path, architecture).read_text()
     first, last = re.findall(r"^FROM .*$", text, re.MULTILINE)
     assert first == f"FROM --platform=linux/{build.HERE} {build.base_image()} AS build"
-    assert last == f"FROM {build.base_image()}"
-    assert not re.search(r"^RUN ", text.partition(last)[2], re.MULTILINE)
+    assert last == f"FROM --platform=linux/{architecture} {build.base_image()}"
+    assert not re.search(r"^RUN ", text.rpartition(last)[2], re.MULTILINE)
     assert f"{architecture})" in text
 
 
