@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 _BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _COPIED = (".pre-commit-config.yaml", "reserver/settings/configuration.schema.json")
 _SHOWN = ("charts", "examples", "monitoring", "proto/reserver/v1", "scheduler-config")
+_NAME = re.compile(r"(?<=<code>)[^<\s]+(?=</code>)")
 _CLIENT = """\
 # The Python client
 
@@ -75,11 +76,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Let long names in tables break at their joints, which site.css keeps whole elsewhere."""
     del page, config, files
-    return re.sub(
-        r"(?<=<td><code>)[^<\s]+(?=</code>)",
-        lambda m: re.sub(r"[-_./:,=](?=\w)", r"\g<0><wbr>", m[0]),
-        html,
-    )
+    return re.sub(r"<td.*?</td>", lambda cell: _NAME.sub(_jointed, cell[0]), html, flags=re.DOTALL)
+
+
+def _jointed(name: re.Match[str]) -> str:
+    """Return a name with places where a line may break: behind a mark, and before a capital."""
+    return re.sub(r"[-_./:,=](?=\w)|[a-z](?=[A-Z])", r"\g<0><wbr>", name[0])
 
 
 def _flat(markdown: str) -> str:

@@ -82,7 +82,7 @@ class _File:
         yield from (f"### {name}", "", self._comments[at], "")
         maps = {each.name: each for each in message.nested_type if each.options.map_entry}
         if message.field:
-            yield from ("| Field | Type | |", "|---|---|---|")
+            yield from ("| Field | Type | Meaning |", "|---|---|---|")
             for index, field in enumerate(message.field):
                 comment = _in_a_line(self._comments[*at, _FIELD, index])
                 yield f"| `{field.name}` | {_type(field, maps)} | {comment} |"
@@ -94,7 +94,7 @@ class _File:
             yield from self._enum(enum, (*at, _NESTED_ENUM, index), f"{name}.{enum.name}")
 
     def _enum(self, enum: EnumDescriptorProto, at: Place, name: str) -> Iterator[str]:
-        yield from (f"### {name}", "", self._comments[at], "", "| Value | |", "|---|---|")
+        yield from (f"### {name}", "", self._comments[at], "", "| Value | Meaning |", "|---|---|")
         for index, value in enumerate(enum.value):
             yield f"| `{value.name}` | {_in_a_line(self._comments[*at, _VALUE, index])} |"
         yield ""

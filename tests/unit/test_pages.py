@@ -154,3 +154,9 @@ def test_the_documentation_is_short() -> None:
     )
     assert not {name: count for name, count in words.items() if count > MOST_WORDS_OF_A_PAGE}
     assert sum(words.values()) <= MOST_WORDS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_column_of_a_table_has_a_heading(page: Path) -> None:
+    heads = re.findall(r"^(\|.*\|)\n\|[-:| ]+\|$", page.read_text(), re.MULTILINE)
+    assert not [head for head in heads if any(not cell.strip() for cell in head.split("|")[1:-1])]
