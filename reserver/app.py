@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -21,8 +21,10 @@ from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.extender.server import Routes
 from reserver.http.certificate_expiry import Expiries
-from reserver.k8s import credentials
+from reserver.k8s import credentials, request_counts
 from reserver.k8s.client import ApiClient
+from reserver.k8s.request_counts import RequestCounts
+from reserver.process import memory_limit
 from reserver.process.assembly import Assembly
 from reserver.process.background import lead, stand_by
 from reserver.process.http_listeners import SHUTDOWN_S, HttpListeners
@@ -90,7 +92,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             assembly = Assembly(settings, client, clock, writes, lease)
             expiries = Expiries(settings.all_tls)
             reload = Reload(settings, assembly)
-            families = partial(_families, assembly, expiries, reload)
+            requests = (client.request_counts, reviews.request_counts)
+            families = partial(_families, assembly, expiries, reload, requests)
             metrics = Metrics(assembly, families, assembly.measured.survey)
             if assembly.features.mover is not None:
                 assembly.features.mover.subscribers.append(
@@ -146,10 +149,14 @@ async def _require_buffers(client: ApiClient) -> None:
     await check_served(client)
 
 
-def _families(assembly: Assembly, expiries: Expiries, reload: Reload) -> Iterator[Metric]:
+def _families(
+    assembly: Assembly, expiries: Expiries, reload: Reload, requests: Iterable[RequestCounts]
+) -> Iterator[Metric]:
     yield from measured(assembly)
     yield from expiries.measured()
     yield from reload.measured()
+    yield from request_counts.measured(requests)
+    yield from memory_limit.measured()
 
 
 def _routes(extender: Extender, metrics: Metrics, assembly: Assembly, reload: Reload) -> Routes:

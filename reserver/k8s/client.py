@@ -21,6 +21,7 @@ from reserver.k8s.api_errors import connection_error, phrase_of, refusal
 from reserver.k8s.credentials import Credentials
 from reserver.k8s.http_client import Exchange, notice_loss
 from reserver.k8s.objects.objects import encode
+from reserver.k8s.request_counts import RequestCounts
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -42,6 +43,9 @@ class ApiClient:
     """A client of the Kubernetes API that returns raw bytes.
 
     All calls raise ApiError if the API server refuses, or does not answer.
+
+    Attributes:
+        request_counts: what became of them.
     """
 
     def __init__(self, credentials: Credentials, connections: int = CONNECTIONS) -> None:
@@ -49,7 +53,8 @@ class ApiClient:
         self._credentials = credentials
         self._connections = connections
         self._session: aiohttp.ClientSession | None = None
-        self._exchange = Exchange(credentials, connections)
+        self.request_counts = RequestCounts()
+        self._exchange = Exchange(credentials, connections, self.request_counts)
 
     @property
     def server(self) -> str:
@@ -64,7 +69,10 @@ class ApiClient:
         connector = aiohttp.TCPConnector(
             ssl=tls, limit=self._connections, socket_factory=_keep_alive
         )
-        self._session = aiohttp.ClientSession(connector=connector, headers=_HEADERS)
+        traces = [self.request_counts.trace()]
+        self._session = aiohttp.ClientSession(
+            connector=connector, headers=_HEADERS, trace_configs=traces
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -202,17 +210,22 @@ class ApiClient:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         session, headers = await self._prepared()
         headers |= kwargs.pop("headers", {})
-        async with session.request(
-            method,
-            self._credentials.server + path,
-            params=params,
-            timeout=timeout,
-            headers=headers,
-            proxy=self._credentials.proxy,
-            server_hostname=self._credentials.server_name,
-            **kwargs,
-        ) as response:
-            yield response
+        status = 0
+        try:
+            async with session.request(
+                method,
+                self._credentials.server + path,
+                params=params,
+                timeout=timeout,
+                headers=headers,
+                proxy=self._credentials.proxy,
+                server_hostname=self._credentials.server_name,
+                **kwargs,
+            ) as response:
+                status = response.status
+                yield response
+        finally:
+            self.request_counts.count(method, status)
 
 
 async def bounded(response: aiohttp.ClientResponse, most_bytes: int) -> bytes | None:

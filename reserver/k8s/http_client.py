@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ import httptools
 
 from reserver.errors import ApiError
 from reserver.k8s.credentials import Credentials
+from reserver.k8s.request_counts import RequestCounts
 
 _CONNECT_S = 5.0
 """How long a connection may take to open, in seconds."""
@@ -39,8 +41,9 @@ class Answered(NamedTuple):
 class Exchange:
     """Connections to one API server, each for one request at a time."""
 
-    def __init__(self, credentials: Credentials, most: int) -> None:
+    def __init__(self, credentials: Credentials, most: int, counts: RequestCounts) -> None:
         """Open so many connections at most, when they are needed."""
+        self._counts = counts
         self._credentials = credentials
         url = urlsplit(credentials.server)
         self._address = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
@@ -66,7 +69,17 @@ class Exchange:
         lines += [f"{name}: {value}" for name, value in headers.items()]
         lines += [f"Content-Length: {len(body)}", "", ""]
         raw = "\r\n".join(lines).encode("latin-1") + body
+        if self._room.locked():
+            began = time.monotonic()
+            async with self._room:
+                self._counts.waited_s += time.monotonic() - began
+                return await self._asked(method, raw)
         async with self._room:
+            return await self._asked(method, raw)
+
+    async def _asked(self, method: str, raw: bytes) -> Answered:
+        status = 0
+        try:
             line = self._idle.pop() if self._idle else await self._connected()
             try:
                 answered = await line.ask(raw)
@@ -75,7 +88,10 @@ class Exchange:
                 raise
             if line.is_open:
                 self._idle.append(line)
-            return answered
+            status = answered.status
+        finally:
+            self._counts.count(method, status)
+        return answered
 
     async def _connected(self) -> _Line:
         tls = self._credentials.tls

@@ -15,6 +15,7 @@ from aiohttp.test_utils import TestServer
 from reserver.errors import ApiError
 from reserver.k8s import credentials
 from reserver.k8s.client import CONNECTIONS, ApiClient
+from reserver.k8s.request_counts import ERROR
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -178,3 +179,55 @@ async def test_the_answer_to_a_creation_that_was_given_up_is_nobodys(tmp_path: P
         let_go.set()
         assert await client.create("/api/v1/pods", "third") == b'"third"'
         assert first.cancelled()
+
+
+async def test_requests_are_counted_by_method_and_code(tmp_path: Path) -> None:
+    async def answering(request: web.Request) -> web.StreamResponse:
+        code = request.path.strip("/")
+        if code == "0" and request.transport is not None:
+            request.transport.close()
+        return web.json_response({}, status=int(code) or 200)
+
+    async with client_of(answering, tmp_path) as client:
+        await client.get("/200")
+        await client.create("/201", {})
+        for code, send in ((404, client.get), (0, client.get)):
+            with pytest.raises(ApiError):
+                await send(f"/{code}")
+        for code in (429, 0):
+            with pytest.raises(ApiError):
+                await client.create(f"/{code}", {})
+        with pytest.raises(ApiError):
+            await client.patch("/409", {})
+        assert client.request_counts.by_code == {
+            ("GET", "200"): 1,
+            ("GET", "404"): 1,
+            ("GET", ERROR): 1,
+            ("POST", "201"): 1,
+            ("POST", "429"): 1,
+            ("POST", ERROR): 1,
+            ("PATCH", "409"): 1,
+        }
+        assert client.request_counts.waited_s == 0
+
+
+@pytest.mark.parametrize("verb", ["get", "create"])
+async def test_it_is_measured_how_long_requests_wait_for_a_connection(
+    tmp_path: Path, verb: str
+) -> None:
+    asked, let_go = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: web.Request) -> web.StreamResponse:
+        asked.set()
+        await let_go.wait()
+        return web.json_response({})
+
+    async with client_of(slow, tmp_path, connections=1) as client:
+        send = client.get if verb == "get" else lambda path: client.create(path, {})
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(2):
+                tasks.create_task(send("/x"))
+            await asked.wait()
+            let_go.set()
+        assert client.request_counts.waited_s > 0
+        assert sum(client.request_counts.by_code.values()) == 2

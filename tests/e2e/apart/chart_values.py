@@ -103,6 +103,9 @@ ARRIVALS: dict[str, Arrival] = {
     ),
     "settings": Arrival("{log-level: debug}", f"{RESERVER}.args", ["--log-level=debug"]),
     "crds.install": Arrival("false", "CustomResourceDefinition/reservations.reserver.io", None),
+    "guard.enabled": Arrival(
+        "true", "ValidatingAdmissionPolicy/reserver-guard spec.failurePolicy", "Fail"
+    ),
     "tenants.enabled": Arrival(
         "true",
         "ClusterRole/reserver-edit metadata.labels",
