@@ -120,6 +120,7 @@ def phases() -> str:
         parts += [*_arrow(transition.points), _text(transition.text, *transition.at)]
     for phase in Phase:
         parts += _box(phase, *PLACES[phase], 120, "held" if phase is Phase.ACTIVE else "box")
+    parts += [_text("also from Pending and Failed", 650, 198)]
     parts += [_text("a rule is broken: nothing is held", 130, 290)]
     parts += [_text("nothing is held until the node exists", 400, 290)]
     return _svg(760, 310, "The phases of a reservation", parts)
