@@ -21,6 +21,7 @@ _BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _COPIED = (".pre-commit-config.yaml", "reserver/settings/configuration.schema.json")
 _SHOWN = ("charts", "examples", "monitoring", "proto/reserver/v1", "scheduler-config")
 _NAME = re.compile(r"(?<=<code>)[^<\s]+(?=</code>)")
+_FLAG = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
 _CLIENT = """\
 # The Python client
 
@@ -74,9 +75,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let long names in tables break at their joints, which site.css keeps whole elsewhere."""
+    """Let long names in tables break at their joints, and flags nowhere."""
     del page, config, files
-    return re.sub(r"<td.*?</td>", lambda cell: _NAME.sub(_jointed, cell[0]), html, flags=re.DOTALL)
+    cells = re.sub(r"<td.*?</td>", lambda cell: _NAME.sub(_jointed, cell[0]), html, flags=re.DOTALL)
+    whole = r'<span class="flag">\g<0></span>'
+    return re.sub(r"<code>[^<]*</code>", lambda code: _FLAG.sub(whole, code[0]), cells)
 
 
 def _jointed(name: re.Match[str]) -> str:
