@@ -16,10 +16,10 @@ COPY scheduler-config/components/moves scheduler-config/components/moves
 COPY reserver reserver
 COPY reserver_demo reserver_demo
 # Bytecode by the hash of its source, which is never looked at again: no file's time matters, so the same
-# commit gives the same image.
+# commit gives the same image. -f: pip leaves some that were compiled by time.
 RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels . \
     && /opt/build/bin/pip --python /opt/reserver/bin/python install --no-cache-dir --no-compile --no-deps --no-index /wheels/*.whl \
-    && PYTHONHASHSEED=0 python -m compileall -q --invalidation-mode unchecked-hash /opt/reserver/lib
+    && PYTHONHASHSEED=0 python -m compileall -f -q --invalidation-mode unchecked-hash /opt/reserver/lib
 
 FROM python:3.13.15-slim-trixie@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 ARG VERSION=dev

@@ -42,8 +42,10 @@ class Reader:
     folder: Path
 
     @property
-    def _programs(self) -> tuple[str | Path, ...]:
-        return (self.folder, Path(sys.executable).parent, bin_dir(), os.environ["PATH"])
+    def path(self) -> str:
+        """Where their programs are, Reserver's and Kubernetes' own before others."""
+        here = (self.folder, Path(sys.executable).parent, bin_dir(), os.environ["PATH"])
+        return ":".join(map(str, here))
 
     def run(self, line: str) -> str:
         """Run a line that has to succeed; return what it printed."""
@@ -52,7 +54,7 @@ class Reader:
             timeout_s=180,
             cwd=self.folder,
             env={
-                "PATH": ":".join(map(str, self._programs)),
+                "PATH": self.path,
                 "KUBECONFIG": str(self.plane.kubeconfig),
                 "HOME": str(self.folder),
             },

@@ -55,9 +55,12 @@ class Command:
         return re.fullmatch(".*".join(parts), _normal(said), re.DOTALL) is not None
 
 
-def blocks(page: str) -> Iterator[Command | tuple[str, str]]:
-    """Yield the commands of a page, and its files as (name, content), in their order."""
-    for kind, block in _BLOCK.findall((ROOT / page).read_text()):
+def blocks(page: str, section: str = "") -> Iterator[Command | tuple[str, str]]:
+    """Yield the commands of a page, or a section, and its files as (name, content), in order."""
+    text = (ROOT / page).read_text()
+    if section:
+        text = text.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    for kind, block in _BLOCK.findall(text):
         if kind == "yaml":
             name = re.match(r"# (\S+\.yaml)\n", block)
             if name:
@@ -89,7 +92,7 @@ class Reader:
         self.folder = folder
         self._first = first
         self._environment = {**os.environ, **environment, "HOME": str(folder)}
-        for name in ("examples", "scheduler-config", "monitoring", "hack", "tests"):
+        for name in ("examples", "scheduler-config", "charts", "monitoring", "hack", "tests"):
             (folder / name).symlink_to(ROOT / name)
 
     def run(self, line: str) -> tuple[int, str]:
@@ -109,15 +112,23 @@ class Reader:
         status, said = self.run(line)
         assert status == 0, f"{line}\n{said}"
 
-    def follow(self, page: str, *, only: tuple[str, ...] = (), but: tuple[str, ...] = ()) -> None:
+    def follow(
+        self,
+        page: str,
+        section: str = "",
+        *,
+        only: tuple[str, ...] = (),
+        but: tuple[str, ...] = (),
+    ) -> None:
         """Do what a page says, and see that it happens.
 
         Args:
             page: its path.
+            section: of it that is followed, by its heading; without it, all of the page.
             only: how commands begin that are run; without it, all are.
             but: how commands begin that are not.
         """
-        for block in blocks(page):
+        for block in blocks(page, section):
             if not isinstance(block, Command):
                 (self.folder / block[0]).write_text(block[1])
             elif block.line.startswith(only or "") and not block.line.startswith((*NOT_HERE, *but)):

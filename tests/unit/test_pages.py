@@ -52,10 +52,11 @@ REAL = (
 BY_THEMSELVES = (
     "docs/backup-and-restore.md",
     "docs/cli.md",
+    "docs/first-day.md",
     "docs/install.md",
     "docs/troubleshooting.md",
 )
-"""tests/e2e/test_cli.py; test_disaster.py, test_install.py and test_rolls.py in tests/e2e/apart."""
+"""tests/e2e/test_cli.py; in tests/e2e/apart test_{disaster,first_day,install,rolls}.py."""
 MOST_WORDS, MOST_WORDS_OF_A_PAGE = 33_000, 1_800
 _GENERATED = re.compile(
     r"\A# .+\n\n(?:Written|Made) by `make .*|<!-- [^>]*written by `make .*?<!-- end of .*?-->",
