@@ -36,7 +36,6 @@ ON_A_CLUSTER = (
     "docs/patches.md",
     "docs/rebalance.md",
     "docs/security-hardening.md",
-    "docs/tutorial-cluster.md",
 )
 """Pages with commands for a real control plane: tests/e2e/apart/test_pages_cluster.py."""
 REAL = (

@@ -134,7 +134,6 @@ CLEAN_UPS = {
     "docs/moves.md": _MOVED,
     "docs/patches.md": ("kubectl delete -f patched.yaml --wait=false",),
     "docs/security-hardening.md": ("kubectl delete -f examples/admission-policy.yaml",),
-    "docs/tutorial-cluster.md": ("kubectl delete deployments -n reserver-system --all",),
     "README.md": (*_MOVED, "kubectl delete deployments -n reserver-system --all"),
 }
 
