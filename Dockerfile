@@ -1,13 +1,15 @@
 # By digest: a tag may be moved. The tag says to people which one it is.
 # This stage runs where the image is built, for whatever architecture: nothing of another one has to run.
 FROM --platform=$BUILDPLATFORM python:3.13.15-slim-trixie@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b AS build
-ARG TARGETARCH=amd64
+# No default: it would count for more than what the builder says.
+ARG TARGETARCH
 RUN python -m venv /opt/build && python -m venv --without-pip /opt/reserver
 WORKDIR /src
 # First what seldom changes, each file checked against its hash: what builds, and what runs.
 COPY requirements-build.lock requirements.lock ./
 RUN /opt/build/bin/pip install --no-cache-dir --only-binary :all: --require-hashes -r requirements-build.lock \
-    && case "$TARGETARCH" in arm64) machine=aarch64 ;; amd64) machine=x86_64 ;; *) exit 1 ;; esac \
+    && case "${TARGETARCH:-$(uname -m)}" in \
+       arm64 | aarch64) machine=aarch64 ;; amd64 | x86_64) machine=x86_64 ;; *) exit 1 ;; esac \
     && /opt/build/bin/uv pip install --no-cache --system-certs --link-mode copy --python /opt/reserver/bin/python \
        --python-platform "$machine-manylinux_2_34" --only-binary :all: --require-hashes -r requirements.lock
 COPY pyproject.toml PACKAGE.md LICENSE ./

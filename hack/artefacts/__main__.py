@@ -48,7 +48,8 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="only refuse what cannot be released")
     options = parser.parse_args()
     tags = [*options.tag, *_git("tag", "--points-at", "HEAD").split()]
-    found = [*problems(dist.version(), _changelog(), _git("status", "--porcelain"), tags)]
+    status = _git("status", "--porcelain")
+    found = [*problems(dist.version(), options.image, _changelog(), status, tags)]
     if found:
         sys.exit("no release:\n- " + "\n- ".join(found))
     if options.check:

@@ -6,18 +6,24 @@ import re
 from collections.abc import Iterable, Iterator
 
 _SECTION = re.compile(r"^## \[(?P<version>[^\]]+)\](?: - (?P<date>\S+))?$", re.MULTILINE)
+_IMAGE = re.compile(r"(?:[a-z0-9.-]+(?::\d+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def problems(version: str, changelog: str, status: str, tags: Iterable[str]) -> Iterator[str]:
+def problems(
+    version: str, image: str, changelog: str, status: str, tags: Iterable[str]
+) -> Iterator[str]:
     """Yield each reason to refuse.
 
     Args:
         version: to be released.
+        image: the name of the image.
         changelog: the text of CHANGELOG.md.
         status: the output of `git status --porcelain`.
         tags: of the commit.
     """
+    if not _IMAGE.fullmatch(image):
+        yield f"{image!r} names no image; write e.g. registry.example/reserver, without a tag"
     if status:
         yield f"the work tree differs from its commit; commit or remove:\n{status.rstrip()}"
     sections = {each["version"]: each for each in _SECTION.finditer(changelog)}

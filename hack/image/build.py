@@ -115,8 +115,10 @@ def with_stand_in(folder: Path, architecture: str) -> Path:
 
 
 def with_its_base(folder: Path, architecture: str) -> Path:
-    """Return the Dockerfile as it is, but for the name that only Docker has for this machine."""
-    return _written(folder, architecture, dict.fromkeys(ARCHITECTURES, base_image()))
+    """Return the Dockerfile with the names in full, which only Docker knows in short."""
+    name, _, digest = base_image().partition("@")
+    full = f"docker.io/library/{name.partition(':')[0]}@{digest}"
+    return _written(folder, architecture, dict.fromkeys(ARCHITECTURES, full))
 
 
 def _written(folder: Path, architecture: str, bases: Mapping[str, str]) -> Path:

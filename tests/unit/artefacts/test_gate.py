@@ -5,6 +5,7 @@ import pytest
 from hack import dist
 from hack.artefacts.gate import notes, problems
 
+IMAGE = "registry.example/reserver"
 LOG = """# Changelog
 
 ## [Unreleased]
@@ -28,7 +29,7 @@ LOG = """# Changelog
 
 
 def test_a_clean_tree_with_a_section_is_released() -> None:
-    assert not [*problems("1.2.0", LOG, "", ["v1.2.0", "nightly"])]
+    assert not [*problems("1.2.0", IMAGE, LOG, "", ["v1.2.0", "nightly"])]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,20 @@ def test_a_clean_tree_with_a_section_is_released() -> None:
 )
 def test_anything_else_is_refused(version: str, status: str, tags: list[str], problem: str) -> None:
     with pytest.raises(AssertionError, match=problem):
-        assert not [*problems(version, LOG, status, tags)]
+        assert not [*problems(version, IMAGE, LOG, status, tags)]
+
+
+@pytest.mark.parametrize("image", ["reserver", "ghcr.io/a/b-c/reserver", "localhost:5000/x_y"])
+def test_an_image_is_named_with_or_without_a_registry(image: str) -> None:
+    assert not [*problems("1.2.0", image, LOG, "", ())]
+
+
+@pytest.mark.parametrize(
+    "image", ["", "a b", "r.example/reserver:1.0", "UPPER", "x@sha256:1", "a/"]
+)
+def test_anything_but_a_name_is_refused(image: str) -> None:
+    (problem,) = problems("1.2.0", image, LOG, "", ())
+    assert "without a tag" in problem
 
 
 def test_the_notes_are_the_section() -> None:
@@ -56,7 +70,7 @@ def test_the_notes_are_the_section() -> None:
 
 def test_this_version_has_its_section() -> None:
     changelog = (dist.ROOT / "CHANGELOG.md").read_text()
-    assert not [*problems(dist.version(), changelog, "", ())]
+    assert not [*problems(dist.version(), IMAGE, changelog, "", ())]
     written = notes(dist.version(), changelog)
     headings = [line for line in written.splitlines() if line.startswith("### ")]
     assert headings[0] == "### Action required"
