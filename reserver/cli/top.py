@@ -28,6 +28,7 @@ app = App()
 _RESOURCES = ("cpu", "memory")
 _NONE = ResourceAmounts("0", "0", "0", "0")
 _RESERVATIONS = "reservations"
+_TENANTS = "(all tenants)"
 _EVERY_S = 2.0
 _CLEAR = "\x1b[H\x1b[2J"
 
@@ -260,7 +261,7 @@ def _quota_rows(quota: NamespaceQuota) -> Iterator[Row]:
     for counted in sorted(quota.hard.keys() | quota.used.keys() | pending.keys()):
         used = [each[counted] for each in (quota.used, pending) if counted in each]
         hard = quota.hard.get(counted, NOTHING)
-        yield quota.namespace, quota.name, counted, ", ".join(used) or NOTHING, hard
+        yield quota.namespace or _TENANTS, quota.name, counted, ", ".join(used) or NOTHING, hard
     for rule, limit in _quota_rules(quota).items():
         yield quota.namespace, quota.name, rule, NOTHING, limit
 

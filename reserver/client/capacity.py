@@ -36,7 +36,7 @@ class NamespaceQuota:
     """The quota of a namespace, and how much its reservations hold.
 
     Attributes:
-        namespace: which one.
+        namespace: which one; empty for the ceiling on what all tenants may hold.
         name: of the quota; ``default`` where the namespace has none of its own.
         hard: the most of ``reservations`` and each ``held.RESOURCE``, as quantities.
         used: what is used of it.

@@ -78,7 +78,9 @@ class CapacityServicer(CapacityServiceServicer):
         self.state.ledger.advance(self.clock())
         quotas, pacer = self.state.ledger.quotas, Pacer()
         named = [request.namespace] if request.namespace else quotas.namespaces()
-        here = ((namespace, quota) for namespace in named for quota in quotas.of(namespace))
+        here = [(namespace, quota) for namespace in named for quota in quotas.of(namespace)]
+        if quotas.ceiling.limits.cluster and not request.namespace:
+            here.append(("", quotas.ceiling.quota))
         page, token = PageToken.of(request).cut(here, lambda each: f"{each[0]}/{each[1].name}")
         shown = []
         for namespace, quota in page:
@@ -126,7 +128,8 @@ class CapacityServicer(CapacityServiceServicer):
 
 
 def _quota(namespace: str, quota: Quota, quotas: Quotas) -> pb.NamespaceQuota:
-    status = quota_codec.show(quota, quotas.used(namespace))
+    used = quotas.used(namespace) if namespace else quotas.ceiling.used
+    status = quota_codec.show(quota, used)
     shown = pb.NamespaceQuota(
         namespace=namespace,
         name=quota.name,

@@ -27,6 +27,7 @@ from reserver.k8s.work_queue import WorkQueue
 from reserver.process.features import Core, Features
 from reserver.process.hold_metrics import HoldMetrics
 from reserver.process.readiness import ProcessReadiness
+from reserver.process.tenant_ceiling import TenantCeiling
 from reserver.reservations.enums import StoreKind
 from reserver.reservations.listener import Listeners
 from reserver.reservations.outcome import Ending
@@ -107,6 +108,7 @@ class Assembly:
         self.listeners = Listeners(partial(take_note, "listener"))
         self._make_loops(settings, client)
         self.state = self._decided_on(settings)
+        self.ceiling = TenantCeiling(self.state, settings)
         self.measured = HoldMetrics(self.state, clock)
         self.quotas = QuotaCache(
             self.state.ledger, partial(reservation_events.unread_quota, self.recorder)

@@ -85,6 +85,7 @@ async def _become_ready(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
         async with asyncio.timeout(_HISTORY_PATIENCE_S):
             for store in stores:
                 await store.statuses.recall(ledger)
+    assembly.ceiling.look()
     await Pacer().run(ledger.open())
     tasks.create_task(assembly.quota_writer.admit(ledger))
     reading = tasks.create_task(assembly.history.read())
@@ -103,6 +104,7 @@ async def _become_ready(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
 def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
     """Begin to clean, acknowledge, place, wake, report and rebalance."""
     tasks.create_task(assembly.recorder.run())
+    tasks.create_task(assembly.ceiling.run())
     tasks.create_task(assembly.waker.run(assembly.state))
     tasks.create_task(assembly.requeue.run())
     tasks.create_task(assembly.quota_writer.run(assembly.quotas))

@@ -13,6 +13,7 @@ from reserver.k8s.lease import Lease
 from reserver.process.assembly import Assembly
 from reserver.process.features import Features
 from reserver.provisioning.model import Kind
+from reserver.reservations.quota import HELD
 from reserver.reservations.status import EXCEEDS_BOUNDS, EXCEEDS_QUOTA
 
 if TYPE_CHECKING:
@@ -118,6 +119,18 @@ def _resources(parts: Assembly) -> Iterator[Metric]:
         for name, column in snapshot.columns.items():
             unit, per_unit = _UNITS.get(name, ("integer", 1))
             family.add_metric((name, unit), totals[column] / per_unit)
+        yield family
+    ceiling = parts.state.ledger.quotas.ceiling
+    limits, used = ceiling.quota.hard, ceiling.used
+    for kind, told, amounts in (
+        ("ceiling", "The most that all tenants may hold together.", limits),
+        ("held", "What all tenants hold together, counted as quotas count it.", used),
+    ):
+        family = GaugeMetricFamily(f"reserver_tenant_{kind}", told, labels=("resource", "unit"))
+        for counted, amount in amounts.items():
+            name = counted.removeprefix(HELD)
+            unit, per_unit = _UNITS.get(name, ("integer", 1))
+            family.add_metric((name, unit), amount / per_unit)
         yield family
 
 

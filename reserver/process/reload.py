@@ -94,6 +94,7 @@ class Reload:
         if now.default_quota != before.default_quota:
             quotas = parts.state.ledger.quotas
             await Pacer().run(quotas.default_to(default_quota(now)))
+        parts.ceiling.follow(now)
         parts.reminder.before_s = now.warn_before_expiry
         if now.exempt_namespaces != before.exempt_namespaces:
             snapshot = parts.state.snapshot

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from reserver.reservations.ceiling import Ceiling
 from reserver.reservations.quota import Quota, exceeded, forbidden, forbids_change, usage
 from reserver.reservations.quota_share import AdmissionState, QuotaShare, WriteOrder
 from reserver.reservations.reservation import Reservation
@@ -35,12 +36,14 @@ class Admission:
         shares: what its reservations ask for, by identity.
         used: what those that are admitted count for.
         is_open: reservations are admitted.
+        ceiling: what this namespace may hold with others; None where it is not limited.
     """
 
     quotas: Sequence[Quota] = ()
     shares: dict[str, QuotaShare] = field(default_factory=dict)
     used: dict[str, int] = field(default_factory=dict)
     is_open: bool = True
+    ceiling: Ceiling | None = None
     _admitted: dict[QuotaShare, None] = field(default_factory=dict)
     _row: list[tuple[WriteOrder, str]] = field(default_factory=list)
     _unjudged: deque[str] = field(default_factory=deque)
@@ -98,8 +101,8 @@ class Admission:
         if asked == share.asked:
             return
         if share.standing is AdmissionState.ADMITTED:
-            self._count(share.asked, -1)
-            self._count(asked, 1)
+            self._count(share.reservation, share.asked, -1)
+            self._count(share.reservation, asked, 1)
         share.asked = asked
         if share.standing is AdmissionState.BLOCKED:
             self._unjudged.append(identity)
@@ -121,8 +124,8 @@ class Admission:
         if any(amount > share.asked.get(counted, 0) for counted, amount in asked.items()):
             return False
         if share.standing is AdmissionState.ADMITTED:
-            self._count(share.asked, -1)
-            self._count(asked, 1)
+            self._count(share.reservation, share.asked, -1)
+            self._count(after, asked, 1)
         del self.shares[identity]
         self.shares[after.identity] = share
         if share.standing is AdmissionState.ADMITTED:
@@ -232,7 +235,15 @@ class Admission:
     def _excess(self, share: QuotaShare) -> str:
         """Return why a reservation has to wait."""
         why = exceeded(self.quotas, share.asked, self.used)
+        if not why and self.ceiling is not None:
+            why = self.ceiling.excess(share.reservation, share.asked)
         return f"{why}; {_WAIT}" if why else ""
+
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether nothing but the ceiling keeps the next reservation out."""
+        first = self._first() if self.ceiling is not None else None
+        return first is not None and not exceeded(self.quotas, first.asked, self.used)
 
     def _fits(self, share: QuotaShare) -> bool:
         return not self._excess(share)
@@ -240,18 +251,20 @@ class Admission:
     def _admit(self, share: QuotaShare) -> None:
         share.standing, share.why = AdmissionState.ADMITTED, ""
         self._admitted[share] = None
-        self._count(share.asked, 1)
+        self._count(share.reservation, share.asked, 1)
 
     def _dismiss(self, share: QuotaShare) -> None:
         del self._admitted[share]
-        self._count(share.asked, -1)
+        self._count(share.reservation, share.asked, -1)
 
     def _remove(self, identity: str) -> None:
         share = self.shares.pop(identity)
         if share.standing is AdmissionState.ADMITTED:
             self._dismiss(share)
 
-    def _count(self, asked: Mapping[str, int], sign: int) -> None:
+    def _count(self, reservation: Reservation, asked: Mapping[str, int], sign: int) -> None:
+        if self.ceiling is not None:
+            self.ceiling.count(reservation, asked, sign)
         for counted, amount in asked.items():
             total = self.used.get(counted, 0) + sign * amount
             if total:

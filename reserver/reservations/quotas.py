@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from itertools import count, islice
 
 from reserver.reservations.admission import Admission
+from reserver.reservations.ceiling import Ceiling
 from reserver.reservations.quota import Quota, exceeded, forbidden, usage
 from reserver.reservations.quota_share import AdmissionState, QuotaShare, WriteOrder
 from reserver.reservations.reservation import Reservation
@@ -19,6 +20,9 @@ class Quotas:
 
     A reservation counts in the namespace where it is written. One that is written in several
     (docs/adr/0009) may hold if one of them lets it.
+
+    Attributes:
+        ceiling: what all namespaces that are not trusted may hold together.
     """
 
     def __init__(
@@ -45,6 +49,8 @@ class Quotas:
         self._admissions: dict[str, Admission] = {}
         self._limits: dict[str, tuple[Quota, ...]] = {}
         self._numbers = count()
+        self.ceiling = Ceiling(changed)
+        self.ceiling.is_open = is_open
 
     def of(self, namespace: str) -> Sequence[Quota]:
         """Return the quotas of a namespace: its own, or else the default."""
@@ -95,6 +101,7 @@ class Quotas:
                     admission.is_open = True
                     yield namespace
         self._is_open = True
+        yield from self.ceiling.open()
 
     def admits(self, reservation: Reservation) -> bool:
         """Return whether a reservation may hold, as far as its namespace is asked."""
@@ -191,6 +198,7 @@ class Quotas:
         """
         admission = self._admissions.get(namespace)
         if admission is None:
+            self.ceiling.tried(namespace, waits=False)
             return
         taken = 0
         for identity in islice(admission.steps(), most):
@@ -200,6 +208,7 @@ class Quotas:
             del self._admissions[namespace]
         elif taken == most:
             self.changed(namespace)
+        self.ceiling.tried(namespace, waits=admission.waits_for_others)
 
     def trial(
         self, reservations: Sequence[Reservation], now: float, instead: Reservation | None = None
@@ -220,12 +229,25 @@ class Quotas:
             for counted, amount in usage(each, each.slots).items():
                 asked[counted] = asked.get(counted, 0) + amount
         admission = self._admissions.get(namespace)
-        if admission is None:
-            return exceeded(quotas, asked, {})
-        before = admission.shares.get(instead.identity) if instead else None
+        before = admission.shares.get(instead.identity) if admission and instead else None
         if before and all(amount <= before.asked.get(name, 0) for name, amount in asked.items()):
             return ""  # It keeps its turn.
-        return admission.trial(asked, instead.identity if instead else "")
+        if admission is not None:
+            why = admission.trial(asked, instead.identity if instead else "")
+        else:
+            why = exceeded(quotas, asked, {})
+        return why or self._trial_of_ceiling(reservations, before)
+
+    def _trial_of_ceiling(
+        self, reservations: Sequence[Reservation], before: QuotaShare | None
+    ) -> str:
+        if reservations[0].ref.namespace in self._trusted:
+            return ""
+        is_in = before is not None and before.standing is AdmissionState.ADMITTED
+        instead = (before.reservation, before.asked) if before is not None and is_in else None
+        return self.ceiling.trial(
+            ((each, usage(each, each.slots)) for each in reservations), instead
+        )
 
     def _enter(
         self, admission: Admission, reservation: Reservation, slots: int, at: float, now: float
@@ -238,6 +260,7 @@ class Quotas:
     def _admission(self, namespace: str) -> Admission:
         admission = self._admissions.get(namespace)
         if admission is None:
-            admission = Admission(self.of(namespace), is_open=self._is_open)
+            ceiling = None if namespace in self._trusted else self.ceiling
+            admission = Admission(self.of(namespace), is_open=self._is_open, ceiling=ceiling)
             self._admissions[namespace] = admission
         return admission

@@ -86,6 +86,23 @@ class Flag:
     in_file: InFile | None = None
 
 
+NO_PERCENT = "none"
+
+
+def read_percent(text: str) -> int | None:
+    """Return the number of a percentage such as 80%; None for none, which sets no limit."""
+    return None if text == NO_PERCENT else int(text.removesuffix("%"))
+
+
+def check_percent(flag: str, text: str) -> None:
+    """Refuse what is no percentage."""
+    number = text.removesuffix("%")
+    is_number = number != text and number.isascii() and number.isdecimal() and len(number) <= 3  # noqa: PLR2004 - 100
+    if text != NO_PERCENT and not (is_number and 1 <= int(number) <= 100):  # noqa: PLR2004
+        problem = f"{flag}: {text!r} is no percentage"
+        raise ConfigurationError(f"{problem}; write 1% to 100%, or {NO_PERCENT}")
+
+
 setting = partial(Flag, in_environment=True)
 """A flag that a variable may give, too."""
 

@@ -10,10 +10,12 @@ from typing import Annotated
 from reserver.errors import ConfigurationError, InvalidInput
 from reserver.reservations.enums import StoreKind
 from reserver.settings.flags import (
+    NO_PERCENT,
     InFile,
     Stage,
     check_duration,
     check_name,
+    check_percent,
     declared,
     parse_ip,
     parse_seconds,
@@ -193,6 +195,26 @@ class Settings(Listening):
             in_file=InFile("defaultQuota", is_live=True, read=read_default, show=show_default),
         ),
     ] = DEFAULT_QUOTA
+    tenant_ceiling_cluster: Annotated[
+        str,
+        setting(
+            "The most that the reservations of all tenants may hold together, of what the nodes "
+            "offer of each resource, such as 80%; none: no ceiling. Reserver's own namespaces are "
+            "no tenants.",
+            metavar="PERCENT",
+            check=check_percent,
+            in_file=InFile("tenantCeiling.cluster", is_live=True, keeps_flag=True),
+        ),
+    ] = NO_PERCENT
+    tenant_ceiling_node: Annotated[
+        str,
+        setting(
+            "The same of one node, for the reservations that name it.",
+            metavar="PERCENT",
+            check=check_percent,
+            in_file=InFile("tenantCeiling.node", is_live=True, keeps_flag=True),
+        ),
+    ] = NO_PERCENT
     history_ttl: Annotated[
         float,
         setting(

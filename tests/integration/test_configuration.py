@@ -139,6 +139,35 @@ async def test_a_swapped_link_changes_quota_and_namespaces_without_a_restart(
     assert snapshot.exempt_namespaces == {"kube-system"}
 
 
+async def test_a_ceiling_for_all_tenants_takes_effect_without_a_restart(world: Configured) -> None:
+    world.file.write("defaultQuota: {}\ntenantCeiling: {cluster: 1%}")
+
+    async def is_limited() -> bool:
+        return 'reserver_tenant_ceiling{resource="cpu",unit="core"} 0.' in await world.get(
+            "/metrics"
+        )
+
+    await until(is_limited)
+    await world.reserve("large", "3")
+
+    async def waits() -> bool:
+        return await world.phase("large") == "Pending"
+
+    await until(waits)
+    path = "/apis/reserver.io/v1alpha1/namespaces/shop/reservations/large"
+    found = json.loads(await world.cluster.client.send("GET", path))
+    (backed,) = (each for each in found["status"]["conditions"] if each["type"] == "Backed")
+    assert backed["reason"] == "QuotaExceeded"
+    assert "tenantCeiling of the cluster, requested: held.cpu=3" in backed["message"]
+    world.file.write("defaultQuota: {}\ntenantCeiling: {cluster: 100%, node: 100%}")
+
+    async def holds() -> bool:
+        return await world.phase("large") == "Active"
+
+    await until(holds)
+    assert 'reserver_tenant_held{resource="cpu",unit="core"} 3.0' in await world.get("/metrics")
+
+
 async def test_a_file_that_became_invalid_is_refused_and_the_former_settings_stay(
     world: Configured,
 ) -> None:

@@ -1,0 +1,62 @@
+"""The ceiling on what all tenants may hold, from shares of what the nodes offer."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+
+from reserver.reservations.ceiling import NO_LIMITS, CeilingLimits
+from reserver.scheduling.state import State
+from reserver.settings.flags import read_percent
+from reserver.settings.serve import Settings
+
+LOOK_EVERY_S = 1.0
+"""How often the sum of what the nodes offer is taken, in seconds."""
+
+
+class TenantCeiling:
+    """Keeps the limits as the settings and the nodes have them."""
+
+    def __init__(self, state: State, settings: Settings) -> None:
+        """Begin without limits; `look` sets them."""
+        self._state = state
+        self._before: object = None
+        self.follow(settings)
+
+    def follow(self, settings: Settings) -> None:
+        """Take the shares of other settings, with the next look."""
+        self._percent_of_cluster = read_percent(settings.tenant_ceiling_cluster)
+        self._percent_of_node = read_percent(settings.tenant_ceiling_node)
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            self.look()
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    def look(self) -> None:
+        """Take other limits if settings or nodes have changed."""
+        percents = self._percent_of_cluster, self._percent_of_node
+        offered = self._offered() if percents != (None, None) else {}
+        if (percents, offered) == self._before:
+            return
+        self._before = percents, offered
+        of_cluster = {} if percents[0] is None else _shares(offered, percents[0])
+        limits = CeilingLimits(of_cluster, self._of_node) if offered else NO_LIMITS
+        self._state.ledger.quotas.ceiling.limit(limits)
+
+    def _offered(self) -> dict[str, int]:
+        snapshot = self._state.snapshot
+        totals = snapshot.allocatable.sum(axis=0, dtype=np.float64)  # Integers might overflow.
+        return {name: int(totals[column]) for name, column in snapshot.columns.items()}
+
+    def _of_node(self, node: str, resource: str) -> int | None:
+        offered = self._state.snapshot.amounts(node, resource).allocatable
+        percent = self._percent_of_node
+        return None if percent is None or not offered else offered * percent // 100
+
+
+def _shares(offered: dict[str, int], percent: int) -> dict[str, int]:
+    """Return the limits; a resource that no node offers has none."""
+    return {name: amount * percent // 100 for name, amount in offered.items() if amount}

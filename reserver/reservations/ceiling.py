@@ -1,0 +1,174 @@
+"""The ceiling: what the reservations of all tenants may hold together (docs/adr/0072).
+
+Each namespace has its quotas; the sum of many quotas may be more than anybody wants to be held. As
+with a quota, what was admitted stays admitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from reserver.reservations.quota import EXCEEDED, HELD, Quota, show_amount
+from reserver.reservations.reservation import Reservation
+
+Amounts = Mapping[str, int]
+"""Resources, in millicores of cpu and base units of all else."""
+
+NAME = "tenantCeiling"
+
+CLUSTER = ""
+"""In place of a node's name."""
+
+NOTHING: Mapping[tuple[str, str], int] = MappingProxyType({})
+
+
+class CeilingLimits(NamedTuple):
+    """The most that tenants may hold.
+
+    Attributes:
+        cluster: of each resource of the cluster; what is not named is not limited.
+        of_node: returns the limit of a node's resource, for reservations that name the node; None
+            without one.
+    """
+
+    cluster: Amounts
+    of_node: Callable[[str, str], int | None]
+
+
+NO_LIMITS = CeilingLimits({}, lambda *_: None)
+
+
+class Ceiling:
+    """What tenants hold of the cluster and of nodes, and who waits for less of it.
+
+    A namespace that waits is tried once after each release, in the order of waiting, one after the
+    other: a release costs the same however many wait.
+
+    Attributes:
+        limits: the most that tenants may hold.
+        is_open: what was admitted before a start is counted; nobody is admitted before.
+    """
+
+    def __init__(self, changed: Callable[[str], None]) -> None:
+        """Begin without limits; `changed` is called with a namespace that may have room now."""
+        self.limits = NO_LIMITS
+        self.is_open = True
+        self._changed = changed
+        self._used: dict[tuple[str, str], int] = {}
+        self._releases = 0
+        self._waiting: dict[str, int] = {}  # At which release each was tried.
+
+    @property
+    def quota(self) -> Quota:
+        """The limits of the cluster as a quota, to show them."""
+        hard = {f"{HELD}{name}": amount for name, amount in self.limits.cluster.items()}
+        return Quota(name=NAME, hard=hard)
+
+    @property
+    def used(self) -> Amounts:
+        """What tenants hold of the cluster, counted as a quota does."""
+        used = ((name, held) for (node, name), held in self._used.items() if node == CLUSTER)
+        return {f"{HELD}{name}": amount for name, amount in used}
+
+    def limit(self, limits: CeilingLimits) -> None:
+        """Take other limits."""
+        self.limits = limits
+        self._released()
+
+    def count(self, reservation: Reservation, asked: Amounts, sign: int) -> None:
+        """Count what a reservation asks for: 1 if it is admitted, -1 if not any more."""
+        for key, amount in _keys(reservation, asked):
+            total = self._used.get(key, 0) + sign * amount
+            if total:
+                self._used[key] = total
+            else:
+                self._used.pop(key, None)
+        if sign < 0:
+            self._released()
+
+    def excess(
+        self,
+        reservation: Reservation,
+        asked: Amounts,
+        besides: Mapping[tuple[str, str], int] = NOTHING,
+    ) -> str:
+        """Return why tenants cannot hold what a reservation asks for; empty if they can.
+
+        The words stay the same while others come and go.
+
+        Args:
+            reservation: of a tenant.
+            asked: what it counts for.
+            besides: what is asked for at the same time, by node and resource.
+        """
+        if not self.is_open and self.limits is not NO_LIMITS:
+            return f"{EXCEEDED} {NAME}: what was admitted before is being counted"
+        for key, amount in _keys(reservation, asked):
+            node, name = key
+            limits = self.limits
+            limit = limits.of_node(node, name) if node else limits.cluster.get(name)
+            if limit is None or self._used.get(key, 0) + besides.get(key, 0) + amount <= limit:
+                continue
+            of = f"node {node}" if node else "the cluster"
+            counted = f"{HELD}{name}"
+            return (
+                f"{EXCEEDED} {NAME} of {of}, requested: "
+                f"{counted}={show_amount(counted, amount)}, limited for all tenants together: "
+                f"{counted}={show_amount(counted, limit)}"
+            )
+        return ""
+
+    def trial(
+        self,
+        asked: Iterable[tuple[Reservation, Amounts]],
+        instead: tuple[Reservation, Amounts] | None = None,
+    ) -> str:
+        """Return why some reservations could not all be admitted; empty if they could.
+
+        Args:
+            asked: what would be written.
+            instead: an admitted one that one of them would replace.
+        """
+        besides: dict[tuple[str, str], int] = {}
+        for key, amount in _keys(*instead) if instead else ():
+            besides[key] = -amount
+        for each in asked:
+            if why := self.excess(*each, besides):
+                return why
+            for key, amount in _keys(*each):
+                besides[key] = besides.get(key, 0) + amount
+        return ""
+
+    def tried(self, namespace: str, *, waits: bool) -> None:
+        """Note that a namespace was tried, and have the next one tried."""
+        self._waiting.pop(namespace, None)
+        if waits:
+            self._waiting[namespace] = self._releases
+        self._try_next()
+
+    def open(self) -> Sequence[str]:
+        """Admit from now on: all are counted that were admitted before. Return who waits."""
+        self.is_open = True
+        return tuple(self._waiting)
+
+    def _released(self) -> None:
+        self._releases += 1
+        self._try_next()
+
+    def _try_next(self) -> None:
+        namespace = next(iter(self._waiting), None)
+        if namespace is not None and self._waiting[namespace] < self._releases:
+            del self._waiting[namespace]
+            self._changed(namespace)
+
+
+def _keys(reservation: Reservation, asked: Amounts) -> Iterable[tuple[tuple[str, str], int]]:
+    """Yield what is counted, of the cluster and of the node that is named."""
+    for counted, amount in asked.items():
+        if counted.startswith(HELD):
+            name = counted.removeprefix(HELD)
+            yield (CLUSTER, name), amount
+            if reservation.node:
+                yield (reservation.node, name), amount
