@@ -56,7 +56,7 @@ BY_THEMSELVES = (
     "docs/troubleshooting.md",
 )
 """tests/e2e/test_cli.py; in tests/e2e/apart test_{disaster,first_day,install,rolls}.py."""
-MOST_WORDS, MOST_WORDS_OF_A_PAGE = 33_000, 1_800
+MOST_WORDS, MOST_WORDS_OF_A_PAGE, MOST_WORDS_OF_README = 33_000, 1_800, 700
 _GENERATED = re.compile(
     r"\A# .+\n\n(?:Written|Made) by `make .*|<!-- [^>]*written by `make .*?<!-- end of .*?-->",
     re.IGNORECASE | re.DOTALL,
@@ -154,6 +154,7 @@ def test_the_documentation_is_short() -> None:
     )
     assert not {name: count for name, count in words.items() if count > MOST_WORDS_OF_A_PAGE}
     assert sum(words.values()) <= MOST_WORDS
+    assert len((ROOT / "README.md").read_text().split()) <= MOST_WORDS_OF_README
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
