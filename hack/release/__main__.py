@@ -67,7 +67,7 @@ STEPS = (
     Step("mutants-drawn", f"python -m hack.mutants --drawn 400 --minutes 35 --seed {_SEED}", 40),
     Step("differential", "make differential ARGS=--pairs=3000", 10),
     Step("descheduler", "make descheduler ARGS=--pairs=3000", 4),
-    Step("load", "python -m pytest -q tests/load", 14),
+    Step("load", "python -m pytest -q tests/load", 20),
     Step("bench", "make bench", 4),
     Step("hostile", "make hostile", 5),
     Step("presses", "python -m hack.presses --presses 400", 12),
