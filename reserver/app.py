@@ -31,8 +31,10 @@ from reserver.process.http_listeners import SHUTDOWN_S, HttpListeners
 from reserver.process.leadership import label_of, lease_of
 from reserver.process.metrics import measured
 from reserver.process.reload import Reload
+from reserver.process.restart import Restart
 from reserver.process.write_tasks import WriteTasks
 from reserver.settings.serve import Settings
+from reserver.stores.object.codec import COLLECTION
 
 if TYPE_CHECKING:
     from reserver.grpc.service import Service
@@ -60,6 +62,7 @@ class Running:
         grpc_address: ``ADDRESS:PORT`` of the gRPC API, None where it is not served.
         webhook_url: base URL of the webhooks, None where they are not served.
         assembly: what watches, decides and writes.
+        restart: set when the process has to end, so that another start reads the configuration.
     """
 
     server: str
@@ -70,6 +73,7 @@ class Running:
     grpc_address: str | None
     webhook_url: str | None
     assembly: Assembly
+    restart: asyncio.Event
 
 
 @asynccontextmanager
@@ -83,15 +87,13 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
     access = await credentials.load(settings.kubeconfig)
     clock = SteadyClock(time.time, elapsed)
     async with ApiClient(access) as client, ApiClient(access, _REVIEWS) as reviews:
-        if settings.provisioning_requests:
-            await _require_crd(client)
-        if settings.capacity_buffers:
-            await _require_buffers(client)
+        await _require_crds(client, settings)
         lease, label = lease_of(settings, client), label_of(settings, client)
         async with WriteTasks() as writes:
             assembly = Assembly(settings, client, clock, writes, lease)
             expiries = Expiries(settings.all_tls)
             reload = Reload(settings, assembly)
+            restart = Restart(reload, client, lease, partial(_startable, client))
             requests = (client.request_counts, reviews.request_counts)
             families = partial(_families, assembly, expiries, reload, requests)
             metrics = Metrics(assembly, families, assembly.measured.survey)
@@ -115,6 +117,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                     tasks.create_task(lead(assembly, *follow, standing_by=waiting)),
                     tasks.create_task(assembly.readiness.beat()),
                     tasks.create_task(reload.run()),
+                    tasks.create_task(restart.run()),
                 )
                 try:
                     async with AsyncExitStack() as stack:
@@ -124,7 +127,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                         web = await listeners.serve(stack)
                         rpc = await _serve_grpc(settings, service, assembly, stack)
                         hooks = await webhooks.serve(stack) if webhooks else None
-                        yield Running(access.server, access.source, *web, rpc, hooks, assembly)
+                        addresses = (access.server, access.source, *web, rpc, hooks)
+                        yield Running(*addresses, assembly, restart.due)
                     await extender.bindings.drain()
                     if webhooks:
                         await webhooks.release()
@@ -137,16 +141,28 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             await lease.release()
 
 
-async def _require_crd(client: ApiClient) -> None:
-    from reserver.provisioning.crd import require_crd  # noqa: PLC0415 - few ask for it
+async def _require_crds(client: ApiClient, settings: Settings) -> None:
+    """Raise ConfigurationError if CRDs are missing that features need."""
+    if settings.provisioning_requests:
+        from reserver.provisioning.crd import require_crd  # noqa: PLC0415 - few ask for it
 
-    await require_crd(client)
+        await require_crd(client)
+    if settings.capacity_buffers:
+        from reserver.autoscaling.buffer_writer import check_served  # noqa: PLC0415 - as above
+
+        await check_served(client)
 
 
-async def _require_buffers(client: ApiClient) -> None:
-    from reserver.autoscaling.buffer_writer import check_served  # noqa: PLC0415 - few ask for it
+async def _startable(client: ApiClient, settings: Settings) -> None:
+    """Raise if a start with settings would fail, or never become ready."""
+    await _require_crds(client, settings)
+    needed = [COLLECTION] if settings.needs_crd else []
+    if settings.pod_moves:
+        from reserver.moves.podmove import COLLECTION as MOVES  # noqa: PLC0415 - as above
 
-    await check_served(client)
+        needed.append(MOVES)
+    for path in needed:
+        await client.get(path, {"limit": "1"})
 
 
 def _families(

@@ -53,7 +53,8 @@ def serve(settings: Settings) -> None:
     try:
         settings = configured(settings)
         logs.configure(settings.log_level, settings.logging_format)
-        interrupt.run(_serve(settings), uvloop.new_event_loop)
+        if interrupt.run(_serve(settings), uvloop.new_event_loop):
+            sys.exit(1)  # As whenever it ends by itself: a supervisor starts it again.
     except* ConfigurationError as group:
         for problem in _leaves(group):
             for line in str(problem).splitlines():
@@ -90,7 +91,8 @@ def deprecated(settings: Settings) -> dict[str, str]:
     }
 
 
-async def _serve(settings: Settings) -> None:
+async def _serve(settings: Settings) -> bool:
+    """Serve; return whether it ended to be started again."""
     import structlog
 
     from reserver import app
@@ -116,5 +118,9 @@ async def _serve(settings: Settings) -> None:
             configmaps=["/".join(each) for each in settings.configmaps],
         )
         with interrupt.handing(stop.set):
-            await stop.wait()
+            await asyncio.wait(
+                [asyncio.create_task(each.wait()) for each in (stop, running.restart)],
+                return_when=asyncio.FIRST_COMPLETED,
+            )
     log.info("stopped")
+    return not stop.is_set()

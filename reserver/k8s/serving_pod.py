@@ -120,6 +120,18 @@ async def serving_pod(client: ApiClient, namespace: str) -> ServingPod:
     raise NotReady(f"no ready Reserver pod found in namespace {namespace}: {found} ({LABEL})")
 
 
+async def others_are_ready(client: ApiClient, namespace: str, own: str) -> bool:
+    """Return whether a pod beside one is ready to lead, or there is none beside it.
+
+    Raises:
+        ApiError: the API server does not say.
+    """
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    found = decode(_Pods, await client.get(path, {"labelSelector": COMPONENT})).items
+    others = [pod for pod in found if pod.metadata.name != own]
+    return not others or any(pod.is_ready for pod in others)
+
+
 async def _pods(client: ApiClient, namespace: str) -> list[_Pod]:
     path = f"/api/v1/namespaces/{namespace}/pods"
     return decode(_Pods, await client.get(path, {"labelSelector": LABEL})).items

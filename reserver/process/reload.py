@@ -38,12 +38,14 @@ class Reload:
         settings: those in force.
         problem: why the file, as it is now, is refused; empty if it is not.
         awaiting_restart: the fields whose change takes effect with the next start.
+        awaited: the settings that it would have; None if they are those in force.
     """
 
     def __init__(self, settings: Settings, assembly: Assembly) -> None:
         self.settings = settings
         self.problem = ""
         self.awaiting_restart: Sequence[str] = ()
+        self.awaited: Settings | None = None
         self._assembly = assembly
         self._file = ConfigurationFile(settings.config or Path())
 
@@ -62,6 +64,7 @@ class Reload:
             default_quota(wanted)
         except ConfigurationError as exc:
             self._refuse(str(exc))
+            self.awaited = None  # A start would fail.
             return
         self.problem = ""
         differing = changes(self.settings, wanted)
@@ -72,8 +75,10 @@ class Reload:
         if differing.others and differing.others != self.awaiting_restart:
             fields = ", ".join(differing.others)
             log.warning("a change of the configuration needs a restart", fields=fields)
-            self._tell("ConfigurationNeedsRestart", f"{fields}: takes effect with a restart")
+            message = f"{fields}: takes effect with a restart, which follows once it is safe"
+            self._tell("ConfigurationNeedsRestart", message)
         self.awaiting_restart = differing.others
+        self.awaited = wanted if differing.others else None
 
     def _refuse(self, problem: str) -> None:
         if problem == self.problem:

@@ -14,7 +14,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from reserver import app
-from reserver.process import reload
+from reserver.process import reload, restart
 from reserver.settings.configuration_file import configured
 from reserver.settings.serve import Settings
 from reserver_demo.cluster import EmbeddedCluster
@@ -208,5 +208,23 @@ async def test_a_change_that_needs_a_restart_is_named(world: Configured) -> None
         return bool(waiting == ["featureGates.KeepHeldNodes"])
 
     await until(is_named)
+    async with asyncio.timeout(20):
+        await world.running.restart.wait()
     assert (await world.configz())["reserver.io"]["featureGates"]["KeepHeldNodes"] is False
     assert "reserver_configuration_awaiting_restart 1.0" in await world.get("/metrics")
+
+
+async def test_a_gate_whose_crd_is_missing_ends_nothing(
+    world: Configured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(restart, "LOOK_EVERY_S", 0.01)
+    with capture_logs() as lines:
+        world.file.write("featureGates: {ProvisioningRequests: true}")
+
+        async def waits() -> bool:
+            return any("the restart for the configuration waits" in each["event"] for each in lines)
+
+        await until(waits)
+    (why,) = (each["why"] for each in lines if "waits" in each["event"])
+    assert "provisioningrequests" in why.lower()
+    assert not world.running.restart.is_set()

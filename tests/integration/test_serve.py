@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hack.reserver_process import ReserverProcess
 from reserver_demo.cluster import EmbeddedCluster
 
 CERTIFICATE = ("--tls-cert-file", "a", "--tls-private-key-file", "b")
@@ -200,3 +201,28 @@ async def test_addresses_and_the_end_are_lines_of_the_log(
     assert process.returncode == 0
     assert "stopped" in lines[-1]
     assert all(line.startswith("{") is is_json for line in lines)
+
+
+async def test_a_gate_in_the_file_takes_effect_though_nobody_restarts_it(tmp_path: Path) -> None:
+    """Who starts it again whenever it ends is a kubelet."""
+    head = "apiVersion: reserver.io/v1alpha1\nkind: ReserverConfiguration\n"
+    file = tmp_path / "config.yaml"
+    file.write_text(head)
+    async with EmbeddedCluster() as cluster:
+        body = {"metadata": {"name": "reserver-system"}}
+        await cluster.client.send("POST", "/api/v1/namespaces", body)
+        cluster.write_kubeconfig(tmp_path / "kubeconfig")
+        process = ReserverProcess(tmp_path / "kubeconfig", tmp_path / "log", f"--config={file}")
+
+        def changed() -> tuple[int, str]:
+            with process:
+                assert '"KeepHeldNodes":false' in process.get("/configz")[1]
+                file.write_text(f"{head}featureGates: {{KeepHeldNodes: true}}\n")
+                status = process.wait_ended()
+                process.start()
+                return status, process.get("/configz")[1]
+
+        status, shown = await asyncio.to_thread(changed)
+    assert status == 1
+    assert '"KeepHeldNodes":true' in shown
+    assert '"awaitingRestart":[]' in shown
