@@ -11,7 +11,8 @@ RUN /opt/build/bin/pip install --no-cache-dir --only-binary :all: --require-hash
     && case "${TARGETARCH:-$(uname -m)}" in \
        arm64 | aarch64) machine=aarch64 ;; amd64 | x86_64) machine=x86_64 ;; *) exit 1 ;; esac \
     && /opt/build/bin/uv pip install --no-cache --system-certs --link-mode copy --python /opt/reserver/bin/python \
-       --python-platform "$machine-manylinux_2_34" --only-binary :all: --require-hashes -r requirements.lock
+       --python-platform "$machine-manylinux_2_34" --only-binary :all: --require-hashes -r requirements.lock \
+    && rm /opt/reserver/.lock
 COPY pyproject.toml PACKAGE.md LICENSE ./
 COPY scheduler-config/core scheduler-config/core
 COPY scheduler-config/components/moves scheduler-config/components/moves
