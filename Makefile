@@ -17,8 +17,15 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving differential descheduler fuzz mutants release image-archive workflows-check release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
 
+# What whoever uses Reserver needs first; all others are for whoever changes it.
+FIRST := demo venv docs cluster
+LISTED = grep -hE '^[a-z0-9-]+:.*\#\# ' $(MAKEFILE_LIST) | sed -E 's/:.*\#\# /\t/' | expand -t 18 | sed 's/^/  /'
+
 help: ## List the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@echo 'To use Reserver:'
+	@$(LISTED) | grep -E '^  ($(subst $(eval ) ,|,$(FIRST))) '
+	@printf '\nTo change it:\n'
+	@$(LISTED) | grep -vE '^  ($(subst $(eval ) ,|,$(FIRST))) '
 
 venv: $(VENV)/.installed ## Create .venv with the reserver command in .venv/bin
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from reserver.cli import failure, serialization
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.manifests import Manifest, read_files, read_manifests
+from reserver.cli.manifests import Manifest, ManifestDocument, read_files, read_manifests
 from reserver.cli.spec_flags import SpecFlags, flag_of
+from reserver.cli.table import counted
 from reserver.client import Spec
 from reserver.errors import InvalidInput
+from reserver.stores.object.codec import KIND
 
 
 class NewReservation(NamedTuple):
@@ -72,7 +75,8 @@ class CreateRequests:
                 raise Failed(ExitStatus.USAGE, f"--filename: {problem}; use one of them")
             if not files and not name:
                 raise Failed(ExitStatus.USAGE, "NAME: is missing; give it, or a file: --filename")
-            found, problems = read_manifests(read_files(files), name)
+            documents = [each for file in files for each in _documents(file)]
+            found, problems = read_manifests(documents, name)
             if problems:
                 lines = [f"{where}: {problem}" for where, problem in problems]
                 raise Failed(ExitStatus.REFUSED, "\n".join(lines))
@@ -114,6 +118,17 @@ class CreateRequests:
             serialization.of_object(one.name, one.namespace or namespace, one.spec, one.labels)
             for one in self.wanted
         ]
+
+
+def _documents(file: str) -> list[ManifestDocument]:
+    """Return the documents of a file; of a folder those that may be reservations."""
+    found = read_files([file])
+    if not Path(file).is_dir():
+        return found
+    own = [each for each in found if each.kind in {"", KIND}]
+    if others := len(found) - len(own):
+        failure.report(f"{file}: passes over {counted(others, 'document')} of other kinds")
+    return own
 
 
 def _read(each: Sequence[Manifest], named: str, default: str) -> list[NewReservation]:

@@ -10,8 +10,7 @@ import typer
 
 from reserver.cli import completion, failure, formatting, line, lookup, serialization
 from reserver.cli.connection import Session, run
-from reserver.cli.options import Target
-from reserver.cli.selection import NamespaceOption
+from reserver.cli.options import NamespaceOption, Target
 from reserver.client import Phase, Policy, ReservationInfo
 from reserver.printable import printable
 

@@ -14,12 +14,7 @@ from reserver.cli.options import Output, OutputOption, Target
 from reserver.cli.progress import progress
 from reserver.cli.selection import (
     NamesArgument,
-    NamespaceOption,
-    NodeOption,
-    OwnerOption,
-    PhaseOption,
     SelectionFlags,
-    SelectorOption,
     check_named,
 )
 from reserver.client import CallFailed, ReservationInfo
@@ -27,6 +22,7 @@ from reserver.client import CallFailed, ReservationInfo
 
 def extend(
     target: Target,
+    chosen: SelectionFlags,
     names: NamesArgument = None,
     every: Annotated[
         bool, typer.Option("--all", help="Extend all that the options select.")
@@ -43,11 +39,6 @@ def extend(
             metavar="TIME", help="Moment of expiry: 22:00, 'tomorrow 18:00', +2h, or RFC 3339."
         ),
     ] = "",
-    node: NodeOption = "",
-    owner: OwnerOption = "",
-    namespace: NamespaceOption = "",
-    phase: PhaseOption = None,
-    selector: SelectorOption = "",
     form: OutputOption = Output.TABLE,
 ) -> None:
     """Change when reservations expire.
@@ -60,13 +51,6 @@ def extend(
         reserver extend web-1 --expires-at 'tomorrow 18:00'
         reserver extend --all -n shop -l team=web --ttl 1d
     """
-    chosen = SelectionFlags(
-        node=node,
-        owner=owner,
-        namespace=namespace,
-        phases=tuple(phase or ()),
-        labels=selector,
-    )
     try:
         check_named(names or [], chosen, every=every)
         until = _until(ttl, expires_at)
@@ -75,7 +59,7 @@ def extend(
 
     async def work(session: Session) -> None:
         called = names or await _ids(session, chosen)
-        among = namespace if names else ""
+        among = chosen.namespace if names else ""
         await _extend(session, called, among, until, form, alone=len(names or ()) == 1)
 
     run(target, work)

@@ -11,17 +11,12 @@ import typer
 from reserver.cli import completion, failure, fields, history, listing, lookup, similar, watch
 from reserver.cli.connection import run
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.options import Output, OutputOption, Target
+from reserver.cli.options import ListOutputOption, Output, Target
 from reserver.cli.progress import progress
 from reserver.cli.selection import (
     AllNamespacesOption,
     NamesArgument,
-    NamespaceOption,
-    NodeOption,
-    OwnerOption,
-    PhaseOption,
     SelectionFlags,
-    SelectorOption,
     check_namespaces,
 )
 from reserver.client import Client, Selection
@@ -55,12 +50,8 @@ SortByOption = Annotated[
 
 def get(
     target: Target,
+    chosen: SelectionFlags,
     names: NamesArgument = None,
-    node: NodeOption = "",
-    owner: OwnerOption = "",
-    namespace: NamespaceOption = "",
-    phase: PhaseOption = None,
-    selector: SelectorOption = "",
     is_watch: WatchOption = False,
     past: PastOption = False,
     all_namespaces: AllNamespacesOption = False,
@@ -69,7 +60,7 @@ def get(
     no_headers: Annotated[
         bool, typer.Option("--no-headers", help="Print no titles, and no frame on a terminal.")
     ] = False,
-    form: OutputOption = Output.TABLE,
+    form: ListOutputOption = Output.TABLE,
 ) -> None:
     """List reservations: all, by name, or by filter.
 
@@ -85,10 +76,6 @@ def get(
         reserver get --field-selector spec.policy=Require --sort-by spec.expiresAt
         reserver get --owner app=web -w
     """
-    phases = tuple(phase or ())
-    chosen = SelectionFlags(
-        node=node, owner=owner, namespace=namespace, phases=phases, labels=selector
-    )
     asked = _ListQuery(
         chosen,
         tuple(names or ()),
@@ -99,7 +86,7 @@ def get(
         is_titled=not no_headers,
     )
     try:
-        check_namespaces(namespace, all_namespaces=all_namespaces)
+        check_namespaces(chosen.namespace, all_namespaces=all_namespaces)
         asked.check()
     except Failed as exc:
         failure.end(exc)

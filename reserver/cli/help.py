@@ -7,7 +7,7 @@ may end with `Examples:`, whose lines stay as they are.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -15,9 +15,10 @@ from typing import Any, NamedTuple, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from reserver.cli import failure, words
+from reserver.cli import failure, jsonpath, words
 from reserver.cli.failure import ExitStatus
-from reserver.cli.options import with_flags
+from reserver.cli.options import CONNECTION, with_flags
+from reserver.errors import InvalidInput
 
 _EXAMPLES = "Examples:\n"
 _ALONE = {"dry_run": ("--dry-run", "client"), "wait": ("--wait", "10m")}
@@ -97,7 +98,7 @@ def _row(parameter: Any) -> tuple[str, str]:  # noqa: ANN401 - as above
     return names(parameter), "  ".join([parameter.help or "", *more])
 
 
-def _sections(parts: Iterable[tuple[str, tuple[str, str]]]) -> Mapping[str, list[tuple[str, str]]]:
+def _sections(parts: Iterable[tuple[str, tuple[str, str]]]) -> dict[str, list[tuple[str, str]]]:
     """Return rows by the title that they stand under."""
     sections: dict[str, list[tuple[str, str]]] = {}
     for title, row in parts:
@@ -130,9 +131,15 @@ class _Formatted:
             (each.rich_help_panel or f"{each.param_type_name.capitalize()}s", _row(each))
             for each in sorted(own, key=lambda each: each.param_type_name)
         ]
-        for title, found in _sections(rows).items():
+        sections = _sections(rows)
+        is_shown = getattr(self, "name", "") == "options"
+        has_connection = not is_shown and bool(sections.pop(CONNECTION, []))
+        for title, found in sections.items():
             with formatter.section(title):
                 formatter.write_dl(found, col_max=26)
+        if has_connection:
+            formatter.write_paragraph()
+            formatter.write_text("`reserver options` shows the options for the connection.")
 
 
 class Command(_Formatted, TyperCommand):
@@ -142,6 +149,10 @@ class Command(_Formatted, TyperCommand):
         """Read arguments; give options of `_ALONE` their value, as kubectl does."""
         own = dict(_ALONE[each.name] for each in self.params if each.name in _ALONE and kind(each))
         args = [f"{each}={own[each]}" if each in own else each for each in args]
+        try:
+            args = jsonpath.without_template(args)
+        except InvalidInput as exc:
+            failure.end(failure.Failed(ExitStatus.USAGE, f"--output: jsonpath: {exc}"))
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - as above

@@ -10,7 +10,7 @@ import typer
 from reserver.cli import failure, formatting, listing, output, serialization, table, times
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.options import Output, OutputOption, Target
+from reserver.cli.options import ListOutputOption, Output, Target
 from reserver.cli.progress import progress
 from reserver.cli.table import Cell, Row
 from reserver.client import Client, PastReservation, Selection
@@ -45,7 +45,7 @@ def history(
     ] = "",
     namespace: AboutOption = "",
     since: SinceOption = "",
-    form: OutputOption = Output.TABLE,
+    form: ListOutputOption = Output.TABLE,
 ) -> None:
     """Show reservations that are over, and who claimed them.
 
@@ -95,7 +95,10 @@ async def show_all(client: Client, namespace: str, form: Output) -> None:
         asked = client.list(Selection(owner_namespace=namespace))
         present = [each async for each in asked]
     past = await fetch(client, "", namespace, None)
-    if form in {Output.JSON, Output.YAML}:
+    if form is Output.CSV:
+        problem = "--all: a table of each cannot be csv; use `reserver history -o csv`"
+        raise Failed(ExitStatus.USAGE, problem)
+    if output.is_for_programs(form) and form is not Output.NAME:
         shown = {
             "reservations": [serialization.show(each) for each in present],
             "past": [document(each) for each in past],
@@ -112,6 +115,9 @@ def show(found: list[PastReservation], form: Output) -> None:
     """Print past reservations."""
     if form is Output.NAME:
         output.names([each.id for each in found])
+    elif form is Output.CSV:
+        now = datetime.now(UTC)
+        output.csv(WIDE, table.texts(_row(each, Output.WIDE, now) for each in found))
     elif output.is_for_programs(form):
         output.document({"reservations": [document(each) for each in found]}, form)
     elif found:

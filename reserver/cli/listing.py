@@ -23,7 +23,9 @@ def show(
     found: Sequence[ReservationInfo], form: Output, *, alone: bool = False, is_titled: bool = True
 ) -> None:
     """Print reservations; `alone`: one that was selected by its name."""
-    if output.is_for_programs(form):
+    if form is Output.CSV:
+        output.csv(WIDE, table.texts(rows(found, Output.WIDE)))
+    elif output.is_for_programs(form):
         output.reservations(found, form, alone=alone)
     elif found:
         is_folded = form is not Output.WIDE  # So many columns would be four characters wide.

@@ -50,6 +50,7 @@ SUMMARIES = {
         "migrate": "Move all reservations from one store to another; all keep holding.",
         "demo": "Watch reservations at work on an embedded cluster, then try it yourself.",
         "completion": "Print the shell script that completes commands, options and names.",
+        "options": "Show the options for the connection, which most commands have.",
         "dump": "Print the state of a running Reserver as JSON, without secrets.",
     },
 }

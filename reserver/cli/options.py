@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
@@ -27,6 +27,11 @@ class Output(StrEnum):
     JSON = "json"
     YAML = "yaml"
     NAME = "name"
+    CSV = "csv"
+    """The wide table, for spreadsheets."""
+
+    JSONPATH = "jsonpath"
+    """What a template makes of the JSON (`jsonpath.Template`)."""
 
 
 class Report(StrEnum):
@@ -35,6 +40,8 @@ class Report(StrEnum):
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
+    CSV = "csv"
+    JSONPATH = "jsonpath"
 
 
 class DryRun(StrEnum):
@@ -61,12 +68,27 @@ class Goal(StrEnum):
     """Nodes without pods."""
 
 
+def _no_csv(form: Any) -> Any:  # noqa: ANN401 - of either type
+    """Refuse CSV before anything is done."""
+    if form in {Output.CSV, Report.CSV}:
+        problem = "--output: csv is for get, history, report and top; use json or jsonpath"
+        failure.end(failure.Failed(failure.ExitStatus.USAGE, problem))
+    return form
+
+
+def _output(choices: str, **settings: Any) -> Any:  # noqa: ANN401 - Typer's own
+    text = "Output format. jsonpath as in kubectl, of what json prints."
+    return typer.Option(
+        "--output", "-o", metavar=choices, help=text, case_sensitive=False, **settings
+    )
+
+
 OutputOption = Annotated[
-    Output, typer.Option("--output", "-o", help="Output format.", case_sensitive=False)
+    Output, _output("table|wide|json|yaml|name|jsonpath=PATH", callback=_no_csv)
 ]
-ReportOption = Annotated[
-    Report, typer.Option("--output", "-o", help="Output format.", case_sensitive=False)
-]
+ListOutputOption = Annotated[Output, _output("table|wide|json|yaml|name|csv|jsonpath=PATH")]
+ReportOption = Annotated[Report, _output("table|json|yaml|jsonpath=PATH", callback=_no_csv)]
+TableOutputOption = Annotated[Report, _output("table|json|yaml|csv|jsonpath=PATH")]
 
 
 def _namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -166,7 +188,9 @@ def _said(context: typer.Context | None) -> list[str]:
 def _option(declared: Declared) -> inspect.Parameter:
     flag, kind, default = declared.flag, declared.kind, declared.default
     if declared.is_repeated:
-        kind, default = list[str], list(default)
+        each = get_args(kind)[0]
+        is_choice = isinstance(each, type) and issubclass(each, StrEnum)
+        kind, default = list[each] if is_choice else list[str], list(default)  # type: ignore[valid-type]
     elif flag.read is not None:
         kind, default = str, ""
     text = flag.help
@@ -179,7 +203,7 @@ def _option(declared: Declared) -> inspect.Parameter:
     if kind == bool | None or (kind is bool and flag.in_environment):
         names += f"/--no-{names.removeprefix('--')}"  # What was said before can be taken back.
     option = typer.Option(
-        names,
+        *filter(None, (names, flag.short)),
         envvar=declared.variable,
         metavar=flag.metavar,
         min=None if flag.most is None else 0,
@@ -197,7 +221,10 @@ def _option(declared: Declared) -> inspect.Parameter:
     )
 
 
-_flag = partial(Flag, panel="Connection")
+CONNECTION = "Connection"
+"""The heading of the options that `reserver options` shows for all commands."""
+
+_flag = partial(Flag, panel=CONNECTION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,3 +264,13 @@ class Target:
     reserver_namespace: Annotated[
         str, _flag("Namespace of Reserver's pods.", metavar="NAME", in_environment=True)
     ] = "reserver-system"
+
+
+def options(ctx: typer.Context, target: Target) -> None:  # noqa: ARG001 - they are shown
+    """Show the options for the connection, which most commands have.
+
+    Examples:
+        reserver options
+        reserver get --context staging
+    """
+    typer.echo(ctx.get_help())

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import typer
 
 from reserver.cli import serialization
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.jsonpath import TEMPLATE
 from reserver.cli.options import Output, Report
 from reserver.client import ReservationInfo
 from reserver.printable import is_printable, printable
@@ -18,7 +21,7 @@ _LAYOUT = "\n"
 
 def is_for_programs(output: Output) -> bool:
     """Return whether a program reads it, not a person."""
-    return output in {Output.JSON, Output.YAML, Output.NAME}
+    return output not in {Output.TABLE, Output.WIDE}
 
 
 def reservations(found: Sequence[ReservationInfo], output: Output, *, alone: bool = False) -> None:
@@ -37,8 +40,15 @@ def reservations(found: Sequence[ReservationInfo], output: Output, *, alone: boo
 
 
 def document(value: Any, output: Output | Report) -> None:  # noqa: ANN401 - whatever JSON can hold
-    """Print a value as JSON or YAML."""
-    if output.value == Report.YAML.value:
+    """Print a value as JSON or YAML, or what the template makes of it."""
+    if output.value == Report.JSONPATH.value:
+        template = TEMPLATE.get()
+        if template is None:
+            problem = "--output: jsonpath has no template; write jsonpath={.reservations[*].id}"
+            raise Failed(ExitStatus.USAGE, problem)
+        text = template.render(value)
+        typer.echo(printable(text, _LAYOUT + "\t"), nl=not text.endswith("\n"))
+    elif output.value == Report.YAML.value:
         import yaml
 
         dumper = yaml.CSafeDumper  # libyaml takes a fifth of the time.
@@ -82,15 +92,26 @@ def item(value: Any, output: Output) -> None:  # noqa: ANN401 - whatever JSON ca
     """Print a value of a stream, at once: a line of JSON, or a document of YAML."""
     if output is Output.YAML:
         typer.echo("---")
-        document(value, output)
-    else:
+    if output is Output.JSON:
         typer.echo(_json(value))
+    else:
+        document(value, output)
 
 
 def _json(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - as above
     """Return a value as JSON; escape all non-ASCII if some of it would be invisible."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     return text if is_printable(text, _LAYOUT) else json.dumps(value, indent=indent)
+
+
+def csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows as comma-separated values (RFC 4180)."""
+    import csv as format_
+
+    lines = io.StringIO()
+    writer = format_.writer(lines, lineterminator="\n")
+    writer.writerows([columns, *rows])
+    typer.echo(lines.getvalue(), nl=False)
 
 
 def names(each: Sequence[str]) -> None:

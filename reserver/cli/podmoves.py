@@ -237,7 +237,7 @@ def show(found: Sequence[Document], form: Output, *, everywhere: bool = False) -
     """Print moves."""
     if form is Output.NAME:
         output.names([name_of(each) for each in found])
-    elif form in {Output.JSON, Output.YAML}:
+    elif form not in {Output.TABLE, Output.WIDE}:
         output.document({"apiVersion": "v1", "kind": "List", "items": list(found)}, form)
     elif not found:
         failure.report("no moves")

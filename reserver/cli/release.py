@@ -16,12 +16,7 @@ from reserver.cli.progress import progress
 from reserver.cli.prompt import confirmed
 from reserver.cli.selection import (
     NamesArgument,
-    NamespaceOption,
-    NodeOption,
-    OwnerOption,
-    PhaseOption,
     SelectionFlags,
-    SelectorOption,
     check_named,
 )
 from reserver.client import CallFailed, Client, ReservationInfo, Selection
@@ -32,15 +27,11 @@ Released = tuple[str, ReservationInfo | None]
 
 def release(
     target: Target,
+    chosen: SelectionFlags,
     names: NamesArgument = None,
     every: Annotated[
         bool, typer.Option("--all", help="Release all that the options select. Asks first.")
     ] = False,
-    node: NodeOption = "",
-    owner: OwnerOption = "",
-    namespace: NamespaceOption = "",
-    phase: PhaseOption = None,
-    selector: SelectorOption = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Release without asking.")] = False,
     form: OutputOption = Output.TABLE,
 ) -> None:
@@ -54,23 +45,18 @@ def release(
     Examples:
         reserver release web-1 web-2
         reserver release --all --node worker-3
+        reserver release -l team=web -n shop
     """
-    chosen = SelectionFlags(
-        node=node,
-        owner=owner,
-        namespace=namespace,
-        phases=tuple(phase or ()),
-        labels=selector,
-    )
     try:
         check_named(names or [], chosen, every=every)
-        if every and not yes and not (sys.stdin.isatty() and form is Output.TABLE):
+        if not names and not yes and not (sys.stdin.isatty() and form is Output.TABLE):
             why = (
                 "--output is for programs"
                 if sys.stdin.isatty()
                 else "standard input is not a terminal"
             )
-            raise Failed(ExitStatus.USAGE, f"--all: {why}; pass --yes")
+            flag = "--all" if every else "--selector"
+            raise Failed(ExitStatus.USAGE, f"{flag}: {why}; pass --yes")
     except Failed as exc:
         failure.end(exc)
     run(target, lambda session: _release(session, names or [], chosen, form, yes=yes))

@@ -17,7 +17,7 @@ from reserver.cli import completion, failure, history, output, report_sums, seri
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.history import AboutOption, within
-from reserver.cli.options import Report, ReportOption, Target
+from reserver.cli.options import Report, TableOutputOption, Target
 from reserver.cli.picture import check as check_picture
 from reserver.cli.picture import save as save_picture
 from reserver.cli.progress import progress
@@ -58,7 +58,7 @@ def report(
         Path | None,
         typer.Option(metavar="FILE", help="Also draw the report into a file: .svg or .html."),
     ] = None,
-    form: ReportOption = Report.TABLE,
+    form: TableOutputOption = Report.TABLE,
 ) -> None:
     """Show how much was held, for whom, and how much of it nobody used.
 
@@ -134,10 +134,13 @@ async def fetch(client: Client, resource: str, namespace: str, back: timedelta) 
 
 def _show(found: Period, form: Report, *, by_owner: bool) -> None:
     """Print a report."""
-    if form is not Report.TABLE:
+    if form not in {Report.TABLE, Report.CSV}:
         output.document(document(found), form)
         return
     titles, rows = _sums(found, by_owner=by_owner)
+    if form is Report.CSV:
+        output.csv(titles, table.texts(rows))
+        return
     if not rows:
         failure.report(f"no {found.resource} was held in that time")
         return

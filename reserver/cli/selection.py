@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ from reserver.cli import completion
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.errors import InvalidInput
 from reserver.reservations.enums import Phase
+from reserver.settings.flags import Flag
 
 if TYPE_CHECKING:
     from reserver.client import Selection
@@ -35,61 +37,12 @@ NamesArgument = Annotated[
         show_default=False,
     ),
 ]
-NodeOption = Annotated[
-    str,
-    typer.Option(
-        metavar="NODE",
-        help="Reservations that hold room on this node.",
-        autocompletion=completion.nodes,
-        rich_help_panel=_PANEL,
-    ),
-]
-OwnerOption = Annotated[
-    str,
-    typer.Option(
-        metavar="OWNER",
-        help="Reservations for this owner: pod/NAME, KIND/NAME, or labels such as app=web.",
-        autocompletion=completion.owners,
-        rich_help_panel=_PANEL,
-    ),
-]
-NamespaceOption = Annotated[
-    str,
-    typer.Option(
-        "--namespace",
-        "-n",
-        metavar="NAME",
-        autocompletion=completion.namespaces,
-        help="Reservations for pods of this namespace; with --owner, the owner's namespace.",
-        rich_help_panel=_PANEL,
-    ),
-]
 AllNamespacesOption = Annotated[
     bool,
     typer.Option(
         "--all-namespaces",
         "-A",
         help="All namespaces (the default).",
-        rich_help_panel=_PANEL,
-    ),
-]
-PhaseOption = Annotated[
-    list[Phase] | None,
-    typer.Option(
-        help="Reservations in this phase. May be given more than once.",
-        case_sensitive=False,
-        rich_help_panel=_PANEL,
-    ),
-]
-
-SelectorOption = Annotated[
-    str,
-    typer.Option(
-        "--selector",
-        "-l",
-        metavar="LABELS",
-        help="Reservations with these labels, as in kubectl: team=shop, or 'tier in (a,b),!old'. "
-        "Reservation objects have labels; entries of ConfigMaps have none.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -108,34 +61,59 @@ def check_namespaces(namespace: str, *, all_namespaces: bool) -> None:
 def check_named(names: Sequence[str], chosen: SelectionFlags, *, every: bool) -> None:
     """Refuse names beside filters, and a change of all that nobody has asked for.
 
+    Labels say which, as with kubectl.
+
     Raises:
-        Failed: neither names nor `--all` are given, or both.
+        Failed: neither names nor `--all` or labels are given, or both.
     """
-    if not names and not every:
-        raise Failed(ExitStatus.USAGE, "NAME: is missing; give names, or --all")
+    if not names and not every and not chosen.selector:
+        raise Failed(ExitStatus.USAGE, "NAME: is missing; give names, --selector, or --all")
     if names and (every or replace(chosen, namespace="").is_narrow):
         raise Failed(
             ExitStatus.USAGE, "NAME: give names (and -n), or --all with its filters, not both"
         )
 
 
+_flag = partial(Flag, panel=_PANEL)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionFlags:
-    """The selection that options make; an empty field selects all.
+    """The selection that options make; without one it is all reservations."""
 
-    Attributes:
-        node: those that hold on a node.
-        owner: those that it may claim, as `create --owner` has it.
-        namespace: of the owner, or of any owner.
-        phases: those of one of these.
-        labels: those with labels that this selects.
-    """
-
-    node: str = ""
-    owner: str = ""
-    namespace: str = ""
-    phases: Sequence[Phase] = ()
-    labels: str = ""
+    node: Annotated[
+        str,
+        _flag(
+            "Reservations that hold room on this node.", metavar="NODE", complete=completion.nodes
+        ),
+    ] = ""
+    owner: Annotated[
+        str,
+        _flag(
+            "Reservations for this owner: pod/NAME, KIND/NAME, or labels such as app=web.",
+            metavar="OWNER",
+            complete=completion.owners,
+        ),
+    ] = ""
+    namespace: Annotated[
+        str,
+        _flag(
+            "Reservations for pods of this namespace; with --owner, the owner's namespace.",
+            short="-n",
+            metavar="NAME",
+            complete=completion.namespaces,
+        ),
+    ] = ""
+    phases: Annotated[tuple[Phase, ...], _flag("Reservations in this phase.")] = ()
+    selector: Annotated[
+        str,
+        _flag(
+            "Reservations with these labels, as in kubectl: team=shop, or 'tier in (a,b),!old'. "
+            "Reservation objects have labels; entries of ConfigMaps have none.",
+            short="-l",
+            metavar="LABELS",
+        ),
+    ] = ""
 
     @property
     def is_narrow(self) -> bool:
@@ -156,14 +134,14 @@ class SelectionFlags:
         from reserver.k8s.objects import labelselector
 
         try:
-            labelselector.parse(self.labels)
+            labelselector.parse(self.selector)
         except InvalidInput as exc:
             raise Failed(ExitStatus.USAGE, f"--selector: {exc}") from exc
         chosen = Selection(
             node=self.node,
             owner_namespace=self.namespace,
             phases=self.phases,
-            label_selector=self.labels,
+            label_selector=self.selector,
         )
         if not self.owner:
             return chosen

@@ -63,6 +63,11 @@ def show(
         typer.echo("\n".join(plain([columns, *rows])))
 
 
+def texts(rows: Iterable[Row]) -> list[list[str]]:
+    """Return the text of each cell."""
+    return [list(map(_text, row)) for row in rows]
+
+
 def plain(rows: Sequence[Row]) -> list[str]:
     """Return rows as lines with aligned columns, nothing cut off."""
     widths = [max(len(_text(cell)) for cell in column) for column in zip(*rows, strict=True)]

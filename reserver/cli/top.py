@@ -14,7 +14,7 @@ from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.formatting import NOTHING
 from reserver.cli.help import App
-from reserver.cli.options import Report, ReportOption, Target
+from reserver.cli.options import Report, TableOutputOption, Target
 from reserver.cli.progress import progress
 from reserver.cli.serialization import show_duration
 from reserver.cli.spec_flags import pair
@@ -74,7 +74,7 @@ def nodes(
     is_watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Show it again every two seconds, until Ctrl-C.")
     ] = False,
-    form: ReportOption = Report.TABLE,
+    form: TableOutputOption = Report.TABLE,
 ) -> None:
     """Show each node's resources: used by pods, held by reservations, free.
 
@@ -109,7 +109,7 @@ def quotas(
         str,
         typer.Option("--namespace", "-n", metavar="NAME", help="Only this namespace."),
     ] = "",
-    form: ReportOption = Report.TABLE,
+    form: TableOutputOption = Report.TABLE,
 ) -> None:
     """Show the quota of each namespace, and how much its reservations hold.
 
@@ -167,14 +167,16 @@ async def _show_nodes(
             raise Failed(ExitStatus.REFUSED, f"--resource: no node offers {name!r}; {question}")
     if clear and sys.stdout.isatty():
         typer.echo(_CLEAR, nl=False)
-    if form is not Report.TABLE:
+    if form is Report.CSV:
+        output.csv(*_listed(found, resources, with_fits=bool(slot)))
+    elif form is not Report.TABLE:
         output.document(
             {"nodes": [_node_document(each, with_fits=bool(slot)) for each in found]}, form
         )
     elif sys.stdout.isatty():
         _draw(found, resources, with_fits=bool(slot))
     elif found:
-        _list(found, resources, with_fits=bool(slot))
+        table.show(*_listed(found, resources, with_fits=bool(slot)))
     if missing := set(names) - {each.node for each in found}:
         questions = [(name, await similar.node(client, name)) for name in sorted(missing)]
         lines = ["; ".join(filter(None, (f"there is no node {n}", q))) for n, q in questions]
@@ -225,15 +227,17 @@ def _short(resource: str, amount: int) -> str:
     return exact
 
 
-def _list(nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits: bool) -> None:
-    """List one resource of a node per line, with exact amounts."""
+def _listed(
+    nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits: bool
+) -> tuple[list[str], list[list[str]]]:
+    """Return titles, and one resource of a node per row, with exact amounts."""
     titles = ["NODE", "RESOURCE", "ALLOCATABLE", "USED", "HELD", "FREE"]
-    rows: list[Row] = []
+    rows: list[list[str]] = []
     for node in nodes:
         for resource in resources:
             row = [node.node, resource, *node.resources.get(resource, _NONE)]
             rows.append([*row, str(node.fits)] if with_fits else row)
-    table.show([*titles, "FITS"] if with_fits else titles, rows)
+    return [*titles, "FITS"] if with_fits else titles, rows
 
 
 def _node_document(node: NodeCapacity, *, with_fits: bool) -> dict[str, object]:
@@ -246,11 +250,14 @@ async def _show_quotas(client: Client, namespace: str, form: Report) -> None:
     """Print the quota and its use for a namespace, or for each if it is empty."""
     async with progress("Asking for quotas"):
         found = [each async for each in client.capacity.quotas(namespace)]
-    if form is not Report.TABLE:
+    titles = ("NAMESPACE", "QUOTA", "RESOURCE", "USED", "HARD")
+    rows = [row for each in found for row in _quota_rows(each)]
+    if form is Report.CSV:
+        output.csv(titles, table.texts(rows))
+    elif form is not Report.TABLE:
         output.document({"quotas": list(map(quota_document, found))}, form)
     elif found:
-        rows = [row for each in found for row in _quota_rows(each)]
-        table.show(("NAMESPACE", "QUOTA", "RESOURCE", "USED", "HARD"), rows)
+        table.show(titles, rows)
     else:
         failure.report(f"no quota limits {namespace or 'any namespace'}")
 

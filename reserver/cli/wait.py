@@ -11,9 +11,8 @@ from reserver.cli import completion, failure, formatting, lookup, milestone, out
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import Failed
 from reserver.cli.milestone import Milestone
-from reserver.cli.options import Output, OutputOption, Target
+from reserver.cli.options import NamespaceOption, Output, OutputOption, Target
 from reserver.cli.progress import progress
-from reserver.cli.selection import NamespaceOption
 from reserver.client import CallFailed, ReservationInfo
 
 

@@ -14,12 +14,7 @@ from reserver.cli.connection import Session, run
 from reserver.cli.options import Output, OutputOption, Target
 from reserver.cli.progress import progress
 from reserver.cli.selection import (
-    NamespaceOption,
-    NodeOption,
-    OwnerOption,
-    PhaseOption,
     SelectionFlags,
-    SelectorOption,
 )
 from reserver.cli.table import Cell, Row
 from reserver.client import Change, ChangeKind, Client, ReservationInfo, Selection
@@ -35,11 +30,7 @@ _WIDTHS = (8, 24, 19, 16, 5, 7)
 
 def watch(
     target: Target,
-    node: NodeOption = "",
-    owner: OwnerOption = "",
-    namespace: NamespaceOption = "",
-    phase: PhaseOption = None,
-    selector: SelectorOption = "",
+    chosen: SelectionFlags,
     form: OutputOption = Output.TABLE,
 ) -> None:
     """Print each reservation, and then each change as it happens.
@@ -51,10 +42,6 @@ def watch(
         reserver watch --node worker-3
         reserver watch -n shop -o json
     """
-    phases = tuple(phase or ())
-    chosen = SelectionFlags(
-        node=node, owner=owner, namespace=namespace, phases=phases, labels=selector
-    )
 
     async def work(session: Session) -> None:
         await stream(session.client, chosen.selection(session.namespace), form)

@@ -70,6 +70,7 @@ class Flag:
         panel: under which heading help shows it; None for among the others.
         complete: returns what may stand for the value; None where nobody knows.
         path: where its value stands in a document; empty for under the field's own name.
+        short: its short form, such as ``-n``; empty where it has none.
         in_file: the field of the configuration file that replaces the flag; None of one that stays.
     """
 
@@ -83,6 +84,7 @@ class Flag:
     panel: str | None = None
     complete: Callable[..., list[str]] | None = None
     path: str = ""
+    short: str = ""
     in_file: InFile | None = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -94,3 +95,34 @@ async def test_rows_are_printed_without_titles(run: Run) -> None:
     assert (await run("get", "a", "--no-headers")).stdout.startswith("a ")
     refused = await run("get", "--no-headers", "-w")
     assert (refused.exit_code, refused.stderr[:24]) == (2, "reserver: --no-headers: ")
+
+
+async def test_lists_are_printed_for_spreadsheets_and_by_template(run: Run) -> None:
+    await _make(run)
+    lines = (await run("get", "-o", "csv")).stdout.splitlines()
+    assert lines[0].startswith("NAME,PHASE,NODE,SLOTS,CLAIMED,ENDS IN,ONE SLOT HOLDS,OWNERS,ID")
+    assert [line.split(",")[0] for line in lines[1:]] == ["a", "b", "c"]
+    path = "jsonpath={range .reservations[*]}{.name}={.spec.slots};{end}"
+    assert (await run("get", "-o", path)).stdout == "a=1;b=1;c=1;\n"
+    assert (await run("get", "a", "--output=jsonpath={.status.phase}")).stdout == "Active\n"
+    assert (await run("top", "nodes", "-o", "csv")).stdout.startswith("NODE,RESOURCE,ALLOCATABLE,")
+    broken = await run("get", "-o", "jsonpath={.a")
+    assert (broken.exit_code, broken.stdout) == (2, "")
+    assert "--output: jsonpath: '{.a' is not a path; write e.g." in broken.stderr
+    refused = await run("release", "a", "-o", "csv")
+    assert (refused.exit_code, "csv is for get, history, report" in refused.stderr) == (2, True)
+    assert (await run("release", "-l", "x=y", "--yes")).stderr == "reserver: no reservations\n"
+    unasked = await run("release", "-l", "x=y")
+    assert unasked.stderr == "reserver: --selector: standard input is not a terminal; pass --yes\n"
+
+
+async def test_a_folder_is_applied_without_what_is_of_other_kinds(run: Run) -> None:
+    examples = str(Path(__file__).parents[3] / "examples")
+    applied = await run("apply", "-f", examples, "--dry-run", "--force")
+    assert (applied.exit_code, applied.stdout) == (
+        0,
+        "web-seats created (dry run)\nweb-0-seat created (dry run)\n",
+    )
+    assert "examples: passes over 13 documents of other kinds" in applied.stderr
+    refused = await run("apply", "-f", f"{examples}/quota.yaml", "--dry-run")
+    assert (refused.exit_code, "is not a reservation" in refused.stderr) == (1, True)

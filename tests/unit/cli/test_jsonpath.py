@@ -1,0 +1,56 @@
+"""`-o jsonpath=…`, as kubectl has it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reserver.cli.jsonpath import Template
+from reserver.errors import InvalidInput
+
+VALUE = {
+    "reservations": [
+        {"name": "a", "spec": {"resources": {"cpu": "1", "nvidia.com/gpu": "2"}, "slots": 1}},
+        {"name": "b", "spec": {"slots": 2, "reusable": True}},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{.reservations[*].name}", "a b"),
+        (".reservations[0].name", "a"),
+        ("{$.reservations[-1].spec.slots}", "2"),
+        ("{.reservations[0].spec.resources['nvidia.com/gpu']}", "2"),
+        ("{.reservations[1].spec.reusable}", "true"),
+        ("{.reservations[9].name}{.nothing.here}", ""),
+        ('{range .reservations[*]}{.name}{"\\t"}{@.spec.slots}{"\\n"}{end}', "a\t1\nb\t2\n"),
+        ("n={.reservations[0].name};", "n=a;"),
+        ("{'x'}", "x"),
+        ("{.reservations[0].spec.resources.*}", "1 2"),
+        ("{.reservations[1].spec}", '{"slots": 2, "reusable": true}'),
+        ("{.reservations[*].name.deep}", ""),
+        ("{.reservations[1].name[*]}", ""),
+    ],
+)
+def test_a_template_is_filled(template: str, text: str) -> None:
+    assert Template(template).render(VALUE) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["{.a", "{range .a}", "{a b}", "}", '{"\\q"}', "{.a[x]}", "{?(@.a)}"]
+)
+def test_what_is_no_template_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"write e\.g\."):
+        Template(text)
+
+
+@given(st.text(alphabet="{}[].*'\"$@ab0-rangeend \\", max_size=40))
+def test_no_text_ends_in_anything_but_a_refusal(text: str) -> None:
+    try:
+        template = Template(text)
+    except InvalidInput:
+        return
+    assert isinstance(template.render(VALUE), str)
