@@ -141,9 +141,11 @@ def _make_base(context: Path, architecture: str) -> None:
     context.mkdir(parents=True)
     # As in the base that it stands for, Python is called python.
     link = '--customize-hook=ln -s /usr/bin/python3 "$1/usr/local/bin/python"'
+    # What Debian compiles as it sets packages up goes by the time.
+    plain = '--customize-hook=find "$1" -name __pycache__ -prune -exec rm -r {} +'
     of_all = ("--variant=extract", "--include=?essential")
     variant = ("--variant=minbase",) if architecture == HERE else of_all
-    what = (*variant, "--include=python3-venv,ca-certificates", link, release)
+    what = (*variant, "--include=python3-venv,ca-certificates", link, plain, release)
     tar, of = str(context / "base.tar"), f"--architectures={architecture}"
     _run("mmdebstrap", "--quiet", "--mode=root", of, *what, tar)
     (context / "Dockerfile").write_text(_BASE_FILE)
