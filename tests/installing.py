@@ -62,9 +62,9 @@ class Reader:
         assert told.returncode == 0, f"{line}\n{told.stdout}{told.stderr}"
         return str(told.stdout)
 
-    def follow(self, title: str, *, only: str = "", but: str = "\n") -> None:
+    def follow(self, title: str, *, only: str = "", but: str = "\n", page: Path = PAGE) -> None:
         """Do what a section says, of its commands those with some words, and without others."""
-        _, _, text = PAGE.read_text().partition(f"# {title}\n")
+        _, _, text = page.read_text().partition(f"# {title}\n")
         end = _HEADING.search(text)
         found = _BLOCK.findall(text[: end.start() if end else None])
         assert found, f"no commands under {title!r}"

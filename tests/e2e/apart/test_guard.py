@@ -11,10 +11,12 @@ import pytest
 from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane
 from hack.reserver_process import wait_for
+from tests.installing import Reader, empty_cluster, reading
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(300)]
 
 ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs/backup-and-restore.md"
 HOME = "reserver-system"
 KUSTOMIZATION = """\
 resources: [scheduler-config/core]
@@ -117,3 +119,25 @@ def test_the_namespace_annotated_goes_with_all_that_is_in_it(guarded: Guarded) -
     guarded.does("delete configmap/reservations")
     guarded.does(f"delete namespace {HOME} --timeout=60s")
     assert "NotFound" in guarded.run(f"get namespace {HOME}")[1]
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    with empty_cluster() as plane:
+        yield reading(plane, tmp_path)
+
+
+@pytest.mark.parametrize("way", ["With Helm", "With kustomize"])
+def test_it_is_uninstalled_by_the_steps_of_the_pages(reader: Reader, way: str) -> None:
+    (reader.folder / "values.yaml").write_text("guard: {enabled: true}\n")
+    kustomization = reader.folder / "kustomization.yaml"
+    before = kustomization.read_text()
+    text = before.replace("components: [", "components: [scheduler-config/components/guard, ")
+    assert text != before
+    kustomization.write_text(text)
+    reader.follow(way, but="rollout status")
+    refused = f"! kubectl delete namespace {HOME} --dry-run=server 2>/dev/null && echo refused"
+    wait_for(lambda: "refused" in reader.run(f"{refused} || true"), "the guard is in force")
+    reader.follow("The guard", page=PAGE)
+    reader.follow("Uninstall", but="delete -k" if way == "With Helm" else "helm")
+    assert not reader.left()
