@@ -49,6 +49,15 @@ def reservations(ctx: typer.Context, incomplete: str) -> list[str]:
     return _offer(ctx, incomplete, names)
 
 
+def removed(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return names of reservations that were removed, with a prefix."""
+
+    async def names(session: Session) -> list[str]:
+        return [each.name async for each in session.client.history() if each.spec]
+
+    return _offer(ctx, incomplete, names)
+
+
 def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return names of nodes with a prefix."""
 

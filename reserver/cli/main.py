@@ -25,6 +25,7 @@ SUMMARIES = {
         "edit": "Edit a reservation in your editor (KUBE_EDITOR, EDITOR, or vi).",
         "extend": "Change when reservations expire.",
         "release": "Remove reservations, and return once they hold nothing.",
+        "restore": "Create reservations again that were released by mistake.",
         "wait": "Wait until reservations are in force, claimed, or over.",
     },
     "Look": {

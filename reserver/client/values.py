@@ -195,6 +195,7 @@ class PastReservation:
         claims: the first of these claims.
         description: what it was for.
         author: the user who created it, as far as that is known.
+        spec: of one that was removed, as JSON and without its end; empty if it was not kept.
     """
 
     name: str
@@ -212,6 +213,7 @@ class PastReservation:
     claims: tuple[PastClaim, ...]
     description: str = ""
     author: str = ""
+    spec: str = ""
 
 
 class ChangeKind(StrEnum):

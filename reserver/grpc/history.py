@@ -67,6 +67,7 @@ def _show(one: ArchivedReservation) -> pb.PastReservation:
         ],
         description=one.description,
         author=one.author,
+        spec=one.spec,
     )
 
 

@@ -41,6 +41,7 @@ class Ending:
         at: when this was seen, unix seconds.
         since: when it was first seen, unix seconds.
         claims: the slots that were claimed.
+        text: what was written there, if that is known.
     """
 
     reservation: Reservation
@@ -48,6 +49,7 @@ class Ending:
     at: float
     since: float = 0.0
     claims: tuple[EndedClaim, ...] = ()
+    text: str = ""
 
     @classmethod
     def of(

@@ -232,13 +232,20 @@ class Cache(ABC, Generic[K, E]):
             Ending.of(each, self.ledger, self.clock()) for each in over if not each.is_retained
         )
 
-    def _report_ended(self, reservation: Reservation) -> None:
-        """Report what became of a reservation that is not written any more, before its drop."""
+    def _report_ended(self, reservation: Reservation, text: str) -> None:
+        """Report what became of a reservation that is not written any more, before its drop.
+
+        Args:
+            reservation: which one.
+            text: what was written there.
+        """
         ref = reservation.ref
         if not self.ledger.is_written_twice(ref):  # Else it is being moved.
             with quarantined("history", ref):
                 now, since = self.clock(), self.ledger.since(ref)
-                self.ended(Ending.of(reservation, self.ledger, now, since, self._claimed_at(ref)))
+                claimed_at = self._claimed_at(ref)
+                ending = Ending.of(reservation, self.ledger, now, since, claimed_at)
+                self.ended(replace(ending, text=text))
 
     def _claimed_at(self, ref: Ref) -> Mapping[str, float]:  # noqa: ARG002 - most do not know
         """Return when slots were claimed, by UID, as far as that is noted."""

@@ -446,7 +446,7 @@ class HistoryResponse(_message.Message):
     def __init__(self, reservations: _Optional[_Iterable[_Union[PastReservation, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class PastReservation(_message.Message):
-    __slots__ = ("name", "id", "owner_namespace", "owners", "outcome", "since", "ended", "expires_at", "nodes", "resources", "slots", "claimed", "claims", "description", "author")
+    __slots__ = ("name", "id", "owner_namespace", "owners", "outcome", "since", "ended", "expires_at", "nodes", "resources", "slots", "claimed", "claims", "description", "author", "spec")
     class Outcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         OUTCOME_UNSPECIFIED: _ClassVar[PastReservation.Outcome]
@@ -479,6 +479,7 @@ class PastReservation(_message.Message):
     CLAIMS_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     AUTHOR_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
     name: str
     id: str
     owner_namespace: str
@@ -494,7 +495,8 @@ class PastReservation(_message.Message):
     claims: _containers.RepeatedCompositeFieldContainer[PastClaim]
     description: str
     author: str
-    def __init__(self, name: _Optional[str] = ..., id: _Optional[str] = ..., owner_namespace: _Optional[str] = ..., owners: _Optional[str] = ..., outcome: _Optional[_Union[PastReservation.Outcome, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[str]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., claimed: _Optional[int] = ..., claims: _Optional[_Iterable[_Union[PastClaim, _Mapping]]] = ..., description: _Optional[str] = ..., author: _Optional[str] = ...) -> None: ...
+    spec: str
+    def __init__(self, name: _Optional[str] = ..., id: _Optional[str] = ..., owner_namespace: _Optional[str] = ..., owners: _Optional[str] = ..., outcome: _Optional[_Union[PastReservation.Outcome, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[str]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., claimed: _Optional[int] = ..., claims: _Optional[_Iterable[_Union[PastClaim, _Mapping]]] = ..., description: _Optional[str] = ..., author: _Optional[str] = ..., spec: _Optional[str] = ...) -> None: ...
 
 class PastClaim(_message.Message):
     __slots__ = ("pod", "uid", "node", "at")

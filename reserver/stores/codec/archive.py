@@ -19,6 +19,7 @@ from reserver.k8s.objects.times import parse_moment, show_micro, show_moment
 from reserver.reservations.enums import Outcome
 from reserver.reservations.outcome import Ending, describe
 from reserver.reservations.owner import home
+from reserver.stores.codec.kept_spec import kept_spec
 from reserver.stores.object.status_codec import summary
 
 LABEL = "reserver.io/history"
@@ -74,6 +75,7 @@ class ArchivedReservation(
         slots: how many there were.
         claimed: how many of them were claimed.
         claims: the first of these.
+        spec: of one that somebody removed, as JSON and without its end, to be restored from.
     """
 
     name: str
@@ -92,6 +94,7 @@ class ArchivedReservation(
     claims: list[ArchivedClaim] = []
     description: str = ""
     author: str = ""
+    spec: str = ""
 
     @property
     def told(self) -> str:
@@ -126,6 +129,7 @@ def past(ending: Ending) -> ArchivedReservation:
         ],
         description=reservation.description[:_MOST_TEXT],
         author=reservation.author[:_MOST_TEXT],
+        spec=kept_spec(ending),
     )
 
 

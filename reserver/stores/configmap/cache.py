@@ -184,7 +184,7 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
                 yield
         for ref in (old.keys() | stale.keys()) - new.keys():
             if ref in old:
-                self._report_ended(old[ref])
+                self._report_ended(old[ref], before.text if before and not ref.item else "")
             self.ledger.drop(ref)
             yield
         for problem in key.entries.problems if key else ():

@@ -64,7 +64,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         ref = Ref.of_object(*name)
         known = self.known(ref)
         if known is not None and known.reservation is not None:
-            self._report_ended(known.reservation)
+            self._report_ended(known.reservation, known.text)
         self._known.pop(name, None)
         expected = self._expected.get(ref)
         if known is not None:

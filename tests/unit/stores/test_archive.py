@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from reserver.base.pacer import outcome
 from reserver.reservations.enums import Outcome
 from reserver.reservations.outcome import EndedClaim, Ending
@@ -153,3 +155,19 @@ def test_what_cannot_be_written_does_not_pile_up() -> None:
     for count in range(3 * module.NAMESPACE_MOST):
         number = add(archive, f"a-{count}", NOW + 10 * count)
     assert len(archive.pending(number)) == module.NAMESPACE_MOST
+
+
+@pytest.mark.parametrize(
+    ("became", "text", "spec"),
+    [
+        (Outcome.REMOVED, '{"node":"w","author":"a","ttl":"1h","origin":"x"}', '{"node":"w"}'),
+        (Outcome.CLAIMED, '{"node":"w"}', ""),
+        (Outcome.REMOVED, "", ""),
+        (Outcome.REMOVED, "{", ""),
+        (Outcome.REMOVED, "[1]", ""),
+        (Outcome.REMOVED, f'{{"node":"{"w" * 2048}"}}', ""),
+        (Outcome.REMOVED, f'{{"node":"w"}}{" " * 9000}', ""),
+    ],
+)
+def test_a_spec_is_kept_of_what_somebody_removed(became: Outcome, text: str, spec: str) -> None:
+    assert past(replace(ending("move"), outcome=became, text=text)).spec == spec

@@ -1,0 +1,117 @@
+"""`reserver restore`: creates reservations again that somebody released by mistake."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Annotated
+
+import typer
+
+from reserver.cli import completion, creating, failure, serialization, times
+from reserver.cli.connection import Session, run
+from reserver.cli.create_requests import NewReservation, namespace_of
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.options import NamespaceOption, Output, OutputOption, Target
+from reserver.client import Outcome, PastReservation
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.times import in_hours
+
+_SETTLE_S = 1.0
+
+
+def restore(
+    target: Target,
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME",
+            help="Names or ids of reservations, as `reserver history` shows them.",
+            autocompletion=completion.removed,
+        ),
+    ],
+    namespace: NamespaceOption = "",
+    ttl: Annotated[
+        str,
+        typer.Option(metavar="DURATION", help="Time from now. Default: until it would have ended."),
+    ] = "",
+    form: OutputOption = Output.TABLE,
+) -> None:
+    """Create reservations again that were released by mistake.
+
+    Each says what it said, until the moment at which it would have ended. Claims and labels are
+    not restored. Reserver remembers specs for a week, within bounds (`serve --history-ttl`).
+
+    Exit status: 0 created and in force; 1 it is not remembered, or refused; 2 wrong usage; 3
+    Reserver cannot be reached; 4 no room, on nodes or in the quota; 5 it waits for room.
+
+    Examples:
+        reserver restore web-1 -n shop
+        reserver restore web-1 web-2 --ttl 2h
+    """
+    try:
+        if ttl:
+            times.duration("--ttl", ttl)
+    except Failed as exc:
+        failure.end(exc)
+
+    async def work(session: Session) -> None:
+        wanted: list[NewReservation] = []
+        failed: list[Failed] = []
+        for name in names:
+            try:
+                wanted.append(_again(await _last(session, name, namespace), ttl))
+            except Failed as exc:
+                failed.append(exc)
+        try:
+            if wanted:
+                await creating.create_each(
+                    session.client, wanted, form, "", no_wait=False, force=False, wait_s=_SETTLE_S
+                )
+        except Failed as exc:
+            failed.append(exc)
+        failure.raise_all(failed)
+
+    run(target, work)
+
+
+async def _last(session: Session, name: str, namespace: str) -> PastReservation:
+    """Return the last reservation of a name that is over, of a namespace if one is given.
+
+    Raises:
+        Failed: none is remembered.
+    """
+    found = [each async for each in session.client.history(name, owner_namespace=namespace)]
+    own = [each for each in found if each.id.startswith(f"{session.namespace}/")]
+    if not found:
+        problem = "is not remembered: see `reserver history`"
+        raise Failed(ExitStatus.REFUSED, f"{name}: {problem}")
+    return max(own or found, key=lambda each: each.ended)
+
+
+def _again(past: PastReservation, ttl: str) -> NewReservation:
+    """Return a past reservation as one to be created.
+
+    Raises:
+        Failed: its spec is not there any more, or its time is over.
+    """
+    if not past.spec:
+        ended = str(past.outcome or "over").lower()
+        why = "it was too large to keep" if past.outcome is Outcome.REMOVED else f"it is {ended}"
+        problem = f"its spec is not there any more, as {why}; create it with `reserver create`"
+        raise Failed(ExitStatus.REFUSED, f"{past.name}: {problem}")
+    if not ttl and past.expires_at is not None and past.expires_at.timestamp() <= time.time():
+        raise Failed(ExitStatus.REFUSED, f"{past.name}: its time is over; give --ttl")
+    end = {"ttl": in_hours(ttl)} if ttl else {"ttl": "0"}
+    if not ttl and past.expires_at is not None:
+        end = {"expiresAt": serialization.show_moment(past.expires_at)}
+    home, slash, rest = past.id.partition("/")
+    of_object = home if slash and "/" not in rest else ""
+    if past.claimed:
+        failure.report(f"{past.name}: {past.claimed} claims are not restored; it holds all slots")
+    try:
+        document = json.loads(past.spec) | end
+        spec = serialization.read(document, past.name, past.owner_namespace, time.time())
+    except (InvalidInput, ValueError) as exc:
+        raise Failed(ExitStatus.REFUSED, f"{past.name}: {exc}") from exc
+    return NewReservation(past.name, of_object or namespace_of(spec, ""), spec)
