@@ -13,6 +13,7 @@ from reserver.cli import (
     failure,
     listing,
     output,
+    prune,
     serialization,
 )
 from reserver.cli.connection import Session, run
@@ -37,6 +38,21 @@ def apply(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would change, and change nothing.")
     ] = False,
+    is_pruning: Annotated[
+        bool,
+        typer.Option(
+            "--prune",
+            help="Then release reservations that --selector selects and no file has, in the "
+            "namespaces of the files. Asks first.",
+        ),
+    ] = False,
+    selector: Annotated[
+        str,
+        typer.Option(
+            "--selector", "-l", metavar="LABELS", help="Labels of what --prune may release."
+        ),
+    ] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Prune without asking.")] = False,
     form: OutputOption = Output.TABLE,
 ) -> None:
     """Create or change reservations so that they match files.
@@ -51,15 +67,24 @@ def apply(
 
     Examples:
         reserver apply -f reservations/
+        reserver apply -f reservations/ --prune -l team=shop
         reserver get web-1 -o yaml | sed 's/slots: 1/slots: 2/' | reserver apply -f -
     """
+    try:
+        prune.check(selector, prune=is_pruning, yes=yes, dry_run=dry_run, form=form)
+    except Failed as exc:
+        failure.end(exc)
     asked = CreateRequests.of("", filename, SpecFlags(), namespace)
 
     async def work(session: Session) -> None:
-        asked.reservations(session.namespace)  # A file that is broken changes nothing.
+        wanted = asked.reservations(session.namespace)  # A file that is broken changes nothing.
         doing = Applier(session, namespace, force=force, dry_run=dry_run)
         note = "(dry run)" if dry_run else ""
-        await apply_each(doing, asked.wanted, form, note)
+        applied = await apply_each(doing, asked.wanted, form, note)
+        if is_pruning:
+            found = await prune.selected(session.client, selector)
+            over = prune.surplus(found, wanted, applied)
+            await prune.release(session.client, over, form, ask=not yes, dry_run=dry_run)
 
     run(target, work)
 
@@ -155,8 +180,8 @@ def kept(document: Any, old: ReservationInfo) -> Any:  # noqa: ANN401 - whatever
 
 async def apply_each(
     applying: Applier, wanted: Sequence[Manifest], form: Output, note: str
-) -> None:
-    """Apply documents one after the other.
+) -> list[ReservationInfo]:
+    """Apply documents one after the other; return the reservations that are there then.
 
     Args:
         applying: how.
@@ -187,3 +212,4 @@ async def apply_each(
     if output.is_for_programs(form):
         output.reservations(shown, form, alone=len(wanted) == 1)
     failure.raise_all(refused)
+    return shown

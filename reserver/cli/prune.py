@@ -1,0 +1,96 @@
+"""`reserver apply --prune`: releases what the labels select and the files no longer have."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Sequence
+
+import typer
+
+from reserver.cli import failure, listing, output
+from reserver.cli.create_requests import NewReservation
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.options import Output
+from reserver.cli.progress import progress
+from reserver.cli.prompt import confirmed
+from reserver.client import CallFailed, Client, ReservationInfo, Selection
+from reserver.errors import InvalidInput
+from reserver.k8s.objects import labelselector
+
+
+def check(selector: str, *, prune: bool, yes: bool, dry_run: bool, form: Output) -> None:
+    """Refuse a pruning that would not say what it may release, or that nobody can confirm.
+
+    Raises:
+        Failed: an option is missing or malformed.
+    """
+    if not prune and (selector or yes):
+        flag = "--selector" if selector else "--yes"
+        raise Failed(ExitStatus.USAGE, f"{flag}: is for --prune; add it, or leave this out")
+    if not prune:
+        return
+    if not selector:
+        problem = "releases what labels select; give them, e.g. -l team=shop"
+        raise Failed(ExitStatus.USAGE, f"--prune: {problem}")
+    try:
+        labelselector.parse(selector)
+    except InvalidInput as exc:
+        raise Failed(ExitStatus.USAGE, f"--selector: {exc}") from exc
+    if not (yes or dry_run) and not (sys.stdin.isatty() and form is Output.TABLE):
+        raise Failed(ExitStatus.USAGE, "--prune: nobody can be asked here; pass --yes or --dry-run")
+
+
+def surplus(
+    found: Sequence[ReservationInfo],
+    wanted: Sequence[NewReservation],
+    applied: Sequence[ReservationInfo],
+) -> list[ReservationInfo]:
+    """Return which of the selected reservations no file has.
+
+    Only namespaces of the files count, so a folder of one team prunes nothing of another.
+
+    Args:
+        found: those that the labels select.
+        wanted: what the files ask for.
+        applied: what is there of that.
+    """
+    kept = {each.id for each in applied} | {f"{one.namespace}/{one.name}" for one in wanted}
+    homes = {_home(each) for each in applied} | {one.namespace for one in wanted}
+    return [each for each in found if each.id not in kept and _home(each) in homes]
+
+
+def _home(reservation: ReservationInfo) -> str:
+    return reservation.id.partition("/")[0]
+
+
+async def selected(client: Client, selector: str) -> list[ReservationInfo]:
+    """Return the reservations that labels select."""
+    async with progress("Listing reservations"):
+        return [each async for each in client.list(Selection(label_selector=selector))]
+
+
+async def release(
+    client: Client, over: Collection[ReservationInfo], form: Output, *, ask: bool, dry_run: bool
+) -> None:
+    """Release reservations, each only as it was listed.
+
+    Raises:
+        Failed: the answer was no, or some are refused.
+    """
+    if ask and over and not dry_run:
+        listing.show(list(over), Output.TABLE)
+        if not await confirmed(f"Release these {len(over)}, which no file has?"):
+            raise Failed(ExitStatus.REFUSED, "nothing pruned")
+    refused: list[Failed] = []
+    for each in over:
+        try:
+            if not dry_run:
+                await client.release(each.id, etag=each.etag)
+        except CallFailed as exc:
+            if failure.is_without_answer(exc):
+                raise
+            refused.append(failure.of(exc, each.id))
+            continue
+        if not output.is_for_programs(form):
+            typer.echo(f"{each.id} pruned{' (dry run)' if dry_run else ''}")
+    failure.raise_all(refused)
