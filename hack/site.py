@@ -68,9 +68,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     del config, files
     if not page.file.src_uri.startswith(("reference/", "adr/", "charts/")):
         markdown = markdown.replace("](../", "](")
-    markdown = markdown.replace("charts/reserver/README.md)", "charts/reserver)")
     tops = "adr|charts|examples|monitoring|proto|scheduler-config"
-    folder = rf"\]\(((?:\.\./)*(?:{tops})[\w/-]*?)/?\)"
+    folder = rf"\]\(((?:\.\./)*(?:{tops})[\w/-]*?)/?(?:README\.md)?\)"
     return re.sub(folder, r"](\1/index.md)", markdown)
 
 
