@@ -28,7 +28,7 @@ def show(
     elif output.is_for_programs(form):
         output.reservations(found, form, alone=alone)
     elif found:
-        is_folded = form is not Output.WIDE  # So many columns would be four characters wide.
+        is_folded = form is not Output.WIDE
         shown = rows(found, form)
         table.show(columns(form), shown, right=NUMBERS, is_folded=is_folded, is_titled=is_titled)
     else:

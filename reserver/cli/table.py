@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
 import typer
@@ -50,7 +52,8 @@ def show(
         columns: titles in capital letters.
         rows: as many cells each as there are columns.
         right: the columns of numbers.
-        is_folded: what is wider than a terminal is folded within its columns, not at its edge.
+        is_folded: what is wider than a terminal is folded within its columns; else each row becomes
+            lines, one for each column.
         is_titled: without titles the rows are plain everywhere.
     """
     if not is_titled:
@@ -60,7 +63,27 @@ def show(
 
         Console(highlight=False).print(drawn(columns, rows, right=right))
     else:
-        typer.echo("\n".join(plain([columns, *rows])))
+        rows = list(rows)
+        lines = plain([columns, *rows])
+        width = get_terminal_size().columns
+        if sys.stdout.isatty() and max(map(len, lines)) > width:
+            lines = records(columns, rows, width)
+        typer.echo("\n".join(lines))
+
+
+def records(columns: Sequence[str], rows: Iterable[Row], width: int) -> list[str]:
+    """Return a line for each cell, its column's title in front, wrapped between words."""
+    margin = max(map(len, columns)) + len(_GAP)
+    lines: list[str] = []
+    for row in texts(rows):
+        lines += [""] if lines else []
+        for title, text in zip(columns, row, strict=True):
+            more = wrap(
+                text, max(width - margin, 1), break_long_words=False, break_on_hyphens=False
+            )
+            lines += [f"{f'{title}:':<{margin}}{(more or [''])[0]}".rstrip()]
+            lines += [f"{'':<{margin}}{each}" for each in more[1:]]
+    return lines
 
 
 def texts(rows: Iterable[Row]) -> list[list[str]]:

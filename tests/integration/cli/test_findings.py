@@ -158,11 +158,14 @@ async def test_numbers_stand_beside_bars(show: Show, screen: Screen) -> None:
     assert fits(shown, screen)
 
 
-async def test_owners_show_their_namespace(show: Show, name: str) -> None:
+async def test_owners_show_their_namespace(show: Show, screen: Screen, name: str) -> None:
     await made(show, name)
     assert "shop/pod/web-0" in (await show("describe", name)).words
     wide = await show("get", "-o", "wide")
-    assert any(name in line and "shop/pod/web-0" in line for line in wide.text.splitlines())
+    assert name in wide.words
+    assert "shop/pod/web-0" in wide.words
+    assert "ONE SLOT HOLDS" in wide.words
+    assert fits(wide, screen)
 
 
 async def test_the_small_ones(show: Show, name: str) -> None:

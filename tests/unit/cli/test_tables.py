@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reserver.cli import top
 from reserver.cli.formatting import duration, ends_in
-from reserver.cli.table import Cell, Row, bar, bar_legend, fitting, plain
+from reserver.cli.table import Cell, Row, bar, bar_legend, fitting, plain, records
 from reserver.client import ReservationInfo, ResourceAmounts
 from reserver.client.values import Spec
 
@@ -92,3 +92,16 @@ def test_what_has_expired_is_over(left_s: int, said: str) -> None:
 @pytest.mark.parametrize(("free", "style"), [("-1", "red"), ("0", "")])
 def test_a_node_that_lacks_what_it_should_have_is_red(free: str, style: str) -> None:
     assert top._free("cpu", ResourceAmounts("4", "4", "1", free)).style == style
+
+
+def test_rows_that_are_too_wide_become_lines_and_no_word_is_cut() -> None:
+    rows: list[Row] = [("a", "cpu 1, memory 4Gi, nvidia.com/gpu 2"), ("b", Cell("-", "dim"))]
+    assert records(("NAME", "HOLDS"), rows, 24) == [
+        "NAME:   a",
+        "HOLDS:  cpu 1, memory",
+        "        4Gi,",
+        "        nvidia.com/gpu 2",
+        "",
+        "NAME:   b",
+        "HOLDS:  -",
+    ]
