@@ -36,7 +36,7 @@ from reserver.client import (
 
 async def send(arguments: argparse.Namespace) -> int:
     """Reserve, send, and see the pod land; return an exit status."""
-    owner = PodOwner(arguments.namespace, arguments.pod)
+    owner = PodOwner(namespace=arguments.namespace, name=arguments.pod)
     spec = Spec(
         owners=(owner,),
         node=arguments.node,
@@ -49,13 +49,13 @@ async def send(arguments: argparse.Namespace) -> int:
                 if not reservation.is_backed:
                     print(f"no room: {reservation.message}")  # The next cluster, then.
                     return 1
-                print(f"{arguments.cpu} CPU held on {arguments.node} for {'/'.join(owner)}")
+                print(f"{arguments.cpu} CPU held on {arguments.node} for {owner}")
                 if not arguments.dry_run:
                     changes = client.watch(Selection(owner=owner))
                     await anext(changes)  # It watches; nothing is missed from here on.
                     await asyncio.to_thread(create_pod, arguments)
                     await landed(changes)
-                    print(f"{'/'.join(owner)} has landed")
+                    print(f"{owner} has landed")
         except (CallFailed, config.ConfigException, kubernetes.ApiException, HTTPError) as exc:
             print(f"not sent: {exc}", file=sys.stderr)
             return 1

@@ -73,7 +73,7 @@ async def _release(client: Client, names: list[str]) -> None:
 def _specs(names: list[str], nodes: list[str]) -> dict[str, Spec]:
     return {
         name: Spec(
-            owners=(PodOwner("shop", name),),
+            owners=(PodOwner(namespace="shop", name=name),),
             node=node,
             resources={"cpu": "1"},
             ttl=timedelta(hours=1),

@@ -88,7 +88,9 @@ async def _audited(
 async def _until_seen(address: str, nodes: list[str]) -> None:
     """Return once Reserver has seen all nodes: a set on all of them can be held."""
     specs = {
-        f"probe-{node}": Spec(owners=(PodOwner("shop", "p"),), node=node, resources={"cpu": "1m"})
+        f"probe-{node}": Spec(
+            owners=(PodOwner(namespace="shop", name="p"),), node=node, resources={"cpu": "1m"}
+        )
         for node in nodes
     }
     async with Client(address, deadline_s=60) as client:

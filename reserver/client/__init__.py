@@ -1,10 +1,10 @@
-"""A typed asyncio client of the gRPC API.
+"""Typed clients of the gRPC API: `SyncClient` blocks, `Client` is for asyncio.
 
 ```python
-async with Client("127.0.0.1:9443") as client:
-    spec = Spec(owners=(PodOwner("shop", "web-0"),), node="worker-7", resources={"cpu": "2"})
-    async with client.hold("web-move-1", spec) as reservation:
-        ...  # Nobody but shop/web-0 gets those two CPUs.
+owner = PodOwner(namespace="shop", name="web-0")
+spec = Spec(owners=[owner], node="worker-3", resources={"cpu": "2"})
+with SyncClient("127.0.0.1:9443") as client, client.hold("web-move-1", spec):
+    ...  # Nobody but shop/web-0 gets those two CPUs.
 ```
 
 Calls have deadlines. When reserver is not ready or does not answer, the client repeats those that
@@ -22,6 +22,8 @@ from reserver.client.capacity import (
 )
 from reserver.client.client import Client
 from reserver.client.connection import DEADLINE_S
+from reserver.client.sync_capacity import SyncCapacity
+from reserver.client.sync_client import SyncClient
 from reserver.client.values import (
     EVERYTHING,
     CallFailed,
@@ -84,5 +86,7 @@ __all__ = [
     "Selection",
     "Shortage",
     "Spec",
+    "SyncCapacity",
+    "SyncClient",
     "Verdict",
 ]

@@ -127,17 +127,8 @@ class Capacity:
         Raises:
             CallFailed: it cannot be said, or a spec is not acceptable.
         """
-        written = map(messages.write_spec, specs)
-        request = pb.WhatIfRequest(reservations=written, namespace=namespace)
-        answer = await self._connection.call(self._stub.WhatIf, request)
-        return Verdict(
-            answer.fits,
-            tuple(messages.read(each, Shortage) for each in answer.shortages),
-            tuple(
-                tuple(messages.read(part, PlacedSlots) for part in each.parts)
-                for each in answer.placements
-            ),
-        )
+        request = what_if(specs, namespace)
+        return read_verdict(await self._connection.call(self._stub.WhatIf, request))
 
     async def dump(self) -> bytes:
         """Return how the process is that answers, as JSON for a bug report, without secrets.
@@ -156,5 +147,27 @@ class Capacity:
         """
         request = pb.ExplainRequest(pod_namespace=namespace, pod_name=pod)
         answer = await self._connection.call(self._stub.Explain, request)
-        explanation: dict[str, Any] = whole(json_format.MessageToDict(answer.explanation))
-        return explanation
+        return read_explanation(answer)
+
+
+def what_if(specs: Sequence[Spec], namespace: str) -> pb.WhatIfRequest:
+    """Return the request whether a set would be created."""
+    return pb.WhatIfRequest(reservations=map(messages.write_spec, specs), namespace=namespace)
+
+
+def read_verdict(answer: pb.WhatIfResponse) -> Verdict:
+    """Return whether a set would be created, as it was received."""
+    return Verdict(
+        answer.fits,
+        tuple(messages.read(each, Shortage) for each in answer.shortages),
+        tuple(
+            tuple(messages.read(part, PlacedSlots) for part in each.parts)
+            for each in answer.placements
+        ),
+    )
+
+
+def read_explanation(answer: pb.ExplainResponse) -> dict[str, Any]:
+    """Return why a pod is pending, as it was received."""
+    explanation: dict[str, Any] = whole(json_format.MessageToDict(answer.explanation))
+    return explanation

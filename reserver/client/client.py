@@ -11,9 +11,9 @@ from uuid import uuid4
 
 import grpc
 
-from reserver.client import messages
+from reserver.client import messages, requests
 from reserver.client.capacity import Capacity
-from reserver.client.connection import DEADLINE_S, Connection, Retrying
+from reserver.client.connection import DEADLINE_S, Connection, ConnectionTerms, Retrying
 from reserver.client.following import follow
 from reserver.client.values import (
     EVERYTHING,
@@ -64,8 +64,8 @@ class Client:
         Raises:
             ValueError: without TLS, anybody could read the token.
         """
-        self._connection = Connection(
-            address,
+        terms = ConnectionTerms(
+            address=address,
             token=token,
             root_certificates=root_certificates,
             client_certificate=client_certificate,
@@ -74,6 +74,7 @@ class Client:
             connect_s=connect_s,
             retrying=retrying,
         )
+        self._connection = Connection(terms)
         self._stub: Any = ReservationServiceStub(self._connection.channel)
         self._call = self._connection.call
         self.capacity = Capacity(self._connection)
@@ -110,10 +111,10 @@ class Client:
             CallFailed: it was not created, or that is unknown; it is safe to call again with the
                 same `request_id`. With `no_wait` as `create_set`.
         """
-        request = pb.CreateRequest(
-            name=name,
-            spec=messages.write_spec(spec),
-            request_id=request_id or uuid4().hex,
+        request = requests.create(
+            name,
+            spec,
+            request_id=request_id,
             no_wait=no_wait,
             labels=labels,
             namespace=namespace,
@@ -140,14 +141,8 @@ class Client:
             CallFailed: as `create`; ``RESOURCE_EXHAUSTED`` if the room is taken at the moment, or
                 a quota does not allow it; ``FAILED_PRECONDITION`` if one can never fit.
         """
-        own, entry = labels or {}, pb.CreateSetRequest.Entry
-        request = pb.CreateSetRequest(
-            reservations=[
-                entry(name=name, spec=messages.write_spec(spec), labels=own.get(name))
-                for name, spec in specs.items()
-            ],
-            request_id=request_id or uuid4().hex,
-            namespace=namespace,
+        request = requests.create_set(
+            specs, request_id=request_id, labels=labels, namespace=namespace
         )
         answer = await self._call(self._stub.CreateSet, request)
         return tuple(map(messages.read_reservation, answer.reservations))
@@ -166,8 +161,7 @@ class Client:
         Raises:
             CallFailed: they cannot be read.
         """
-        request = pb.ListRequest(filter=messages.write_selection(selection))
-        async for page in self._connection.pages(self._stub.List, request):
+        async for page in self._connection.pages(self._stub.List, requests.list_(selection)):
             for each in page.reservations:
                 yield messages.read_reservation(each)
 
@@ -180,7 +174,7 @@ class Client:
         Raises:
             CallFailed: it may not be watched.
         """
-        request = pb.WatchRequest(filter=messages.write_selection(selection))
+        request = requests.watch(selection)
         async for change in follow(self._connection, self._stub.Watch, request):
             yield change
 
@@ -197,7 +191,7 @@ class Client:
         Raises:
             CallFailed: it cannot be read.
         """
-        request = pb.HistoryRequest(name=name, owner_namespace=owner_namespace, since=since)
+        request = requests.history(name, owner_namespace, since)
         async for page in self._connection.pages(self._stub.History, request):
             for each in page.reservations:
                 yield messages.read(each, PastReservation)
@@ -224,10 +218,7 @@ class Client:
             CallFailed: ``ABORTED`` if it was changed meanwhile, or `etag` is not its etag;
                 ``RESOURCE_EXHAUSTED`` if there is no room for more.
         """
-        written = messages.write_spec(spec)
-        request = pb.UpdateRequest(
-            name=name, spec=written, etag=etag, labels=labels, remove_labels=remove_labels
-        )
+        request = requests.update(name, spec, etag=etag, labels=labels, remove_labels=remove_labels)
         return await self._shown(self._stub.Update, request)
 
     async def extend(self, name: str, until: datetime | timedelta) -> ReservationInfo:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import grpc
 
 from reserver.base.backoff import Backoff
 from reserver.client import messages
+from reserver.client.messages import FailedCall
 from reserver.client.values import CallFailed
 
 DEADLINE_S = 10.0
@@ -38,50 +40,108 @@ def is_loopback(address: str) -> bool:
         return host == "localhost"
 
 
-class Connection:
-    """A channel to reserver, with the caller's credentials.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionTerms:
+    """The address of Reserver, the caller's credentials and patience; as `Client` explains them.
 
-    Attributes:
-        channel: what stubs are made of.
+    Raises:
+        ValueError: a token without TLS would be sent for all to read.
     """
 
-    def __init__(  # noqa: PLR0913 - what a connection needs
-        self,
-        address: str,
-        *,
-        token: str | Callable[[], str] = "",
-        root_certificates: bytes | None = None,
-        client_certificate: tuple[bytes, bytes] | None = None,
-        server_name: str = "",
-        deadline_s: float = DEADLINE_S,
-        connect_s: float = DEADLINE_S,
-        retrying: Retrying | None = None,
-    ) -> None:
-        """Prepare to connect; `reserver.client.Client` says what the arguments are.
+    address: str
+    token: str | Callable[[], str] = ""
+    root_certificates: bytes | None = None
+    client_certificate: tuple[bytes, bytes] | None = None
+    server_name: str = ""
+    deadline_s: float = DEADLINE_S
+    connect_s: float = DEADLINE_S
+    retrying: Retrying | None = None
 
-        Raises:
-            ValueError: a token without TLS would be sent for all to read.
-        """
-        if token and root_certificates is None and not is_loopback(address):
-            problem = f"a token is sent to {address} over TLS only"
+    def __post_init__(self) -> None:
+        """Refuse to send a token for all to read."""
+        if self.token and self.root_certificates is None and not is_loopback(self.address):
+            problem = f"a token is sent to {self.address} over TLS only"
             raise ValueError(f"{problem}: give root_certificates")
-        self._deadline_s = deadline_s
-        self._connect_s = connect_s
-        self._retrying = retrying
-        self._token = token
+
+    @property
+    def options(self) -> list[tuple[str, Any]]:
+        """The options of the channel."""
         options: list[tuple[str, Any]] = [
             ("grpc.keepalive_time_ms", 30_000),
             ("grpc.keepalive_timeout_ms", 10_000),
         ]
-        if server_name:
-            options.append(("grpc.ssl_target_name_override", server_name))
-        if root_certificates is None:
-            self.channel = grpc.aio.insecure_channel(address, options)
+        if self.server_name:
+            options.append(("grpc.ssl_target_name_override", self.server_name))
+        return options
+
+    @property
+    def credentials(self) -> grpc.ChannelCredentials | None:
+        """The credentials of the channel; None without TLS."""
+        if self.root_certificates is None:
+            return None
+        return grpc.ssl_channel_credentials(
+            self.root_certificates, *(self.client_certificate or ())
+        )
+
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """Return the caller's credentials, as each call sends them."""
+        token = self.token() if callable(self.token) else self.token
+        return (("authorization", f"Bearer {token}"),) if token else ()
+
+    def notify(self, error: CallFailed, waited_s: float, left_s: float) -> None:
+        """Notify the program that a call is about to be repeated."""
+        if self.retrying is not None:
+            self.retrying(error, waited_s, left_s)
+
+
+@dataclass(slots=True)
+class Attempts:
+    """The attempts of one call: how long each may take, and how long to wait for the next."""
+
+    terms: ConnectionTerms
+    began: float
+    _backoff: Backoff = field(default_factory=lambda: Backoff(*PAUSES_S))
+
+    def left_s(self, now: float) -> float:
+        """Return how long an attempt may take that begins now, in seconds."""
+        return max(self.began + self.terms.deadline_s - now, 0.0)
+
+    def pause_s(self, failed: FailedCall, now: float) -> float:
+        """Return how long to wait after an attempt that failed, in seconds.
+
+        Raises:
+            CallFailed: there is no other attempt.
+        """
+        error, pause, deadline_s = (
+            messages.failure(failed),
+            self._backoff.failed(),
+            self.terms.deadline_s,
+        )
+        waited = now - self.began
+        # Reserver itself says why it cannot answer yet.
+        most = deadline_s if error.reason else min(deadline_s, self.terms.connect_s)
+        if most < deadline_s:
+            pause = min(pause, most - waited)  # There is time for a last try.
+        if failed.code() not in REPEATED or pause <= 0 or waited + pause >= deadline_s:
+            raise error
+        self.terms.notify(error, waited + pause, most - waited)
+        return pause
+
+
+class Connection:
+    """A channel to Reserver, with the caller's credentials.
+
+    Attributes:
+        terms: how it was made.
+        channel: what stubs are made of.
+    """
+
+    def __init__(self, terms: ConnectionTerms) -> None:
+        self.terms = terms
+        if terms.credentials is None:
+            self.channel = grpc.aio.insecure_channel(terms.address, terms.options)
         else:
-            credentials = grpc.ssl_channel_credentials(
-                root_certificates, *(client_certificate or ())
-            )
-            self.channel = grpc.aio.secure_channel(address, credentials, options)
+            self.channel = grpc.aio.secure_channel(terms.address, terms.credentials, terms.options)
 
     async def close(self) -> None:
         """Close it."""
@@ -94,21 +154,13 @@ class Connection:
             CallFailed: there was none, or it is a refusal.
         """
         loop = asyncio.get_running_loop()
-        began, backoff = loop.time(), Backoff(*PAUSES_S)
+        attempts = Attempts(self.terms, loop.time())
         while True:
-            left = max(began + self._deadline_s - loop.time(), 0.0)
+            left = attempts.left_s(loop.time())
             try:
-                return await method(request, timeout=left, metadata=self.metadata())
+                return await method(request, timeout=left, metadata=self.terms.metadata())
             except grpc.aio.AioRpcError as exc:
-                error, pause = messages.failure(exc), backoff.failed()
-                waited = loop.time() - began
-                # Reserver itself says why it cannot answer yet.
-                most = self._deadline_s if error.reason else min(self._deadline_s, self._connect_s)
-                if most < self._deadline_s:
-                    pause = min(pause, most - waited)  # There is time for a last try.
-                if exc.code() not in REPEATED or pause <= 0 or waited + pause >= self._deadline_s:
-                    raise error from exc
-            self.tell(error, waited + pause, most - waited)
+                pause = attempts.pause_s(exc, loop.time())
             await asyncio.sleep(pause)
 
     async def pages(
@@ -127,13 +179,3 @@ class Connection:
             if not page.next_page_token:
                 return
             request.page_token = page.next_page_token
-
-    def tell(self, error: CallFailed, waited_s: float, left_s: float) -> None:
-        """Tell that a call is about to be repeated."""
-        if self._retrying is not None:
-            self._retrying(error, waited_s, left_s)
-
-    def metadata(self) -> tuple[tuple[str, str], ...]:
-        """Return the caller's credentials."""
-        token = self._token() if callable(self._token) else self._token
-        return (("authorization", f"Bearer {token}"),) if token else ()

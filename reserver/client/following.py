@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from math import inf
 from typing import Any
 
@@ -11,11 +12,70 @@ import grpc
 
 from reserver.base.backoff import Backoff
 from reserver.client import messages
-from reserver.client.connection import PAUSES_S, REPEATED, Connection
+from reserver.client.connection import PAUSES_S, REPEATED, Connection, ConnectionTerms
+from reserver.client.messages import FailedCall
+from reserver.client.sync_connection import SyncConnection
 from reserver.client.values import Change, ChangeKind, ReservationInfo
 from reserver.v1 import reservation_pb2 as pb
 
 _RESUMED = {*REPEATED, grpc.StatusCode.RESOURCE_EXHAUSTED}
+
+
+class Following:
+    """The changes that a watch has shown so far, and how it goes on.
+
+    If the connection was broken for too long, all is shown again as ADDED, and what is gone
+    meanwhile as DELETED. The token of the request is set here.
+    """
+
+    def __init__(self, request: pb.WatchRequest, terms: ConnectionTerms) -> None:
+        self._request = request
+        self._terms = terms
+        self._known: dict[str, ReservationInfo] = {}
+        self._there: set[str] = set()
+        self._backoff = Backoff(*PAUSES_S)
+        self._lost_at: float | None = None
+
+    def begins(self) -> None:
+        """Note that the stream begins, once more perhaps."""
+        self._there = set()
+
+    def changes(self, message: pb.WatchResponse) -> Iterator[Change]:
+        """Yield what a message of the stream says."""
+        self._backoff.succeeded()
+        self._lost_at = None
+        self._request.resume_token = message.resume_token or self._request.resume_token
+        if message.kind == pb.WatchResponse.KIND_BOOKMARK:
+            for gone in [self._known.pop(each) for each in self._known.keys() - self._there]:
+                yield Change(ChangeKind.DELETED, gone)
+            return
+        kind = ChangeKind(message.Kind.Name(message.kind).removeprefix("KIND_"))
+        one = messages.read_reservation(message.reservation)
+        self._there.add(one.id)
+        if kind is ChangeKind.DELETED:
+            self._known.pop(one.id, None)
+        else:
+            self._known[one.id] = one
+        yield Change(kind, one)
+
+    def breaks(self, failed: FailedCall, now: float) -> None:
+        """Note that the stream broke.
+
+        Raises:
+            CallFailed: it may not be resumed.
+        """
+        if failed.code() is grpc.StatusCode.OUT_OF_RANGE:
+            self._request.resume_token = ""
+            return
+        error = messages.failure(failed)
+        if failed.code() not in _RESUMED:
+            raise error
+        self._lost_at = self._lost_at or now
+        self._terms.notify(error, now - self._lost_at, inf)
+
+    def pause_s(self) -> float:
+        """Return how long to wait before the stream is resumed, in seconds."""
+        return self._backoff.failed()
 
 
 async def follow(
@@ -23,41 +83,39 @@ async def follow(
 ) -> AsyncIterator[Change]:
     """Yield all that is there as ADDED, and then each change, for ever.
 
-    If the connection was broken for too long, all is yielded again as ADDED, and what is gone
-    meanwhile as DELETED. The token of the request is set here.
+    Raises:
+        CallFailed: it may not be watched.
+    """
+    following = Following(request, connection.terms)
+    loop = asyncio.get_running_loop()
+    while True:
+        following.begins()
+        try:
+            async for message in watch(request, metadata=connection.terms.metadata()):
+                for change in following.changes(message):
+                    yield change
+        except grpc.aio.AioRpcError as exc:
+            following.breaks(exc, loop.time())
+        await asyncio.sleep(following.pause_s())
+
+
+def follow_synchronously(
+    connection: SyncConnection, watch: Callable[..., Any], request: pb.WatchRequest
+) -> Iterator[Change]:
+    """Yield the same, blocking; closing the iterator ends the watch.
 
     Raises:
         CallFailed: it may not be watched.
     """
-    known: dict[str, ReservationInfo] = {}
-    backoff = Backoff(*PAUSES_S)
-    loop = asyncio.get_running_loop()
-    lost_at: float | None = None
+    following = Following(request, connection.terms)
     while True:
-        there: set[str] = set()
+        following.begins()
+        stream = watch(request, metadata=connection.terms.metadata())
         try:
-            async for message in watch(request, metadata=connection.metadata()):
-                backoff.succeeded()
-                lost_at = None
-                request.resume_token = message.resume_token or request.resume_token
-                if message.kind == pb.WatchResponse.KIND_BOOKMARK:
-                    for gone in [known.pop(each) for each in known.keys() - there]:
-                        yield Change(ChangeKind.DELETED, gone)
-                    continue
-                kind = ChangeKind(message.Kind.Name(message.kind).removeprefix("KIND_"))
-                one = messages.read_reservation(message.reservation)
-                there.add(one.id)
-                if kind is ChangeKind.DELETED:
-                    known.pop(one.id, None)
-                else:
-                    known[one.id] = one
-                yield Change(kind, one)
-        except grpc.aio.AioRpcError as exc:
-            if exc.code() is grpc.StatusCode.OUT_OF_RANGE:
-                request.resume_token = ""
-            elif exc.code() not in _RESUMED:
-                raise messages.failure(exc) from exc
-            else:
-                lost_at = lost_at or loop.time()
-                connection.tell(messages.failure(exc), loop.time() - lost_at, inf)
-        await backoff.sleep()
+            for message in stream:
+                yield from following.changes(message)
+        except grpc.RpcError as exc:
+            following.breaks(exc, time.monotonic())
+        finally:
+            stream.cancel()
+        time.sleep(following.pause_s())

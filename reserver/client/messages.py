@@ -5,19 +5,18 @@ Fields correspond by name. One needs a line here only if its type differs in the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import grpc
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
-from google.rpc import error_details_pb2, status_pb2
 
+from reserver.client.error_details import read_details
 from reserver.client.values import (
     CallFailed,
     Claim,
@@ -51,6 +50,7 @@ _NESTED: dict[str, type[Any]] = {
 
 Value = TypeVar("Value")
 _Read = Callable[[Any], Any]
+_Write = Callable[[Any], Any]
 
 
 def read(found: Message, kind: type[Value]) -> Value:
@@ -75,7 +75,7 @@ def read_spec(found: pb.ReservationSpec, home: str = "") -> Spec:
 def read_owner(found: pb.Owner, home: str) -> PodOwner | OwnerSelector:
     """Return who may claim a reservation; `home` is their namespace if they do not say it."""
     if not any(map(found.HasField, ("controller", "selector", "replaces"))):
-        return PodOwner(found.pod.namespace or home, found.pod.name)
+        return PodOwner(namespace=found.pod.namespace or home, name=found.pod.name)
     namespaces = (found.pod.namespace, found.controller.namespace, found.selector.namespace)
     controller = ControllerOwner(found.controller.kind, found.controller.name)
     replaced = ReplacedPod(found.replaces.uid, tuple(found.replaces.existing))
@@ -98,28 +98,37 @@ def write_spec(spec: Spec) -> pb.ReservationSpec:
     Raises:
         InvalidInput: a value does not have the type of its field; the error names the field.
     """
-    said = {each.name: getattr(spec, each.name) for each in fields(spec)}
     if isinstance(spec.owners, PodOwner | OwnerSelector):
         raise InvalidInput("owners", "is one owner, not several", "write owners=[…]")
     for name, path in (("starts_at", "startsAt"), ("expires_at", "expiresAt")):
-        check_zone(said[name], path)
-    placement = None
-    if spec.placement is not None:  # An empty one says: anywhere.
-        placement = to_message({"placement": dict(spec.placement)}).placement
-    said |= {
-        "owners": [_write_owner(each) for each in spec.owners],
-        "resources": dict(spec.resources),
-        "policy": f"POLICY_{Policy(spec.policy).name}",
-        "placement": placement,
-    }
+        check_zone(getattr(spec, name), path)
     written = pb.ReservationSpec()
     for field in written.DESCRIPTOR.fields:
+        value = getattr(spec, field.name)
         try:
-            written.MergeFrom(pb.ReservationSpec(**{field.name: said[field.name]}))
-        except (TypeError, ValueError) as exc:
-            problem = f"{said[field.name]!r} cannot be sent: {exc}"
-            raise InvalidInput(field.json_name, problem, "check its type") from exc
+            message = _WRITERS[field.name](value) if field.name in _WRITERS else value
+            written.MergeFrom(pb.ReservationSpec(**{field.name: message}))
+        except (AttributeError, TypeError, ValueError) as exc:
+            remedy = _REMEDIES.get(field.name, "check its type")
+            raise InvalidInput(field.json_name, f"{value!r} cannot be sent: {exc}", remedy) from exc
     return written
+
+
+def _write_resources(resources: Mapping[str, str]) -> dict[str, str]:
+    for name, amount in resources.items():
+        if not isinstance(amount, str):
+            raise TypeError(f"the amount of {name} is {type(amount).__name__}, not str")
+    return dict(resources)
+
+
+def _write_policy(policy: Policy) -> str:
+    return f"POLICY_{Policy(policy).name}"
+
+
+def _write_placement(placement: Mapping[str, Any] | None) -> pb.Placement | None:
+    if placement is None:
+        return None
+    return to_message({"placement": dict(placement)}).placement  # An empty one says: anywhere.
 
 
 def write_extension(name: str, until: datetime | timedelta) -> pb.ExtendRequest:
@@ -150,9 +159,15 @@ def check_zone(moment: object, path: str) -> None:
         )
 
 
+def _write_owners(owners: Iterable[PodOwner | OwnerSelector]) -> list[pb.Owner]:
+    return list(map(_write_owner, owners))
+
+
 def _write_owner(owner: PodOwner | OwnerSelector) -> pb.Owner:
     if isinstance(owner, PodOwner):
-        return pb.Owner(pod=owner._asdict())
+        return pb.Owner(pod={"namespace": owner.namespace, "name": owner.name})
+    if not isinstance(owner, OwnerSelector):
+        raise TypeError(f"{owner!r} is neither a PodOwner nor an OwnerSelector")
     home, selector = {"namespace": owner.namespace}, None
     if owner.match_labels or owner.match_expressions:
         expressions = [each._asdict() for each in owner.match_expressions]
@@ -165,12 +180,31 @@ def _write_owner(owner: PodOwner | OwnerSelector) -> pb.Owner:
     )
 
 
+_WRITERS: Mapping[str, _Write] = {
+    "owners": _write_owners,
+    "resources": _write_resources,
+    "policy": _write_policy,
+    "placement": _write_placement,
+}
+"""By field: what makes its message; all others are sent as they are."""
+
+_REMEDIES = {
+    "owners": 'write [PodOwner(namespace="shop", name="web-0")]',
+    "resources": 'write quantities as text: {"cpu": "2", "memory": "4Gi"}',
+    "ttl": "write timedelta(hours=1)",
+    "starts_at": "write datetime.now(UTC) + timedelta(hours=1)",
+    "expires_at": "write datetime.now(UTC) + timedelta(hours=1)",
+    "policy": f"write {' or '.join(f'Policy.{each.name}' for each in Policy)}",
+    "placement": "write what docs/reservations.md has below `placement`",
+}
+
+
 def write_selection(selection: Selection) -> pb.ReservationFilter:
     """Return which reservations are meant, as it is sent."""
     made_by = selection.owner_controller
     return pb.ReservationFilter(
         node=selection.node,
-        owner="/".join(selection.owner) if selection.owner else "",
+        owner=str(selection.owner or ""),
         owner_namespace=selection.owner_namespace,
         owner_controller=made_by._asdict() if made_by else None,
         owner_labels=selection.owner_labels,
@@ -179,16 +213,24 @@ def write_selection(selection: Selection) -> pb.ReservationFilter:
     )
 
 
-def failure(error: grpc.aio.AioRpcError) -> CallFailed:
+class FailedCall(Protocol):
+    """An error of grpc, of either kind of channel."""
+
+    def code(self) -> grpc.StatusCode:
+        """Return the status."""
+
+    def details(self) -> str | None:
+        """Return the message."""
+
+    def trailing_metadata(self) -> Any:  # noqa: ANN401 - pairs, in a type of each channel's own
+        """Return what the server sent at the end."""
+
+
+def failure(error: FailedCall) -> CallFailed:
     """Return why a call failed."""
     metadata = dict(error.trailing_metadata() or ())
-    status = status_pb2.Status.FromString(metadata.get(_DETAILS_KEY, b""))
-    info, request = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
-    for detail in status.details:
-        detail.Unpack(info)
-        detail.Unpack(request)
-    said = {each.field: each.description for each in request.field_violations}
-    return CallFailed(error.code().name, error.details() or "", info.reason, said)
+    said = read_details(metadata.get(_DETAILS_KEY, b""))
+    return CallFailed(error.code().name, error.details() or "", said.reason, said.fields)
 
 
 def _fields(found: Message, *without: str) -> dict[str, Any]:

@@ -28,11 +28,16 @@ class ResourceAmounts(NamedTuple):
     free: str
 
 
-class PodOwner(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodOwner:
     """A pod that may claim a reservation."""
 
     namespace: str
     name: str
+
+    def __str__(self) -> str:
+        """Return ``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
 
 
 class ControllerOwner(NamedTuple):

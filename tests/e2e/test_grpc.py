@@ -36,7 +36,7 @@ def corner(rpc_corner: Corner) -> Corner:
 
 
 def spec(corner: Corner, node: str, cpu: str = "3") -> Spec:
-    owners = (PodOwner(corner.name, "owner"),)
+    owners = (PodOwner(namespace=corner.name, name="owner"),)
     return Spec(owners=owners, node=node, resources={"cpu": cpu}, ttl=timedelta(minutes=10))
 
 

@@ -104,7 +104,9 @@ def members(corner: Corner) -> dict[str, Any]:
 def wanted(corner: Corner, node: str, *names: str) -> dict[str, Spec]:
     return {
         f"{corner.name}-{name}": Spec(
-            owners=(PodOwner(corner.name, name),), node=node, resources={"cpu": "10m"}
+            owners=(PodOwner(namespace=corner.name, name=name),),
+            node=node,
+            resources={"cpu": "10m"},
         )
         for name in names
     }

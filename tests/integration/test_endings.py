@@ -20,7 +20,9 @@ from reserver.stores.codec.archive import SHARDS
 from reserver.v1 import reservation_pb2 as pb
 from tests.integration.world import CONFIGMAPS, SYSTEM, World, again, serving
 
-SPEC = Spec(owners=(PodOwner("shop", "web-0"),), node="worker-1", resources={"cpu": "2"})
+SPEC = Spec(
+    owners=(PodOwner(namespace="shop", name="web-0"),), node="worker-1", resources={"cpu": "2"}
+)
 _EVENTS = f"/api/v1/namespaces/{SYSTEM}/events"
 
 
@@ -115,7 +117,7 @@ async def test_it_is_known_what_became_of_it_even_after_a_restart(
     world: World, client: Client, tmp_path: Path
 ) -> None:
     await client.create("move", replace(SPEC, description="for the move"))
-    await client.create("other", replace(SPEC, owners=(PodOwner("shop", "web-1"),)))
+    await client.create("other", replace(SPEC, owners=(PodOwner(namespace="shop", name="web-1"),)))
     await client.release("other")
     await bind(world, "web-0")
     assert "'move' any more: it was claimed by shop/web-0" in await why_missing(client, "move")

@@ -284,7 +284,7 @@ async def test_a_placement_that_is_wrong_is_refused_at_its_field(world: World) -
 
 async def test_the_typed_client_asks_for_a_place(world: World) -> None:
     wanted = Spec(
-        owners=[PodOwner("shop", "web-0")],
+        owners=[PodOwner(namespace="shop", name="web-0")],
         resources={"cpu": "1"},
         slots=2,
         placement={

@@ -35,7 +35,9 @@ from reserver.settings.serve import Settings
 from tests.integration.world import World, serving
 
 EXAMPLE = Path(__file__).parents[2] / "examples/global_manager.py"
-SPEC = Spec(owners=(PodOwner("shop", "web-0"),), node="worker-1", resources={"cpu": "2"})
+SPEC = Spec(
+    owners=(PodOwner(namespace="shop", name="web-0"),), node="worker-1", resources={"cpu": "2"}
+)
 
 
 @pytest.fixture(params=StoreKind)
@@ -73,7 +75,7 @@ async def test_what_was_claimed_meanwhile_is_no_error(client: Client) -> None:
 async def test_a_spec_comes_back_as_it_was_sent(client: Client) -> None:
     until = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
     spec = Spec(
-        owners=(PodOwner("shop", "web-0"), PodOwner("shop", "web-1")),
+        owners=(PodOwner(namespace="shop", name="web-0"), PodOwner(namespace="shop", name="web-1")),
         node="worker-1",
         resources={"cpu": "500m", "memory": "1Gi"},
         slots=2,
@@ -154,7 +156,11 @@ async def test_a_pod_is_explained(world: World, client: Client) -> None:
 
 
 async def test_a_refusal_names_the_field(client: Client) -> None:
-    bad = Spec(owners=(PodOwner("shop", "web-0"),), node="worker-1", resources={"cpu": "lots"})
+    bad = Spec(
+        owners=(PodOwner(namespace="shop", name="web-0"),),
+        node="worker-1",
+        resources={"cpu": "lots"},
+    )
     with pytest.raises(CallFailed) as caught:
         await client.create("a", bad)
     assert (caught.value.code, caught.value.reason) == ("INVALID_ARGUMENT", "INVALID_FIELD")
@@ -166,7 +172,7 @@ async def test_sets_and_lists(client: Client) -> None:
     assert [each.name for each in made] == ["s-0", "s-1"]
     with pytest.raises(CallFailed, match="RESOURCE_EXHAUSTED"):
         await client.create_set({"more": SPEC})
-    selection = Selection(owner=PodOwner("shop", "web-0"), phases=[Phase.ACTIVE])
+    selection = Selection(owner=PodOwner(namespace="shop", name="web-0"), phases=[Phase.ACTIVE])
     assert [each.name async for each in client.list(selection)] == ["s-0", "s-1"]
     assert [each async for each in client.list(Selection(node="worker-2"))] == []
 
@@ -175,7 +181,7 @@ async def test_lists_by_who_may_claim(client: Client) -> None:
     rules: dict[str, PodOwner | OwnerSelector] = {
         "made": OwnerSelector(namespace="shop", controller=ControllerOwner("ReplicaSet", "web")),
         "labelled": OwnerSelector(namespace="shop", match_labels={"app": "web"}),
-        "named": PodOwner("shop", "web-0"),
+        "named": PodOwner(namespace="shop", name="web-0"),
     }
     for name, owner in rules.items():
         await client.create(name, replace(SPEC, owners=(owner,)))
@@ -186,7 +192,7 @@ async def test_lists_by_who_may_claim(client: Client) -> None:
     assert await names(owner_controller=ControllerOwner("ReplicaSet", "web")) == ["made"]
     assert await names(owner_labels={"app": "web", "tier": "front"}) == ["labelled"]
     assert await names(owner_labels={"app": "db"}) == []
-    assert await names(owner=PodOwner("shop", "web-0")) == ["named"]
+    assert await names(owner=PodOwner(namespace="shop", name="web-0")) == ["named"]
 
 
 async def test_a_watch_tells_what_is_there_and_what_changes(client: Client) -> None:

@@ -9,7 +9,7 @@ import pytest
 from reserver.cli import line
 from reserver.client import Phase, PlacedSlots, PodOwner, ReservationInfo, Spec
 
-SPEC = Spec(owners=(PodOwner("shop", "web-0"),), resources={"cpu": "1"})
+SPEC = Spec(owners=(PodOwner(namespace="shop", name="web-0"),), resources={"cpu": "1"})
 
 
 def info(

@@ -20,7 +20,7 @@ def info(
     starts_at: datetime | None = None,
 ) -> ReservationInfo:
     spec = Spec(
-        owners=(PodOwner("shop", "web-0"),),
+        owners=(PodOwner(namespace="shop", name="web-0"),),
         resources={"cpu": "1"},
         reusable=reusable,
         starts_at=starts_at,

@@ -47,7 +47,9 @@ def present(**changes: object) -> ReservationInfo:
     one = ReservationInfo(
         name="b",
         id="reserver-system/reservations/b",
-        spec=Spec(owners=(PodOwner("shop", "web-0"),), resources={"cpu": "2"}, slots=2),
+        spec=Spec(
+            owners=(PodOwner(namespace="shop", name="web-0"),), resources={"cpu": "2"}, slots=2
+        ),
         etag="1",
         phase=Phase.ACTIVE,
         is_backed=True,
@@ -109,7 +111,7 @@ def test_an_owner_is_the_same_before_and_after() -> None:
     _, one = report_sums.of_present(present(), "cpu", NOON)
     (other,) = report_sums.of_past(past(), "cpu")
     assert (one.namespace, one.owner) == (other.namespace, other.owner) == ("shop", "pod/web-0")
-    assert formatting.owner(PodOwner("shop", "web-0")) == "shop/pod/web-0"
+    assert formatting.owner(PodOwner(namespace="shop", name="web-0")) == "shop/pod/web-0"
 
 
 def test_who_held_most_comes_first() -> None:

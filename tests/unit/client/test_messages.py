@@ -7,7 +7,7 @@ from reserver.client import PodOwner, Spec, messages
 from reserver.errors import InvalidInput
 from reserver.v1 import capacity_pb2, reservation_pb2
 
-OWNERS = (PodOwner("shop", "web-0"),)
+OWNERS = (PodOwner(namespace="shop", name="web-0"),)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,35 @@ def test_a_time_without_a_zone_is_refused(field: str, path: str) -> None:
     assert caught.value.path == path
     with pytest.raises(InvalidInput, match="until"):
         messages.write_extension("a", naive)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"resources": {"cpu": 2}}, r"resources: .* amount of cpu is int, not str; write quantit"),
+        ({"resources": None}, r"resources: None cannot be sent"),
+        ({"ttl": "1h"}, r"ttl: '1h' cannot be sent: .*; write timedelta\(hours=1\)"),
+        ({"ttl": 3600}, r"ttl: 3600 cannot be sent"),
+        ({"policy": "Always"}, r"policy: .*; write Policy.PREFER or Policy.REQUIRE"),
+        ({"owners": ("shop/web-0",)}, r"owners: .*'shop/web-0' is neither a PodOwner nor"),
+        ({"owners": None}, r"owners: None cannot be sent"),
+        ({"slots": "3"}, r"slots: '3' cannot be sent"),
+        ({"placement": "anywhere"}, r"placement: 'anywhere' cannot be sent"),
+        ({"description": b"\xff"}, r"description: "),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_field_and_what_to_write(
+    fields: dict[str, object], said: str
+) -> None:
+    given: dict[str, object] = {"owners": OWNERS, "resources": {"cpu": "1"}, **fields}
+    with pytest.raises(InvalidInput, match=said):
+        messages.write_spec(Spec(**given))  # type: ignore[arg-type]
+
+
+def test_an_owners_namespace_and_name_cannot_be_confused() -> None:
+    with pytest.raises(TypeError, match="positional"):
+        PodOwner("web-0", "shop")  # type: ignore[call-arg]
+    assert str(PodOwner(namespace="shop", name="web-0")) == "shop/web-0"
 
 
 def test_one_owner_where_several_are_due_is_refused() -> None:
