@@ -145,7 +145,7 @@ sbom: venv ## List what the image installs, in CycloneDX's form, in dist/reserve
 	@mkdir -p dist
 	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible -o dist/reserver.cdx.json requirements.lock
 
-dist: venv ## Build wheel, source distribution and krew plug-in in dist/; try the wheel on its own
+dist: venv ## Build wheels, source distribution and krew plug-in in dist/; try the wheel on its own
 	@$(BIN)/python -m hack.dist
 
 # Image, chart and manifests name the image IMAGE:VERSION.

@@ -1,4 +1,4 @@
-"""Builds what is published: wheel, source distribution, and the plug-in that krew installs.
+"""Builds what is published: wheels, source distribution, and the plug-in that krew installs.
 
 The wheel is tried where nothing else is: an environment of its own, with what the lock names.
 """
@@ -21,6 +21,7 @@ from hack.artefacts.packing import packed
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "dist"
+CLIENT = ROOT / "hack/client"
 LAUNCHER = ROOT / "hack/krew/kubectl-reserver"
 
 
@@ -95,8 +96,17 @@ def build() -> Path:
             sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(OUT)
         )
     (wheel,) = OUT.glob("*.whl")
+    client_wheel(OUT)
     write_plug_in(OUT, version(), wheel)
     (OUT / "SHA256SUMS").write_text(sums((*OUT.glob("*.whl"), *OUT.glob("*.tar.gz"))))
+    return wheel
+
+
+def client_wheel(folder: Path) -> Path:
+    """Build the wheel of the Python client alone, and return it."""
+    build = (sys.executable, "-m", "hatchling", "build", "--target", "wheel")
+    _run(*build, "--directory", str(folder), cwd=CLIENT)
+    (wheel,) = folder.glob(f"kube_reserver_client-{version()}-*.whl")
     return wheel
 
 

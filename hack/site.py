@@ -25,7 +25,7 @@ _FLAG = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
 _CLIENT = """\
 # The Python client
 
-A typed asyncio client of the [gRPC API](../grpc.md), in `reserver.client`.
+`SyncClient` blocks, `Client` is for asyncio. [From Python](../python.md) has whole programs.
 
 ::: reserver.client
 """

@@ -13,11 +13,11 @@ from hack.programs import done
 from hack.reserver_process import wait_for
 
 ROOT = Path(__file__).parents[1]
-NOT_HERE = ("make ", "reserver demo", "pipx ", "sha256sum ")
+NOT_HERE = ("make ", "reserver demo", "pip install ", "pipx ", "sha256sum ")
 """Commands that start, check or install something of their own: CI runs these by themselves."""
 
 _LIMIT_S = 120
-_BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(console|yaml|python|go)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _REFUSED = re.compile(r"^(reserver: |Error |The \w+ \")", re.MULTILINE)
 _QUESTION = re.compile(r"(kubectl( -n \S+)? (get|describe)|reserver (history|describe)) ")
 _VARYING = (
@@ -63,6 +63,11 @@ def blocks(page: str, section: str = "") -> Iterator[Command | tuple[str, str]]:
     for kind, block in _BLOCK.findall(text):
         if kind == "yaml":
             name = re.match(r"# (\S+\.yaml)\n", block)
+def blocks(page: str) -> Iterator[Command | tuple[str, str]]:
+    """Yield the commands of a page, and its files as (name, content), in their order."""
+    for kind, block in _BLOCK.findall((ROOT / page).read_text()):
+        if kind != "console":
+            name = re.match(r"(?:#|//) (\S+\.(?:yaml|py|go))\n", block)
             if name:
                 yield name[1], block
             continue

@@ -21,6 +21,7 @@ ON_THE_DEMO = (
     "PACKAGE.md",
     "docs/grpc.md",
     "docs/promises.md",
+    "docs/python.md",
     "docs/quotas.md",
     "docs/rebalance.md",
     "docs/tutorial.md",

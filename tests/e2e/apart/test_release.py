@@ -82,7 +82,7 @@ def test_the_same_commit_gives_the_same_bytes(published: Path, tmp_path: Path) -
     assert told.returncode == 0, told.stderr
     names = sorted(each.name for each in published.iterdir())
     assert names == sorted(each.name for each in (folder / "dist").iterdir())
-    assert len(names) == 8
+    assert len(names) == 9
     for name in names:
         assert (published / name).read_bytes() == (folder / "dist" / name).read_bytes(), name
 
