@@ -23,7 +23,7 @@ from reserver.reservations.enums import Outcome
 from reserver.ui import documents
 
 AT = datetime(2026, 11, 24, 12, tzinfo=UTC)
-OWNER = PodOwner("shop", "web-0")
+OWNER = PodOwner(namespace="shop", name="web-0")
 
 
 def info(
