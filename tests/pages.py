@@ -61,11 +61,6 @@ def blocks(page: str, section: str = "") -> Iterator[Command | tuple[str, str]]:
     if section:
         text = text.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     for kind, block in _BLOCK.findall(text):
-        if kind == "yaml":
-            name = re.match(r"# (\S+\.yaml)\n", block)
-def blocks(page: str) -> Iterator[Command | tuple[str, str]]:
-    """Yield the commands of a page, and its files as (name, content), in their order."""
-    for kind, block in _BLOCK.findall((ROOT / page).read_text()):
         if kind != "console":
             name = re.match(r"(?:#|//) (\S+\.(?:yaml|py|go))\n", block)
             if name:
