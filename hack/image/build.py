@@ -142,7 +142,7 @@ def _make_base(context: Path, architecture: str) -> None:
     # As in the base that it stands for, Python is called python.
     link = '--customize-hook=ln -s /usr/bin/python3 "$1/usr/local/bin/python"'
     # What Debian compiles as it sets packages up goes by the time.
-    plain = '--customize-hook=find "$1" -name __pycache__ -prune -exec rm -r {} +'
+    plain = '--customize-hook=find "$1/usr" -name __pycache__ -prune -exec rm -r {} +'
     of_all = ("--variant=extract", "--include=?essential")
     variant = ("--variant=minbase",) if architecture == HERE else of_all
     what = (*variant, "--include=python3-venv,ca-certificates", link, plain, release)
