@@ -32,7 +32,7 @@ def store_reflectors(
 
     path, labelled = f"/api/v1/namespaces/{namespace}/configmaps", {"labelSelector": LABEL}
     reflector = Reflector(client, path, store_view(store, is_labelled), labelled)
-    reflector.enclosing = (Enclosing(client, NAMESPACES, namespace),)
+    reflector.enclosing = (Enclosing(client, NAMESPACES, namespace, may_be_missing=True),)
     yield reflector
     for own in sorted(named):
         path = f"/api/v1/namespaces/{own[0]}/configmaps"
@@ -45,8 +45,8 @@ def object_reflector(
 ) -> Reflector:
     """Return the watch for all Reservation objects; `is_optional`: their CRD may be missing."""
     reflector = Reflector(client, COLLECTION, object_view(store), is_optional=is_optional)
-    crd, home = (CRDS, "reservations.reserver.io"), (NAMESPACES, namespace)
-    reflector.enclosing = [Enclosing(client, *each) for each in (crd, home)]
+    home = Enclosing(client, NAMESPACES, namespace, may_be_missing=True)
+    reflector.enclosing = (Enclosing(client, CRDS, "reservations.reserver.io"), home)
     return reflector
 
 

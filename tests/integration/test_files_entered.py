@@ -20,10 +20,10 @@ from reserver.errors import ApiError
 from tests.integration.world import CONFIGMAPS, World, serving
 
 CODE = Path(reserver.__file__).parent
-MOST_OF_A_CALL, MOST_OF_AN_EDIT = 35, 70
+MOST_OF_A_CALL, MOST_OF_AN_EDIT = 35, 72
 
-BESIDE = re.compile(r".*\b(gc_tuning|loop_watchdog)\.py")
-"""What has nothing to do with it: the API server, and what looks at the event loop."""
+BESIDE = re.compile(r".*\b(gc_tuning|loop_watchdog|restart|tenant_ceiling)\.py")
+"""What has nothing to do with it: what looks at the event loop, the nodes or the settings."""
 
 SPEC = {
     "owners": [{"pod": {"name": "web-0", "namespace": "shop"}}],

@@ -34,7 +34,11 @@ class Enclosing:
     counts only once the CRD or namespace exists again without them (docs/adr/0071).
     """
 
-    def __init__(self, client: ApiClient, path: str, name: str) -> None:
+    def __init__(
+        self, client: ApiClient, path: str, name: str, *, may_be_missing: bool = False
+    ) -> None:
+        """Name it; one that may be missing counts once it has been seen."""
+        self._may_be_missing = may_be_missing
         self._client = client
         self._path = path
         self._name = name
@@ -55,6 +59,8 @@ class Enclosing:
             if not exc.is_absent:
                 raise
             return  # An API server without CRDs, as the demo's: nobody deletes any.
+        if not found.items and self._may_be_missing and not self._kept_up_to:
+            return
         if not found.items or found.items[0].metadata.deletion_timestamp:
             state = "is being deleted" if found.items else "does not exist"
             problem = f"{self._name} {state}; make it again: docs/backup-and-restore.md"

@@ -17,10 +17,10 @@ def crds(version: str, *, terminating: bool = False) -> dict[str, Any]:
     return {"metadata": {"resourceVersion": version}, "items": [{"metadata": metadata}]}
 
 
-async def enclosed(*script: Any) -> Played:
+async def enclosed(*script: Any, may_be_missing: bool = False) -> Played:
     client, view = PatientClient(*script), Recorded()
     reflector = Reflector(client, PATH, view)
-    reflector.enclosing = (Enclosing(client, CRDS, "things"),)
+    reflector.enclosing = (Enclosing(client, CRDS, "things", may_be_missing=may_be_missing),)
     await run(reflector, client)
     return Played(client, view, reflector)
 
@@ -80,3 +80,17 @@ async def test_once_it_exists_again_what_is_there_counts() -> None:
 async def test_an_api_server_without_crds_deletes_none() -> None:
     played = await enclosed(page("a"), refused(404), [DELETED], refused(404))
     assert played.told == ["listed a", "end", "deleted a"]
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_a_namespace_that_was_never_there_takes_nothing_with_it() -> None:
+    played = await enclosed(page("a"), GONE, [DELETED], GONE, may_be_missing=True)
+    assert played.told == ["listed a", "end", "deleted a"]
+
+
+@pytest.mark.parametrize("found", [GOING, GONE])
+@pytest.mark.usefixtures("pauses")
+async def test_one_that_was_there_does(found: Any) -> None:
+    script = (page("a"), KEPT, [DELETED], found, [DELETED], found)
+    played = await enclosed(*script, may_be_missing=True)
+    assert played.told == ["listed a", "end"]
