@@ -19,7 +19,9 @@ NOT_HERE = ("make ", "reserver demo", "pip install ", "pipx ", "sha256sum ")
 _LIMIT_S = 120
 _BLOCK = re.compile(r"^```(console|yaml|python|go)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _REFUSED = re.compile(r"^(reserver: |Error |The \w+ \")", re.MULTILINE)
-_QUESTION = re.compile(r"(kubectl( -n \S+)? (get|describe)|reserver (history|describe)) ")
+_QUESTION = re.compile(
+    r"(kubectl( -n \S+)? (get|describe|auth can-i)|reserver (history|describe)) "
+)
 _VARYING = (
     (re.compile(r"\b(?:\d+[dhms]){1,2}\b"), "SPAN"),
     (re.compile(r"until (?:20\d\d-\d\d-\d\d )?\d\d:\d\d(?: tomorrow)?$", re.MULTILINE), "until T"),
@@ -76,6 +78,14 @@ def blocks(page: str, section: str = "") -> Iterator[Command | tuple[str, str]]:
 
 def commands(page: str) -> list[Command]:
     return [block for block in blocks(page) if isinstance(block, Command)]
+
+
+def section(page: str, title: str) -> list[str]:
+    """Return the commands below a heading."""
+    text = (ROOT / page).read_text().partition(f"# {title}\n")[2]
+    found = re.findall(r"^\$ (.*)$", re.split(r"^#+ ", text, flags=re.MULTILINE)[0], re.MULTILINE)
+    assert found, f"no commands under {title!r}"
+    return found
 
 
 def _normal(text: str) -> str:

@@ -38,9 +38,9 @@ def rows(title: str) -> dict[str, str]:
 
 
 def test_its_programs_are_of_the_versions_that_the_page_names(control_plane: ControlPlane) -> None:
-    programs = rows("")
+    programs = rows("Kubernetes")
     server = json.loads(kubectl(control_plane.kubeconfig, "get", "--raw", "/version"))
-    assert server["gitVersion"] == f"v{programs['']}"
+    assert server["gitVersion"] == f"v{programs['Kubernetes']}"
     with urllib.request.urlopen(f"{control_plane.etcd_url}/version", timeout=30) as answer:
         assert json.load(answer)["etcdserver"] == programs["etcd"]
 

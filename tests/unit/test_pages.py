@@ -34,8 +34,10 @@ ON_A_CLUSTER = (
     "docs/autoscalers.md",
     "docs/configmap.md",
     "docs/grpc.md",
+    "docs/managed-clusters.md",
     "docs/monitoring.md",
     "docs/moves.md",
+    "docs/multi-tenancy.md",
     "docs/patches.md",
     "docs/rebalance.md",
     "docs/security-hardening.md",
@@ -53,12 +55,14 @@ REAL = (
 """How commands begin that are for a real cluster, also on a page for the demo."""
 BY_THEMSELVES = (
     "docs/backup-and-restore.md",
+    "docs/certificates.md",
     "docs/cli.md",
     "docs/first-day.md",
+    "docs/high-availability.md",
     "docs/install.md",
     "docs/troubleshooting.md",
 )
-"""tests/e2e/test_cli.py; in tests/e2e/apart test_{disaster,first_day,install,rolls}.py."""
+"""tests/e2e/test_cli.py; in apart/ test_{certificates,disaster,first_day,install,rolls}.py."""
 MOST_WORDS, MOST_WORDS_OF_A_PAGE, MOST_WORDS_OF_README = 33_000, 1_800, 700
 _GENERATED = re.compile(
     r"\A# .+\n\n(?:Written|Made) by `make .*|<!-- [^>]*written by `make .*?<!-- end of .*?-->",

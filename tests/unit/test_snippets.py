@@ -34,10 +34,11 @@ OTHERS = (
     "healthCheckExprs",
     "scrape_configs",
     "kind: PodTemplate",
+    "kind: ValidatingAdmissionPolicy",
     "kueue.x-k8s.io",
     "consume-provisioning-request",
 )
-"""What Argo CD, Flux, Prometheus, kubelets and Kueue read."""
+"""What Argo CD, Flux, Prometheus, API servers, kubelets and Kueue read."""
 STATUS = '"digest"'
 """What Reserver writes, in NAME-status."""
 

@@ -121,6 +121,7 @@ SET_UPS = {
         "kubectl wait --for=condition=Established -f operator.yaml",
     ),
     "docs/moves.md": _MOVABLE,
+    "docs/multi-tenancy.md": ("kubectl apply -f scheduler-config/core/rbac-users.yaml",),
     "docs/patches.md": (
         "kubectl apply -f patched.yaml",
         "kubectl rollout status -n shop deployment/test --timeout 1s || true",
@@ -131,7 +132,15 @@ SET_UPS = {
 }
 CLEAN_UPS = {
     "docs/monitoring.md": ("kubectl delete -f operator.yaml",),
+    "docs/managed-clusters.md": (
+        "kubectl delete -f admission.yaml -f pod.yaml --wait=false",
+        "kubectl taint node worker-1 example.com/reserved-",
+    ),
     "docs/moves.md": _MOVED,
+    "docs/multi-tenancy.md": (
+        "kubectl delete -f examples/quota.yaml",
+        "kubectl delete rolebinding reserve -n shop",
+    ),
     "docs/patches.md": ("kubectl delete -f patched.yaml --wait=false",),
     "docs/security-hardening.md": ("kubectl delete -f examples/admission-policy.yaml",),
     "README.md": (*_MOVED, "kubectl delete deployments -n reserver-system --all"),

@@ -29,12 +29,12 @@ from hack.programs import done
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import Corner
 from tests.e2e.forms import SPEC
+from tests.pages import section
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[3]
 MANIFESTS = ROOT / "scheduler-config/standby"
-RUNBOOKS = ROOT / "docs/troubleshooting.md"
 HOME = "reserver-system"
 SCHEDULER = "over-service"
 BOOTSTRAP = "reserver-bootstrap"
@@ -301,6 +301,9 @@ def test_a_roll_and_a_drain_end_and_nobody_gets_past_a_hold(rolled: Rolled) -> N
     with bootstrap(rolled.plane):
         first = rolled.deploy()
         wait_for(rolled.has_rolled_out, "both are ready")
+        for line in section("docs/high-availability.md", "What the manifests do"):
+            code, said = rolled.run(line)
+            assert (code, "No resources" in said) == (0, False), said
         node = rolled.hold()
         template = {"metadata": {"annotations": {"rolled": "once"}}}
         body = {"spec": {"template": template}}
@@ -359,15 +362,8 @@ def test_when_all_are_lost_they_come_back_though_the_scheduler_that_they_serve_c
         assert rolled.corner.wait_bound("owner") == node
 
 
-def commands(heading: str) -> list[str]:
-    """Return the commands of a section of the runbooks."""
-    text = RUNBOOKS.read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    blocks = text.split("```console\n$ ")[1:]
-    return [line for each in blocks for line in each.partition("\n```")[0].split("\n$ ")]
-
-
 def test_the_runbook_brings_back_what_nobody_can_schedule(rolled: Rolled) -> None:
-    there, back = commands("Nothing is scheduled, and no Reserver runs")
+    there, back = section("docs/troubleshooting.md", "Nothing is scheduled, and no Reserver runs")
     with bootstrap(rolled.plane):
         rolled.deploy()
         node = rolled.hold()
