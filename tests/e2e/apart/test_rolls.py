@@ -385,7 +385,7 @@ def test_a_first_install_after_its_extenders_were_configured_is_brought_up(
     rolled: Rolled,
 ) -> None:
     """Nobody schedules what schedules Reserver's pods, until the commands of the page are run."""
-    there, back = commands("Nothing is scheduled, and no Reserver runs")
+    there, back = section("docs/troubleshooting.md", "Nothing is scheduled, and no Reserver runs")
     rolled.create()
 
     def is_stuck() -> bool:
