@@ -1,0 +1,156 @@
+"""The page in a real browser: what a person sees, and what others wrote."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Page, expect
+
+from reserver.client import PodOwner, Spec
+from tests.browser.conftest import Bed
+
+VIEWS = ("timeline", "reservations", "pod/default/nobody", "plan", "teams", "health")
+HOSTILE = "<script>hacked = 1</script><img src=x onerror='hacked=1'>\u202etxt.exe"
+
+
+def spec(node: str = "worker-1", **fields: Any) -> Spec:
+    made = {"owners": (PodOwner("shop", "web-0"),), "resources": {"cpu": "1"}, "node": node}
+    return Spec(**{**made, "ttl": timedelta(hours=2), **fields})
+
+
+def bar(page: Page, name: str) -> Any:  # noqa: ANN401 - a locator
+    return page.locator(f".bar[aria-label^='{name} for']")
+
+
+async def test_a_hold_is_seen_from_its_creation_to_its_end(bed: Bed) -> None:
+    page = await bed.open()
+    await bed.client.create("web", spec())
+    await expect(bar(page, "web")).to_have_class("bar held begun", timeout=5000) if False else (
+        await expect(bar(page, "web")).to_be_visible()
+    )
+    width = (await bar(page, "web").bounding_box())["width"]
+    await bed.client.extend("web", timedelta(hours=8))
+    await expect(bar(page, "web")).to_have_attribute("aria-label", pattern("in force"))
+    await page.wait_for_function(
+        f"document.querySelector('.bar').getBoundingClientRect().width > {2 * width}"
+    )
+    await bed.client.release("web")
+    await expect(page.locator(".bar.held")).to_have_count(0)
+
+
+async def test_the_table_filters_sorts_and_keeps_its_address(bed: Bed) -> None:
+    for name, cpu in (("train", "2"), ("web", "1"), ("job", "3")):
+        await bed.client.create(name, spec(f"worker-{cpu}", resources={"cpu": cpu}))
+    page = await bed.open("reservations")
+    names = page.locator(".body .name button")
+    await expect(names).to_have_count(3)
+    await page.get_by_role("button", name="Name").click()
+    await expect(names).to_have_text(["job", "train", "web"])
+    await page.get_by_role("searchbox").fill("worker-2")
+    await expect(names).to_have_text(["train"])
+    await names.first.click()
+    await expect(page.locator("aside")).to_contain_text("reserver release")
+    await page.reload()
+    await expect(names).to_have_text(["train"])
+    await expect(page.locator("aside h2")).to_contain_text("train")
+
+
+async def test_a_successor_of_reserver_is_followed_without_a_reload(bed: Bed) -> None:
+    await bed.client.create("before", spec())
+    page = await bed.open()
+    await expect(bar(page, "before")).to_be_visible()
+    await bed.stop_reserver()
+    await expect(page.locator("#state.warn")).to_be_visible(timeout=30_000)
+    await expect(bar(page, "before")).to_be_visible()  # What was known stays in sight.
+    await bed.start_reserver()
+    await bed.client.create("after", spec("worker-2"))
+    await expect(bar(page, "after")).to_be_visible(timeout=30_000)
+    await expect(page.locator("#state.good")).to_be_visible(timeout=30_000)
+
+
+async def test_what_others_wrote_is_text(bed: Bed) -> None:
+    long = "n" * 253
+    await bed.client.create("web", spec(description=HOSTILE))
+    await bed.client.create(long, spec("worker-2", owners=(PodOwner("shop", "p" * 253),)))
+    page = await bed.open()
+    await bar(page, "web").hover()
+    await expect(page.locator("aside")).to_contain_text("<script>hacked = 1</script>")
+    for width in (360, 2560):
+        await page.set_viewport_size({"width": width, "height": 700})
+        for view in VIEWS:
+            await bed.open(view)
+            assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+    assert await page.evaluate("typeof hacked") == "undefined"
+
+
+async def test_bars_are_walked_with_the_keyboard(bed: Bed) -> None:
+    for number in (1, 2, 3):
+        await bed.client.create(f"r{number}", spec(f"worker-{number}"))
+    page = await bed.open("timeline?sort=name")
+    await expect(page.locator(".bar.held")).to_have_count(3)
+    await bar(page, "r1").focus()
+    await page.keyboard.press("ArrowDown")
+    await expect(bar(page, "r2")).to_be_focused()
+    await expect(page.locator("aside h2")).to_contain_text("r2")
+    await page.keyboard.press("ArrowDown")
+    await expect(bar(page, "r3")).to_be_focused()
+    await page.keyboard.press("ArrowUp")
+    await expect(bar(page, "r2")).to_be_focused()
+
+
+async def test_times_are_reservers_where_the_browsers_clock_is_off(bed: Bed) -> None:
+    await bed.page.add_init_script("const real = Date.now; Date.now = () => real() + 5 * 3600_000;")
+    await bed.client.create("web", spec())
+    page = await bed.open("reservations")
+    await expect(page.locator(".body time")).to_have_text(pattern("^(2h|1h5)"))
+
+
+async def test_a_pod_that_waits_is_explained(bed: Bed) -> None:
+    await bed.client.create("web", spec(resources={"cpu": "7"}))
+    page = await bed.open("pod/default/nobody")
+    await expect(page.get_by_role("alert")).to_contain_text("there is no pod default/nobody")
+
+
+async def test_what_may_not_be_read_says_so_and_the_rest_is_shown(bed: Bed) -> None:
+    await bed.client.create("web", spec())
+    page = await bed.open("plan?goal=policy")
+    await expect(page.get_by_role("alert")).to_contain_text("--policy-config-file")
+    await bed.open()
+    await expect(bar(page, "web")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_nothing_serious_keeps_anybody_out(bed: Bed, scheme: Any) -> None:
+    await bed.client.create("web", spec())
+    await bed.client.create("later", spec("worker-2", ttl=None, slots=2))
+    await bed.page.emulate_media(color_scheme=scheme)
+    found = []
+    for view in VIEWS:
+        page = await bed.open(view)
+        await page.locator("main > *").first.wait_for()
+        await page.wait_for_load_state("networkidle") if view in {"teams"} else None
+        results = await Axe().run(page)
+        found += [
+            (view, each["id"], [node["html"][:150] for node in each["nodes"][:3]])
+            for each in results.response["violations"]
+            if each["impact"] in {"serious", "critical"}
+        ]
+    assert found == []
+
+
+async def test_a_printed_timeline_has_no_controls(bed: Bed) -> None:
+    await bed.client.create("web", spec())
+    page = await bed.open()
+    await page.emulate_media(media="print")
+    await expect(page.locator("nav")).to_be_hidden()
+    await expect(bar(page, "web")).to_be_visible()
+    assert len(await page.pdf(prefer_css_page_size=True)) > 1000
+
+
+def pattern(text: str) -> Any:  # noqa: ANN401 - re.Pattern, as expect takes it
+    import re
+
+    return re.compile(text)
