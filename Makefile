@@ -15,7 +15,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving differential descheduler fuzz mutants release image-archive workflows-check release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
+.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving differential descheduler browser fuzz mutants release image-archive workflows-check release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
 
 # What whoever uses Reserver needs first; all others are for whoever changes it.
 FIRST := demo venv docs cluster
@@ -121,6 +121,10 @@ differential: controlplane ## Compare fit with kube-scheduler there; ARGS='--pai
 descheduler: venv ## Compare with the descheduler's own code (builds it once); ARGS='--pairs 2000 --seed 7'
 	$(BIN)/python -m hack.descheduler $(ARGS)
 
+browser: venv ## Test the page in Chromium, which has to be installed
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-browser.lock
+	$(BIN)/pytest -q tests/browser $(ARGS)
+
 fuzz: venv ## Feed everything that reads what others wrote INPUTS=1000000 inputs (Linux, x86_64)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-fuzz.lock
 	$(BIN)/python -m hack.fuzz --inputs $(INPUTS) $(ARGS)
@@ -212,6 +216,7 @@ lock: venv ## Pin what pyproject.toml asks for, with hashes
 	$(COMPILE) --group sbom -c requirements-dev.lock -o requirements-sbom.lock
 	$(COMPILE) --group docs -c requirements-dev.lock -o requirements-docs.lock
 	$(COMPILE) --group fuzz -o requirements-fuzz.lock
+	$(COMPILE) --group browser -c requirements-dev.lock -o requirements-browser.lock
 
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) .controlplane build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

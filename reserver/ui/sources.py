@@ -28,7 +28,7 @@ _SHARE = 20
 """A list is read again after so many times as long as it took."""
 
 _SOONEST_S = 0.5
-_PAUSE_S = 2.0
+_PAUSE_S, _PAUSE_MOST_S = 2.0, 30.0
 
 
 class Words(Protocol):
@@ -168,15 +168,15 @@ class Sources:
             stirred.clear()
             try:
                 await read()
-                self._note(board, what, "")
-                pause_s = every_s
             except ReserverError as exc:
                 self._note(board, what, self.explained(exc))
-                pause_s = max(_PAUSE_S, every_s / 10)
+                await asyncio.sleep(max(_PAUSE_S, min(every_s, _PAUSE_MOST_S)))
+                continue
+            self._note(board, what, "")
             least_s = max(_SOONEST_S, _SHARE * (time.monotonic() - began))
             await asyncio.sleep(least_s)
             with suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, pause_s - least_s)):
+                async with asyncio.timeout(max(0.0, every_s - least_s)):
                     await stirred.wait()
 
     def _note(self, board: Board, what: str, problem: str) -> None:

@@ -47,9 +47,7 @@ class Bed:
     async def start_reserver(self) -> None:
         """Start Reserver; a successor serves where its predecessor did."""
         host, _, port = self.grpc.rpartition(":")
-        settings = Settings(
-            kubeconfig=self.kubeconfig, http_port=0, grpc_address=(host, int(port))
-        )
+        settings = Settings(kubeconfig=self.kubeconfig, http_port=0, grpc_address=(host, int(port)))
         running = await self._reserver.enter_async_context(app.running(settings))
         self.grpc = str(running.grpc_address)
         self.client = Client(self.grpc)
@@ -85,6 +83,11 @@ async def browser() -> AsyncIterator[Browser]:
 @pytest.fixture
 async def bed(browser: Browser, tmp_path: Path) -> AsyncIterator[Bed]:
     async with EmbeddedCluster() as cluster:
+        for name in ("reserver-system", "shop"):
+            body = {"metadata": {"name": name}}
+            await cluster.client.send("POST", "/api/v1/namespaces", body)
+        for number in (1, 2, 3):
+            await cluster.create_node(f"worker-{number}", {"cpu": "8", "memory": "16Gi"})
         page = await browser.new_page(viewport={"width": 1280, "height": 800})
         bed = Bed(tmp_path, cluster, page)
         await bed.start_reserver()
