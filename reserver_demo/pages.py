@@ -17,8 +17,13 @@ from reserver_demo.workdir import create_command
 EXAMPLE = Path("examples/global_manager.py")
 
 
-def pages(folder: Path) -> Iterator[Page]:
-    """Yield what to do in another terminal; `folder` is the demo's."""
+def pages(folder: Path, address: str = "") -> Iterator[Page]:
+    """Yield what to do in another terminal.
+
+    Args:
+        folder: of the demo.
+        address: of its page; empty where it has none.
+    """
     yield Page(
         "another terminal",
         (
@@ -28,6 +33,8 @@ def pages(folder: Path) -> Iterator[Page]:
             "  reserver top nodes",
         ),
     )
+    if address:
+        yield Page("a browser", ("Who holds what, where and until when, live:", f"  {address}"))
     yield Page(
         "reserve",
         (

@@ -17,7 +17,8 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from reserver import app
-from reserver.cli import interrupt
+from reserver.cli import interrupt, ui
+from reserver.cli.options import Target
 from reserver.settings.serve import Settings
 from reserver_demo import keys, workdir
 from reserver_demo.clock import SystemClock
@@ -43,6 +44,7 @@ class Demo:
     cluster: EmbeddedCluster
     reserver: app.Running
     console: Console
+    target: Target
     rows: list[StepRow] = field(default_factory=list)
     pages: tuple[Page, ...] = ()
     page: int = 0
@@ -120,7 +122,9 @@ async def run(console: Console, *, once: bool) -> bool:
                 done, _ = await asyncio.wait({playing, stopping}, return_when="FIRST_COMPLETED")
                 all_true = playing in done and playing.result()
                 if not once and playing in done:
-                    await stopping
+                    async with ui.serving(demo_.target) as address:
+                        invite(demo_, folder, address)
+                        await stopping
             for task in (playing, stopping, showing):
                 task.cancel()
             await asyncio.wait({playing, stopping, showing})
@@ -157,25 +161,30 @@ async def started(folder: Path, console: Console) -> AsyncIterator[Demo]:
             scheduler = Scheduler(cluster.client, session, SystemClock(), reserver.url)
             scheduling = asyncio.create_task(scheduler.run())
             try:
-                yield Demo(cluster, reserver, console)
+                target = Target(address=str(reserver.grpc_address), kubeconfig=kubeconfig)
+                yield Demo(cluster, reserver, console, target)
             finally:
                 scheduling.cancel()
                 await asyncio.wait({scheduling})
 
 
 async def play(demo_: Demo, folder: Path | None) -> bool:
-    """Play the scenario and, given a folder to hand out, invite the user to go on."""
+    """Play the scenario and, given a folder to hand out, fill it with what the pages name."""
     stage = Stage(demo_.cluster, demo_.reserver.assembly)
     all_true = await demo_.play(steps(stage, time.time))
     if folder is not None:
         workdir.write_pod(folder, "web-0", {"name": "web-0"}, "1")
         workdir.write_pod(folder, "stranger", {"generateName": "stranger-"}, "500m")
         workdir.write_seat(folder)
-        demo_.pages = tuple(pages(folder))
-        if not demo_.console.is_terminal:
-            for page in demo_.pages:
-                demo_.console.print("", page.title, *page.lines, sep="\n", soft_wrap=True)
     return all_true
+
+
+def invite(demo_: Demo, folder: Path, address: str) -> None:
+    """Show what to try next: in another terminal, and on the page at an address."""
+    demo_.pages = tuple(pages(folder, address))
+    if not demo_.console.is_terminal:
+        for page in demo_.pages:
+            demo_.console.print("", page.title, *page.lines, sep="\n", soft_wrap=True)
 
 
 async def _show(demo_: Demo, console: Console) -> None:
