@@ -10,19 +10,20 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reserver.cli import completion, doctor, failure, formatting, interrupt, podmoves, report
-from reserver.cli.connection import Session, calling, connected
+from reserver.cli.connection import Session, connected
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Target
 from reserver.cli.plan_view import document as plan_document
+from reserver.cli.podmoves import KubeClient
 from reserver.cli.rebalance_plan import PlanFlags, planned
 from reserver.cli.top import quota_document
 from reserver.client import ReservationInfo
-from reserver.errors import ReserverError
+from reserver.errors import ConfigurationError, ReserverError
 from reserver.ui import server
 from reserver.ui.documents import Document
 from reserver.ui.sources import Sources
@@ -90,11 +91,11 @@ async def serving(target: Target, port: int = 0, policy: str = "") -> AsyncItera
         Failed: Reserver cannot be reached.
         ConfigurationError: the port is taken.
     """
-    async with connected(target) as session:
+    async with connected(target) as session, _api(target) as api:
         async for _ in session.client.list():  # A watch waits for ever for nobody.
             break
         stream = server.Stream()
-        views = _Views(session, target, policy)
+        views = _Views(session, api, target, policy)
         sources = Sources(
             client=session.client,
             words=_Words(),
@@ -110,6 +111,23 @@ async def serving(target: Target, port: int = 0, policy: str = "") -> AsyncItera
         finally:
             filling.cancel()
             await asyncio.wait({filling})
+
+
+@asynccontextmanager
+async def _api(target: Target) -> AsyncIterator[KubeClient | ConfigurationError]:
+    """One client of the API server for as long as the page is served, or why there is none."""
+    from reserver.k8s import credentials
+    from reserver.k8s.client import ApiClient
+
+    try:
+        access = await credentials.load(target.kubeconfig, target.context)
+    except ConfigurationError as exc:
+        if not target.address:
+            raise
+        yield exc
+        return
+    async with ApiClient(access) as client:
+        yield client
 
 
 def _explained(error: ReserverError) -> str:
@@ -133,6 +151,7 @@ class _Views:
     """The questions of the page, each answered as the command of its name does."""
 
     session: Session
+    api: KubeClient | ConfigurationError
     target: Target
     policy: str
 
@@ -152,26 +171,26 @@ class _Views:
             "health": self._health,
         }
 
+    def _client(self) -> KubeClient:
+        if isinstance(self.api, ConfigurationError):
+            raise self.api
+        return self.api
+
     async def labels(self) -> dict[str, Mapping[str, str]]:
         """Return the labels of each node."""
         found: dict[str, Mapping[str, str]] = {}
-
-        async def read(client: Any, _: str) -> None:  # noqa: ANN401 - `ApiClient`, imported late
-            query = {"limit": str(_PAGE)}
-            while True:
-                page = json.loads(await client.get("/api/v1/nodes", query))
-                for each in page["items"]:
-                    found[each["metadata"]["name"]] = each["metadata"].get("labels") or {}
-                if not (token := page["metadata"].get("continue")):
-                    return
-                query = {"limit": str(_PAGE), "continue": token}
-
-        await calling(self.target, read)
-        return found
+        query = {"limit": str(_PAGE)}
+        while True:
+            page = json.loads(await self._client().get("/api/v1/nodes", query))
+            for each in page["items"]:
+                found[each["metadata"]["name"]] = each["metadata"].get("labels") or {}
+            if not (token := page["metadata"].get("continue")):
+                return found
+            query = {"limit": str(_PAGE), "continue": token}
 
     async def moves(self) -> list[Document]:
         """Return all PodMoves."""
-        return await calling(self.target, lambda client, _: podmoves.listed(client))
+        return await podmoves.listed(self._client())
 
     async def offset(self) -> float:
         """Return by how many seconds Reserver's clock is ahead of this machine's."""

@@ -71,7 +71,9 @@ class Sources:
             tasks.create_task(
                 self._repeated(board, "nodes", _NODES_S, self._nodes(board, labels), stirred)
             )
-            tasks.create_task(self._repeated(board, "labels", _LABELS_S, self._labels(labels)))
+            tasks.create_task(
+                self._repeated(board, "labels", _LABELS_S, self._labels(labels, stirred))
+            )
             tasks.create_task(self._repeated(board, "moves", _MOVES_S, self._moves(board)))
             tasks.create_task(self._repeated(board, "clock", _CLOCK_S, self._clock(board)))
 
@@ -132,11 +134,14 @@ class Sources:
 
         return read
 
-    def _labels(self, labels: dict[str, Mapping[str, str]]) -> Callable[[], Awaitable[None]]:
+    def _labels(
+        self, labels: dict[str, Mapping[str, str]], stirred: asyncio.Event
+    ) -> Callable[[], Awaitable[None]]:
         async def read() -> None:
             found = await self.labels()
             labels.clear()
             labels.update(found)
+            stirred.set()  # The nodes are read again, with them.
 
         return read
 

@@ -1,0 +1,1 @@
+"""The page: its pictures for the docs."""
