@@ -15,7 +15,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving differential descheduler browser fuzz mutants release image-archive workflows-check release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
+.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving differential descheduler browser page-pictures fuzz mutants release image-archive workflows-check release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
 
 # What whoever uses Reserver needs first; all others are for whoever changes it.
 FIRST := demo venv docs cluster
@@ -124,6 +124,10 @@ descheduler: venv ## Compare with the descheduler's own code (builds it once); A
 browser: venv ## Test the page in Chromium, which has to be installed
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-browser.lock
 	$(BIN)/pytest -q tests/browser $(ARGS)
+
+page-pictures: venv ## Draw the page's views into docs/ui, with Chromium
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-browser.lock
+	$(BIN)/python -m hack.page.pictures
 
 fuzz: venv ## Feed everything that reads what others wrote INPUTS=1000000 inputs (Linux, x86_64)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-fuzz.lock

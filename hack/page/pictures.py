@@ -67,7 +67,7 @@ async def _reserve(client: Client) -> None:
     for number in range(NODES * 2):
         team, hours = _TEAMS[number % 3], _HOURS[number % 8]
         job = OwnerSelector(namespace=team, controller=ControllerOwner("Job", f"train-{number}"))
-        pod = PodOwner(team, f"web-{number}")
+        pod = PodOwner(namespace=team, name=f"web-{number}")
         spec = Spec(
             owners=(job if team == "ml" else pod,),
             node=f"worker-{number % NODES + 1}",

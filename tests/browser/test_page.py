@@ -18,7 +18,11 @@ HOSTILE = "<script>hacked = 1</script><img src=x onerror='hacked=1'>\u202etxt.ex
 
 
 def spec(node: str = "worker-1", **fields: Any) -> Spec:
-    made = {"owners": (PodOwner("shop", "web-0"),), "resources": {"cpu": "1"}, "node": node}
+    made = {
+        "owners": (PodOwner(namespace="shop", name="web-0"),),
+        "resources": {"cpu": "1"},
+        "node": node,
+    }
     return Spec(**{**made, "ttl": timedelta(hours=2), **fields})
 
 
@@ -78,7 +82,9 @@ async def test_a_successor_of_reserver_is_followed_without_a_reload(bed: Bed) ->
 async def test_what_others_wrote_is_text(bed: Bed) -> None:
     long = "n" * 253
     await bed.client.create("web", spec(description=HOSTILE))
-    await bed.client.create(long, spec("worker-2", owners=(PodOwner("shop", "p" * 253),)))
+    await bed.client.create(
+        long, spec("worker-2", owners=(PodOwner(namespace="shop", name="p" * 253),))
+    )
     page = await bed.open()
     await bar(page, "web").hover()
     await expect(page.locator("aside")).to_contain_text("<script>hacked = 1</script>")
