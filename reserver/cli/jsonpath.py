@@ -38,7 +38,7 @@ class _Path:
 
 
 @dataclass(slots=True)
-class Template:
+class JsonPath:
     """A template, read once."""
 
     text: str
@@ -58,7 +58,7 @@ class Template:
         return _write(self._parts, value)
 
 
-TEMPLATE: ContextVar[Template | None] = ContextVar("template", default=None)
+TEMPLATE: ContextVar[JsonPath | None] = ContextVar("template", default=None)
 """That of `-o jsonpath=…`, which the command line was read with."""
 
 _FLAG = "jsonpath="
@@ -75,7 +75,7 @@ def without_template(arguments: Sequence[str]) -> list[str]:
         flag, found, template = each.partition(_FLAG)
         is_output = found and flag in {"", "-o", "-o=", "--output="}
         if is_output:
-            TEMPLATE.set(Template(template))
+            TEMPLATE.set(JsonPath(template))
         rest.append(f"{flag}{_FLAG.rstrip('=')}" if is_output else each)
     return rest
 

@@ -31,7 +31,7 @@ class Output(StrEnum):
     """The wide table, for spreadsheets."""
 
     JSONPATH = "jsonpath"
-    """What a template makes of the JSON (`jsonpath.Template`)."""
+    """What a template makes of the JSON (`jsonpath.JsonPath`)."""
 
 
 class Report(StrEnum):

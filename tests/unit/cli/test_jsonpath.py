@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.cli.jsonpath import Template
+from reserver.cli.jsonpath import JsonPath
 from reserver.errors import InvalidInput
 
 VALUE = {
@@ -36,7 +36,7 @@ VALUE = {
     ],
 )
 def test_a_template_is_filled(template: str, text: str) -> None:
-    assert Template(template).render(VALUE) == text
+    assert JsonPath(template).render(VALUE) == text
 
 
 @pytest.mark.parametrize(
@@ -44,13 +44,13 @@ def test_a_template_is_filled(template: str, text: str) -> None:
 )
 def test_what_is_no_template_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"write e\.g\."):
-        Template(text)
+        JsonPath(text)
 
 
 @given(st.text(alphabet="{}[].*'\"$@ab0-rangeend \\", max_size=40))
 def test_no_text_ends_in_anything_but_a_refusal(text: str) -> None:
     try:
-        template = Template(text)
+        template = JsonPath(text)
     except InvalidInput:
         return
     assert isinstance(template.render(VALUE), str)
