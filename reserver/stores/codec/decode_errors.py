@@ -34,7 +34,7 @@ def misfit(error: msgspec.ValidationError, document: Any, kind: type) -> Invalid
     """Return an error of `msgspec.convert` in the words of who wrote the document."""
     problem, _, at = str(error).partition(" - at `")
     path = at.partition("$")[2].rstrip("`").lstrip(".")
-    type_, value = _at(_info(kind), document, path)
+    type_, value = _at(type_info(kind), document, path)
     if found := _UNKNOWN.fullmatch(problem):
         return InvalidInput(path, f"{shorten(found[1])!r} is not a field", _known(type_, found[1]))
     if found := _MISSING.fullmatch(problem):
@@ -51,7 +51,8 @@ def misfit(error: msgspec.ValidationError, document: Any, kind: type) -> Invalid
 
 
 @cache
-def _info(kind: type) -> inspect.Type:
+def type_info(kind: type) -> inspect.Type:
+    """Return how a struct is read; found out once, as it takes long."""
     return inspect.type_info(kind)
 
 

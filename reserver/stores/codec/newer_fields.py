@@ -14,7 +14,7 @@ from reserver.k8s.objects import names
 from reserver.k8s.objects.limits import HOME, SpecLimits
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.stores.codec import spec_codec
-from reserver.stores.codec.decode_errors import near
+from reserver.stores.codec.decode_errors import near, type_info
 from reserver.stores.codec.placement_codec import PlacementObject
 from reserver.stores.codec.spec_codec import EntrySpec
 
@@ -94,7 +94,7 @@ def known_part(
         return Known(document)
     unknown = [
         path
-        for path, fields in _unknown(document, inspect.type_info(EntrySpec), ())
+        for path, fields in _unknown(document, type_info(EntrySpec), ())
         if was_in_force or not _is_meant(path[-1], fields)
     ]
     closed = {path[:2] for path in unknown if path[0] == "owners" and path[2:]}
@@ -113,7 +113,7 @@ def _unknown(
 ) -> Iterator[tuple[_Path, Collection[str]]]:
     """Yield the path of each unknown field, with the fields that there are beside it."""
     if path == ("placement",):
-        kind = inspect.type_info(PlacementObject)
+        kind = type_info(PlacementObject)
     if isinstance(kind, inspect.UnionType):
         kind = next(each for each in kind.types if not isinstance(each, inspect.NoneType))
     if isinstance(kind, inspect.StructType) and isinstance(value, dict):
@@ -135,7 +135,7 @@ def _is_meant(name: str, fields: Collection[str]) -> bool:
 
 @cache
 def _elsewhere() -> frozenset[str]:
-    kinds: list[inspect.Type] = [inspect.type_info(each) for each in (EntrySpec, PlacementObject)]
+    kinds: list[inspect.Type] = [type_info(each) for each in (EntrySpec, PlacementObject)]
     found = set[str]()
     while kinds:
         kind = kinds.pop()
