@@ -108,7 +108,7 @@ def test_the_oldest_is_forgotten_first_and_what_is_too_large_is_not_remembered()
         '{"owners": 7}',
         '{"owners": [], "resources": {}}',
         '{"nonsense": 1}',
-        '{"owners": [{"pod": {"name": "a"}}], "resources": {"cpu": "1"}, "placement": {"nodeSelecto": 1}}',
+        '{"owners": [], "resources": {"cpu": "1"}, "placement": {"nodeSelecto": 1}}',
         "[{}]",
     ],
 )
