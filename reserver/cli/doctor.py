@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -43,6 +44,13 @@ def doctor(target: Target, form: ReportOption = Report.TABLE) -> None:
         reserver doctor -o json
     """
     found = interrupt.run(findings(target))
+    show(found, form)
+    if not all(each.is_ok for each in found):
+        raise typer.Exit(ExitStatus.REFUSED)
+
+
+def show(found: Sequence[Finding], form: Report) -> None:
+    """Print findings: a line for each, or a document."""
     if form is not Report.TABLE:
         output.document({"checks": [each._asdict() for each in found]}, form)
     else:
@@ -51,8 +59,6 @@ def doctor(target: Target, form: ReportOption = Report.TABLE) -> None:
             ("CHECK", "RESULT", "FOUND"),
             [(each.check, marks[each.is_ok], str(each)) for each in found],
         )
-    if not all(each.is_ok for each in found):
-        raise typer.Exit(ExitStatus.REFUSED)
 
 
 async def findings(target: Target) -> list[Finding]:

@@ -38,6 +38,7 @@ SUMMARIES = {
         "explain": "Explain why a pod has no node.",
         "ui": "Show who holds what, where and until when, on a page in your browser.",
         "doctor": "Check the connection, your rights, versions, clocks, the CRDs and the webhook.",
+        "preflight": "Report what an upgrade, or a rollback, would change in this cluster.",
     },
     "Move and rebalance": {
         "move": "Move a pod to another node; hold room for its replacement first.",

@@ -44,7 +44,10 @@ def parse(text: str, most_yaml: int = MAX_YAML_BYTES) -> Any:  # noqa: ANN401 - 
     if not stripped:
         raise InvalidInput("", "the value is empty", "write a reservation, or remove the key")
     try:
-        value = _parse_json(stripped) if stripped[0] in "[{" else _parse_yaml(stripped, most_yaml)
+        if stripped[0] in "[{":
+            value = _parse_json(stripped)
+        else:  # The last line's end is a part of a block scalar that stands there.
+            value = _parse_yaml(f"{stripped}\n", most_yaml)
         if "\\u" in stripped:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as exc:

@@ -121,8 +121,8 @@ def passed(reserver: ReserverProcess, pod: dict[str, Any], *nodes: str) -> set[s
     """Return the nodes that Filter lets a pod have; none while it does not decide."""
     call = json.dumps({"Pod": pod, "Nodes": None, "NodeNames": nodes}).encode()
     try:
-        return set(reserver.post("/filter", call)[1]["NodeNames"] or ())
-    except OSError:
+        return set(reserver.post("/filter", call)[1].get("NodeNames") or ())
+    except (OSError, ValueError):
         return set()
 
 
@@ -171,12 +171,12 @@ def test_what_was_restored_holds_and_what_no_longer_is_deletes_nothing(tmp_path:
             assert bind(reserver, world.add_pod("claimer", HELD), "n0") == ""
 
 
-def old_version(folder: Path) -> tuple[str, ...]:
-    """Install the older version from its commit; return the program."""
-    pack = ("git", "archive", OLD, "reserver", "scheduler-config")
+def old_version(folder: Path, commit: str = OLD, *more: str) -> tuple[str, ...]:
+    """Install an older version from its commit, with more of its folders; return the program."""
+    pack = ("git", "archive", commit, "reserver", "scheduler-config", *more)
     packed = subprocess.run(pack, cwd=ROOT, capture_output=True, check=False)
     assert not packed.returncode, (
-        f"this test needs the history back to {OLD}: git fetch --unshallow"
+        f"this test needs the history back to {commit}: git fetch --unshallow"
     )
     folder.mkdir()
     subprocess.run(["tar", "x"], cwd=folder, input=packed.stdout, check=True)

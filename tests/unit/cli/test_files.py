@@ -54,6 +54,13 @@ def test_documents_are_told_apart_by_their_place(
     assert places(tmp_path, text) == expected
 
 
+def test_a_text_at_the_end_of_a_document_keeps_its_last_newline(tmp_path: Path) -> None:
+    file = tmp_path / "maps.yaml"
+    file.write_text("data:\n  a: |\n    x\n    y\n---\ndata:\n  b: |\n    z\n")
+    found = manifests.read_files([str(file)])
+    assert [each.value["data"] for each in found] == [{"a": "x\ny\n"}, {"b": "z\n"}]
+
+
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n---\n", "\n \n"])
 def test_a_file_without_a_document_is_an_error(tmp_path: Path, text: str) -> None:
     with pytest.raises(Failed, match="has no document"):

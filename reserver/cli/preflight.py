@@ -1,0 +1,235 @@
+"""`reserver preflight`: what an upgrade, or the way back, would change in a cluster."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from functools import partial
+from importlib import metadata
+from itertools import chain
+from typing import Annotated, Any
+
+import typer
+
+from reserver import DISTRIBUTION
+from reserver.cli import failure, interrupt, preflight_files, preflight_holds
+from reserver.cli.checkup import Finding
+from reserver.cli.connection import calling
+from reserver.cli.doctor import show
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.manifests import read_files
+from reserver.cli.options import Report, ReportOption, Target
+from reserver.cli.preflight_files import KINDS, Id, Object
+from reserver.cli.preflight_holds import Unknown, WrittenSpec
+from reserver.cli.progress import progress
+from reserver.cli.selection import FILES
+from reserver.errors import ApiError, ReserverError
+from reserver.k8s.objects.objects import LabelledConfigMap, decode
+from reserver.moves import podmove
+from reserver.reservations.quota import Quota
+from reserver.settings.serve import DEFAULT_QUOTA
+from reserver.stores.codec import quota_codec
+from reserver.stores.codec.newer_fields import known_part
+from reserver.stores.configmap.companion_codec import companion_name
+from reserver.stores.configmap.entries import STORE_LABEL
+from reserver.stores.object.codec import COLLECTION, ReservationObject
+
+_VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.\d{1,6})?")
+_LENIENT_SINCE = (0, 2)
+"""The version from which unknown fields in ConfigMaps are ignored (docs/adr/0070)."""
+
+_UNKNOWN_BEFORE = {(0, 2): frozenset({"retain", "description", "author", "owners[].replaces"})}
+"""The fields of a reservation that versions before one do not have."""
+
+_NAMESPACES_OF_ROLES = "kube-system"
+_CRD = Id("CustomResourceDefinition", "", "reservations.reserver.io")
+
+
+def preflight(
+    target: Target,
+    filename: Annotated[list[str] | None, FILES] = None,
+    to: Annotated[
+        str, typer.Option(metavar="VERSION", help="The version to go to. Default: this command's.")
+    ] = "",
+    form: ReportOption = Report.TABLE,
+) -> None:
+    """Report what an upgrade, or a rollback, would change in this cluster.
+
+    It changes nothing. Install the command of the newer of both versions. With -f, give all
+    manifests that are to be applied: they say what is left over, what cannot be applied, and which
+    rights, CRDs and configuration change. Each thing to do is a line, with its remedy.
+
+    Exit status: 0 nothing is to be done; 1 something is; 2 wrong usage; 3 the API server does not
+    answer.
+
+    Examples:
+        kubectl kustomize . | reserver preflight -f -
+        helm template release charts/reserver | reserver preflight -f -
+        kubectl kustomize old | reserver preflight --to 0.1.0 -f -
+    """
+    try:
+        there = _read(filename or [], target.reserver_namespace)
+        version = _version(to)
+        found = interrupt.run(_findings(target, there, version))
+    except ReserverError as exc:
+        failure.end(exc)
+    show(found, form)
+    if not all(each.is_ok for each in found):
+        raise typer.Exit(ExitStatus.REFUSED)
+
+
+def _version(text: str) -> tuple[int, int]:
+    """Return major and minor of a version, of this command's if the text is empty.
+
+    Raises:
+        Failed: it is none, or newer than this command.
+    """
+    own = metadata.version(DISTRIBUTION)
+    match, mine = _VERSION.fullmatch(text or own), _VERSION.match(own)
+    if match is None or mine is None:
+        raise Failed(ExitStatus.USAGE, f"--to: {text!r} is not a version; write for example 0.1.0")
+    wanted, here = ((int(each[1]), int(each[2])) for each in (match, mine))
+    if wanted > here:
+        problem = f"{text} is newer than this command ({own})"
+        raise Failed(ExitStatus.USAGE, f"--to: {problem}; run the preflight of that version")
+    return wanted
+
+
+def _read(filenames: list[str], home: str) -> dict[Id, Object]:
+    """Return the objects of manifests.
+
+    Raises:
+        Failed: they cannot be read, or some document is none.
+    """
+    documents = read_files(filenames) if filenames else []
+    if broken := [each for each in documents if not isinstance(each.value, dict)]:
+        problem = broken[0].problem or "is no object of Kubernetes; give manifests"
+        raise Failed(ExitStatus.USAGE, f"{broken[0].where}: {problem}")
+    found = preflight_files.identified((each.value for each in documents), home)
+    if documents and not found:
+        raise Failed(ExitStatus.USAGE, f"{documents[0].where}: has no manifest of Reserver")
+    return found
+
+
+async def _findings(
+    target: Target, there: dict[Id, Object], version: tuple[int, int]
+) -> list[Finding]:
+    async with progress("Checking"):
+        return await calling(
+            target,
+            lambda client, _: _Looking(client, target.reserver_namespace).all(there, version),
+        )
+
+
+class _Looking:
+    """Fetches what there is, and asks for findings about it."""
+
+    def __init__(self, client: Any, home: str) -> None:  # noqa: ANN401 - `ApiClient`, imported late
+        self._client = client
+        self._home = home
+
+    async def all(self, there: dict[Id, Object], version: tuple[int, int]) -> list[Finding]:
+        """Return all findings, one for each check that has nothing to say."""
+        unknown = _unknown_to(there, version)
+        written = [*await self._keys(), *await self._objects()]
+        moves = await self._items(podmove.COLLECTION)
+        keeps_seats = "owners[].replaces" not in unknown({"owners": [{"replaces": {}}]})
+        found = [
+            *preflight_holds.of_entries(written),
+            *preflight_holds.of_fields(written, unknown, is_strict=version < _LENIENT_SINCE),
+            *preflight_holds.of_quotas(written, await self._default(), self._home),
+            *preflight_holds.of_moves(moves, keeps_seats=keeps_seats),
+            *(await self._of_files(there) if there else ()),
+        ]
+        checks = (
+            "entries",
+            "fields",
+            "quotas",
+            "moves",
+            *(("leftovers", "apply") if there else ()),
+        )
+        named = {each.check for each in found}
+        quiet = [Finding(each, True, "nothing to do") for each in checks if each not in named]
+        return sorted([*found, *quiet], key=lambda each: each.is_ok)
+
+    async def _items(self, path: str, **params: str) -> list[dict[str, Any]]:
+        """Return the objects of a path; none where the API server has no such kind."""
+        try:
+            items: list[dict[str, Any]] = json.loads(await self._client.get(path, params))["items"]
+        except ApiError as exc:
+            if not exc.is_absent:
+                raise
+            return []
+        return items
+
+    async def _keys(self) -> list[WrittenSpec]:
+        path, now = f"/api/v1/namespaces/{self._home}/configmaps", time.time()
+        found = {each["metadata"]["name"]: each for each in await self._items(path)}
+        written: list[WrittenSpec] = []
+        for name, each in found.items():
+            if (each["metadata"].get("labels") or {}).get(STORE_LABEL) == "true":
+                companion = found.get(companion_name(name), {}).get("data") or {}
+                configmap = decode(LabelledConfigMap, json.dumps(each).encode())
+                written += preflight_holds.keys_of(configmap, companion, now)
+        return written
+
+    async def _objects(self) -> list[WrittenSpec]:
+        now = time.time()
+        items = (json.dumps(each).encode() for each in await self._items(COLLECTION))
+        decoded = (decode(ReservationObject, each) for each in items)
+        return [preflight_holds.object_of(each, self._home, now) for each in decoded]
+
+    async def _default(self) -> Quota | None:
+        """Return the default quota if the running version has no quotas; else it judges by them."""
+        try:
+            await self._client.get(quota_codec.COLLECTION)
+        except ApiError as exc:
+            if not exc.is_absent:
+                raise
+            return quota_codec.parse_default(DEFAULT_QUOTA)
+        return None
+
+    async def _of_files(self, there: dict[Id, Object]) -> Iterator[Finding]:
+        here: dict[Id, Object] = {}
+        for kind, (_, _, is_namespaced) in KINDS.items():
+            is_role = kind.startswith("Role")
+            wheres = (self._home, _NAMESPACES_OF_ROLES) if is_role else (self._home,)
+            for where in wheres:
+                for each in await self._items(KINDS[kind].collection(where)):
+                    id_ = Id(kind, where if is_namespaced else "", each["metadata"]["name"])
+                    here[id_] = each
+        pods = await self._items(f"/api/v1/namespaces/{self._home}/pods")
+        labels = [each["metadata"].get("labels") or {} for each in pods]
+        server = json.loads(await self._client.get("/version"))["gitVersion"]
+        return chain(
+            preflight_files.of_apply(here, there),
+            preflight_files.of_services(here, there, labels),
+            preflight_files.of_leftovers(here, there),
+            preflight_files.of_scheduler(here, there, server),
+            preflight_files.of_crds(here, there),
+            preflight_files.of_rights(here, there),
+        )
+
+
+def _unknown_to(there: dict[Id, Object], version: tuple[int, int]) -> Unknown:
+    """Return what names the fields that the other version does not have.
+
+    Its CRD says it, if the files have it: entries of ConfigMaps have these, and ``placements``.
+    """
+    if _CRD in there:
+        schema = preflight_files.spec_schema(there[_CRD])
+        known = {**schema, "properties": {**schema.get("properties", {}), "placements": {}}}
+        return partial(preflight_files.unknown_fields, schema=known)
+    missing = frozenset[str]().union(*(f for v, f in _UNKNOWN_BEFORE.items() if version < v))
+
+    def unknown(spec: Any) -> Iterator[str]:  # noqa: ANN401 - whatever YAML can hold
+        said = spec if isinstance(spec, dict) else {}
+        owners = said.get("owners")
+        listed = owners if isinstance(owners, list) else ()
+        names = {f"owners[].{name}" for each in listed if isinstance(each, dict) for name in each}
+        yield from sorted(missing & (said.keys() | names))
+        yield from known_part(said, "", was_in_force=True).ignored
+
+    return unknown

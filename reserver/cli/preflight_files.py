@@ -1,0 +1,280 @@
+"""Findings about the files of another version, compared with the objects of a cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from reserver.cli.checkup import Finding
+from reserver.printable import printable
+
+Object = Mapping[str, Any]
+
+_CONFIGURATION = "kube-scheduler-config"
+"""How the names of ConfigMaps with kube-scheduler's configuration begin, of any version."""
+
+
+class ManifestKind(NamedTuple):
+    """A kind of object of the manifests.
+
+    Attributes:
+        prefix: of its paths in the API.
+        plural: its name there.
+        is_namespaced: its objects are in a namespace.
+    """
+
+    prefix: str
+    plural: str
+    is_namespaced: bool = True
+
+    def collection(self, namespace: str) -> str:
+        """Return the path of its objects, of a namespace if there is one."""
+        where = f"/namespaces/{namespace}" if self.is_namespaced else ""
+        return f"{self.prefix}{where}/{self.plural}"
+
+
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+KINDS = {
+    "ConfigMap": ManifestKind("/api/v1", "configmaps"),
+    "Service": ManifestKind("/api/v1", "services"),
+    "ServiceAccount": ManifestKind("/api/v1", "serviceaccounts"),
+    "Deployment": ManifestKind("/apis/apps/v1", "deployments"),
+    "CronJob": ManifestKind("/apis/batch/v1", "cronjobs"),
+    "PodDisruptionBudget": ManifestKind("/apis/policy/v1", "poddisruptionbudgets"),
+    "NetworkPolicy": ManifestKind("/apis/networking.k8s.io/v1", "networkpolicies"),
+    "Role": ManifestKind(_RBAC, "roles"),
+    "RoleBinding": ManifestKind(_RBAC, "rolebindings"),
+    "ClusterRole": ManifestKind(_RBAC, "clusterroles", is_namespaced=False),
+    "ClusterRoleBinding": ManifestKind(_RBAC, "clusterrolebindings", is_namespaced=False),
+    "CustomResourceDefinition": ManifestKind(
+        "/apis/apiextensions.k8s.io/v1", "customresourcedefinitions", is_namespaced=False
+    ),
+    "ValidatingAdmissionPolicy": ManifestKind(
+        _ADMISSION, "validatingadmissionpolicies", is_namespaced=False
+    ),
+    "ValidatingAdmissionPolicyBinding": ManifestKind(
+        _ADMISSION, "validatingadmissionpolicybindings", is_namespaced=False
+    ),
+    "MutatingWebhookConfiguration": ManifestKind(
+        _ADMISSION, "mutatingwebhookconfigurations", is_namespaced=False
+    ),
+    "ValidatingWebhookConfiguration": ManifestKind(
+        _ADMISSION, "validatingwebhookconfigurations", is_namespaced=False
+    ),
+}
+"""What the manifests of some version have."""
+
+
+class Id(NamedTuple):
+    """An object: its kind, namespace (empty for none) and name."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """Return it as `kubectl` names it."""
+        return f"{self.kind.lower()}/{self.name}"
+
+    def command(self, verb: str) -> str:
+        """Return the kubectl command with a verb for it."""
+        where = f"--namespace {self.namespace} " if self.namespace else ""
+        return f"`kubectl {where}{verb} {self}`"
+
+
+def identified(objects: Iterable[Object], home: str) -> dict[Id, Object]:
+    """Return the objects of kinds that manifests have, by id; `home` is Reserver's namespace."""
+    found = {}
+    for each in objects:
+        kind, metadata = str(each.get("kind")), each.get("metadata") or {}
+        if kind in KINDS and "name" in metadata:
+            namespace = metadata.get("namespace") or home if KINDS[kind].is_namespaced else ""
+            found[Id(kind, namespace, metadata["name"])] = each
+    return found
+
+
+def is_ours(id_: Id, found: Object) -> bool:
+    """Return whether an object is of Reserver's manifests, by its name; Helm removes its own."""
+    labels = found["metadata"].get("labels") or {}
+    if labels.get("app.kubernetes.io/managed-by") == "Helm":
+        return False
+    if id_.kind == "ConfigMap":
+        return id_.name.startswith(_CONFIGURATION)
+    if id_.kind == "CustomResourceDefinition":
+        return id_.name.endswith(".reserver.io")
+    return id_.name == "reserver" or id_.name.startswith("reserver-")
+
+
+def of_leftovers(here: Mapping[Id, Object], there: Collection[Id]) -> Iterator[Finding]:
+    """Yield findings about objects that the files do not have, each with what removes it."""
+    for id_ in sorted(here.keys() - set(there)):
+        if not is_ours(id_, here[id_]):
+            continue
+        said = f"{id_} is not in the files"
+        remedy = f"once they are applied, run {id_.command('delete')}"
+        is_kept = id_.kind == "CustomResourceDefinition"
+        if is_kept:
+            remedy = f"keep it, or lose its objects: {id_.command('delete')}"
+        yield Finding("leftovers", is_kept, said, remedy)
+
+
+def of_apply(here: Mapping[Id, Object], there: Mapping[Id, Object]) -> Iterator[Finding]:
+    """Yield findings about objects that `kubectl apply` cannot change."""
+    for id_ in sorted(here.keys() & there.keys()):
+        old, new = here[id_], there[id_]
+        said = ""
+        if old.get("immutable") and (
+            not new.get("immutable") or old.get("data") != new.get("data")
+        ):
+            said = f"{id_} is immutable, and differs"
+        elif "Binding" in id_.kind and _role(old) != _role(new):
+            said = f"{id_} is for another role, which cannot be changed"
+        elif id_.kind == "Deployment" and _selector(old) != _selector(new):
+            said = f"{id_} selects other pods, which cannot be changed"
+        if said:
+            options = " --cascade=orphan" if id_.kind == "Deployment" else ""
+            remedy = f"before the files are applied, run {id_.command('delete' + options)}"
+            yield Finding("apply", False, said, remedy)
+
+
+def _role(binding: Object) -> tuple[str, str]:
+    role = binding.get("roleRef") or {}
+    return role.get("kind", ""), role.get("name", "")
+
+
+def _selector(deployment: Object) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    return deployment["spec"].get("selector")
+
+
+def of_services(
+    here: Mapping[Id, Object], there: Mapping[Id, Object], pods: Collection[Mapping[str, str]]
+) -> Iterator[Finding]:
+    """Yield findings about Services that would select none of the running pods, by their labels."""
+    for id_ in sorted(here.keys() & there.keys()):
+        if id_.kind != "Service":
+            continue
+        old, new = (each[id_]["spec"].get("selector") or {} for each in (here, there))
+        selected = [labels for labels in pods if old.items() <= labels.items()]
+        if selected and not any(new.items() <= labels.items() for labels in selected):
+            more = [f"{key}={value}" for key, value in new.items() if old.get(key) != value]
+            which = ",".join(f"{key}={value}" for key, value in old.items())
+            label = f"kubectl --namespace {id_.namespace} label pods -l {which} {' '.join(more)}"
+            said = f"{id_} would select no pod that runs: {', '.join(more)} is missing"
+            yield Finding("services", False, said, f"before the files are applied, run `{label}`")
+
+
+def of_rights(here: Mapping[Id, Object], there: Mapping[Id, Object]) -> Iterator[Finding]:
+    """Yield findings about roles whose rules differ: nothing is to be done, but know them."""
+    for id_ in sorted(there):
+        if id_.kind not in {"Role", "ClusterRole"}:
+            continue
+        old, new = _rights(here.get(id_)), _rights(there[id_])
+        gained, lost = sorted(new - old), sorted(old - new)
+        told = [f"gains {', '.join(gained)}"] if gained else []
+        told += [f"loses {', '.join(lost)}"] if lost else []
+        if told:
+            yield Finding("rights", True, f"{id_} {'; '.join(told)}")
+
+
+def _rights(role: Object | None) -> set[str]:
+    found = set[str]()
+    for rule in (role or {}).get("rules") or ():
+        names = f" {' '.join(rule['resourceNames'])}" if rule.get("resourceNames") else ""
+        resources = [
+            f"{resource}.{group}" if group else resource
+            for group in rule.get("apiGroups") or [""]
+            for resource in rule.get("resources") or ()
+        ]
+        for what in (*resources, *(rule.get("nonResourceURLs") or ())):
+            found |= {f"{verb} {what}{names}" for verb in rule.get("verbs") or ()}
+    return found
+
+
+def of_crds(here: Mapping[Id, Object], there: Mapping[Id, Object]) -> Iterator[Finding]:
+    """Yield findings about CRDs whose fields differ; `of_fields` says which are in use."""
+    for id_ in sorted(there):
+        if id_.kind != "CustomResourceDefinition" or id_ not in here:
+            continue
+        old, new = (set(_paths(spec_schema(each[id_]))) for each in (here, there))
+        told = [f"adds {', '.join(sorted(new - old))}"] if new - old else []
+        told += [f"drops {', '.join(sorted(old - new))}"] if old - new else []
+        if told:
+            yield Finding("CRDs", True, f"{id_.name}: {'; '.join(told)}")
+
+
+def spec_schema(crd: Object) -> Object:
+    """Return the schema of the spec of a CRD's stored version."""
+    versions = crd["spec"].get("versions") or ()
+    stored: Object = next((each for each in versions if each.get("storage")), {})
+    properties = stored.get("schema", {}).get("openAPIV3Schema", {}).get("properties", {})
+    schema: Object = properties.get("spec", {})
+    return schema
+
+
+def _paths(schema: Object, path: str = "") -> Iterator[str]:
+    for name, part in (schema.get("properties") or {}).items():
+        yield f"{path}{name}"
+        yield from _paths(part, f"{path}{name}.")
+    if "items" in schema:
+        yield from _paths(schema["items"], f"{path.removesuffix('.')}[].")
+
+
+def unknown_fields(value: Any, schema: Object, path: str = "") -> Iterator[str]:  # noqa: ANN401 - a spec
+    """Yield the fields of a spec that a schema does not have: the API server drops them."""
+    known = schema.get("properties")
+    if isinstance(value, dict) and known and "additionalProperties" not in schema:
+        if schema.get("x-kubernetes-preserve-unknown-fields"):
+            return
+        for name, part in value.items():
+            if name in known:
+                yield from unknown_fields(part, known[name], f"{path}{name}.")
+            else:
+                yield f"{path}{printable(str(name))}"
+    elif isinstance(value, list) and "items" in schema:
+        for part in value:
+            yield from unknown_fields(part, schema["items"], f"{path.removesuffix('.')}[].")
+
+
+def of_scheduler(
+    here: Mapping[Id, Object], there: Mapping[Id, Object], version: str
+) -> Iterator[Finding]:
+    """Yield findings about kube-scheduler, its version and its configuration.
+
+    `version` is the API server's.
+    """
+    for id_ in sorted(there):
+        for image in _images(there[id_]) if id_.kind == "Deployment" else ():
+            name, _, tag = image.partition("@")[0].rpartition(":")
+            if name.endswith("/kube-scheduler") and _minor(tag) > _minor(version):
+                said = f"{id_} has kube-scheduler {tag}, newer than the API server ({version})"
+                yield Finding("kube-scheduler", False, said, f"give it the tag {version}")
+    old, new = _configurations(here), _configurations(there)
+    if new and old and not new <= old:
+        said = "kube-scheduler restarts with another configuration"
+        yield Finding("kube-scheduler", True, said)
+    if there and not new:
+        said = "the files have no kube-scheduler that calls Reserver"
+        where = "scheduler-config/standby/kube-scheduler-extender.yaml of both versions"
+        yield Finding("kube-scheduler", True, f"{said}: compare {where}")
+
+
+def _configurations(objects: Mapping[Id, Object]) -> set[str]:
+    return {
+        json.dumps(found.get("data"), sort_keys=True)
+        for id_, found in objects.items()
+        if id_.kind == "ConfigMap" and id_.name.startswith(_CONFIGURATION)
+    }
+
+
+def _images(deployment: Object) -> Iterator[str]:
+    pod = deployment["spec"]["template"]["spec"]
+    for container in (*(pod.get("initContainers") or ()), *pod["containers"]):
+        yield container.get("image", "")
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    """Return major and minor of a version such as v1.37.0; empty for anything else."""
+    parts = version.removeprefix("v").split(".")[:2]
+    return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else ()

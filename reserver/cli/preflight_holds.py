@@ -1,0 +1,183 @@
+"""Findings about what is written in a cluster: would another version read it as this one does?
+
+Each is a decision on documents that somebody has fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from reserver.cli.checkup import Finding
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.objects import LabelledConfigMap
+from reserver.moves.phases import ENDED
+from reserver.printable import printable
+from reserver.reservations.enums import Phase
+from reserver.reservations.quota import Quota, exceeded, forbidden, usage
+from reserver.reservations.reservation import Ref
+from reserver.stores.codec.document import parse
+from reserver.stores.configmap.entries import Entries, read_kept, read_key
+from reserver.stores.configmap.status_codec import admitted_items
+from reserver.stores.object.codec import ReservationObject
+from reserver.stores.object.entries import read_object
+
+MOST_NAMED = 5
+"""How many entries a line names; the rest is counted."""
+
+SEAT_FIELD = "owners[].replaces"
+"""The field that keeps the seat of a move for the replacement of its pod."""
+
+Unknown = Callable[[Any], Iterable[str]]
+"""Yields the fields of a spec that the other version does not have."""
+
+
+class WrittenSpec(NamedTuple):
+    """One reservation, or what stands in its place.
+
+    Attributes:
+        where: its namespace and name, or the key of its ConfigMap.
+        entries: as this version reads it.
+        spec: as it is written; None for a list, and for what cannot be parsed.
+        has_status: the running version has said what became of it.
+        was_in_force: it has said that it holds.
+        is_object: it is a Reservation, not a key of a ConfigMap.
+    """
+
+    where: str
+    entries: Entries
+    spec: Any
+    has_status: bool
+    was_in_force: bool
+    is_object: bool
+
+
+def keys_of(
+    configmap: LabelledConfigMap, companion: Mapping[str, str], now: float
+) -> Iterator[WrittenSpec]:
+    """Yield what the keys of a store say, given what its companion says."""
+    metadata = configmap.metadata
+    for key, text in (configmap.data or {}).items():
+        ref = Ref(metadata.namespace, metadata.name, key)
+        entries = read_key(ref, text, now)
+        admitted = dict(admitted_items(companion.get(key, "")))
+        if entries.problems and "" in admitted:
+            kept = read_kept(ref, text, now, admitted[""])
+            beyond = str(entries.problems[0].error)
+            entries = replace(kept, beyond=beyond) if kept else entries
+        has_status, was_in_force = key in companion, bool(admitted)
+        yield WrittenSpec(
+            str(ref), entries, _parsed(text), has_status, was_in_force, is_object=False
+        )
+
+
+def object_of(item: ReservationObject, home: str, now: float) -> WrittenSpec:
+    """Return what a Reservation says."""
+    said = item.said()
+    is_read = said is not None and said.observed_generation == item.metadata.generation
+    held = said is not None and said.phase != Phase.INVALID
+    spec = _parsed(bytes(item.spec).decode(errors="replace"))
+    entries = read_object(item, now, home)
+    return WrittenSpec(str(item.ref), entries, spec, is_read, held, is_object=True)
+
+
+def _parsed(text: str) -> Any:  # noqa: ANN401 - whatever YAML can hold
+    try:
+        return parse(text)
+    except InvalidInput:
+        return None
+
+
+def of_entries(written: Iterable[WrittenSpec]) -> Iterator[Finding]:
+    """Yield findings about what this version reads in another way than the one before."""
+    lost, beyond, unread = [], [], []
+    for each in written:
+        if each.entries.problems and each.was_in_force:
+            lost.append(f"{each.where}: {each.entries.problems[0].error}")
+        if each.entries.beyond:
+            beyond.append(f"{each.where}: {each.entries.beyond}")
+        if not each.has_status and each.entries.reservations:
+            unread.append(each.where)
+    yield from _said("entries", lost, "{} would be Invalid: {}", "correct them before the upgrade")
+    remedy = "split or shorten them before their next edit"
+    yield from _said("bounds", beyond, "{} hold on, and exceed a bound: {}", remedy)
+    remedy = "wait until the running version has written their status"
+    yield from _said("status", unread, "{} have no status yet: {}", remedy)
+
+
+def of_fields(
+    written: Iterable[WrittenSpec], unknown: Unknown, *, is_strict: bool
+) -> Iterator[Finding]:
+    """Yield findings about fields that the other version does not have.
+
+    `is_strict` if it takes unknown fields in ConfigMaps for errors, as versions before 0.2.0 do.
+    """
+    objects: dict[str, list[str]] = {}
+    keys: dict[str, list[str]] = {}
+    for each in written:
+        fields = objects if each.is_object else keys
+        for field in dict.fromkeys(unknown(each.spec)):
+            fields.setdefault(field, []).append(each.where)
+    for field, where in keys.items():
+        if not is_strict:
+            yield Finding("fields", True, _listed(where, f"{{}} keep {field}, ignored: {{}}"))
+            continue
+        text = f"{{}} would be Invalid, and hold nothing, because of {field}: {{}}"
+        yield from _said("fields", where, text, "remove the field, or have it only in objects")
+    for field, where in objects.items():
+        remedy = "end all moves first" if field == SEAT_FIELD else "write it again afterwards"
+        yield from _said("fields", where, f"{{}} would lose {field}: {{}}", remedy)
+
+
+def of_quotas(
+    written: Iterable[WrittenSpec], default: Quota | None, home: str
+) -> Iterator[Finding]:
+    """Yield findings about namespaces whose Reservations exceed a quota that is new to them.
+
+    Args:
+        written: what is written.
+        default: the quota of each namespace but `home`; None if they have been judged by it.
+        home: Reserver's own namespace.
+    """
+    used: dict[str, dict[str, int]] = {}
+    over: dict[str, str] = {}
+    found = [one for each in written if each.is_object for one in each.entries.reservations]
+    for each in found:
+        namespace = each.ref.namespace
+        if namespace == home or default is None:
+            continue
+        total = used.setdefault(namespace, {})
+        for counted, amount in usage(each, each.slots).items():
+            total[counted] = total.get(counted, 0) + amount
+        why = exceeded([default], total, {}) or forbidden([default], each, each.created_at)
+        over |= {namespace: why} if why else {}
+    for namespace, why in sorted(over.items()):
+        remedy = "they hold on; write a ReservationQuota there before their next edit"
+        yield Finding("quotas", False, f"{namespace}: {why}", remedy)
+
+
+def of_moves(moves: Iterable[Mapping[str, Any]], *, keeps_seats: bool) -> Iterator[Finding]:
+    """Yield a finding about moves under way; a version that `keeps_seats` goes on with them."""
+    where = [
+        f"{each['metadata']['namespace']}/{each['metadata']['name']}"
+        for each in moves
+        if each.get("status", {}).get("phase") not in ENDED
+    ]
+    if where and keeps_seats:
+        said = _listed(where, "{} under way, which go on: {}")
+        yield Finding("moves", True, said)
+        return
+    text = "{} under way, whose seats any pod of the workload could take: {}"
+    remedy = "wait until they end, or run `kubectl delete podmoves --all --all-namespaces`"
+    yield from _said("moves", where, text, remedy)
+
+
+def _said(check: str, where: Sequence[str], text: str, remedy: str) -> Iterator[Finding]:
+    if where:
+        yield Finding(check, False, _listed(where, text), remedy)
+
+
+def _listed(where: Sequence[str], text: str) -> str:
+    named, more = ", ".join(map(printable, where[:MOST_NAMED])), len(where) - MOST_NAMED
+    return text.format(len(where), f"{named} and {more} more" if more > 0 else named)
