@@ -70,7 +70,9 @@ def specs(draw: st.DrawFn) -> Spec:
         owners=tuple(
             draw(
                 st.lists(
-                    st.one_of(st.builds(PodOwner, namespace=names, name=names), rules), min_size=1, max_size=3
+                    st.one_of(st.builds(PodOwner, namespace=names, name=names), rules),
+                    min_size=1,
+                    max_size=3,
                 )
             )
         ),
