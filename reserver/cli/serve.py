@@ -109,15 +109,15 @@ async def _serve(settings: Settings) -> bool:
             "health": running.health_url,
             "metrics": running.metrics_url,
         }
-        log.info(
-            "serving",
-            **{name: address for name, address in served.items() if address},
-            api_server=running.server,
-            credentials=running.source,
-            namespace=settings.namespace,
-            configmaps=["/".join(each) for each in settings.configmaps],
-        )
         with interrupt.handing(stop.set):
+            log.info(
+                "serving",
+                **{name: address for name, address in served.items() if address},
+                api_server=running.server,
+                credentials=running.source,
+                namespace=settings.namespace,
+                configmaps=["/".join(each) for each in settings.configmaps],
+            )
             await asyncio.wait(
                 [asyncio.create_task(each.wait()) for each in (stop, running.restart)],
                 return_when=asyncio.FIRST_COMPLETED,
