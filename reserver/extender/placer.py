@@ -24,13 +24,9 @@ from reserver.reservations.ledger import Ledger
 from reserver.reservations.listener import Listener
 from reserver.reservations.placement import Parts, joined, nodes_of
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.scheduling.placement import (
-    AllowedNodes,
-    placing,
-    slot_pod,
-    suits,
-)
+from reserver.scheduling.placement import AllowedNodes, placing, slot_pod
 from reserver.scheduling.state import State
+from reserver.scheduling.suitability import moving_off, suits
 from reserver.scheduling.what_if import without
 
 log = structlog.get_logger(__name__)
@@ -176,7 +172,7 @@ class Placer(Listener):
         if reservation is None or not slots:
             self._wishes.pop(ref, None)
             return
-        key = (wish.shape, slots)
+        key = (wish.shape, slots, *state.closures.tiers(reservation))
         found = this.hopeless.get(key)
         if found is None:
             for meant in self._meanings(reservation):
@@ -213,23 +209,25 @@ class Placer(Listener):
     async def _settle_placed(self, ref: Ref, state: State, pacer: Pacer) -> None:
         """Keep a reservation that was edited, or does not suit, where it is, or place it again.
 
-        If it may stay but there is no room for it there, nor elsewhere, it stays. So does a seat in
-        any case: who was evicted for it has no other.
+        If it may stay but there is no room for it there, nor elsewhere, it stays. So do what is to
+        leave its node, and a seat in any case: who was evicted for it has no other.
         """
         reservation, ledger = state.ledger.get(ref), state.ledger
         if reservation is None or ledger.wants_place(ref)[1] or not self._is_open(ref, ledger):
             self._unsuited.discard(ref)
             return
         meanings = self._meanings(reservation)
+        leaving = state.closures.leaving(reservation)
         suited = suits(meanings[-1], state)
-        if suited.is_allowed and suited.has_room:
+        if suited.is_allowed and suited.has_room and not leaving:
             self._unsuited.discard(ref)
             with self._deciding(ref):
                 ledger.keep(ref)
             return
         aside = partial(without, ref, state)
         for meant in meanings:
-            found = await pacer.run(placing(meant, reservation.slots, state, aside=aside))
+            search = placing(meant, reservation.slots, state, aside=aside)
+            found = await pacer.run(moving_off(meant, leaving, state) if leaving else search)
             if found.parts:
                 break
         if ledger.get(ref) is not reservation or not self._is_open(ref, ledger):
@@ -239,6 +237,9 @@ class Placer(Listener):
             if found.parts:
                 self._unsuited.discard(ref)
                 self._put(reservation, found.parts, state)
+            elif leaving:
+                self._unsuited.add(ref)
+                ledger.keep(ref)
             elif suited.is_allowed:
                 self._unsuited.discard(ref)
                 ledger.keep(ref)

@@ -62,7 +62,7 @@ class PlacingPass:
     changed: list[str]
     pacer: Pacer
     helped: dict[object, bool] = field(default_factory=dict)
-    hopeless: dict[tuple[object, int], Placed] = field(default_factory=dict)
+    hopeless: dict[object, Placed] = field(default_factory=dict)
     sight: AllowedNodes = field(default_factory=AllowedNodes)
 
     def may_help(self, wish: Unplaced, state: State) -> bool:

@@ -19,8 +19,8 @@ from reserver.grpc.status_errors import CallError
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.dry_run import judge_set
-from reserver.scheduling.placement import suits
 from reserver.scheduling.state import State
+from reserver.scheduling.suitability import suits
 from reserver.scheduling.what_if import promised
 from reserver.stores.configmap import entry_edits
 from reserver.stores.configmap.entry_edits import Edit

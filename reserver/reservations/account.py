@@ -6,7 +6,7 @@ the place that Reserver chose are the reservation's, so they are kept once (docs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import cast
@@ -261,10 +261,14 @@ class Account:
 
     def unplaced(self, snapshot: Snapshot) -> tuple[Parts, int]:
         """Return the parts that stay, and how many slots have no node."""
+        return self.staying(snapshot.has_node)
+
+    def staying(self, stays: Callable[[str], bool]) -> tuple[Parts, int]:
+        """Return the parts that stay, and how many slots do not that nobody has claimed."""
         left, unplaced = self.left()
         staying = []
         for part in self.reservation.placed:
-            lost = 0 if snapshot.has_node(part.node) else left[part.node]
+            lost = 0 if stays(part.node) else left[part.node]
             staying.append(part._replace(slots=part.slots - lost))
             unplaced += lost
         return clipped(staying, self.reservation.slots), unplaced

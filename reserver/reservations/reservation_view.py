@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 
 from reserver.base.moment import Moment
 from reserver.cluster.pod import Pod, PodName
@@ -126,6 +126,13 @@ class ReservationView:
             return (), 0
         kept, slots = account.unplaced(self._snapshot)
         return (kept, slots) if slots and self._is_active(account) else ((), 0)
+
+    def staying(self, ref: Ref, leaving: Container[str]) -> tuple[Parts, int]:
+        """Return which parts stay when nodes are left, and how many unclaimed slots leave."""
+        account = self._register.get(ref)
+        if account is None or account.reservation.ref != ref or not self._is_active(account):
+            return (), 0
+        return account.staying(lambda node: node not in leaving)
 
     def is_edited(self, ref: Ref) -> bool:
         """Return whether a reservation's place was decided for the entry before it."""

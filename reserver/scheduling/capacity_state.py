@@ -17,6 +17,7 @@ from reserver.reservations.listener import NOBODY, Listener
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.assumed_pod import AssumedPod, slots_of, with_rest
+from reserver.scheduling.closures import Closures
 from reserver.scheduling.gangs import Gangs
 from reserver.scheduling.inflight_binds import InFlightBinds
 from reserver.scheduling.nominations import Nominations
@@ -33,6 +34,7 @@ class CapacityState:
         snapshot: capacity of all nodes.
         ledger: what is held.
         pending_resizes: resizes that were admitted and that the watch does not show yet.
+        closures: the nodes that are closed for holds for some time.
         unreadable: the objects that cannot be read, and on which nodes that matters.
         public_namespaces: the namespaces whose reservations are named to any pod (`naming`).
         is_complete: pods, nodes and reservations have all been listed once. Until then a bound pod
@@ -58,6 +60,7 @@ class CapacityState:
         self._nodes: dict[str, Node] = {}
         self.snapshot = Snapshot()
         self.ledger = Ledger(self.snapshot, listener, quotas, failed)
+        self.closures = Closures()
         self.unreadable = UnreadableObjects(self.snapshot, listener)
         self.public_namespaces: frozenset[str] = frozenset()
         self.is_complete = False

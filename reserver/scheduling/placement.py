@@ -25,6 +25,7 @@ from reserver.reservations.enums import Strategy
 from reserver.reservations.placement import Part, Parts
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.attaching import too_many
+from reserver.scheduling.closures import Nodes, without
 from reserver.scheduling.explain import count_reasons, reasons_against, summary
 from reserver.scheduling.fit import allowed, cells, wanted
 from reserver.scheduling.node_rules import allowed_by_affinity
@@ -62,18 +63,6 @@ class Placed(NamedTuple):
     parts: Parts = ()
     why: str = ""
     never: bool = False
-
-
-class Suits(NamedTuple):
-    """Whether a reservation may stay where it is.
-
-    Attributes:
-        is_allowed: its placement lets it be there.
-        has_room: it has what it holds.
-    """
-
-    is_allowed: bool
-    has_room: bool
 
 
 class AllowedNodes:
@@ -136,37 +125,40 @@ def placing(
         sight: what was judged of it before.
         aside: what is to be counted, or not to be, while this is judged.
     """
-    pod = slot_pod(reservation)
-    strategy = reservation.placement.strategy
-    if pod.constraints.are_about_neighbours and slots > 1:
-        parts = yield from _beside_each_other(pod, strategy, slots, state, aside)
-    else:
-        with aside():
-            may_go = (sight or AllowedNodes()).allowed(pod, state.snapshot)
-            if reservation.volume_claims:
-                may_go = may_go & ~too_many(reservation, state)
-            parts = _at_once(pod, strategy, slots, state, may_go)
-            parts = parts or _ahead(reservation, state, may_go)
-    if parts:
-        return Placed(parts)
-    yield  # Why there is none takes as long again.
+    pod, sight = slot_pod(reservation), sight or AllowedNodes()
+    for avoided in state.closures.tiers(reservation):
+        parts = yield from _apart(
+            reservation, pod, slots, state, sight=sight, aside=aside, avoided=avoided
+        )
+        if parts:
+            return Placed(parts)
+        yield  # Why there is none takes as long again.
     with aside():
         return _refused(reservation, pod, slots, state)
 
 
-def suits(reservation: Reservation, state: State) -> Suits:
-    """Return whether an edited reservation may stay where it is."""
-    snapshot = state.snapshot
-    pod = slot_pod(reservation)
-    rows = snapshot.rows([part.node for part in reservation.parts])
-    may_go = allowed(pod, snapshot)
-    if reservation.volume_claims:
-        may_go &= ~too_many(reservation, state)
-    is_allowed = bool(np.all(may_go[rows] & (rows >= 0)))
-    columns, _ = wanted(pod, snapshot)
-    at = np.ix_(rows, columns)
-    free = snapshot.allocatable[at] - snapshot.requested[at] - snapshot.held[at]
-    return Suits(is_allowed, bool(np.all(free >= 0)))
+def _apart(  # noqa: PLR0913 - of `placing`
+    reservation: Reservation,
+    pod: Pod,
+    slots: int,
+    state: State,
+    *,
+    sight: AllowedNodes,
+    aside: Aside,
+    avoided: Nodes,
+) -> Generator[None, None, Parts]:
+    """Find where slots go, on other nodes than those to avoid."""
+    strategy = reservation.placement.strategy
+    if pod.constraints.are_about_neighbours and slots > 1:
+        return (yield from _beside_each_other(pod, strategy, slots, state, aside, avoided))
+    with aside():
+        may_go = sight.allowed(pod, state.snapshot)
+        if avoided:
+            may_go = may_go & without(avoided, state.snapshot)
+        if reservation.volume_claims:
+            may_go = may_go & ~too_many(reservation, state)
+        parts = _at_once(pod, strategy, slots, state, may_go)
+        return parts or _ahead(reservation, state, may_go)
 
 
 def room_for(pod: Pod, state: State, rows: Rows) -> Int64s:
@@ -220,7 +212,7 @@ def _named(term: NodeTerm) -> str:
 
 
 def _beside_each_other(
-    pod: Pod, strategy: Strategy, slots: int, state: State, aside: Aside
+    pod: Pod, strategy: Strategy, slots: int, state: State, aside: Aside, avoided: Nodes
 ) -> Generator[None, None, Parts]:
     """Find where slots go that are each other's neighbours: each is judged beside those before.
 
@@ -237,7 +229,8 @@ def _beside_each_other(
                 for _ in range(number):
                     seat(pod, Part(node, 1))
             for _ in range(min(at_a_time, slots - sum(numbers.values()))):
-                parts = _at_once(pod, strategy, 1, state, allowed(pod, state.snapshot))
+                may_go = allowed(pod, state.snapshot) & without(avoided, state.snapshot)
+                parts = _at_once(pod, strategy, 1, state, may_go)
                 if not parts:
                     return ()
                 seat(pod, parts[0])
@@ -262,6 +255,7 @@ def _refused(reservation: Reservation, pod: Pod, slots: int, state: State) -> Pl
     if not snapshot.node_count:
         return Placed((), NO_NODES)
     found = reasons_against(pod, state, ())
+    found |= state.closures.refusals(reservation, snapshot)
     if reservation.volume_claims and (full := too_many(reservation, state)).any():
         found[TOO_MANY_VOLUMES.message] = full
     refused = np.zeros(len(snapshot.exists), dtype=np.bool_)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from reserver.cluster import quantity
 from reserver.cluster.constraints import Taint
-from reserver.cluster.node import Node
+from reserver.cluster.node import LIFECYCLE, READY, Node, NodeCondition
 from reserver.k8s.objects.limits import MOST_OFFERED
 from reserver.k8s.objects.objects import Metadata, WireStruct
 from reserver.k8s.objects.requests import Amounts, nano
 from reserver.k8s.objects.scale_down import is_kept
 
+MAINTENANCE_ANNOTATION = "reserver.io/maintenance"
+"""On a node: how far MaintenanceWindows are with it."""
+
 _KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
+_CONDITIONS = frozenset({READY, *LIFECYCLE})
 
 
 class Labelled(Metadata, frozen=True):
@@ -32,8 +36,16 @@ class NodeSpec(WireStruct, frozen=True):
     unschedulable: bool = False
 
 
+class _Condition(WireStruct, frozen=True):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    last_transition_time: str | None = None
+
+
 class _NodeStatus(WireStruct, frozen=True):
     allocatable: Amounts | None = None
+    conditions: list[_Condition] | None = None
 
 
 class NodeObject(WireStruct, frozen=True):
@@ -63,6 +75,12 @@ class NodeObject(WireStruct, frozen=True):
             ),
             unschedulable=self.spec.unschedulable,
             is_kept=is_kept(self.metadata.annotations),
+            conditions={
+                each.type: NodeCondition(each.status, each.reason, each.last_transition_time or "")
+                for each in self.status.conditions or ()
+                if each.type in _CONDITIONS
+            },
+            maintenance=(self.metadata.annotations or {}).get(MAINTENANCE_ANNOTATION, ""),
         )
 
 

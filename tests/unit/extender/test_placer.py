@@ -18,6 +18,7 @@ from reserver.k8s.objects.objects import ConfigMapObject, Metadata
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.closures import Closure
 from reserver.scheduling.placement import Placed, placing
 from reserver.scheduling.state import State
 from reserver.stores.configmap.cache import ConfigMapCache
@@ -358,3 +359,65 @@ async def test_one_that_is_edited_while_its_slots_are_tried_is_placed_as_it_is_t
     assert sum(world.placed().values()) == len(world.placed()) == 2
     assert held(world.state, next(iter(world.placed()))) == 4000
     assert world.reasons == ["Placed"]
+
+
+VACATED = Closure("were in maintenance", is_vacated=True)
+
+
+async def closed(world: World, **closures: Closure) -> None:
+    """Close nodes, and have what is placed there looked at, as a feature does."""
+    for name in world.state.closures.set({name: (each,) for name, each in closures.items()}):
+        world.state.listener.on_node_changed(name)
+    world.placer.unsuited(ref("r"), anywhere=False)
+    await world.look()
+
+
+async def test_one_leaves_a_node_that_is_vacated_and_does_not_come_back() -> None:
+    world = World(BIG, SMALL)
+    world.write(r=SPEC)
+    await world.look()
+    await closed(world, small=VACATED)
+    assert world.placed() == {"big": 1}
+    assert held(world.state, "small") == 0
+    await closed(world)
+    assert world.placed() == {"big": 1}
+
+
+async def test_one_stays_on_a_vacated_node_until_there_is_another_place() -> None:
+    world = World(SMALL)
+    world.write(r=SPEC)
+    await world.look()
+    await closed(world, small=VACATED)
+    assert world.placed() == {"small": 1}
+    assert world.phase() is Phase.ACTIVE
+    assert held(world.state, "small") == 3000
+    world.state.node_seen(BIG)
+    await world.look()
+    assert world.placed() == {"big": 1}
+
+
+async def test_a_claimed_slot_stays_with_its_pod_on_a_vacated_node() -> None:
+    world = World(SMALL)
+    world.write(
+        r={**SPEC, "owners": [{"selector": {"matchLabels": {"app": "web"}}}], "slots": 2}
+        | {"resources": {"cpu": "1"}}
+    )
+    await world.look()
+    owner = pod("a", node="small", cpu="1", claims=(world.reservation(),), labels={"app": "web"})
+    world.state.pod_seen(owner)
+    world.state.node_seen(BIG)
+    await closed(world, small=VACATED)
+    assert world.placed() == {"big": 1, "small": 1}
+    assert held(world.state, "small") == 0
+    assert held(world.state, "big") == 1000
+
+
+async def test_one_that_is_edited_leaves_a_vacated_node() -> None:
+    world = World(BIG, SMALL)
+    world.write(r=SPEC)
+    await world.look()
+    world.make()
+    world.state.closures.set({"small": (VACATED,)})
+    world.write(r={**SPEC, "resources": {"cpu": "2"}})
+    await world.look()
+    assert world.placed() == {"big": 1}

@@ -1,0 +1,56 @@
+"""Whether a placed reservation may stay where it is, and where it goes if not."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+import numpy as np
+
+from reserver.reservations.placement import joined
+from reserver.reservations.reservation import Reservation
+from reserver.scheduling.attaching import too_many
+from reserver.scheduling.closures import Nodes
+from reserver.scheduling.fit import allowed, wanted
+from reserver.scheduling.placement import Placed, placing, slot_pod
+from reserver.scheduling.state import State
+
+
+class Suits(NamedTuple):
+    """Whether a reservation may stay where it is.
+
+    Attributes:
+        is_allowed: its placement lets it be there.
+        has_room: it has what it holds.
+    """
+
+    is_allowed: bool
+    has_room: bool
+
+
+def suits(reservation: Reservation, state: State) -> Suits:
+    """Return whether an edited reservation may stay where it is."""
+    snapshot = state.snapshot
+    pod = slot_pod(reservation)
+    rows = snapshot.rows([part.node for part in reservation.parts])
+    may_go = allowed(pod, snapshot)
+    if reservation.volume_claims:
+        may_go &= ~too_many(reservation, state)
+    is_allowed = bool(np.all(may_go[rows] & (rows >= 0)))
+    columns, _ = wanted(pod, snapshot)
+    at = np.ix_(rows, columns)
+    free = snapshot.allocatable[at] - snapshot.requested[at] - snapshot.held[at]
+    return Suits(is_allowed, bool(np.all(free >= 0)))
+
+
+def moving_off(
+    reservation: Reservation, leaving: Nodes, state: State
+) -> Generator[None, None, Placed]:
+    """Find where the slots go that are on nodes to leave; those that are claimed stay there."""
+    kept, slots = state.ledger.staying(reservation.ref, leaving)
+    if not slots:
+        return Placed()
+    found = yield from placing(reservation, slots, state)
+    if not found.parts or state.ledger.staying(reservation.ref, leaving) != (kept, slots):
+        return found._replace(parts=())  # A pod may have claimed one while others had their turn.
+    return found._replace(parts=joined(kept, found.parts))
