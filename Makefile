@@ -15,7 +15,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving differential descheduler browser page-pictures fuzz mutants release image-archive workflows-check release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
+.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-others grpcurl helm cluster controlplane chaos hostile moving differential descheduler browser page-pictures fuzz mutants release image-archive workflows-check release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
 
 # What whoever uses Reserver needs first; all others are for whoever changes it.
 FIRST := demo venv docs cluster
@@ -85,17 +85,20 @@ controlplane: venv ## Build kube-apiserver, kube-scheduler, etcd and KWOK (once)
 	$(BIN)/python -m hack.controlplane.build
 
 e2e: controlplane grpcurl helm proto-check workflows-check ## Run the scenarios and the API contracts on the real control plane
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target e2e-scenarios e2e-apart
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target e2e-scenarios $(if $(ARGS),,e2e-others)
 
+AUDIT = build/audit-logs
+
+# Each process has a control plane of its own, and mostly waits. Rights are judged by what all of them requested.
 e2e-scenarios:
-	$(BIN)/pytest tests/e2e --ignore tests/e2e/apart --controlplane $(ARGS)
+	@rm -rf $(AUDIT)
+	$(BIN)/pytest -q tests/e2e --controlplane --numprocesses 3 --dist loadfile --audit-logs $(AUDIT) $(ARGS)
+	$(if $(ARGS),,$(BIN)/pytest -q tests/rights --audit-logs $(AUDIT))
 
-# All on control planes of their own; they mostly wait.
-e2e-apart:
+e2e-others:
 	$(BIN)/pytest -q tests/contract --controlplane -k real
 	$(BIN)/python -m hack.differential --pairs 100
 	$(BIN)/python -m hack.descheduler --pairs 60 --files 500 --seed 1
-	$(BIN)/pytest tests/e2e/apart --controlplane
 
 grpcurl: venv ## Build grpcurl, a gRPC client for the e2e tests (once)
 	@$(BIN)/python -m hack.go_tool grpcurl

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="reserver-scheduler",
         help="with --kubeconfig: the scheduler there that has reserver as its extender",
     )
+    parser.addoption(
+        "--audit-logs", type=Path, help="folder that gathers what control planes write of requests"
+    )
     parser.addoption("--runs", type=int, default=1, help="how often the main scenario is run")
 
 
@@ -53,8 +57,12 @@ def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """A control plane of our own, whose parts may be started, stopped and restarted."""
     if not request.config.getoption("--controlplane"):
         raise pytest.UsageError("this test needs --controlplane")
+    logs: Path | None = request.config.getoption("--audit-logs")
     with ControlPlane(audit_policy=AUDIT_POLICY) as plane:
         yield plane
+        if logs is not None:
+            logs.mkdir(parents=True, exist_ok=True)
+            shutil.copy(plane.audit_log, logs / plane.folder.name)
 
 
 @pytest.fixture(scope="session")

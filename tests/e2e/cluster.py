@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -17,6 +17,7 @@ import yaml
 from kubernetes.client import CustomObjectsApi
 from kubernetes.client.exceptions import ApiException
 
+from hack.controlplane.kubeconfig import kubectl
 from hack.controlplane.nodes import create_nodes
 from hack.reserver_process import wait_for
 from tests.e2e.forms import CONFIG_MAP_FORMS, OBJECTS, SPEC, STORE, Form
@@ -282,11 +283,31 @@ class Corner:
         return self.api.read_namespaced_config_map(store[1], store[0]).data or {}
 
     def _pods_are_welcome(self) -> bool:
-        """Whether the namespace has the service account that pods get."""
-        with suppress(ApiException):
-            self.api.read_namespaced_service_account("default", self.name)
-            return True
-        return False
+        return takes_pods(self.api, self.name)
+
+
+def takes_pods(api: Any, namespace: str) -> bool:
+    """Return whether a namespace has the service account that pods get."""
+    with suppress(ApiException):
+        api.read_namespaced_service_account("default", namespace)
+        return True
+    return False
+
+
+@contextmanager
+def shop(api: Any, kubeconfig: Path, labels: Mapping[str, str]) -> Iterator[None]:
+    """Have the namespace that the pages speak of.
+
+    It is emptied at the end, and not deleted: no controller would end that.
+    """
+    with suppress(ApiException):
+        api.create_namespace({"metadata": {"name": "shop"}})
+    api.patch_namespace("shop", {"metadata": {"labels": dict(labels)}})
+    wait_for(partial(takes_pods, api, "shop"), "the namespace takes pods")
+    yield
+    api.patch_namespace("shop", {"metadata": {"labels": dict.fromkeys(labels)}})
+    kinds = "deployments,jobs,pods,reservations,reservationquotas,podmoves"
+    kubectl(kubeconfig, "delete", kinds, "--all", "--namespace=shop", "--wait=false", "--force")
 
 
 def on_node(node: str) -> dict[str, Any]:

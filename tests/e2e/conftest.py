@@ -24,9 +24,6 @@ from tests.e2e.cluster import Corner
 from tests.e2e.forms import CONFIG_MAP_FORMS, FORMS, NAMED_STORE, STORE, Form
 
 ROOT = Path(__file__).parents[2]
-JUDGES = frozenset(
-    {"test_reserver_asks_for_what_the_manifests_grant", "test_what_the_manifests_grant_is_used"}
-)
 MOVES = ROOT / "scheduler-config/components/moves"
 CRDS = {
     "reservations.reserver.io": ROOT / "scheduler-config/core/crd.yaml",
@@ -44,18 +41,6 @@ PROXIED_SCHEDULER = "over-proxy"
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "run" in metafunc.fixturenames:
         metafunc.parametrize("run", range(metafunc.config.getoption("--runs")))
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let those judge last who judge what all others of their folder did; not after a few."""
-    judges = [item for item in items if item.name in JUDGES]
-    others = [item for item in items if item not in judges]
-    files = {item.path for item in items}
-    early = [each for each in judges if set(each.path.parent.glob("test_*.py")) - files]
-    items[:] = [*others, *(each for each in judges if each not in early)]
-    if early:
-        config.hook.pytest_deselected(items=early)
 
 
 @pytest.fixture(params=FORMS, ids=lambda form: form.name)

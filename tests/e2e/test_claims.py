@@ -14,8 +14,8 @@ from hack.controlplane.cluster import ControlPlane
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import Corner
 from tests.e2e.forms import OBJECT, SPEC, Form
-from tests.e2e.rights import RESERVER
 from tests.e2e.test_status import companion, wait_status
+from tests.rights.audit import RESERVER
 
 pytestmark = pytest.mark.controlplane
 

@@ -9,15 +9,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
 import yaml
-from kubernetes.client.exceptions import ApiException
 from kubernetes.utils import create_from_dict
 
 from hack.controlplane.build import bin_dir
@@ -25,7 +22,8 @@ from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import service_account_kubeconfig
 from hack.controlplane.nodes import create_nodes
 from hack.programs import done, started
-from hack.reserver_process import ReserverProcess, wait_for
+from hack.reserver_process import ReserverProcess
+from tests.e2e.cluster import shop
 from tests.e2e.forwarding import reserver_pod
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
@@ -85,23 +83,15 @@ def served(
     nodes = create_nodes(
         control_plane.kubeconfig, 3, cpu="4", memory="16Gi", extended=extended, prefix="worker"
     )
-    with suppress(ApiException):
-        api.create_namespace({"metadata": {"name": "shop"}})
-    wait_for(partial(_takes_pods, api), "the namespace takes pods")
-    api.create_namespaced_pod("shop", _waiting("stranger"))
     flags = ("--grpc-address", "127.0.0.1:0")
-    with ReserverProcess(reserver_kubeconfig, folder / "log", *flags) as process:
+    with (
+        shop(api, control_plane.kubeconfig, {}),
+        ReserverProcess(reserver_kubeconfig, folder / "log", *flags) as process,
+    ):
+        api.create_namespaced_pod("shop", _waiting("stranger"))
         yield process
     for node in nodes:
         api.delete_node(node)
-    api.delete_namespace("shop")
-
-
-def _takes_pods(api: Any) -> bool:
-    with suppress(ApiException):
-        api.read_namespaced_service_account("default", "shop")
-        return True
-    return False
 
 
 def _waiting(name: str) -> dict[str, Any]:

@@ -1,7 +1,6 @@
-"""Reserver's own rights: those that it needs, and no others.
+"""What the rights that the manifests grant are enough for, and what they keep out.
 
-The control plane of the tests writes down what Reserver's service account asks for and which rule
-allows it. The two tests that compare this with the manifests come last (tests/e2e/conftest.py).
+That Reserver needs each of them, and no others, is judged after all tests (tests/rights).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from reserver.k8s.client import ApiClient
 from reserver.scheduling.effects import Retry
 from tests.e2e.cluster import Corner
 from tests.e2e.forms import SPEC
-from tests.e2e.rights import CORE, RESERVER, granted, unknown, unused
+from tests.rights.audit import RESERVER
 
 pytestmark = pytest.mark.controlplane
 
@@ -137,11 +136,3 @@ def test_kube_scheduler_schedules_with_the_rights_that_we_ship(
         control_plane.stop_scheduler("as-shipped")
     log = (control_plane.logs_dir / "as-shipped.log").read_text()
     assert "forbidden" not in log.lower(), log[-4000:]
-
-
-def test_reserver_asks_for_what_the_manifests_grant(control_plane: ControlPlane) -> None:
-    assert unknown(control_plane.audit_log, RESERVER, granted(CORE)) == set()
-
-
-def test_what_the_manifests_grant_is_used(control_plane: ControlPlane) -> None:
-    assert unused(control_plane.audit_log, RESERVER, granted(CORE)) == set()

@@ -25,7 +25,7 @@ from tests.e2e.apart.crowding import Shop
 from tests.e2e.apart.yard import Yard, opened
 from tests.e2e.cluster import Corner
 from tests.e2e.conftest import MOVES, RBAC, ROOT, grant, install_crd
-from tests.e2e.rights import AUTOSCALERS, BUFFERS, PROVISIONING
+from tests.rights.audit import AUTOSCALERS, BUFFERS, PROVISIONING
 
 SCHEDULER = "with-moves"
 REQUESTS = ROOT / "tests/e2e/crd-provisioning.yaml"

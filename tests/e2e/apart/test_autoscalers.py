@@ -20,7 +20,7 @@ from reserver.k8s.objects.scale_down import KEEPING, KEPT
 from tests.e2e.apart.yard import Yard
 from tests.e2e.cluster import GROUP
 from tests.e2e.forms import SPEC
-from tests.e2e.rights import AUTOSCALERS, MOVER, RESERVER
+from tests.rights.audit import AUTOSCALERS, MOVER, RESERVER
 
 pytestmark = pytest.mark.controlplane
 

@@ -31,8 +31,8 @@ from tests.e2e.apart.yard import Cordoned
 from tests.e2e.cluster import GROUP, Corner
 from tests.e2e.conftest import install_crd
 from tests.e2e.forms import OBJECT, OBJECTS
-from tests.e2e.rights import WEBHOOKS
 from tests.e2e.test_status import wait_status
+from tests.rights.audit import WEBHOOKS
 
 pytestmark = pytest.mark.controlplane
 

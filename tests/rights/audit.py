@@ -61,27 +61,16 @@ def granted(file: Path = CORE) -> set[Right]:
     }
 
 
-def asked(audit_log: Path, user: str) -> set[Right]:
-    """Return what a service account has asked for; a refusal has no role."""
+def requested(audit_logs: Iterable[Path], user: str) -> set[Right]:
+    """Return what a service account has requested; a refusal has no role."""
     rights = granted() | granted(WEBHOOKS)
     named = {(right.resource, right.name) for right in rights if right.name}
-    with audit_log.open() as lines:
-        events = (event for event in map(json.loads, lines) if event["user"]["username"] == user)
-        return set(_rights(events, named))
-
-
-def unknown(audit_log: Path, user: str, rights: set[Right]) -> set[Right]:
-    """Return what a service account has asked for beside its rights.
-
-    A refusal may be of these, too: a test takes rights away, an API server starts without.
-    """
-    refused = {right._replace(role="") for right in rights}
-    return asked(audit_log, user) - rights - refused
-
-
-def unused(audit_log: Path, user: str, rights: set[Right]) -> set[Right]:
-    """Return the rights that a service account has not made use of."""
-    return rights - asked(audit_log, user)
+    used: set[Right] = set()
+    for audit_log in audit_logs:
+        with audit_log.open() as lines:
+            events = (each for each in map(json.loads, lines) if each["user"]["username"] == user)
+            used.update(_rights(events, named))
+    return used
 
 
 def _rights(events: Iterable[dict[str, Any]], named: set[tuple[str, str]]) -> Iterator[Right]:

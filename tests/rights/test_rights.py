@@ -1,0 +1,55 @@
+"""Reserver's rights: those that it needs, and no others.
+
+The control planes of the tests write down what each service account requests and which rule allows
+it. Which test makes use of a right does not matter, so all of them have run before.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rights.audit import (
+    AUTOSCALERS,
+    BUFFERS,
+    CORE,
+    HOOKS,
+    MOVER,
+    MOVES,
+    PROVISIONING,
+    RESERVER,
+    WEBHOOKS,
+    granted,
+    requested,
+)
+
+COMPONENTS = {
+    RESERVER: (),
+    MOVER: (MOVES, AUTOSCALERS, BUFFERS, PROVISIONING),
+    HOOKS: (WEBHOOKS,),
+}
+"""By service account: the manifests that grant it rights besides those of the core."""
+
+
+@pytest.fixture(scope="session")
+def audit_logs(request: pytest.FixtureRequest) -> list[Path]:
+    folder: Path | None = request.config.getoption("--audit-logs")
+    logs = sorted(folder.iterdir()) if folder is not None and folder.is_dir() else []
+    if not logs:
+        raise pytest.UsageError("these tests need the --audit-logs that those of tests/e2e left")
+    return logs
+
+
+@pytest.mark.parametrize("user", COMPONENTS)
+def test_reserver_asks_for_what_the_manifests_grant(user: str, audit_logs: list[Path]) -> None:
+    rights = granted(CORE).union(*map(granted, COMPONENTS[user]))
+    # A refusal may be of these, too: a test takes rights away, an API server starts without.
+    refused = {right._replace(role="") for right in rights}
+    assert requested(audit_logs, user) - rights - refused == set()
+
+
+@pytest.mark.parametrize("user", COMPONENTS)
+def test_what_the_manifests_grant_is_used(user: str, audit_logs: list[Path]) -> None:
+    rights = set().union(*map(granted, COMPONENTS[user])) or granted(CORE)
+    assert rights - requested(audit_logs, user) == set()
