@@ -70,6 +70,7 @@ check-lint:
 
 check-types:
 	$(BIN)/mypy
+	@$(BIN)/python -m hack.page.types --if-built
 
 check-unit:
 	$(SPREAD) tests/unit $(ARGS)
@@ -126,6 +127,7 @@ descheduler: venv ## Compare with the descheduler's own code (builds it once); A
 
 browser: venv ## Test the page in Chromium, which has to be installed
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-browser.lock
+	$(BIN)/python -m hack.page.types
 	$(BIN)/pytest -q tests/browser $(ARGS)
 
 page-pictures: venv ## Draw the page's views into docs/ui, with Chromium
@@ -143,6 +145,7 @@ release-check: controlplane grpcurl helm ## Run all that takes long, three hours
 	$(BIN)/python -m hack.release $(ARGS)
 
 bench: venv ## Print the tables of docs/performance-reference.md; ARGS=--write writes them there
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-browser.lock
 	$(BIN)/python -m hack.bench $(ARGS)
 
 bench-live: controlplane ## Print what a scheduled pod costs, on that control plane; ARGS='--nodes 1000 --only stock,reserver'

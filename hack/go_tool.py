@@ -106,12 +106,13 @@ _PROMETHEUS = "github.com/prometheus/prometheus/cmd"
 _NO_CLOUDS = "remove_all_sd"  # Without what discovers targets in clouds.
 PROMETHEUS = GoTool("prometheus", f"{_PROMETHEUS}/prometheus", "prometheus", _NO_CLOUDS)
 PROMTOOL = GoTool("promtool", f"{_PROMETHEUS}/promtool", "prometheus", _NO_CLOUDS)
+TYPESCRIPT = GoTool("tsgo", "github.com/microsoft/typescript-go/cmd/tsgo", "typescript")
 
 TOOLS = {
     tool.name: tool
     for tool in (
         *(ACTIONLINT, BUF, DESCHEDULER, GRPCURL, HELM, KARPENTER, KUBEADM),
-        *(METRICS_SERVER, PLAIN_EXTENDER, PROMETHEUS, PROMTOOL),
+        *(METRICS_SERVER, PLAIN_EXTENDER, PROMETHEUS, PROMTOOL, TYPESCRIPT),
     )
 }
 

@@ -20,6 +20,7 @@ from hack.bench import (
     editing,
     emptying,
     fitting,
+    page,
     placing,
     rebalancing,
     start,
@@ -50,7 +51,7 @@ def main() -> None:
     began, load = time.perf_counter(), os.getloadavg()[0]
     timed = (calls, binding, fitting, placing, emptying, rebalancing, decoding, start, editing)
     too_slow, printed = [], []
-    for section in timed:
+    for section in (*timed, page):
         try:
             for text in section.measure(scale):
                 print(text, flush=True)

@@ -24,7 +24,7 @@ _NODES_S = 5.0
 _MOVES_S = 1.0
 _LABELS_S = 600.0
 _CLOCK_S = 300.0
-_SHARE = 20
+_SHARE = 40
 """A list is read again after so many times as long as it took."""
 
 _SOONEST_S = 0.5

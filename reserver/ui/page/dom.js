@@ -1,9 +1,11 @@
 /** Elements from values: text is only ever set as text, so no name can become markup. */
 
+/** @typedef {Node|string|number|null|undefined|false|Child[]} Child */
+
 /**
  * @param {string} tag
  * @param {Record<string, any>} [props] attributes; `on…` are listeners, `style` sets CSS properties
- * @param {...(Node|string|number|null|undefined|false)} children
+ * @param {...Child} children
  * @returns {HTMLElement}
  */
 export function h(tag, props = {}, ...children) {
@@ -15,13 +17,20 @@ export function h(tag, props = {}, ...children) {
     else if (name === 'class') element.className = value;
     else element.setAttribute(name, value === true ? '' : String(value));
   }
-  for (const child of children.flat()) if (child || child === 0) element.append(child instanceof Node ? child : String(child));
+  for (const child of children.flat(5)) if (child || child === 0) element.append(child instanceof Node ? child : String(child));
   return element;
 }
 
-/** Put children in place of others. @param {HTMLElement} element @param {...any} children */
+/** Put children in place of others. @param {HTMLElement} element @param {...Child} children */
 export function fill(element, ...children) {
-  element.replaceChildren(...children.flat().filter((child) => child || child === 0));
+  element.replaceChildren(...h('div', {}, ...children).childNodes);
+}
+
+/** A table that scrolls sideways where it is too wide. @param {string[]} titles @param {Child[][]} rows the first cell is the heading of its row */
+export function table(titles, rows) {
+  const cell = (/** @type {Child} */ content, /** @type {number} */ at) => (at ? h('td', {}, content) : h('th', { scope: 'row' }, content));
+  return h('div', { class: 'wide', tabindex: '0' }, h('table', {}, h('thead', {}, h('tr', {}, ...titles.map((each) => h('th', { scope: 'col' }, each)))),
+    h('tbody', {}, ...rows.map((row) => h('tr', {}, ...row.map(cell))))));
 }
 
 /** Say something to a screen reader. @param {string} text */
@@ -97,7 +106,8 @@ export function virtual(box, height, render) {
       for (const row of shown.values()) row.remove();
       shown.clear();
       draw();
-      if (held !== null) space.querySelector(`[data-key="${CSS.escape(held)}"]`)?.focus();
+      const again = held === null ? null : space.querySelector(`[data-key="${CSS.escape(held)}"]`);
+      if (again instanceof HTMLElement) again.focus();
     },
     /** Bring a row into sight, and return it. @param {number} index */
     reveal(index) {

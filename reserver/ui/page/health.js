@@ -1,6 +1,6 @@
 /** Health: what `reserver doctor` says, and how the process is that answers. */
 
-import { ask } from './store.js';
+import { ask, repeat } from './store.js';
 import { command, h } from './dom.js';
 
 /** @param {HTMLElement} main @param {import('./main.js').Place} place */
@@ -14,9 +14,7 @@ export function view(main, { signal }) {
       if (!signal.aborted) answer.replaceChildren(h('p', { class: 'problem', role: 'alert' }, error.message));
     }
   }
-  read();
-  const again = setInterval(read, 30_000);
-  signal.addEventListener('abort', () => clearInterval(again));
+  repeat(read, 30_000, signal);
 }
 
 /** @param {any} found */

@@ -6,6 +6,9 @@ import { endsIn, time, zone } from './format.js';
 
 /** @typedef {{query: URLSearchParams, rest: string, signal: AbortSignal, go: (changes: Record<string, string|null>) => void}} Place */
 
+/** @typedef {{view: (main: HTMLElement, place: Place) => void}} View */
+
+/** @type {Record<string, [string, () => Promise<View>]>} */
 const VIEWS = {
   timeline: ['Timeline', () => import('./timeline.js')],
   reservations: ['Reservations', () => import('./reservations.js')],

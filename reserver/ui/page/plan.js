@@ -1,44 +1,54 @@
-/** A plan: moves in order, nodes before and after; and the moves under way. */
+/** A plan: moves in order, each with what became of it so far, and nodes before and after. */
 
 import * as store from './store.js';
-import { command, h, quoted } from './dom.js';
+import { command, fill, h, quoted, table } from './dom.js';
+import { parse } from './format.js';
 
-/** @type {Record<string, [string, string]>} */
+/** @import {Move, NodeUse, Plan, PlannedMove} from '../documents' */
+
+/** @type {Record<string, string>} */
 const GOALS = {
-  'make-room': ['Make room for pods that wait', '--make-room'],
-  defragment: ['Empty as many nodes as possible', '--defragment'],
-  policy: ['Follow the policy', '--policy-config-file'],
+  'make-room': 'Make room for pods that wait',
+  defragment: 'Empty as many nodes as possible',
+  policy: 'Follow the policy',
 };
+const ENDED = ['Succeeded', 'Failed', 'Aborted'];
+const MOST = 200;
 
 /** @param {HTMLElement} main @param {import('./main.js').Place} place */
 export function view(main, { query, signal, go }) {
   const live = h('div', {});
   const answer = h('div', { class: 'answer', 'aria-live': 'polite' });
+  /** @type {Plan|null} */ let found = null;
+  const buttons = Object.entries(GOALS).map(([name, title]) => h('button', { type: 'button', 'data-goal': name, onclick: () => plan(name) }, title));
   main.append(
-    h('section', {}, h('h2', {}, 'Moves under way'), live),
-    h('section', {}, h('h2', {}, 'Plan'), h('p', {}, 'A plan changes nothing. To carry it out, copy its command.'),
-      h('div', { class: 'toolbar' }, ...Object.entries(GOALS).map(([name, [title]]) => h('button', { type: 'button', onclick: () => plan(name) }, title))), answer));
+    h('section', {}, h('h2', {}, 'Moves'), live),
+    h('section', {}, h('h2', {}, 'Plan'), h('p', {}, 'A plan changes nothing. To carry it out, copy its command; each move then shows here how far it is.'),
+      h('div', { class: 'toolbar' }, ...buttons), answer));
 
   /** @param {string} goal */
   async function plan(goal) {
     go({ goal });
-    answer.replaceChildren(h('p', { class: 'empty' }, 'Reading the cluster, and planning …'));
+    for (const each of buttons) each.ariaPressed = String(each.dataset.goal === goal);
+    found = null;
+    fill(answer, h('p', { class: 'empty' }, 'Reading the cluster, and planning …'));
     try {
-      const found = await store.ask('plan', { goal }, signal);
-      answer.replaceChildren(...shown(found));
+      found = await store.ask('plan', { goal }, signal);
+      fill(answer, shown(found));
     } catch (/** @type {any} */ error) {
-      if (!signal.aborted) answer.replaceChildren(h('p', { class: 'problem', role: 'alert' }, error.message, goal === 'policy' && ': start the page with reserver ui --policy-config-file FILE'));
+      if (!signal.aborted) fill(answer, h('p', { class: 'problem', role: 'alert' }, error.message, goal === 'policy' && ': start the page with reserver ui --policy-config-file FILE'));
     }
   }
 
   function drawMoves() {
-    const found = [...store.moves.values()].sort((a, b) => b.made.localeCompare(a.made));
-    const said = JSON.stringify(found);
-    if (live.dataset.shown === said) return;
-    live.dataset.shown = said;
-    live.replaceChildren(found.length ? table(['Pod', 'From', 'To', 'Phase', 'Waits for'], found.slice(0, 200).map((each) =>
-      [`${each.namespace}/${each.pod}`, each.from || '–', each.to || '–', `${each.phase || 'New'}${each.paused ? ', paused' : ''}`, [each.reason, each.message].filter(Boolean).join(': ') || '–'])) : h('p', { class: 'empty' }, store.status.get('moves')?.problem || 'No pod moves now.'));
-    if (found.length > 200) live.append(h('p', {}, `and ${found.length - 200} more: reserver moves -A`));
+    const moves = [...store.moves.values()].sort((a, b) => Number(isOver(a)) - Number(isOver(b)) || b.made.localeCompare(a.made) || a.name.localeCompare(b.name));
+    const text = JSON.stringify([moves, store.status.get('moves')]);
+    if (live.dataset.shown === text) return;
+    live.dataset.shown = text;
+    fill(live, moves.length ? table(['Pod', 'From', 'To', 'Phase', 'Waits for'], moves.slice(0, MOST).map((each) => [`${each.namespace}/${each.pod}`, each.from || '–', each.to || '–', ...progress(each)]))
+      : h('p', { class: 'empty' }, store.status.get('moves')?.problem || 'No pod moves now.'),
+    moves.length > MOST && h('p', {}, `and ${moves.length - MOST} more: reserver moves -A`));
+    for (const cell of answer.querySelectorAll('[data-pod]')) fill(/** @type {HTMLElement} */ (cell), sinceThen(cell.getAttribute('data-pod') ?? ''));
   }
 
   store.onChange(drawMoves, signal);
@@ -46,40 +56,63 @@ export function view(main, { query, signal, go }) {
   if (GOALS[query.get('goal') ?? '']) plan(String(query.get('goal')));
 }
 
-/** @param {string[]} titles @param {any[][]} rows */
-function table(titles, rows) {
-  return h('div', { class: 'wide', tabindex: '0' }, h('table', {}, h('thead', {}, h('tr', {}, ...titles.map((each) => h('th', { scope: 'col' }, each)))),
-    h('tbody', {}, ...rows.map((row) => h('tr', {}, ...row.map((each) => h('td', {}, each)))))));
+/** @param {Move} one */
+const isOver = (one) => ENDED.includes(one.phase);
+
+/** The phase of a move, and what it waits for. @param {Move} one */
+function progress(one) {
+  const [mark, kind] = one.phase === 'Succeeded' ? ['✓', 'good'] : isOver(one) ? ['✗', 'bad'] : [one.paused ? '‖' : '→', ''];
+  return [h('span', { class: kind }, `${mark} ${one.phase || 'New'}${one.paused ? ', paused' : ''}`), [one.reason, one.message].filter(Boolean).join(': ') || '–'];
 }
 
-/** @param {any} found */
+/** What became of a planned move since: its latest PodMove. @param {string} pod */
+function sinceThen(pod) {
+  const [one] = [...store.moves.values()].filter((each) => `${each.namespace}/${each.pod}` === pod).sort((a, b) => b.made.localeCompare(a.made));
+  if (!one) return 'planned';
+  const [phase, why] = progress(one);
+  return [phase, ' ', isOver(one) && one.phase === 'Succeeded' ? '' : why];
+}
+
+/** @param {Plan} found */
 function shown(found) {
-  const changed = found.nodes.filter((/** @type {any} */ each) => JSON.stringify(each.before) !== JSON.stringify(each.after));
-  const flag = GOALS[found.goal][1];
+  const { moves, emptied, landings, kept, notes, nodes } = found;
+  const changed = nodes.filter((each) => JSON.stringify(each.before) !== JSON.stringify(each.after));
+  const room = landings.map((each) => `${each.namespace}/${each.pod} on ${each.node}`).join(', ');
   return [
-    h('p', { class: 'summary' }, `${found.moves.length} moves${found.emptied.length ? `; empty afterwards: ${found.emptied.join(', ')}` : ''}${found.landings.length ? `; room for ${found.landings.map((/** @type {any} */ each) => `${each.namespace}/${each.pod} on ${each.node}`).join(', ')}` : ''}`),
-    ...found.notes.map((/** @type {string} */ each) => h('p', {}, each)),
-    found.moves.length ? table(['', 'Pod', 'From', 'To', 'Why'], found.moves.slice(0, 500).map((/** @type {any} */ each, /** @type {number} */ at) => [at + 1, `${each.namespace}/${each.pod}`, each.from, each.to || '–', `${each.strategy}: ${each.reason}`])) : '',
-    changed.length ? table(['Node', 'CPU before', 'CPU after', 'Memory before', 'Memory after'], changed.slice(0, 200).map((/** @type {any} */ each) => [each.node, ...['cpu', 'memory'].flatMap((name) => [bar(each, each.before, name), bar(each, each.after, name)])])) : '',
-    found.kept.length ? h('details', {}, h('summary', {}, `${found.kept.length + found.moreKept} pods stay`), table(['Pod', 'Node', 'Why'], found.kept.slice(0, 200).map((/** @type {any} */ each) => [`${each.namespace}/${each.pod}`, each.node || 'pending', each.why]))) : '',
-    found.moves.length ? command(found.goal === 'policy' ? `reserver rebalance run --policy-config-file ${quoted(found.policy)}` : `reserver rebalance ${found.goal === 'make-room' ? 'run' : 'plan'} ${flag}`) : '',
+    h('p', { class: 'summary' }, `${moves.length} ${moves.length === 1 ? 'move' : 'moves'}${emptied.length ? `; empty afterwards: ${emptied.join(', ')}` : ''}${room ? `; room for ${room}` : ''}`),
+    ...notes.map((each) => h('p', {}, each)),
+    moves.length > 0 && [
+      table(['', 'Pod', 'From', 'To', 'Why', 'Now'], moves.slice(0, MOST).map(plannedRow)),
+      moves.length > MOST && h('p', {}, `and ${moves.length - MOST} more moves, which the command prints`),
+      carriedOut(found)],
+    changed.length > 0 && [
+      h('h3', {}, 'Nodes before and after'),
+      h('ul', { class: 'legend' }, ...['used', 'held'].map((name) => h('li', {}, h('span', { class: `swatch ${name === 'held' ? 'reserved' : name}`, 'aria-hidden': 'true' }), name === 'used' ? 'asked for by pods' : 'held by reservations'))),
+      table(['Node', 'CPU before', 'CPU after', 'Memory before', 'Memory after'], changed.slice(0, MOST).map((each) =>
+        [each.node, ...['cpu', 'memory'].flatMap((name) => [bar(each, each.before, name), bar(each, each.after, name)])]))],
+    kept.length > 0 && h('details', {}, h('summary', {}, `${kept.length + found.moreKept} pods stay`),
+      table(['Pod', 'Node', 'Why'], kept.slice(0, MOST).map((each) => [`${each.namespace}/${each.pod}`, each.node || 'pending', each.why]))),
   ];
 }
 
-/** @param {any} node @param {Record<string, string>} amounts @param {string} name */
-function bar(node, amounts, name) {
-  const number = (/** @type {string|undefined} */ text) => parse(text ?? '0');
-  const whole = number(node.allocatable[name]) || 1;
-  const meter = h('span', { class: 'meter', 'aria-hidden': 'true' },
-    h('i', { class: 'used', style: { width: `${Math.min(100, number(amounts[name]) / whole * 100)}%` } }),
-    h('i', { class: 'held', style: { width: `${Math.min(100, number(node.held[name]) / whole * 100)}%` } }));
-  return h('span', { title: `${amounts[name] ?? 0} of ${node.allocatable[name] ?? 0}, ${node.held[name] ?? 0} held` }, meter, ` ${amounts[name] ?? 0}`);
+/** @param {PlannedMove} one @param {number} at */
+function plannedRow(one, at) {
+  const pod = `${one.namespace}/${one.pod}`;
+  return [at + 1, pod, one.from, one.to || 'where it fits', `${one.strategy}: ${one.reason}`, h('span', { 'data-pod': pod }, ...[sinceThen(pod)].flat())];
 }
 
-const UNITS = { m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50 };
+/** The command that carries a plan out: with seats, where there are PodMoves. @param {Plan} found */
+function carriedOut({ goal, policy }) {
+  if (goal === 'defragment') return command('reserver rebalance plan --defragment');
+  const what = goal === 'policy' ? `--policy-config-file ${quoted(policy)}` : '--make-room';
+  return command(`reserver rebalance run ${what}${store.status.get('moves')?.problem ? '' : ' --mode reserve-first'}`);
+}
 
-/** A Kubernetes quantity as a number. @param {string} text */
-function parse(text) {
-  const [, value, unit] = /^([\d.e+-]+)([a-zA-Z]*)$/.exec(text) ?? [];
-  return Number(value ?? 0) * (UNITS[unit] ?? 1);
+/** @param {NodeUse} node @param {Record<string, string>} amounts @param {string} name */
+function bar(node, amounts, name) {
+  const whole = parse(node.allocatable[name]) || 1;
+  const part = (/** @type {string|undefined} */ text) => `${Math.min(100, parse(text) / whole * 100)}%`;
+  const meter = h('span', { class: 'meter', 'aria-hidden': 'true' },
+    h('i', { class: 'used', style: { width: part(amounts[name]) } }), h('i', { class: 'held', style: { width: part(node.held[name]) } }));
+  return h('span', { title: `${amounts[name] ?? 0} of ${node.allocatable[name] ?? 0}, ${node.held[name] ?? 0} held` }, meter, ` ${amounts[name] ?? 0}`);
 }

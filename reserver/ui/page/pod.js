@@ -1,6 +1,6 @@
 /** A pod: why it waits, which holds stand in its way and until when, and what would make room. */
 
-import { ask, reservations } from './store.js';
+import { ask, repeat, reservations } from './store.js';
 import { command, fill, h, quoted } from './dom.js';
 import { duration } from './format.js';
 
@@ -38,10 +38,8 @@ export function view(main, { rest, signal }) {
     if (!signal.aborted) where.replaceChildren(h('p', { class: 'problem', role: 'alert' }, error.message));
   }
 
-  list();
-  explain();
-  const again = setInterval(() => { list(); explain(); }, 5000);
-  signal.addEventListener('abort', () => clearInterval(again));
+  repeat(list, 5000, signal);
+  repeat(explain, 5000, signal);
 }
 
 /** @param {any} found */

@@ -4,6 +4,8 @@ import { now } from './store.js';
 import { command, h, quoted } from './dom.js';
 import { endsIn, time } from './format.js';
 
+/** @import {Reservation} from '../documents' */
+
 /** How a reservation is drawn, in words: a glyph beside each colour. @type {Record<string, [string, string]>} */
 export const SHAPES = {
   held: ['■', 'In force'],
@@ -21,7 +23,7 @@ export function countdown(ends) {
   return h('time', { 'data-ends': ends, datetime: new Date(ends).toISOString(), title: time(ends) }, endsIn(ends, now()));
 }
 
-/** @param {import('./store.js').Reservation} one */
+/** @param {Reservation} one */
 export function summary(one) {
   const [, word] = SHAPES[one.shape] ?? SHAPES.broken;
   const where = one.nodes.map(([node, slots]) => (slots > 1 ? `${node} ×${slots}` : node)).join(', ');
@@ -29,7 +31,7 @@ export function summary(one) {
   return `${one.name} for ${one.owners || 'nobody'}: ${one.holds}${one.slots > 1 ? ` ×${one.slots}` : ''}${where ? ` on ${where}` : ''}, ${word.toLowerCase()}${claimed}, ends ${one.ends ? time(one.ends) : 'never'}`;
 }
 
-/** @param {import('./store.js').Reservation} one */
+/** @param {Reservation} one */
 export function details(one) {
   const [glyph, word] = SHAPES[one.shape] ?? SHAPES.broken;
   /** @param {string} name @param {any} value */

@@ -2,9 +2,12 @@
 
 import * as store from './store.js';
 import { h, virtual } from './dom.js';
+import { byName } from './format.js';
 import { SHAPES, countdown, details } from './reservation.js';
 
-/** @type {Record<string, [string, (one: import('./store.js').Reservation) => string|number]>} */
+/** @import {Reservation} from '../documents' */
+
+/** @type {Record<string, [string, (one: Reservation) => string|number]>} */
 const COLUMNS = {
   name: ['Name', (one) => one.name],
   state: ['State', (one) => one.words],
@@ -22,7 +25,7 @@ export function view(main, { query, rest, signal, go }) {
   let sought = query.get('q') ?? '';
   let shape = query.get('state') ?? '';
   let chosen = query.get('id') ?? rest;
-  /** @type {[string, import('./store.js').Reservation][]} */ let rows = [];
+  /** @type {[string, Reservation][]} */ let rows = [];
 
   const box = h('div', { class: 'body', role: 'rowgroup', tabindex: '0', 'aria-label': 'Reservations' });
   const head = h('div', { class: 'row head', role: 'row' }, ...Object.entries(COLUMNS).map(([name, [title]]) =>
@@ -69,8 +72,8 @@ export function view(main, { query, rest, signal, go }) {
       && (!wanted || `${one.name} ${one.owners} ${one.namespace} ${one.nodes.join(' ')} ${one.words}`.toLowerCase().includes(wanted)));
     rows.sort(([, a], [, b]) => {
       const [x, y] = [value(a), value(b)];
-      const order = typeof x === 'number' && typeof y === 'number' ? (x === y ? 0 : x - y) : String(x).localeCompare(String(y), undefined, { numeric: true });
-      return (order || a.id.localeCompare(b.id)) * (down ? -1 : 1);
+      const order = typeof x === 'number' && typeof y === 'number' ? (x === y ? 0 : x - y) : byName(String(x), String(y));
+      return (order || byName(a.id, b.id)) * (down ? -1 : 1);
     });
     for (const each of head.children) each.ariaSort = each.getAttribute('data-column') === sort ? (down ? 'descending' : 'ascending') : 'none';
     table.setAttribute('aria-rowcount', String(rows.length + 1));

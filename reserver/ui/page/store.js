@@ -1,20 +1,15 @@
 /** All documents that Reserver shows, kept current over one stream. */
 
-/** @typedef {{id: string, name: string, namespace: string, owners: string, amounts: Record<string, number>, holds: string,
- *   slots: number, claimed: number, claims: string[], nodes: [string, number][], since: number|null, starts?: number|null,
- *   ends: number|null, words: string, shape: string, why?: string, description: string, author: string, isSeat?: boolean}} Reservation */
-/** @typedef {{name: string, labels: Record<string, string>, allocatable: Record<string, number>,
- *   requested: Record<string, number>, held: Record<string, number>}} NodeDocument */
-/** @typedef {{name: string, namespace: string, pod: string, made: string, mode: string, paused: boolean, phase: string,
- *   reason: string, message: string, from: string, to: string}} Move */
+/** @import {Answers, Move, Node, Reservation, Status} from '../documents' */
 
 /** @type {Map<string, Reservation>} */ export const reservations = new Map();
 /** @type {Map<string, Reservation>} */ export const past = new Map();
-/** @type {Map<string, NodeDocument>} */ export const nodes = new Map();
+/** @type {Map<string, Node>} */ export const nodes = new Map();
 /** @type {Map<string, Move>} */ export const moves = new Map();
-/** @type {Map<string, any>} */ export const status = new Map();
+/** @type {Map<string, Status>} */ export const status = new Map();
 /** Which reservations stand on a node, by their keys. @type {Map<string, Set<string>>} */ export const onNode = new Map();
 
+/** @type {Record<string, Map<string, any>>} */
 const KINDS = { reservations, past, nodes, moves, status };
 
 /** Whether the process that serves this page answers. */
@@ -78,10 +73,25 @@ export function connect() {
   });
 }
 
-/** Ask for a document. @param {string} view @param {Record<string, string>} [query] @param {AbortSignal} [signal] */
+/** Ask for a document.
+ * @template {keyof Answers} View @param {View} view @param {Record<string, string>} [query] @param {AbortSignal} [signal]
+ * @returns {Promise<Answers[View]>} */
 export async function ask(view, query = {}, signal) {
   const answer = await fetch(`api/${view}?${new URLSearchParams(query)}`, { signal });
   const found = await answer.json().catch(() => ({ error: `${answer.status} ${answer.statusText}` }));
   if (!answer.ok) throw new Error(found.error ?? answer.statusText);
   return found;
+}
+
+const SHARE = 40;
+
+/** Ask now and then, as long as somebody looks: an answer that takes long is asked for more rarely.
+ * @param {() => Promise<void>} read @param {number} pause in milliseconds @param {AbortSignal} signal */
+export async function repeat(read, pause, signal) {
+  while (!signal.aborted) {
+    const began = performance.now();
+    await read();
+    const least = Math.max(pause, SHARE * (performance.now() - began));
+    do await new Promise((done) => setTimeout(done, least)); while (document.hidden && !signal.aborted);
+  }
 }

@@ -2,12 +2,13 @@
 
 import * as store from './store.js';
 import { h, say, virtual } from './dom.js';
-import { dominant, percent } from './format.js';
+import { byName, clock, date, day, dominant, percent } from './format.js';
 import { SHAPES, details, summary } from './reservation.js';
 
 const HOUR = 3_600_000;
 /** @type {Record<string, [string, number, number]>} span, and the distance of two ticks */
 const RANGES = { hour: ['Hour', HOUR, HOUR / 6], day: ['Day', 24 * HOUR, 3 * HOUR], week: ['Week', 168 * HOUR, 24 * HOUR], month: ['Month', 744 * HOUR, 96 * HOUR] };
+/** @type {Record<string, string>} */
 const SORTS = { held: 'most held', free: 'least held', name: 'name' };
 const ROW = 36;
 const BAR = 32;
@@ -102,7 +103,7 @@ export function view(main, { query, signal, go }) {
     const matches = (/** @type {string} */ node) => !wanted || node.toLowerCase().includes(wanted)
       || [...(store.onNode.get(node) ?? [])].some((key) => `${store.find(key)?.name} ${store.find(key)?.owners}`.toLowerCase().includes(wanted));
     const shares = new Map([...names].filter(matches).map((node) => [node, heldShare(node)]));
-    const order = [...shares.keys()].sort((a, b) => (sort === 'name' ? 0 : (shares.get(b) - shares.get(a)) * (sort === 'held' ? 1 : -1)) || a.localeCompare(b, undefined, { numeric: true }));
+    const order = [...shares.keys()].sort((a, b) => (sort === 'name' ? 0 : ((shares.get(b) ?? 0) - (shares.get(a) ?? 0)) * (sort === 'held' ? 1 : -1)) || byName(a, b));
     rows = [];
     const placeless = [...store.reservations].filter(([, one]) => !one.nodes.length && ['placeless', 'later', 'broken'].includes(one.shape)
       && (!wanted || `${one.name} ${one.owners}`.toLowerCase().includes(wanted))).map(([key]) => key);
@@ -113,7 +114,7 @@ export function view(main, { query, signal, go }) {
         const label = store.nodes.get(node)?.labels[group] ?? '';
         by.set(label, [...(by.get(label) ?? []), node]);
       }
-      for (const [label, members] of [...by].sort(([a], [b]) => a.localeCompare(b, undefined, { numeric: true }))) {
+      for (const [label, members] of [...by].sort(([a], [b]) => byName(a, b))) {
         rows.push({ title: `${label || `no ${group}`}: ${members.length} nodes`, key: `group ${label}` });
         for (const node of members) rows.push({ title: node, node, key: node });
       }
@@ -173,12 +174,10 @@ export function view(main, { query, signal, go }) {
     lines.replaceChildren(marks);
     const present = x(store.now());
     for (let moment = first; moment < left() + span(); moment += distance) {
-      const day = new Date(moment).toLocaleDateString(undefined, { weekday: 'short', day: 'numeric', month: range === 'month' ? 'short' : undefined });
-      const clock = new Date(moment).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
       const midnight = new Date(moment).getHours() === 0 && new Date(moment).getMinutes() === 0;
       const where = { style: { left: `${x(moment) * 100}%` } };
       const isHidden = Math.abs(x(moment) - present) * axis.clientWidth < 60 && x(moment) < present + 0.01; // Behind the word “now”.
-      if (!isHidden) axis.append(h('span', where, range === 'hour' ? clock : range === 'day' && !midnight ? clock : day));
+      if (!isHidden) axis.append(h('span', where, range === 'month' ? date(moment) : range === 'week' || midnight ? day(moment) : clock(moment)));
       marks.append(h('i', where));
     }
     if (present >= 0 && present <= 1) {
@@ -230,9 +229,12 @@ export function view(main, { query, signal, go }) {
     next.focus({ preventScroll: true });
   });
 
+  /** @param {Element|null|undefined} row @returns {HTMLElement[]} */
+  const barsOf = (row) => [...(row?.querySelectorAll('.bar') ?? [])].map((each) => /** @type {HTMLElement} */ (each));
+
   /** @param {HTMLElement} one @param {boolean} later */
   function beside(one, later) {
-    const bars = [...(one.parentElement?.children ?? [])].sort((a, b) => a.offsetLeft - b.offsetLeft || a.offsetTop - b.offsetTop);
+    const bars = barsOf(one.parentElement).sort((a, b) => a.offsetLeft - b.offsetLeft || a.offsetTop - b.offsetTop);
     return bars[bars.indexOf(one) + (later ? 1 : -1)];
   }
 
@@ -243,7 +245,7 @@ export function view(main, { query, signal, go }) {
       number += down ? 1 : -1;
       if (!rows[number]) return undefined;
       if (rows[number].node && !layout(rows[number].node ?? '').some((each) => x(each.end) > 0 && x(each.begin) < 1)) continue;
-      const bars = [...(list.reveal(number)?.querySelectorAll('.bar') ?? [])];
+      const bars = barsOf(list.reveal(number));
       if (bars.length) return bars.sort((a, b) => Math.abs(a.offsetLeft - one.offsetLeft) - Math.abs(b.offsetLeft - one.offsetLeft))[0];
     }
     return undefined;
@@ -252,7 +254,7 @@ export function view(main, { query, signal, go }) {
   let due = 0;
   store.onChange(() => {
     layouts.clear();
-    due ||= setTimeout(() => { due = 0; arrange(); }, store.isComplete ? 200 : 0);
+    due ||= setTimeout(() => { due = 0; arrange(); }, store.isComplete ? 200 : 50);
   }, signal);
   const tick = setInterval(() => { if (!at) redraw(); }, 30_000);
   signal.addEventListener('abort', () => { clearInterval(tick); clearTimeout(due); });

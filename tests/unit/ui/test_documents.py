@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
+from importlib import resources
 from typing import Any
 
 import pytest
@@ -77,6 +79,18 @@ def test_what_cannot_be_read_or_is_very_long_does_no_harm() -> None:
     assert found["amounts"] == {"memory": 2**30}
     assert len(found["description"]) == len(found["owners"]) == 1000
     assert found["namespace"] == ""
+
+
+def test_the_pages_types_are_those_of_its_documents() -> None:
+    types = (resources.files("reserver.ui") / "documents.d.ts").read_text()
+    bodies = dict(re.findall(r"export interface (\w+) \{\n(.*?)\n\}", types, re.DOTALL))
+    move = {"metadata": {"name": "m", "namespace": "shop"}}
+    for name, found in (
+        ("Reservation", documents.reservation(info(), "", "")),
+        ("Node", documents.node(NodeCapacity("n", {}, 0), {})),
+        ("Move", documents.move(move)),
+    ):
+        assert re.findall(r"^  (\w+)\??:", bodies[name], re.MULTILINE) == [*found]
 
 
 def test_slots_that_are_over_are_spread_over_their_nodes() -> None:
