@@ -14,7 +14,7 @@ import typer
 
 from reserver.cli import failure
 from reserver.errors import ConfigurationError
-from reserver.settings.flags import Declared, Flag, declared
+from reserver.settings.flags import Declared, Flag, declared, staged
 
 Group = TypeVar("Group")
 
@@ -193,7 +193,7 @@ def _option(declared: Declared) -> inspect.Parameter:
         kind, default = list[each] if is_choice else list[str], list(default)  # type: ignore[valid-type]
     elif flag.read is not None:
         kind, default = str, ""
-    text = flag.help
+    text = staged(flag.in_file, flag.help)
     if declared.is_repeated:
         text += " May be given more than once"
         text += "; in the environment, separated by spaces." if flag.in_environment else "."

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from reserver.cli import interrupt
 from reserver.errors import ConfigurationError
 from reserver.process import logs
+from reserver.settings.configuration import feature_gates
 from reserver.settings.configuration_file import configured
-from reserver.settings.flags import declared
+from reserver.settings.flags import Stage, declared
 from reserver.settings.serve import Settings
 
 _REBALANCE_FLAGS = {
@@ -100,6 +101,9 @@ async def _serve(settings: Settings) -> bool:
     log = structlog.get_logger(__name__)
     if flags := deprecated(settings):
         log.info("flags are deprecated, write the fields in the file of --config", **flags)
+    gates = feature_gates(settings)
+    if alpha := [each.name for each in gates if each.is_enabled and each.stage is Stage.ALPHA]:
+        log.warning("alpha features are on, any release may change or remove them", features=alpha)
     stop = asyncio.Event()
     async with app.running(settings) as running:
         served = {

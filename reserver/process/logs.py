@@ -44,7 +44,8 @@ def configure(level: LogLevel, form: LogFormat | None = None) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    logging.basicConfig(level=max(number, logging.WARNING), format="%(message)s")
+    logging.basicConfig(format="%(message)s")
+    logging.getLogger().setLevel(max(number, logging.WARNING))
     if as_json:
         for handler in logging.getLogger().handlers:
             handler.setFormatter(_JsonLines())

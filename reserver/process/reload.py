@@ -21,7 +21,13 @@ from reserver.errors import ConfigurationError
 from reserver.k8s.objects.objects import POD, Metadata, encode
 from reserver.process import logs
 from reserver.process.assembly import Assembly, default_quota
-from reserver.settings.configuration import API_VERSION, changes, document, live
+from reserver.settings.configuration import (
+    API_VERSION,
+    changes,
+    document,
+    feature_gates,
+    live,
+)
 from reserver.settings.configuration_file import ConfigurationFile
 from reserver.settings.serve import Settings
 
@@ -101,6 +107,7 @@ class Reload:
             await Pacer().run(quotas.default_to(default_quota(now)))
         parts.ceiling.follow(now)
         parts.reminder.before_s = now.warn_before_expiry
+        parts.archivist.archive.kept_s = now.history_ttl
         if now.exempt_namespaces != before.exempt_namespaces:
             snapshot = parts.state.snapshot
             snapshot.exempt_namespaces = EXEMPT_NAMESPACES.union(now.exempt_namespaces)
@@ -127,3 +134,8 @@ class Reload:
             ),
         ):
             yield GaugeMetricFamily(name, told, value=value)
+        told = "1 of a feature gate that is on, 0 of one that is off, by stage."
+        gates = GaugeMetricFamily("reserver_feature_enabled", told, labels=("name", "stage"))
+        for gate in feature_gates(self.settings):
+            gates.add_metric((gate.name, gate.stage), gate.is_enabled)
+        yield gates

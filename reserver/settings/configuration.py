@@ -17,12 +17,14 @@ import msgspec
 from reserver.cluster.quantity import shorten
 from reserver.errors import ConfigurationError, InvalidInput
 from reserver.settings import strict_yaml
-from reserver.settings.flags import Declared, InFile, declared
+from reserver.settings.flags import Declared, InFile, Stage, declared
 from reserver.settings.serve import Settings
-from reserver.settings.struct_reader import Walk, refused
+from reserver.settings.struct_reader import Stray, Walk
 
 API_VERSION = "reserver.io/v1alpha1"
 KIND = "ReserverConfiguration"
+
+_GATES = "featureGates"
 
 MOST_ITEMS = 1000
 """Bound on a list of names."""
@@ -45,8 +47,16 @@ class ConfigurationField(NamedTuple):
         """Such as ``logging.level``."""
         return self.here.path
 
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition(".")[2]
+
     def read(self, written: Any) -> Any:  # noqa: ANN401 - of any type that fields have
         """Return the setting's value; raises ConfigurationError or InvalidInput."""
+        if self.here.stage is Stage.GA and written is False:
+            problem = f"cannot set feature gate {self.name} to false, feature is locked to true"
+            raise InvalidInput(_GATES, problem, "remove it")
         if self.here.read is not None:
             try:
                 value = self.here.read(written)
@@ -132,7 +142,7 @@ def parse(raw: bytes) -> Values:
         raise ConfigurationError(str(exc)) from exc
     walk = Walk({})
     written = walk.read(document, _document())
-    problems = [str(each) for each in (*walk.problems, *refused(walk.strays))]
+    problems = [str(each) for each in (*walk.problems, *map(_refused, walk.strays))]
     values: dict[str, Any] = {}
     for entry, given in _given(written):
         try:
@@ -142,6 +152,13 @@ def parse(raw: bytes) -> Values:
     if problems:
         raise ConfigurationError("\n".join(problems[:_MOST_PROBLEMS]))
     return values
+
+
+def _refused(stray: Stray) -> InvalidInput:
+    group, _, name = stray.path.partition(".")
+    if group == _GATES and name:
+        return InvalidInput(group, f"unrecognized feature gate: {name}", stray.remedy)
+    return InvalidInput(stray.path, "is not a field", stray.remedy)
 
 
 def _check_kind(document: object) -> None:
@@ -234,6 +251,21 @@ def live(before: Settings, after: Settings) -> Settings:
     """Return `before` with the fields of `after` that take effect without a restart."""
     names = (entry.of.field for entry in entries() if entry.here.is_live)
     return replace(before, **{name: getattr(after, name) for name in names})
+
+
+class FeatureGate(NamedTuple):
+    """A feature of some maturity, on or off."""
+
+    name: str
+    stage: Stage
+    is_enabled: bool
+
+
+def feature_gates(settings: Settings) -> Iterator[FeatureGate]:
+    """Yield each feature gate as the settings have it."""
+    for entry in entries():
+        if entry.here.stage is not None:
+            yield FeatureGate(entry.name, entry.here.stage, getattr(settings, entry.of.field))
 
 
 def document(settings: Settings) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from reserver.settings.configuration import (
     ConfigurationField,
     entries,
 )
+from reserver.settings.flags import staged
 from reserver.stores.codec.quota_codec import MOST_HARD
 
 _RULE = {"enum": ["Allowed", "Forbidden"]}
@@ -41,7 +42,7 @@ def schema() -> dict[str, Any]:
         place = properties.setdefault(group, empty)["properties"] if dot else properties
         place[name] = {
             **_type(entry),
-            "description": description(entry),
+            "description": staged(entry.here, description(entry)),
             "default": entry.show(entry.of.default),
         }
     return {

@@ -55,6 +55,11 @@ class InFile:
     show: Callable[[Any], Any] | None = None
 
 
+def staged(here: InFile | None, text: str) -> str:
+    """Return a description that begins with the stage, if it is one of a feature gate."""
+    return f"{here.stage}: {text}" if here and here.stage else text
+
+
 @dataclass(frozen=True, slots=True)
 class Flag:
     """The metadata of a flag: help, checks, names.

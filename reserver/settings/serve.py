@@ -222,7 +222,7 @@ class Settings(Listening):
             metavar="DURATION",
             read=parse_seconds,
             check=check_duration,
-            in_file=InFile("historyTTL"),
+            in_file=InFile("historyTTL", is_live=True),
         ),
     ] = 7 * 86_400.0
     warn_before_expiry: Annotated[

@@ -116,7 +116,9 @@ async def test_a_swapped_link_changes_quota_and_namespaces_without_a_restart(
         return (await world.phase("small"), await world.phase("large")) == ("Active", "Pending")
 
     await until(large_waits)
-    world.file.write("defaultQuota: {hard: {held.cpu: 5}}\nexemptNamespaces: [storage]")
+    world.file.write(
+        "defaultQuota: {hard: {held.cpu: 5}}\nexemptNamespaces: [storage]\nhistoryTTL: 1h"
+    )
 
     async def large_holds() -> bool:
         return await world.phase("large") == "Active"
@@ -124,6 +126,7 @@ async def test_a_swapped_link_changes_quota_and_namespaces_without_a_restart(
     await until(large_holds)
     snapshot = world.running.assembly.state.snapshot
     assert snapshot.exempt_namespaces == {"kube-system", "storage"}
+    assert world.running.assembly.archivist.archive.kept_s == 3600.0
     shown = (await world.configz())["reserver.io"]
     assert shown["defaultQuota"] == {"hard": {"held.cpu": "5"}}
     assert shown["exemptNamespaces"] == ["storage"]
@@ -211,7 +214,9 @@ async def test_a_change_that_needs_a_restart_is_named(world: Configured) -> None
     async with asyncio.timeout(20):
         await world.running.restart.wait()
     assert (await world.configz())["reserver.io"]["featureGates"]["KeepHeldNodes"] is False
-    assert "reserver_configuration_awaiting_restart 1.0" in await world.get("/metrics")
+    measured = await world.get("/metrics")
+    assert "reserver_configuration_awaiting_restart 1.0" in measured
+    assert 'reserver_feature_enabled{name="KeepHeldNodes",stage="BETA"} 0.0' in measured
 
 
 async def test_a_gate_whose_crd_is_missing_ends_nothing(

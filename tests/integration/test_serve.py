@@ -127,6 +127,14 @@ def test_a_variable_that_kubernetes_adds_for_a_service_is_ignored() -> None:
     assert "kubeconfig /none cannot be used" in ended.stderr
 
 
+@pytest.mark.parametrize("gate", ["--tracing", "--keep-held-nodes"])
+def test_a_gate_that_is_alpha_is_named_at_each_start(gate: str) -> None:
+    ended = _serve("--kubeconfig", "/none", "--logging-format=json", gate)
+    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    named = [line["features"] for line in lines if line["event"].startswith("alpha features")]
+    assert named == ([["Tracing"]] if gate == "--tracing" else [])
+
+
 @pytest.mark.parametrize("flag", ["--client-ca-file", "--grpc-client-certificates"])
 def test_the_flags_of_one_ca_for_both_are_refused_and_not_passed_over(flag: str) -> None:
     ended = _serve(*CERTIFICATE, flag, "c")
@@ -146,6 +154,7 @@ logging.getLogger("theirs").error("of a library")
 warnings.warn("of Python")
 logs.configure(LogLevel.ERROR, LogFormat.{form})
 structlog.get_logger().info("not any more")
+logging.getLogger("theirs").warning("nor of a library")
 raise ValueError("the end")
 """
 

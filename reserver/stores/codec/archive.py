@@ -196,11 +196,15 @@ class _Shard:
 
 
 class Archive:
-    """The outcomes of reservations that are over."""
+    """The outcomes of reservations that are over.
+
+    Attributes:
+        kept_s: how long each is kept, in seconds.
+    """
 
     def __init__(self, kept_s: float) -> None:
-        """Begin empty, and keep each for so many seconds."""
-        self._kept_s = kept_s
+        """Begin empty."""
+        self.kept_s = kept_s
         self._shards = [_Shard() for _ in range(SHARDS)]
 
     def add(self, one: ArchivedReservation, now: float) -> int:
@@ -263,7 +267,7 @@ class Archive:
         return max(found, default=None, key=lambda one: one.ended)
 
     def _oldest(self, now: float) -> str:
-        return f"{max(0, int(now - self._kept_s)):010d}"
+        return f"{max(0, int(now - self.kept_s)):010d}"
 
 
 def _hash(*parts: str) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ import pytest
 import yaml
 
 from reserver.cli.serve import deprecated
-from reserver.errors import ConfigurationError
+from reserver.errors import ConfigurationError, InvalidInput
 from reserver.reservations.enums import StoreKind
 from reserver.settings import configuration
-from reserver.settings.configuration import changes, document, live, merged, parse
+from reserver.settings.configuration import changes, document, feature_gates, live, merged, parse
 from reserver.settings.configuration_schema import schema
+from reserver.settings.flags import Stage
 from reserver.settings.serve import LogLevel, Settings
 
 HEAD = "apiVersion: reserver.io/v1alpha1\nkind: ReserverConfiguration\n"
@@ -62,7 +64,10 @@ REFUSED = {
     HEAD + "logging: {levle: debug}": "logging.levle: is not a field; write level",
     HEAD + "logging: {level: loud}": "logging.level: 'loud' is not known; write debug, info",
     HEAD + "logging: debug": "logging: 'debug' is not a mapping; write its fields below it",
-    HEAD + "featureGates: {PodMove: true}": "featureGates.PodMove: is not a field; write PodMoves",
+    HEAD + "featureGates: {PodMove: true}": "featureGates: unrecognized feature gate: PodMove; "
+    "write PodMoves",
+    HEAD + "featureGates: {Old: true}": "featureGates: unrecognized feature gate: Old; remove it; ",
+    HEAD + "featureGates: [PodMoves]": "featureGates: a list is not a mapping; write its fields",
     HEAD + "featureGates: {PodMoves: yes}": "featureGates.PodMoves: yes is a boolean in YAML 1.1",
     HEAD + 'featureGates: {PodMoves: "true"}': "featureGates.PodMoves: 'true' is not a boolean",
     HEAD + "requireCRD: 1": "requireCRD: 1 is not a boolean; write true or false",
@@ -128,6 +133,23 @@ def test_what_is_shown_is_read_as_the_same_settings() -> None:
         fields = {each.of.field for each in configuration.entries()}
         assert fields - set(values) <= {"reservation_store", "logging_format"}  # It depends.
         assert merged(FLAGS, values) == settings
+
+
+def test_a_gate_that_is_ga_cannot_be_switched_off() -> None:
+    (gate,) = (each for each in configuration.entries() if each.name == "PodMoves")
+    gate = gate._replace(here=replace(gate.here, stage=Stage.GA))
+    assert gate.read(written=True) is True
+    with pytest.raises(InvalidInput) as refused:
+        gate.read(written=False)
+    problem = "cannot set feature gate PodMoves to false, feature is locked to true"
+    assert str(refused.value) == f"featureGates: {problem}; remove it"
+
+
+def test_the_schema_shows_the_stage_of_each_gate() -> None:
+    gates = schema()["properties"]["featureGates"]["properties"]
+    for gate in feature_gates(Settings(capacity_buffers=True, keep_held_nodes=True)):
+        assert gates[gate.name]["description"].startswith(f"{gate.stage}: ")
+        assert gate.is_enabled is (gate.name in {"CapacityBuffers", "KeepHeldNodes"})
 
 
 def test_the_schema_refuses_what_is_no_field() -> None:
