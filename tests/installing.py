@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ import yaml
 
 from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.kubeconfig import kubectl
 from hack.controlplane.nodes import create_nodes
 from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
 from hack.go_tool import HELM
@@ -27,6 +29,11 @@ PAGE = ROOT / "docs/install.md"
 NAMESPACE = "reserver-system"
 _HEADING = re.compile(r"^##+ ", re.MULTILINE)
 _BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+_TERMINATING = (
+    "jsonpath={range .items[?(@.metadata.deletionTimestamp)]}"
+    '{.metadata.name}: {.status}{"\\n"}{end}'
+)
 
 
 @dataclass
@@ -49,16 +56,18 @@ class Reader:
 
     def run(self, line: str) -> str:
         """Run a line that has to succeed; return what it printed."""
-        told = done(
-            *("bash", "-c", line),
-            timeout_s=180,
-            cwd=self.folder,
-            env={
-                "PATH": self.path,
-                "KUBECONFIG": str(self.plane.kubeconfig),
-                "HOME": str(self.folder),
-            },
-        )
+        environment = {
+            "PATH": self.path,
+            "KUBECONFIG": str(self.plane.kubeconfig),
+            "HOME": str(self.folder),
+        }
+        try:
+            told = done("bash", "-c", line, timeout_s=180, cwd=self.folder, env=environment)
+        except subprocess.TimeoutExpired as late:
+            terminating = kubectl(
+                self.plane.kubeconfig, "get", "crd,namespaces", "-o", _TERMINATING
+            )
+            raise AssertionError(f"{line}\n{late.output!r}\n{terminating}") from late
         assert told.returncode == 0, f"{line}\n{told.stdout}{told.stderr}"
         return str(told.stdout)
 
