@@ -32,6 +32,7 @@ OWN = frozenset(
         "--keep-held-nodes",
         "--kubeconfig",
         "--leader-elect",
+        "--maintenance-windows",
         "--namespace",
         "--pod-moves",
         "--pod-name",

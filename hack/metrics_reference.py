@@ -110,6 +110,7 @@ async def served() -> str:
                 grpc_address=("127.0.0.1", 0),
                 webhook_address=("127.0.0.1", 0),
                 pod_moves=True,
+                maintenance_windows=True,
                 keep_held_nodes=True,
                 capacity_buffers=True,
             )

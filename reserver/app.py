@@ -161,6 +161,10 @@ async def _startable(client: ApiClient, settings: Settings) -> None:
         from reserver.moves.podmove import COLLECTION as MOVES  # noqa: PLC0415 - as above
 
         needed.append(MOVES)
+    if settings.maintenance_windows:
+        from reserver.maintenance.codec import COLLECTION as WINDOWS  # noqa: PLC0415 - as above
+
+        needed.append(WINDOWS)
     for path in needed:
         await client.get(path, {"limit": "1"})
 

@@ -22,6 +22,9 @@ from reserver.scheduling.pod_events import PodEvent
 log = structlog.get_logger(__name__)
 
 _MAX_MESSAGE = 1024
+CLUSTER_EVENTS = "default"
+"""The namespace of events on objects of no namespace."""
+
 _BURST = 25
 """Events with one reason for one ConfigMap in ten minutes; more would drown all others (client-go
 allows 25)."""
@@ -82,7 +85,7 @@ class _Event:
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {**name, "namespace": about.namespace},
+            "metadata": {**name, "namespace": about.namespace or CLUSTER_EVENTS},
             "involvedObject": involved,
             "type": "Warning" if self.is_warning else "Normal",
             "reason": self.reason,
@@ -249,7 +252,7 @@ class Recorder:
 
     async def _is_done(self, event: _Event) -> bool:
         """Write an event; return False if it is to be tried again."""
-        path = f"/api/v1/namespaces/{event.about.namespace}/events"
+        path = f"/api/v1/namespaces/{event.about.namespace or CLUSTER_EVENTS}/events"
         try:
             await self._client.create(path, event.body(self._clock()))
         except ApiError as exc:

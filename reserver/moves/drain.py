@@ -13,6 +13,8 @@ import msgspec
 
 from reserver.k8s.objects.objects import decode
 
+BEING_DELETED = "it is being deleted already"
+
 _MIRROR = "kubernetes.io/config.mirror"
 _FINISHED = {"Succeeded", "Failed"}
 
@@ -57,11 +59,24 @@ class _Pods(msgspec.Struct):
     items: list[_Pod] = []
 
 
+class Remedies(NamedTuple):
+    """How who drains a node may allow what is not done without being told to."""
+
+    daemon_sets: str = "use --ignore-daemonsets to leave it"
+    unmanaged: str = "pass --force to evict it all the same"
+    empty_dirs: str = "use --delete-emptydir-data"
+
+
+OF_FLAGS = Remedies()
+"""Those of `reserver drain`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainOptions:
     """What a drain may do to pods that lose something by it.
 
     Attributes:
+        remedies: what is said of those that it may not move.
         ignores_daemon_sets: pods of DaemonSets stay, and that is no problem.
         deletes_empty_dirs: pods with emptyDir volumes are moved, whose data is lost.
         evicts_unmanaged: pods that no controller makes again are evicted for good.
@@ -70,6 +85,7 @@ class DrainOptions:
     ignores_daemon_sets: bool = False
     deletes_empty_dirs: bool = False
     evicts_unmanaged: bool = False
+    remedies: Remedies = OF_FLAGS
 
 
 class LeavingPod(NamedTuple):
@@ -132,7 +148,7 @@ def _stays(pod: _Pod) -> str:
     if _MIRROR in (pod.metadata.annotations or {}):
         return "its kubelet runs it from a file"
     if pod.metadata.deletion_timestamp is not None:
-        return "it is being deleted already"
+        return BEING_DELETED
     if pod.status.phase in _FINISHED:
         return "it has finished"
     return ""
@@ -140,13 +156,14 @@ def _stays(pod: _Pod) -> str:
 
 def _refusal(pod: _Pod, allowed: DrainOptions) -> str:
     """Return why a pod must not be moved without being told to; empty if it may."""
+    remedies = allowed.remedies
     if _kind(pod) == "DaemonSet":
-        return "its DaemonSet would make it again here; use --ignore-daemonsets to leave it"
+        return f"its DaemonSet would make it again here; {remedies.daemon_sets}"
     if not _kind(pod) and not allowed.evicts_unmanaged:
-        return "no controller would replace it; pass --force to evict it all the same"
+        return f"no controller would replace it; {remedies.unmanaged}"
     has_data = any(each.empty_dir is not None for each in pod.spec.volumes or ())
     if has_data and not allowed.deletes_empty_dirs:
-        return "it has emptyDir volumes, whose data would be lost; use --delete-emptydir-data"
+        return f"it has emptyDir volumes, whose data would be lost; {remedies.empty_dirs}"
     return ""
 
 

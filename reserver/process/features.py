@@ -24,6 +24,7 @@ from reserver.stores.stores import Stores
 if TYPE_CHECKING:
     from reserver.autoscaling.controller import Buffers
     from reserver.autoscaling.scale_down_guard import ScaleDownGuard
+    from reserver.maintenance.controller import MaintenanceController
     from reserver.moves.controller import MoveController
     from reserver.patches.controller import SchedPatches
     from reserver.provisioning.controller import Provisioner
@@ -66,6 +67,7 @@ class Features:
         keeper: keeps autoscalers from nodes that are held.
         buffers: has autoscalers make room for reservations that wait.
         mover: carries out PodMoves.
+        maintainer: carries out MaintenanceWindows.
         provisioner: carries out ProvisioningRequests.
         patches: the SchedPatches, for the webhooks.
         reflectors: what keeps them up to date, and is waited for before calls are decided.
@@ -84,6 +86,7 @@ class Features:
         self.keeper = self._keeping() if settings.keep_held_nodes else None
         self.buffers = self._buffering() if settings.capacity_buffers else None
         self.mover = self._moving() if settings.pod_moves else None
+        self.maintainer = self._maintaining(settings) if settings.maintenance_windows else None
         self.provisioner = self._provisioning() if settings.provisioning_requests else None
         self.patches = self._patching() if settings.webhook_address else None
 
@@ -125,6 +128,22 @@ class Features:
         self.queues += (mover.queue, mover.arbitration.queue, mover.groups.queue)
         self.runs += (mover.run, groups.run, volumes.run)
         return mover
+
+    def _maintaining(self, settings: Settings) -> MaintenanceController:
+        from reserver.maintenance.setup import assembled
+
+        core, mover = self._core, self.mover
+        assert mover is not None  # noqa: S101 - settings see to it
+        parts = (core.client, core.clock, core.state, mover.moves, core.recorder)
+        maintainer = assembled(
+            *parts, core.is_up_to_date, not_ready_s=settings.replace_not_ready_after
+        )
+        maintainer.unsuited.append(core.unsuited)
+        core.listeners.add(maintainer)
+        self.reflectors.append(maintainer.reflector)
+        self.queues.append(maintainer.queue)
+        self.runs.append(maintainer.run)
+        return maintainer
 
     def _provisioning(self) -> Provisioner:
         from reserver.provisioning.setup import announce, assembled

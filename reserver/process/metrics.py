@@ -17,6 +17,7 @@ from reserver.reservations.quota import HELD
 from reserver.reservations.status import EXCEEDS_BOUNDS, EXCEEDS_QUOTA
 
 if TYPE_CHECKING:
+    from reserver.maintenance.controller import MaintenanceController
     from reserver.moves.controller import MoveController
     from reserver.provisioning.controller import Provisioner
 
@@ -148,6 +149,8 @@ def _features(asked: Features) -> Iterator[Metric]:
     yield from _provisioning(asked.provisioner)
     if asked.mover is not None:
         yield from _moves(asked.mover)
+    if asked.maintainer is not None:
+        yield from _maintenance(asked.maintainer)
     if asked.buffers is not None:
         writer = asked.buffers.writer
         told = "CapacityBuffers that have autoscalers make room for reservations and pods."
@@ -174,6 +177,18 @@ def _moves(mover: MoveController) -> Iterator[Metric]:
     yield under_way
     writes = mover.writes
     yield _counter("reserver_pod_move_status_writes", "Writes of statuses of PodMoves.", writes)
+
+
+def _maintenance(maintainer: MaintenanceController) -> Iterator[Metric]:
+    from reserver.maintenance.model import NodePhase  # noqa: PLC0415 - imported with the maintainer
+
+    told = "Nodes of MaintenanceWindows that are not over, by phase."
+    nodes = GaugeMetricFamily("reserver_maintenance_nodes", told, labels=("phase",))
+    for phase in NodePhase:
+        nodes.add_metric((phase,), maintainer.counts.get(phase, 0))
+    yield nodes
+    told = "Writes of nodes for MaintenanceWindows."
+    yield _counter("reserver_maintenance_node_writes", told, maintainer.writes)
 
 
 def _provisioning(provisioner: Provisioner | None) -> Iterator[Metric]:

@@ -144,6 +144,25 @@ class Settings(Listening):
             in_file=InFile("featureGates.PodMoves", stage=Stage.BETA),
         ),
     ] = False
+    maintenance_windows: Annotated[
+        bool,
+        setting(
+            "Carry out MaintenanceWindows, which cordon nodes and empty them by PodMoves. Needs "
+            "--pod-moves, the CRD and the rights of scheduler-config/components/maintenance.",
+            in_file=InFile("featureGates.MaintenanceWindows", stage=Stage.ALPHA),
+        ),
+    ] = False
+    replace_not_ready_after: Annotated[
+        float,
+        setting(
+            "How long a node is not ready before holds that Reserver has placed there are placed "
+            "elsewhere; 0: they stay. Takes effect with --maintenance-windows. Default: 5m.",
+            metavar="DURATION",
+            read=parse_seconds,
+            check=check_duration,
+            in_file=InFile("maintenance.replaceNotReadyAfter"),
+        ),
+    ] = 300.0
     keep_held_nodes: Annotated[
         bool,
         setting(
@@ -272,6 +291,11 @@ class Settings(Listening):
             raise ConfigurationError(
                 "--capacity-buffers: needs --keep-held-nodes (featureGates.KeepHeldNodes); else "
                 "autoscalers remove the node that they made for a reservation as soon as it is held"
+            )
+        if self.maintenance_windows and not self.pod_moves:
+            raise ConfigurationError(
+                "--maintenance-windows: needs --pod-moves (featureGates.PodMoves), by which pods "
+                "leave their nodes"
             )
         is_shared = not parse_ip("--bind-address", self.bind_address).is_loopback
         if self.webhook_address is not None and is_shared and not self.leader_elect:

@@ -13,7 +13,7 @@ from reserver_demo.apiserver.status import Json
 
 _IN_A_WHEEL = "manifests"
 _IN_A_CHECKOUT = Path(__file__).parents[2] / "scheduler-config"
-_FOLDERS = ("core", "components/moves")
+_FOLDERS = ("core", "components/moves", "components/maintenance")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

@@ -199,6 +199,7 @@ ELSEWHERE: dict[str, str] = {
     "process.leadership.": "the API server: names of pods in Reserver's own namespace",
     "settings.configuration.": "a cluster administrator, by strict_yaml.MOST_BYTES",
     "rebalance.": "a process of its own (docs/adr/0066); a policy by strict_yaml.MOST_BYTES",
+    "maintenance.codec.": "cluster administrators, by maintenance.codec.MOST_BYTES, and Reserver",
     "moves.drain.": "the command `drain`",
     "patches.replacement.": "the command `move`",
     "extender.protocol.Extender": "kube-scheduler; the pod that it sends is one of READERS",

@@ -14,6 +14,7 @@ from reserver.grpc.paging import MOST_IN_PAGE
 from reserver.http.limits import ListenerLimits
 from reserver.k8s.objects import limits
 from reserver.k8s.objects.limits import HOME, POD, TENANT
+from reserver.maintenance import codec as windows
 from reserver.moves import podmove, podmove_group
 from reserver.moves.index import MOST_MOVES, MOST_MOVES_IN_ALL
 from reserver.moves.model import MOST_IN_GROUP
@@ -57,6 +58,13 @@ ROWS: dict[str, list[float]] = {
         MOST_MOVES_IN_ALL,
     ],
     "PodMoveGroup": [podmove_group.MOST_BYTES, MOST_IN_GROUP],
+    "MaintenanceWindow": [
+        windows.MOST_BYTES,
+        windows.MOST_NODES,
+        windows.MOST_TERMS,
+        windows.MOST_VALUES,
+        windows.MOST_WINDOWS,
+    ],
     "SchedPatch": [MOST_PODS, MOST_BYTES, MOST_PATCHES, MOST_MERGED],
     "ProvisioningRequest": [
         codec.MOST_BYTES,

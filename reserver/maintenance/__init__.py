@@ -1,0 +1,1 @@
+"""MaintenanceWindows: nodes are emptied before their maintenance, a few at a time."""

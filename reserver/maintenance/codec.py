@@ -1,0 +1,235 @@
+"""The codec of MaintenanceWindow objects of reserver.io/v1alpha1."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from reserver.cluster.labels import NOTHING, Selector
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput, under
+from reserver.k8s.objects import names
+from reserver.k8s.objects.limits import Int64, check_number
+from reserver.k8s.objects.objects import Metadata, ObjectKind, decode
+from reserver.k8s.objects.selectors import Expression, LabelSelector, label_selector
+from reserver.k8s.objects.times import parse_duration, parse_moment
+from reserver.maintenance.decide import NodeProgress
+from reserver.maintenance.model import (
+    DEFAULT_DRAIN_S,
+    MOST_DRAIN_S,
+    MOST_LENGTH_S,
+    MaintenancePeriod,
+    MostUnavailable,
+    NodePhase,
+    Window,
+    WindowPhase,
+)
+from reserver.stores.object.codec import API_VERSION
+
+KIND = "MaintenanceWindow"
+COLLECTION = f"/apis/{API_VERSION}/maintenancewindows"
+WINDOW = ObjectKind(API_VERSION, KIND)
+
+MOST_WINDOWS = 100
+"""How many windows are read: each looks at every node."""
+
+MOST_NODES = 500
+"""How many nodes a window names."""
+
+MOST_TERMS = 16
+"""How many labels and expressions its selector has."""
+
+MOST_VALUES = 64
+"""How many values one expression has."""
+
+MOST_BYTES = 262_144
+"""Bound on a spec; all that the schema allows takes less."""
+
+MOST_SHOWN = 200
+"""How many nodes its status lists, first those that are in hand."""
+
+_LAST_SHOWN = (NodePhase.PLANNED, NodePhase.WAITING, NodePhase.DONE)
+
+
+class _Expression(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class _Selector(msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[_Expression, ...] = ()
+
+
+class _Spec(msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
+    start: str
+    end: str
+    nodes: tuple[str, ...] = ()
+    node_selector: _Selector | None = None
+    drain_before: str | None = None
+    max_unavailable: int | str = 1
+    allow_unseated: bool = False
+    delete_empty_dir_data: bool = False
+
+
+class WindowMetadata(Metadata, frozen=True):
+    """The metadata of a MaintenanceWindow."""
+
+    generation: Int64 = 0
+
+
+class NodeStatusObject(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A node in ``status.nodes``."""
+
+    name: str
+    phase: str
+    message: str = ""
+
+
+class WindowStatusObject(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
+    """The whole status subresource, as Reserver writes it."""
+
+    phase: str
+    message: str = ""
+    observed_generation: Int64 = 0
+    progress: str = ""
+    nodes: tuple[NodeStatusObject, ...] = ()
+
+
+class WindowObject(msgspec.Struct, frozen=True):
+    """A MaintenanceWindow on the wire; spec and status stay raw: a broken one hides nothing."""
+
+    metadata: WindowMetadata = WindowMetadata()
+    spec: msgspec.Raw = msgspec.Raw(b"")
+    status: msgspec.Raw = msgspec.Raw(b"")
+
+    def said(self) -> WindowStatusObject | None:
+        """Return its status; None if it has none that Reserver wrote."""
+        try:
+            return decode(WindowStatusObject, self.status)
+        except InvalidInput:
+            return None
+
+
+def path(name: str) -> str:
+    """Return the path of a MaintenanceWindow."""
+    return f"{COLLECTION}/{name}"
+
+
+def read_object(item: WindowObject) -> Window:
+    """Return the window of an object.
+
+    Raises:
+        InvalidInput: some field is not acceptable; the error carries its path.
+    """
+    with under("spec"):
+        if len(item.spec) > MOST_BYTES:
+            problem = f"{len(item.spec)} bytes are too many for a window"
+            raise InvalidInput("", problem, f"keep it under {MOST_BYTES}")
+        spec = decode(_Spec, item.spec)
+        check_number(len(spec.nodes), "nodes", MOST_NODES, "nodes")
+        for index, node in enumerate(spec.nodes):
+            names.check_subdomain(node, f"nodes[{index}]", "a node's name")
+        if not spec.nodes and spec.node_selector is None:
+            remedy = "list nodes, or write a nodeSelector; {} selects all"
+            raise InvalidInput("nodes", "is empty", remedy)
+        return Window(
+            name=item.metadata.name,
+            uid=item.metadata.uid,
+            period=_period(spec),
+            nodes=frozenset(spec.nodes),
+            selector=_selector(spec.node_selector),
+            drain_s=_drain_s(spec.drain_before),
+            most_unavailable=_most_unavailable(spec.max_unavailable),
+            allows_unseated=spec.allow_unseated,
+            deletes_empty_dirs=spec.delete_empty_dir_data,
+        )
+
+
+def _period(spec: _Spec) -> MaintenancePeriod:
+    with under("start"):
+        start = parse_moment(spec.start)
+    with under("end"):
+        end = parse_moment(spec.end)
+    if not start < end <= start + MOST_LENGTH_S:
+        raise InvalidInput("end", f"{spec.end} is out of range", "write up to 720h after the start")
+    return MaintenancePeriod(start, end)
+
+
+def _drain_s(text: str | None) -> float:
+    if text is None:
+        return DEFAULT_DRAIN_S
+    with under("drainBefore"):
+        seconds = parse_duration(text)
+    if seconds > MOST_DRAIN_S:
+        raise InvalidInput("drainBefore", f"{text} is out of range", "write 0s to 168h")
+    return seconds
+
+
+def _most_unavailable(written: int | str) -> MostUnavailable:
+    remedy = "write a number of nodes from 1 on, or 1% to 100%"
+    path = "maxUnavailable"
+    if isinstance(written, int):
+        if not 1 <= written <= 2**31 - 1:
+            raise InvalidInput(path, f"{written} is out of range", remedy)
+        return MostUnavailable(written)
+    number = written.removesuffix("%")
+    is_number = number.isascii() and number.isdecimal() and len(number) <= len("100")
+    if number == written or not is_number or not 1 <= int(number) <= 100:  # noqa: PLR2004 - percent
+        raise InvalidInput(path, f"{shorten(written)!r} is no share of the nodes", remedy)
+    return MostUnavailable(int(number), is_percent=True)
+
+
+def _selector(written: _Selector | None) -> Selector:
+    if written is None:
+        return NOTHING
+    terms = len(written.match_labels) + len(written.match_expressions)
+    with under("nodeSelector"):
+        check_number(terms, "", MOST_TERMS, "labels and expressions")
+        for index, each in enumerate(written.match_expressions):
+            check_number(len(each.values), f"matchExpressions[{index}]", MOST_VALUES, "values")
+        expressions = [
+            Expression(each.key, each.operator, list(each.values))
+            for each in written.match_expressions
+        ]
+        selector = label_selector(LabelSelector(written.match_labels, expressions))
+        if any(term == NOTHING.requirements[0] for term in selector.requirements):
+            remedy = "write In or NotIn with values, Exists or DoesNotExist without"
+            raise InvalidInput("matchExpressions", "some expression selects nothing", remedy)
+    return selector
+
+
+def show_status(
+    phase: WindowPhase, progress: Sequence[NodeProgress], generation: int
+) -> WindowStatusObject:
+    """Return how far a window is, as it is written of a generation of the spec."""
+    counts = Counter(each.phase for each in progress)
+    shown = sorted(progress, key=lambda each: (each.phase in _LAST_SHOWN, each.node))[:MOST_SHOWN]
+    message = "" if progress or phase is WindowPhase.OVER else "no node is selected"
+    return WindowStatusObject(
+        phase=phase,
+        message=message or ", ".join(f"{n} {each}" for each in NodePhase if (n := counts[each])),
+        observed_generation=generation,
+        progress=f"{counts[NodePhase.DONE]}/{len(progress)}" if progress else "",
+        nodes=tuple(NodeStatusObject(*each) for each in shown),
+    )
+
+
+def refused(problem: InvalidInput, generation: int) -> WindowStatusObject:
+    """Return the status of a window that is not carried out because it cannot be read."""
+    return WindowStatusObject(
+        phase=WindowPhase.INVALID, message=str(problem), observed_generation=generation
+    )
+
+
+def phase_of(window: Window, now: float) -> WindowPhase:
+    """Return how far a window is by the time alone."""
+    start, end = window.period
+    if now >= end:
+        return WindowPhase.OVER
+    if now >= start:
+        return WindowPhase.ACTIVE
+    return WindowPhase.DRAINING if now >= window.drain_at else WindowPhase.PLANNED

@@ -1,0 +1,238 @@
+"""Carries out MaintenanceWindows: takes nodes in hand, empties them, and gives them back.
+
+Each pass looks at all windows and nodes anew, and every fact is on the node: which windows have it
+in hand, who cordoned it, and what is true of it. Who comes after a crash goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from math import inf
+
+import structlog
+
+from reserver.base.pacer import Pacer
+from reserver.cluster.node import Node
+from reserver.errors import ApiError
+from reserver.k8s.api_errors import advice
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.objects import decode
+from reserver.k8s.watch.reflector import Reflector
+from reserver.k8s.work_queue import WorkQueue
+from reserver.maintenance.codec import (
+    COLLECTION,
+    WindowObject,
+    WindowStatusObject,
+    path,
+    phase_of,
+    refused,
+    show_status,
+)
+from reserver.maintenance.decide import MaintenanceDecision, NodeProgress, Turn, decide
+from reserver.maintenance.emptying import LOOK_AGAIN_S, NodeEmptying
+from reserver.maintenance.model import NodePhase, ObservedNode, Window
+from reserver.maintenance.node_writes import is_due, write_node
+from reserver.maintenance.observe import KnownWindow, KnownWindows, observed, turn_of
+from reserver.reservations.listener import Listener
+from reserver.reservations.reservation import Ref
+from reserver.scheduling.state import State
+
+log = structlog.get_logger(__name__)
+
+_LOOK = "look"
+_PAUSE_S = 0.5
+"""The time between passes, in seconds: changes come in bursts."""
+
+_RETRY_S = 2.0
+"""How long after a failure there is another pass, in seconds."""
+
+MOST_WRITES = 50
+"""How many nodes are written in one pass."""
+
+Reported = Callable[[KnownWindow, NodeProgress], None]
+
+
+class MaintenanceController(Listener):
+    """Carries out MaintenanceWindows.
+
+    Attributes:
+        queue: has a key while a pass is due.
+        windows: all windows.
+        reflector: keeps them up to date.
+        counts: how many nodes of open windows are in each phase.
+        writes: how many nodes were written.
+        unsuited: called with each hold that is to leave its node, and that it goes where it may.
+        subscribers: called with each window and node whose phase has changed.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        clock: Callable[[], float],
+        state: State,
+        emptying: NodeEmptying,
+        is_up_to_date: Callable[[], Awaitable[bool]],
+        not_ready_s: float,
+    ) -> None:
+        """Begin with no windows.
+
+        Args:
+            client: of the API server.
+            clock: unix seconds.
+            state: the nodes, and what is held there.
+            emptying: moves pods off nodes.
+            is_up_to_date: waits for what watches are known to have missed, and returns whether
+                anything may be decided.
+            not_ready_s: how long a node is not ready before holds leave it, in seconds.
+        """
+        self._client, self._clock, self._state = client, clock, state
+        self._emptying = emptying
+        self._is_up_to_date = is_up_to_date
+        self._not_ready_s = not_ready_s
+        self.queue = WorkQueue[str]("maintenance")
+        self.windows = KnownWindows(lambda: self.queue.add(_LOOK))
+        self.reflector = Reflector(client, COLLECTION, self.windows.view(), is_optional=True)
+        self.unsuited: list[Callable[[Ref, bool], None]] = []
+        self.subscribers: list[Reported] = []
+        self.counts: Mapping[NodePhase, int] = {}
+        self.writes = 0
+        self._nodes: dict[str, Node] = {}
+        self._faults: set[str] = set()
+        emptying.failed = self._note
+
+    def on_node_changed(self, node: str) -> None:
+        """Note that a node may have changed; returns at once."""
+        if self._state.node(node) != self._nodes.get(node):
+            self.queue.add(_LOOK, _PAUSE_S)
+
+    async def run(self) -> None:
+        """Carry out windows until cancelled; all has been listed once."""
+        self.queue.add(_LOOK)
+        await self.queue.passes(self.look, _PAUSE_S)
+
+    async def look(self, pacer: Pacer) -> None:
+        """Make one pass."""
+        self.queue.take_all()
+        faults, self._faults = self._faults, set()
+        try:
+            if await pacer.awaited(self._is_up_to_date()):
+                await self._pass(pacer)
+            else:
+                self._faults = faults
+                self.queue.add(_LOOK, _RETRY_S)
+        except ApiError as exc:
+            with suppress(ApiError):
+                self._note(exc)
+        for why in self._faults - faults:  # One line for one fault, however often it is retried.
+            log.warning("windows cannot be carried out, retrying", why=why)
+
+    async def _pass(self, pacer: Pacer) -> None:
+        turns, now = await self._turns(pacer), self._clock()
+        in_hand = self._in_hand(turns)
+        await pacer.awaited(self._emptying.look(in_hand, now))
+        nodes = self._nodes = self._known_nodes()
+        seen = {name: observed(node, self._emptying.drain(name)) for name, node in nodes.items()}
+        unread, limit_s = self.windows.unread, self._not_ready_s
+        every = tuple(seen.values())
+        search = decide(turns, every, now, unread=unread, not_ready_s=limit_s)
+        decision = await pacer.run(search)
+        self._close(decision)
+        is_busy = await pacer.awaited(self._write_nodes(decision, seen))
+        await pacer.awaited(self._emptying.move(in_hand, now))
+        await pacer.awaited(self._write_statuses(decision, now))
+        self.counts = Counter(each.phase for found in decision.progress.values() for each in found)
+        wait_s = LOOK_AGAIN_S if is_busy or in_hand else inf
+        wait_s = min(wait_s, decision.next_at - now)
+        if wait_s < inf:
+            self.queue.add(_LOOK, max(wait_s, _PAUSE_S))
+
+    def _known_nodes(self) -> dict[str, Node]:
+        names, node_of = self._state.snapshot.node_names(), self._state.node
+        return {name: node for name in names if (node := node_of(name))}
+
+    async def _turns(self, pacer: Pacer) -> list[Turn]:
+        """Return the windows that are not over, with their nodes."""
+        nodes, now = list(self._known_nodes().values()), self._clock()
+        windows = [known.window for known in self.windows if known.window is not None]
+        return [
+            await pacer.run(turn_of(window, nodes)) for window in windows if now < window.period.end
+        ]
+
+    def _in_hand(self, turns: Iterable[Turn]) -> dict[str, Window]:
+        """Return the nodes that windows have in hand, and that are cordoned."""
+        windows = {turn.window.key: turn.window for turn in turns}
+        seen = (observed(node, None) for node in self._known_nodes().values() if node.maintenance)
+        return {
+            each.name: windows[each.holder]
+            for each in seen
+            if each.is_cordoned and each.holder in windows
+        }
+
+    def _close(self, decision: MaintenanceDecision) -> None:
+        """Close nodes for holds, and have what is placed there leave those that are vacated."""
+        state = self._state
+        for node in state.closures.set(decision.closures):
+            state.listener.on_node_changed(node)
+        for node in state.closures.vacated:
+            for reservation in tuple(state.ledger.holding_on(node)):
+                if state.closures.leaving(reservation):
+                    for tell in self.unsuited:
+                        tell(reservation.ref, False)  # noqa: FBT003 - as `Core` has it
+
+    async def _write_nodes(
+        self, decision: MaintenanceDecision, seen: Mapping[str, ObservedNode]
+    ) -> bool:
+        """Write nodes as they are to be; return whether some are not yet seen to be so."""
+        due = [name for name, goal in decision.goals.items() if is_due(goal, seen[name])]
+        for name in due[:MOST_WRITES]:
+            annotation = self._nodes[name].maintenance
+            goal, now = decision.goals[name], self._clock()
+            try:
+                if await write_node(self._client, seen[name], goal, annotation, now):
+                    self.writes += 1
+            except ApiError as exc:
+                if not (exc.is_conflict or exc.is_absent):
+                    self._note(exc)
+        return bool(due)
+
+    async def _write_statuses(self, decision: MaintenanceDecision, now: float) -> None:
+        for known in tuple(self.windows):
+            generation, window = known.metadata.generation, known.window
+            if window is None:
+                assert known.problem is not None  # noqa: S101 - one of both is there
+                await self._write_status(known, refused(known.problem, generation))
+                continue
+            progress = decision.progress.get(window.key, ())
+            before = {each.name: each.phase for each in known.said.nodes} if known.said else {}
+            await self._write_status(
+                known, show_status(phase_of(window, now), progress, generation)
+            )
+            for each in progress:
+                if before and each.node in before and before[each.node] != each.phase:
+                    for tell in self.subscribers:
+                        tell(known, each)
+
+    async def _write_status(self, known: KnownWindow, status: WindowStatusObject) -> None:
+        if status == known.said:
+            return
+        metadata = known.metadata
+        version = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
+        body = {"metadata": version, "status": status}
+        try:
+            answer = await self._client.patch(f"{path(metadata.name)}/status", body)
+        except ApiError as exc:
+            if not (exc.is_conflict or exc.is_absent):
+                self._note(exc)
+            self.queue.add(_LOOK, _RETRY_S)
+        else:
+            self.windows.put(decode(WindowObject, answer))
+
+    def _note(self, error: ApiError) -> None:
+        """Note why something failed that is retried; raise what would fail for all else as well."""
+        core, own = "core/rbac-reserver", "components/maintenance/rbac"
+        self._faults.add(advice(error).replace(core, own))
+        self.queue.add(_LOOK, _RETRY_S)
+        if error.is_away:
+            raise error

@@ -1,0 +1,291 @@
+"""Decides on nodes and windows: which node's turn it is, and how each node is to be."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import NamedTuple
+
+from reserver.k8s.objects.times import show_moment
+from reserver.maintenance.model import (
+    DRAINED,
+    DRAINING,
+    IN_PROGRESS,
+    PLANNED,
+    PLANNED_AHEAD_S,
+    NodePhase,
+    ObservedNode,
+    Uses,
+    Window,
+    WindowUse,
+)
+from reserver.moves.drain import BEING_DELETED
+from reserver.scheduling.closures import Closure
+
+IN_HAND = "were in maintenance"
+COMING = "had maintenance planned"
+BY_OTHERS = "had a condition of maintenance"
+NOT_READY = "were not ready for a while"
+
+
+class NodeLifecycle(NamedTuple):
+    """The conditions of its maintenance that a node is to have.
+
+    Attributes:
+        kinds: those that are true.
+        message: of each.
+    """
+
+    kinds: frozenset[str] = frozenset()
+    message: str = ""
+
+
+class NodeGoal(NamedTuple):
+    """How a node is to be.
+
+    Attributes:
+        uses: what windows have done with it.
+        cordon: whether it is to be cordoned; None where that is not theirs to decide.
+        lifecycle: its conditions.
+    """
+
+    uses: Uses
+    cordon: bool | None = None
+    lifecycle: NodeLifecycle = NodeLifecycle()
+
+
+class NodeProgress(NamedTuple):
+    """How far a window is with a node, and what it waits for."""
+
+    node: str
+    phase: NodePhase
+    message: str = ""
+
+
+class Turn(NamedTuple):
+    """A window that is not over, and the nodes that it has now."""
+
+    window: Window
+    members: tuple[str, ...]
+
+    @property
+    def most(self) -> int:
+        """How many of them may be unavailable at a time."""
+        return self.window.most_unavailable.of(len(self.members))
+
+    @property
+    def is_rolling(self) -> bool:
+        """Whether not all of them are unavailable at once, so that holds may stay among them."""
+        return self.most < len(self.members)
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceDecision:
+    """What is to be.
+
+    Attributes:
+        goals: how nodes are to be, by name.
+        progress: how far each window is, by its key.
+        closures: which nodes are closed for holds.
+        next_at: when time alone changes something, unix seconds.
+    """
+
+    goals: Mapping[str, NodeGoal]
+    progress: Mapping[str, tuple[NodeProgress, ...]]
+    closures: Mapping[str, tuple[Closure, ...]]
+    next_at: float = inf
+
+
+@dataclass(slots=True)
+class _Node:
+    """A node while it is decided on."""
+
+    seen: ObservedNode
+    uses: dict[str, WindowUse]
+    released: WindowUse | None = None
+    taken: bool = False
+    planned: list[Window] = field(default_factory=list)
+
+    @property
+    def holder(self) -> str:
+        return next((key for key, use in self.uses.items() if use is not WindowUse.DONE), "")
+
+    @property
+    def is_unavailable(self) -> bool:
+        return bool(self.holder) or self.seen.is_cordoned or not self.seen.is_ready
+
+
+def decide(
+    turns: Iterable[Turn],
+    nodes: Sequence[ObservedNode],
+    now: float,
+    *,
+    unread: frozenset[str] = frozenset(),
+    not_ready_s: float = 0.0,
+) -> Generator[None, None, MaintenanceDecision]:
+    """Find how nodes are to be; other work may come between the steps, and sees nothing of it.
+
+    Args:
+        turns: the windows.
+        nodes: all nodes.
+        now: unix seconds.
+        unread: the UIDs of windows that cannot be read: what they have in hand stays as it is.
+        not_ready_s: how long a node is not ready before holds leave it, in seconds; 0: they stay.
+    """
+    open_ = sorted(
+        (turn for turn in turns if turn.window.period.end > now),
+        key=lambda turn: (turn.window.period.start, turn.window.name),
+    )
+    active = {turn.window.key: turn for turn in open_ if turn.window.drain_at <= now}
+    by_name = {node.name: _settled(node, active, unread) for node in nodes}
+    for turn in active.values():
+        _take(turn, by_name)
+        yield
+    for turn in open_:
+        yield
+        if now >= turn.window.drain_at - PLANNED_AHEAD_S:
+            for name in turn.members:
+                by_name[name].planned.append(turn.window)
+    progress = {}
+    for window, members in open_:
+        progress[window.key] = tuple(_progress(window, by_name[name], now) for name in members)
+        yield
+    goals = {name: goal for name, node in by_name.items() if (goal := _goal(node, active, now))}
+    closures = {
+        node.name: found
+        for node in nodes
+        if (found := tuple(_closures(by_name[node.name], active, open_, now, not_ready_s)))
+    }
+    return MaintenanceDecision(goals, progress, closures, _next_at(open_, nodes, now, not_ready_s))
+
+
+def _settled(node: ObservedNode, active: Mapping[str, Turn], unread: frozenset[str]) -> _Node:
+    """Return a node without the windows that are over; one that was uncordoned is done."""
+    uses = dict[str, WindowUse]()
+    released = None
+    for key, use in node.uses.items():
+        turn = active.get(key)
+        if key.partition(".")[0] in unread:
+            uses[key] = use
+        elif turn is None or node.name not in turn.members:
+            released = released if use is WindowUse.DONE else use
+        else:
+            uses[key] = use if node.is_cordoned else WindowUse.DONE
+    return _Node(node, uses, released)
+
+
+def _take(turn: Turn, nodes: Mapping[str, _Node]) -> None:
+    """Take as many nodes in hand as may be unavailable; first those that are so already."""
+    window, members = turn.window, [nodes[name] for name in turn.members]
+    free = turn.most - sum(node.is_unavailable for node in members)
+    waiting = (node for node in members if not node.holder and window.key not in node.uses)
+    for node in sorted(waiting, key=lambda node: (not node.is_unavailable, node.seen.name)):
+        if not node.is_unavailable:
+            if free <= 0:
+                return
+            free -= 1
+        found = WindowUse.FOUND_CORDONED if node.seen.is_cordoned else WindowUse.CORDONED
+        node.uses[window.key] = node.released if node.released and node.seen.is_cordoned else found
+        node.released, node.taken = None, True
+
+
+def _goal(node: _Node, active: Mapping[str, Turn], now: float) -> NodeGoal | None:
+    """Return how a node is to be; None for one that no window has anything to do with."""
+    seen, turn = node.seen, active.get(node.holder)
+    if turn is None and node.holder:
+        return None  # Of a window that cannot be read.
+    cordon = None
+    if turn is not None:
+        cordon = True
+    elif node.released is WindowUse.CORDONED and not node.holder:
+        cordon = False
+    lifecycle = NodeLifecycle()
+    if turn is not None:
+        lifecycle = NodeLifecycle(frozenset(_kinds(turn.window, node, now)), _times(turn.window))
+    else:
+        planned = [window for window in node.planned if window.key not in node.uses]
+        if planned:
+            lifecycle = NodeLifecycle(frozenset({PLANNED}), _times(planned[0]))
+    is_idle = not node.uses and not seen.uses and not lifecycle.kinds
+    return None if is_idle else NodeGoal(node.uses, cordon, lifecycle)
+
+
+def _kinds(window: Window, node: _Node, now: float) -> Iterator[str]:
+    phase = _progress(window, node, now).phase
+    if phase is not NodePhase.IN_MAINTENANCE:
+        yield PLANNED
+    if phase is NodePhase.DRAINING:
+        yield DRAINING
+    else:
+        yield DRAINED
+    if phase is NodePhase.IN_MAINTENANCE:
+        yield IN_PROGRESS
+
+
+def _times(window: Window) -> str:
+    start, end = map(show_moment, window.period)
+    return f"{window.name}, from {start} to {end}"
+
+
+def _progress(window: Window, node: _Node, now: float) -> NodeProgress:
+    """Return how far a window is with a node."""
+    name, use = node.seen.name, node.uses.get(window.key)
+    if now < window.drain_at:
+        return NodeProgress(name, NodePhase.PLANNED)
+    if use is WindowUse.DONE:
+        return NodeProgress(name, NodePhase.DONE)
+    if use is None:
+        why = "another window has it" if node.holder else "too many other nodes are unavailable"
+        return NodeProgress(name, NodePhase.WAITING, why)
+    drain = None if node.taken else node.seen.drain
+    if drain is None:
+        return NodeProgress(name, NodePhase.DRAINING)
+    ending = sum(each.why == BEING_DELETED for each in drain.staying)
+    left = len(drain.leaving) + len(drain.refused) + ending
+    if left:
+        pods = "1 pod is" if left == 1 else f"{left} pods are"
+        refused = [f"{each.namespace}/{each.name}: {each.why}" for each in drain.refused[:1]]
+        return NodeProgress(name, NodePhase.DRAINING, "; ".join([f"{pods} left", *refused]))
+    has_started = now >= window.period.start
+    return NodeProgress(name, NodePhase.IN_MAINTENANCE if has_started else NodePhase.DRAINED)
+
+
+def _closures(
+    node: _Node,
+    active: Mapping[str, Turn],
+    open_: Sequence[Turn],
+    now: float,
+    not_ready_s: float,
+) -> Iterator[Closure]:
+    seen, holder = node.seen, active.get(node.holder)
+    if holder is not None:
+        yield Closure(IN_HAND, until=holder.window.period.end, is_vacated=True)
+    rolling = {turn.window.key: turn.is_rolling for turn in open_} if node.planned else {}
+    for window in node.planned:
+        if window.key not in node.uses:
+            since, end = window.drain_at, window.period.end
+            yield Closure(COMING, since=since, until=end, is_firm=not rolling[window.key])
+    if seen.is_maintained_by_others:
+        yield Closure(BY_OTHERS, is_vacated=True)
+    since_not_ready = seen.not_ready_since
+    if not_ready_s and since_not_ready is not None and now >= since_not_ready + not_ready_s:
+        yield Closure(NOT_READY, is_vacated=True)
+
+
+def _next_at(
+    open_: Iterable[Turn], nodes: Iterable[ObservedNode], now: float, not_ready_s: float
+) -> float:
+    moments = [
+        at
+        for turn in open_
+        for at in (
+            turn.window.drain_at - PLANNED_AHEAD_S,
+            turn.window.drain_at,
+            *turn.window.period,
+        )
+    ]
+    if not_ready_s:
+        since = (node.not_ready_since for node in nodes if node.not_ready_since is not None)
+        moments += [at + not_ready_s for at in since]
+    return min((at for at in moments if at > now), default=inf)

@@ -1,0 +1,137 @@
+"""Decides which PodMoves empty a node that a window has in hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple
+
+from reserver.cluster.pod import PodName
+from reserver.maintenance.model import Window
+from reserver.moves.drain import Drain, DrainOptions, LeavingPod, Remedies
+from reserver.moves.model import MAX_TIMEOUT_S, Move
+from reserver.moves.phases import MoveMode, MovePhase
+
+LABEL = "reserver.io/maintenance-window"
+"""On the PodMoves of a window: its key."""
+
+AGAIN_S = 60.0
+"""How long after a move has failed its pod is moved again, in seconds."""
+
+LEAST_TIMEOUT_S = 60.0
+"""The shortest timeout of a move of a window, in seconds."""
+
+KEPT_S = 3600
+"""How long the moves of a window are kept after their end, in seconds."""
+
+_NOT_EVICTED = frozenset({MovePhase.PENDING, MovePhase.RESERVING, MovePhase.EVICTING})
+
+
+class WrittenMove(NamedTuple):
+    """A PodMove that is there.
+
+    Attributes:
+        move: what it asks for, and how far it is.
+        key: of the window that it belongs to; empty if it is another's.
+    """
+
+    move: Move
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateMove:
+    """Write a PodMove.
+
+    Attributes:
+        name: of the PodMove.
+        pod: that is to leave.
+        mode: what has to be there before the eviction.
+        timeout_s: how long it may take, in seconds.
+    """
+
+    name: PodName
+    pod: LeavingPod
+    mode: MoveMode
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteMove:
+    """Delete a PodMove, of the UID that was seen."""
+
+    name: PodName
+    uid: str
+
+
+MoveEffect = CreateMove | DeleteMove
+
+
+def options(window: Window) -> DrainOptions:
+    """Return what a window may do to pods that lose something by it."""
+    return DrainOptions(
+        ignores_daemon_sets=True,
+        deletes_empty_dirs=window.deletes_empty_dirs,
+        evicts_unmanaged=window.allows_unseated,
+        remedies=Remedies(
+            unmanaged="allowUnseated: true has it evicted at the start",
+            empty_dirs="deleteEmptyDirData: true moves it all the same",
+        ),
+    )
+
+
+def emptying(
+    window: Window,
+    drain: Drain,
+    moves_of: Callable[[PodName], Iterable[WrittenMove]],
+    named: Callable[[PodName], WrittenMove | None],
+    now: float,
+) -> Iterator[MoveEffect]:
+    """Yield what is to be done so that pods leave a node.
+
+    Args:
+        window: that has the node in hand.
+        drain: the pods of the node.
+        moves_of: returns the moves under way of a pod.
+        named: returns the PodMove of a name.
+        now: unix seconds.
+    """
+    is_forced = window.allows_unseated and now >= window.period.start
+    mode = MoveMode.EVICT_ONLY if is_forced else MoveMode.RESERVE_FIRST
+    for pod in drain.leaving:
+        if not pod.is_managed and not is_forced:
+            continue  # Nobody makes it again: it runs for as long as it can.
+        under_way = tuple(moves_of(PodName(pod.namespace, pod.name)))
+        if under_way:
+            for each in under_way:
+                if is_forced and each.key == window.key and _is_seated(each.move):
+                    yield DeleteMove(each.move.name, each.move.uid)
+            continue
+        name = PodName(pod.namespace, _name(window, pod, mode))
+        before = named(name)
+        if before is None:
+            left_s = window.period.end - now
+            yield CreateMove(name, pod, mode, min(max(left_s, LEAST_TIMEOUT_S), MAX_TIMEOUT_S))
+        elif now >= (before.move.status.finished_at or 0.0) + AGAIN_S:
+            yield DeleteMove(name, before.move.uid)
+
+
+def leftovers(moves: Iterable[WrittenMove], in_hand: frozenset[str]) -> Iterator[DeleteMove]:
+    """Yield what ends the moves of windows that have nothing in hand any more.
+
+    One that has evicted its pod goes on: its replacement needs the seat.
+    """
+    for move, key in moves:
+        if key and key not in in_hand and move.status.phase in _NOT_EVICTED:
+            yield DeleteMove(move.name, move.uid)
+
+
+def _is_seated(move: Move) -> bool:
+    return move.spec.mode is MoveMode.RESERVE_FIRST and move.status.phase in _NOT_EVICTED
+
+
+def _name(window: Window, pod: LeavingPod, mode: MoveMode) -> str:
+    """Return the name of the PodMove of a pod: the same for whoever takes over."""
+    digest = blake2b(f"{window.key}/{pod.uid}/{mode}".encode(), digest_size=5).hexdigest()
+    return f"{pod.name[:200].rstrip('-.')}-{digest}"

@@ -1,0 +1,119 @@
+"""The MaintenanceWindows and the nodes that are known, as values to decide on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+
+from reserver.cluster.node import READY, Node
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.times import parse_moment
+from reserver.k8s.watch.object_view import Key, ObjectView
+from reserver.maintenance.codec import (
+    MOST_WINDOWS,
+    WindowMetadata,
+    WindowObject,
+    WindowStatusObject,
+    read_object,
+)
+from reserver.maintenance.decide import Turn
+from reserver.maintenance.model import ObservedNode, Window, read_uses
+from reserver.moves.drain import Drain
+
+
+@dataclass(slots=True)
+class KnownWindow:
+    """A MaintenanceWindow as it was last read.
+
+    Attributes:
+        metadata: of the object; its resourceVersion is the precondition of a write.
+        window: what it asks for; None where it cannot be read.
+        problem: why it cannot; None where it can.
+        said: its status; None if it has none that Reserver wrote.
+    """
+
+    metadata: WindowMetadata
+    window: Window | None
+    problem: InvalidInput | None
+    said: WindowStatusObject | None
+
+
+class KnownWindows:
+    """All MaintenanceWindows by name."""
+
+    def __init__(self, touched: Callable[[], None]) -> None:
+        """Begin with none; `touched` is called when one has changed."""
+        self._touched = touched
+        self._known: dict[str, KnownWindow] = {}
+
+    def __iter__(self) -> Iterator[KnownWindow]:
+        """Yield each of them."""
+        yield from self._known.values()
+
+    @property
+    def unread(self) -> frozenset[str]:
+        """The UIDs of those that cannot be read."""
+        return frozenset(known.metadata.uid for known in self if known.window is None)
+
+    def view(self) -> ObjectView[WindowObject]:
+        """Return the view that keeps them up to date."""
+        return ObjectView(
+            WindowObject,
+            seen=lambda item, _: self.put(item),
+            gone=self._drop,
+            known=lambda: [("", name) for name in self._known],
+        )
+
+    def put(self, item: WindowObject) -> None:
+        """Take a MaintenanceWindow as it is now."""
+        metadata = item.metadata
+        before = self._known.get(metadata.name)
+        if before is not None and before.metadata.uid == metadata.uid:
+            if metadata.revision < before.metadata.revision:
+                return  # The answer to our own write was faster.
+        elif before is None and len(self._known) >= MOST_WINDOWS:
+            problem = f"there are {MOST_WINDOWS} MaintenanceWindows already"
+            error = InvalidInput("", problem, "delete those that are over")
+            self._known[metadata.name] = KnownWindow(metadata, None, error, item.said())
+            self._touched()
+            return
+        try:
+            known = KnownWindow(metadata, read_object(item), None, item.said())
+        except InvalidInput as exc:
+            known = KnownWindow(metadata, None, exc, item.said())
+        self._known[metadata.name] = known
+        self._touched()
+
+    def _drop(self, key: Key) -> None:
+        self._known.pop(key[1], None)
+        self._touched()
+
+
+def turn_of(window: Window, nodes: list[Node]) -> Generator[None, None, Turn]:
+    """Find the nodes of a window; other work may come between the steps."""
+    members = []
+    for number, node in enumerate(nodes):
+        if window.has(node.name, node.labels):
+            members.append(node.name)
+        if number % 1_000 == 0:
+            yield
+    return Turn(window, tuple(members))
+
+
+def observed(node: Node, drain: Drain | None) -> ObservedNode:
+    """Return a node as far as its maintenance is concerned."""
+    ready = node.conditions.get(READY)
+    since = None
+    if ready is not None and ready.status != "True":
+        try:
+            since = parse_moment(ready.since)
+        except InvalidInput:  # No kubelet writes that: for how long is unknown.
+            since = None
+    return ObservedNode(
+        name=node.name,
+        is_cordoned=node.unschedulable,
+        uses=read_uses(node),
+        conditions=node.conditions,
+        not_ready_since=since,
+        drain=drain,
+    )

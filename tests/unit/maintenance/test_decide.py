@@ -1,0 +1,274 @@
+"""Which nodes windows take in hand, how each is to be, and which are closed: values in and out."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reserver.base.pacer import outcome
+from reserver.cluster.node import READY, NodeCondition
+from reserver.maintenance.decide import (
+    COMING,
+    IN_HAND,
+    NOT_READY,
+    MaintenanceDecision,
+    Turn,
+    decide,
+)
+from reserver.maintenance.model import (
+    PLANNED_AHEAD_S,
+    REASON,
+    MaintenancePeriod,
+    MostUnavailable,
+    NodePhase,
+    ObservedNode,
+    Window,
+    WindowUse,
+)
+from reserver.moves.drain import BEING_DELETED, Drain, LeavingPod, StayingPod
+
+START, END = 1_900_010_000.0, 1_900_020_000.0
+DRAIN_AT = START - 1_000
+EMPTY = Drain((), (), ())
+FULL = Drain((LeavingPod("shop", "web", "u", is_managed=True),), (), ())
+CORDONED, FOUND, DONE = WindowUse.CORDONED, WindowUse.FOUND_CORDONED, WindowUse.DONE
+
+
+def window(name: str = "w", start: float = START, end: float = END, **more: Any) -> Window:
+    return Window(name=name, uid=name, period=MaintenancePeriod(start, end), drain_s=1_000, **more)
+
+
+W = window()
+OTHER = window("x")
+
+
+def node(name: str, **more: Any) -> ObservedNode:
+    return ObservedNode(name=name, **more)
+
+
+def held(name: str, use: WindowUse = CORDONED, by: Window = W, **more: Any) -> ObservedNode:
+    return node(name, **({"uses": {by.key: use}, "is_cordoned": use is not DONE} | more))
+
+
+def not_ready(since: float | None = None) -> dict[str, Any]:
+    return {"conditions": {READY: NodeCondition("Unknown")}, "not_ready_since": since}
+
+
+def decided(
+    nodes: Iterable[ObservedNode],
+    now: float = START,
+    windows: Mapping[Window, Iterable[str]] | None = None,
+    **more: Any,
+) -> MaintenanceDecision:
+    nodes = tuple(nodes)
+    asked = {W: [each.name for each in nodes]} if windows is None else windows
+    turns = [Turn(one, tuple(members)) for one, members in asked.items()]
+    return outcome(decide(turns, nodes, now, **more))
+
+
+def in_hand(decision: MaintenanceDecision, by: Window = W) -> set[str]:
+    return {
+        name for name, goal in decision.goals.items() if goal.uses.get(by.key) in {CORDONED, FOUND}
+    }
+
+
+ALL_OF = replace(W, most_unavailable=MostUnavailable(100, is_percent=True))
+A, B, C = node("a"), node("b"), node("c")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "by", "expected"),
+    [
+        ([A, B, C], W, {"a"}),
+        ([A, B, C], replace(W, most_unavailable=MostUnavailable(2)), {"a", "b"}),
+        ([A, B, C], replace(W, most_unavailable=MostUnavailable(67, is_percent=True)), {"a", "b"}),
+        ([A, B, C], replace(W, most_unavailable=MostUnavailable(1, is_percent=True)), {"a"}),
+        ([A, B, C], ALL_OF, {"a", "b", "c"}),
+        ([A, held("b"), C], W, {"b"}),
+        ([A, held("b", DONE), C], W, {"a"}),
+        ([held("a", is_cordoned=False), B, C], W, {"b"}),
+        ([A, node("b", is_cordoned=True), C], W, {"b"}),
+        ([A, node("b", **not_ready()), C], W, {"b"}),
+        ([A, node("b", is_cordoned=True), node("c", **not_ready())], W, {"b", "c"}),
+        ([held("a", DONE, is_cordoned=True), B, C], W, set()),
+        ([A, held("b", by=OTHER), C], W, {"b"}),
+    ],
+    ids=[
+        "one at a time",
+        "two at a time",
+        "a share of them",
+        "one at least",
+        "all at once",
+        "the one that is in hand already",
+        "the next one once one is done",
+        "the next one once somebody has uncordoned one",
+        "the one that is cordoned already, by whomever",
+        "the one that is not ready",
+        "all that are unavailable already",
+        "none while somebody has cordoned one again",
+        "the one that a window has which is gone",
+    ],
+)
+def test_a_window_takes_as_many_nodes_as_may_be_unavailable(
+    nodes: list[ObservedNode], by: Window, expected: set[str]
+) -> None:
+    assert in_hand(decided(nodes, windows={by: [each.name for each in nodes]})) == expected
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        (DRAIN_AT - PLANNED_AHEAD_S - 1, None),
+        (DRAIN_AT - PLANNED_AHEAD_S, {"MaintenancePlanned"}),
+        (DRAIN_AT - 1, {"MaintenancePlanned"}),
+        (DRAIN_AT, {"MaintenancePlanned", "DrainInProgress"}),
+        (END - 1, {"MaintenancePlanned", "DrainInProgress"}),
+        (END, None),
+    ],
+)
+def test_time_alone_begins_and_ends_it(now: float, expected: set[str] | None) -> None:
+    goal = decided([A], now).goals.get("a")
+    assert (set(goal.lifecycle.kinds) if goal else None) == expected
+    assert (goal is not None and goal.cordon is True) is (DRAIN_AT <= now < END)
+
+
+@pytest.mark.parametrize(
+    ("drain", "now", "phase", "kinds"),
+    [
+        (None, DRAIN_AT, NodePhase.DRAINING, {"MaintenancePlanned", "DrainInProgress"}),
+        (FULL, START, NodePhase.DRAINING, {"MaintenancePlanned", "DrainInProgress"}),
+        (EMPTY, DRAIN_AT, NodePhase.DRAINED, {"MaintenancePlanned", "Drained"}),
+        (EMPTY, START, NodePhase.IN_MAINTENANCE, {"Drained", "MaintenanceInProgress"}),
+        (
+            EMPTY._replace(staying=(StayingPod("shop", "web", BEING_DELETED),)),
+            START,
+            NodePhase.DRAINING,
+            {"MaintenancePlanned", "DrainInProgress"},
+        ),
+        (
+            EMPTY._replace(staying=(StayingPod("kube-system", "proxy", "its DaemonSet"),)),
+            START,
+            NodePhase.IN_MAINTENANCE,
+            {"Drained", "MaintenanceInProgress"},
+        ),
+        (
+            EMPTY._replace(refused=(StayingPod("shop", "bare", "nobody makes it again"),)),
+            START,
+            NodePhase.DRAINING,
+            {"MaintenancePlanned", "DrainInProgress"},
+        ),
+    ],
+    ids=[
+        "nobody has looked",
+        "pods are left",
+        "empty before the start",
+        "empty from the start on",
+        "a pod that is ending",
+        "a pod that stays as it should",
+        "a pod that must not be moved",
+    ],
+)
+def test_what_is_left_on_a_node_says_how_far_it_is(
+    drain: Drain | None, now: float, phase: NodePhase, kinds: set[str]
+) -> None:
+    found = decided([held("a", drain=drain)], now)
+    assert found.progress[W.key][0].phase is phase
+    assert set(found.goals["a"].lifecycle.kinds) == kinds
+
+
+@pytest.mark.parametrize(
+    ("seen", "cordon"),
+    [
+        (held("a"), False),
+        (held("a", FOUND), None),
+        (held("a", DONE), None),
+        (held("a", DONE, is_cordoned=True), None),
+        (node("a", is_cordoned=True), None),
+    ],
+    ids=["its own", "somebody else's", "lifted already", "set again by somebody", "no window's"],
+)
+@pytest.mark.parametrize("is_deleted", [True, False], ids=["deleted", "over"])
+def test_in_the_end_only_its_own_cordon_is_lifted(
+    seen: ObservedNode, *, cordon: bool | None, is_deleted: bool
+) -> None:
+    found = decided([seen], END, {} if is_deleted else None)
+    goal = found.goals.get("a")
+    assert (goal.cordon if goal else None) is cordon
+    assert goal is None or (not goal.uses and not goal.lifecycle.kinds)
+    assert not found.closures
+
+
+def test_a_node_goes_from_one_window_to_the_next_without_a_gap() -> None:
+    later = window("later", START, END + 1_000)
+    both = {W: ["a"], later: ["a"]}
+    assert in_hand(decided([A], windows=both), later) == {"a"}
+    seen = held("a")
+    assert in_hand(decided([seen], END, both), later) == {"a"}
+    goal = decided([seen], END, both).goals["a"]
+    assert goal.cordon is True
+    assert goal.uses == {later.key: CORDONED}
+    found = decided([held("a", FOUND)], END, both).goals["a"]
+    assert found.uses == {later.key: FOUND}
+
+
+def test_of_overlapping_windows_each_has_its_turn_once() -> None:
+    first, second = window("a"), window("b")
+    both = {first: ["n"], second: ["n"]}
+    uses: dict[str, WindowUse] = {}
+    for expected in ({first.key: CORDONED}, {first.key: DONE, second.key: CORDONED}):
+        uses = dict(decided([node("n", uses=uses)], windows=both).goals["n"].uses)
+        assert uses == expected
+    uses = dict(decided([node("n", uses=uses)], windows=both).goals["n"].uses)
+    assert set(uses.values()) == {DONE}
+
+
+def test_what_a_window_that_cannot_be_read_has_in_hand_stays_as_it_is() -> None:
+    found = decided([held("a")], windows={}, unread=frozenset({"w"}))
+    assert not found.goals
+
+
+def test_a_clock_that_goes_back_gives_a_node_back_and_forward_takes_it_again() -> None:
+    seen = held("a")
+    assert decided([seen], DRAIN_AT - 1).goals["a"].cordon is False
+    assert in_hand(decided([A], DRAIN_AT)) == {"a"}
+
+
+def test_closures_are_firm_where_all_nodes_go_at_once() -> None:
+    rolling, whole = decided([A, B], DRAIN_AT - 1), decided([A], DRAIN_AT - 1)
+    assert [each.is_firm for each in rolling.closures["a"]] == [False]
+    assert [each.is_firm for each in whole.closures["a"]] == [True]
+    assert rolling.closures["a"][0].why == COMING
+    assert rolling.closures["a"][0].since == DRAIN_AT
+    now = decided([held("a"), B])
+    assert [(each.why, each.is_vacated) for each in now.closures["a"]] == [(IN_HAND, True)]
+    assert "a" not in decided([held("a", DONE), B]).closures
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "is_closed"),
+    [("NodeProblem", "True", True), ("NodeProblem", "False", False), (REASON, "True", False)],
+)
+def test_conditions_of_others_close_a_node(reason: str, status: str, *, is_closed: bool) -> None:
+    seen = node("a", conditions={"DrainInProgress": NodeCondition(status, reason)})
+    found = decided([seen], windows={})
+    assert any(each.is_vacated for each in found.closures.get("a", ())) is is_closed
+
+
+def test_a_node_that_is_not_ready_for_a_while_closes() -> None:
+    seen = node("a", **not_ready(since=START))
+    before = decided([seen], START + 299, {}, not_ready_s=300)
+    assert not before.closures
+    assert before.next_at == START + 300
+    after = decided([seen], START + 300, {}, not_ready_s=300)
+    assert [each.why for each in after.closures["a"]] == [NOT_READY]
+    assert not decided([seen], START + 300, {}).closures
+
+
+def test_the_next_pass_comes_when_time_changes_something() -> None:
+    expected = (DRAIN_AT - PLANNED_AHEAD_S, DRAIN_AT, START, END)
+    now = 0.0
+    for moment in expected:
+        found = decided([A], now)
+        assert found.next_at == moment
+        now = moment

@@ -1,0 +1,132 @@
+"""Which PodMoves empty a node: pods and moves in, what is written and deleted out."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reserver.cluster.pod import PodName
+from reserver.maintenance.model import MaintenancePeriod, Window
+from reserver.maintenance.moving import (
+    AGAIN_S,
+    CreateMove,
+    DeleteMove,
+    MoveEffect,
+    WrittenMove,
+    emptying,
+    leftovers,
+    options,
+)
+from reserver.moves.drain import Drain, LeavingPod, judge
+from reserver.moves.model import MAX_TIMEOUT_S, Move, MoveSpec, MoveStatus
+from reserver.moves.phases import MoveMode, MovePhase
+
+START, END = 10_000.0, 20_000.0
+WINDOW = Window(name="w", uid="w", period=MaintenancePeriod(START, END))
+FORCED = replace(WINDOW, allows_unseated=True)
+WEB = LeavingPod("shop", "web", "u", is_managed=True)
+BARE = LeavingPod("shop", "bare", "v", is_managed=False)
+SEATED, EVICTING = MoveMode.RESERVE_FIRST, MoveMode.EVICT_ONLY
+
+
+def written(
+    phase: MovePhase = MovePhase.PENDING, key: str = WINDOW.key, **more: Any
+) -> WrittenMove:
+    spec = MoveSpec(pod=PodName("shop", "web"), mode=more.pop("mode", SEATED))
+    status = MoveStatus(phase=phase, **more)
+    name = PodName("shop", "web-1")
+    return WrittenMove(Move(name=name, uid="m", created_at=0.0, spec=spec, status=status), key)
+
+
+def effects(
+    window: Window,
+    now: float,
+    *pods: LeavingPod,
+    under_way: WrittenMove | None = None,
+    before: WrittenMove | None = None,
+) -> list[MoveEffect]:
+    moves = [under_way] if under_way else []
+    drain = Drain(pods, (), ())
+    return list(emptying(window, drain, lambda _: moves, lambda _: before, now))
+
+
+@pytest.mark.parametrize(
+    ("window", "now", "pod", "mode"),
+    [
+        (WINDOW, START - 1, WEB, SEATED),
+        (WINDOW, END - 1, WEB, SEATED),
+        (FORCED, START - 1, WEB, SEATED),
+        (FORCED, START, WEB, EVICTING),
+        (FORCED, START - 1, BARE, None),
+        (FORCED, START, BARE, EVICTING),
+    ],
+)
+def test_a_pod_leaves_with_a_seat_unless_told_otherwise(
+    window: Window, now: float, pod: LeavingPod, mode: MoveMode | None
+) -> None:
+    found = effects(window, now, pod)
+    assert [each.mode for each in found if isinstance(each, CreateMove)] == [mode] * bool(mode)
+
+
+def test_a_move_has_time_until_the_end_and_a_name_of_its_own() -> None:
+    (move,) = effects(WINDOW, START, WEB)
+    assert isinstance(move, CreateMove)
+    assert move.timeout_s == END - START
+    assert effects(WINDOW, START, WEB) == [move]
+    (other,) = effects(WINDOW, START, WEB._replace(uid="another"))
+    assert isinstance(other, CreateMove)
+    assert other.name != move.name
+    (long,) = effects(replace(WINDOW, period=MaintenancePeriod(0, 10 * MAX_TIMEOUT_S)), 0.0, WEB)
+    assert isinstance(long, CreateMove)
+    assert long.timeout_s == MAX_TIMEOUT_S
+
+
+def test_a_pod_that_moves_already_is_left_alone() -> None:
+    for phase in (MovePhase.PENDING, MovePhase.EVICTING, MovePhase.LANDING):
+        assert not effects(WINDOW, START, WEB, under_way=written(phase))
+    assert not effects(FORCED, START, WEB, under_way=written(key="another"))
+    assert not effects(FORCED, START, WEB, under_way=written(MovePhase.LANDING))
+    assert not effects(FORCED, START, WEB, under_way=written(mode=EVICTING))
+
+
+def test_a_move_that_waits_for_a_seat_gives_way_at_the_start_where_that_is_allowed() -> None:
+    found = effects(FORCED, START, WEB, under_way=written(MovePhase.RESERVING))
+    assert found == [DeleteMove(PodName("shop", "web-1"), "m")]
+
+
+def test_a_failed_move_is_written_again_after_a_while() -> None:
+    failed = written(MovePhase.FAILED, finished_at=START)
+    assert not effects(WINDOW, START + AGAIN_S - 1, WEB, before=failed)
+    (found,) = effects(WINDOW, START + AGAIN_S, WEB, before=failed)
+    assert isinstance(found, DeleteMove)
+
+
+def test_moves_of_windows_that_have_nothing_in_hand_end_unless_their_pod_is_gone() -> None:
+    moves = [
+        written(),
+        written(MovePhase.LANDING),
+        written(MovePhase.SUCCEEDED),
+        written(key=""),
+        written(key="held"),
+    ]
+    assert list(leftovers(moves, frozenset({"held"}))) == [
+        DeleteMove(PodName("shop", "web-1"), "m")
+    ]
+
+
+def test_what_it_may_not_move_is_named_with_the_field_that_would_allow_it() -> None:
+    pods = b"""{"items": [
+        {"metadata": {"namespace": "shop", "name": "bare"}},
+        {"metadata": {"namespace": "shop", "name": "data", "ownerReferences":
+            [{"kind": "ReplicaSet", "controller": true}]}, "spec": {"volumes": [{"emptyDir": {}}]}},
+        {"metadata": {"namespace": "kube-system", "name": "proxy", "ownerReferences":
+            [{"kind": "DaemonSet", "controller": true}]}}
+    ]}"""
+    found = judge(pods, options(WINDOW))
+    assert [each.why.rpartition("; ")[2].partition(":")[0] for each in found.refused] == [
+        "allowUnseated",
+        "deleteEmptyDirData",
+    ]
+    allowed = judge(pods, options(replace(FORCED, deletes_empty_dirs=True)))
+    assert not allowed.refused
+    assert [each.name for each in allowed.staying] == ["proxy"]
