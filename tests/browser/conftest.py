@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from playwright.async_api import Browser, Page, async_playwright
 
 from reserver import app
@@ -38,6 +39,7 @@ class Bed:
         self.asked: list[str] = []
         self.problems: list[str] = []
         self.address = ""
+        self.addresses: list[str] = []
         self.grpc = "127.0.0.1:0"
         self.client = Client(self.grpc)
         self._reserver = AsyncExitStack()
@@ -47,7 +49,12 @@ class Bed:
     async def start_reserver(self) -> None:
         """Start Reserver; a successor serves where its predecessor did."""
         host, _, port = self.grpc.rpartition(":")
-        settings = Settings(kubeconfig=self.kubeconfig, http_port=0, grpc_address=(host, int(port)))
+        settings = Settings(
+            kubeconfig=self.kubeconfig,
+            http_port=0,
+            grpc_address=(host, int(port)),
+            pod_moves=True,
+        )
         running = await self._reserver.enter_async_context(app.running(settings))
         self.grpc = str(running.grpc_address)
         self.client = Client(self.grpc)
@@ -62,11 +69,53 @@ class Bed:
         """Where the page finds Reserver and the API server."""
         return Target(address=self.grpc, kubeconfig=self.kubeconfig)
 
+    async def create_pod(self, name: str, cpu: str, node: str = "") -> None:
+        """Create a pod of a ReplicaSet, on a node if it is named."""
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": f"rs-{name}"}
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+        body = {
+            "metadata": {"name": name, "ownerReferences": [owner | {"controller": True}]},
+            "spec": {"containers": [container], **({"nodeName": node} if node else {})},
+        }
+        await self.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", body)
+
+    async def move(self, pod: str, **to: object) -> None:
+        """Move a pod, in a group of two moves that wait for each other's seats."""
+        body = {
+            "apiVersion": "reserver.io/v1alpha1",
+            "kind": "PodMove",
+            "metadata": {"name": f"move-{pod}"},
+            "spec": {"pod": {"name": pod}, "to": to, "group": {"name": "plan", "size": 2}},
+        }
+        moves = "/apis/reserver.io/v1alpha1/namespaces/shop/podmoves"
+        await self.cluster.client.send("POST", moves, body)
+
     async def open(self, view: str = "timeline") -> Page:
         """Open a view; return once it is live."""
+        self.addresses.append(self.address)
         await self.page.goto(f"{self.address}#/{view}")
         await self.page.locator("#state.good").wait_for()
         return self.page
+
+
+@asynccontextmanager
+async def forbidding() -> AsyncIterator[str]:
+    """Serve an API server that refuses everything: the rights of a user who has none."""
+
+    async def refuse(request: web.Request) -> web.Response:
+        message = f'nodes is forbidden: User "ann" cannot {request.method.lower()} {request.path}'
+        status = {"kind": "Status", "reason": "Forbidden", "code": 403, "message": message}
+        return web.json_response(status, status=403)
+
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", refuse)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
 
 
 @pytest.fixture
@@ -96,5 +145,5 @@ async def bed(browser: Browser, tmp_path: Path) -> AsyncIterator[Bed]:
             yield bed
             await page.close()
         await bed.stop_reserver()
-    assert all(each.startswith((bed.address, *ORIGINS)) for each in bed.asked)
+    assert all(each.startswith((*bed.addresses, *ORIGINS)) for each in bed.asked)
     assert bed.problems == []

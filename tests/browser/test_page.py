@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
+from reserver.cli import ui
+from reserver.cli.options import Target
 from reserver.client import PodOwner, Spec
-from tests.browser.conftest import Bed
+from tests.browser.conftest import Bed, forbidding
 
 VIEWS = ("timeline", "reservations", "pod/default/nobody", "plan", "teams", "health")
 HOSTILE = "<script>hacked = 1</script><img src=x onerror='hacked=1'>\u202etxt.exe"
@@ -124,12 +127,40 @@ async def test_a_pod_that_waits_is_explained(bed: Bed) -> None:
     await expect(page.get_by_role("alert")).to_contain_text("there is no pod default/nobody")
 
 
-async def test_what_may_not_be_read_says_so_and_the_rest_is_shown(bed: Bed) -> None:
+async def test_what_may_not_be_read_says_so_and_the_rest_is_shown(bed: Bed, tmp_path: Path) -> None:
     await bed.client.create("web", spec())
     page = await bed.open("plan?goal=policy")
     await expect(page.get_by_role("alert")).to_contain_text("--policy-config-file")
+    poor = tmp_path / "poor"
+    async with forbidding() as url:
+        bed.cluster.write_kubeconfig(poor, url)
+        async with ui.serving(Target(address=bed.grpc, kubeconfig=poor)) as bed.address:
+            await bed.open()
+            await expect(bar(page, "web")).to_be_visible()
+            await expect(page.locator(".toolbar")).to_contain_text("ask for a role")
+            await bed.open("plan?goal=make-room")
+            await expect(page.locator("main")).to_contain_text("ClusterRole reserver-edit")
+            await expect(page.get_by_role("alert")).to_contain_text("ask for a role")
+            await bed.open("health")
+            await expect(page.locator("tr", has_text="kubernetes")).to_contain_text("to do")
+
+
+async def test_a_planned_move_is_followed_until_it_is_carried_out(bed: Bed) -> None:
+    for number in (1, 2, 3):
+        await bed.create_pod(f"web-{number}", "3", f"worker-{number}")
+    await bed.create_pod("big", "7")
+    page = await bed.open("plan?goal=make-room")
+    row = page.locator(".answer tr", has_text="shop/web-")
+    await expect(row).to_contain_text("planned")
+    await expect(page.locator(".answer")).to_contain_text("CPU before")
+    await expect(page.locator(".answer .command")).to_contain_text("--mode reserve-first")
+    planned = str(await row.locator("[data-pod]").get_attribute("data-pod")).partition("/")[2]
+    await bed.move(planned)
+    await bed.move("web-3" if planned != "web-3" else "web-2", nodeSelector={"at": "nowhere"})
+    await expect(row).to_contain_text("Evicting WaitsForGroup")
+    await expect(page.locator("section tr", has_text="→ Reserving")).to_contain_text("didn't match")
     await bed.open()
-    await expect(bar(page, "web")).to_be_visible()
+    await expect(page.locator(".bar.seat")).to_have_count(2)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -36,6 +36,7 @@ export function view(main, { query, signal, go }) {
   const box = h('div', { class: 'rows', role: 'list', 'aria-label': 'Nodes', tabindex: '-1' });
   const aside = h('aside', { 'aria-label': 'Details' });
   const count = h('span', { class: 'count' });
+  const ungrouped = h('span', { class: 'hint' });
   const groups = h('select', { 'aria-label': 'Group by', onchange: (/** @type {any} */ e) => { group = e.target.value; go({ group }); arrange(); } });
   const toolbar = h('div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Timeline' },
     h('div', { class: 'segments', role: 'group', 'aria-label': 'Range' }, ...Object.entries(RANGES).map(([name, [word]]) =>
@@ -48,8 +49,9 @@ export function view(main, { query, signal, go }) {
     h('label', {}, 'Sort ', h('select', { 'aria-label': 'Sort by', onchange: (/** @type {any} */ e) => { sort = e.target.value; go({ sort }); arrange(); } },
       ...Object.entries(SORTS).map(([name, word]) => h('option', { value: name, selected: name === sort }, word)))),
     h('input', { type: 'search', placeholder: 'Find a node or reservation', 'aria-label': 'Find a node or reservation', value: sought, oninput: (/** @type {any} */ e) => { sought = e.target.value; go({ q: sought }); arrange(); } }),
-    count);
-  const legend = h('ul', { class: 'legend', 'aria-label': 'Legend' }, ...Object.entries(SHAPES).filter(([name]) => name !== 'claimed').map(([name, [, word]]) =>
+    ungrouped, count);
+  const shapes = [...Object.entries(SHAPES).filter(([name]) => name !== 'claimed'), ['seat', ['⇢', 'Seat of a move']]];
+  const legend = h('ul', { class: 'legend', 'aria-label': 'Legend' }, ...shapes.map(([name, [, word]]) =>
     h('li', {}, h('span', { class: `swatch ${name}`, 'aria-hidden': 'true' }), word)));
   main.append(toolbar, h('div', { class: 'chart' }, h('div', { class: 'head' }, h('span', { class: 'corner' }, 'Node'), axis), lines, box), legend, aside);
   const list = virtual(box, ROW, render);
@@ -125,6 +127,8 @@ export function view(main, { query, signal, go }) {
   }
 
   function offerGroups() {
+    const problem = store.status.get('labels')?.problem;
+    ungrouped.textContent = problem ? `No labels to group by: ${problem}` : '';
     const keys = new Set(group ? [group] : []);
     let seen = 0;
     for (const { labels } of store.nodes.values()) {
@@ -157,7 +161,7 @@ export function view(main, { query, signal, go }) {
         type: 'button', 'data-key': bar.key, 'aria-label': summary(one), 'aria-pressed': String(pinned === bar.key), tabindex: '-1',
         class: `bar ${one.shape}${one.isSeat ? ' seat' : ''}${bar.end === Infinity ? ' endless' : ''}${from < 0 ? ' begun' : ''}`,
         style: { left: `${begin * 100}%`, width: `max(3px, ${(end - begin) * 100}%)`, top: `${bar.top}px`, height: `${bar.height}px` },
-      }, bar.height > 13 && (end - begin) > 0.05 ? h('span', { 'aria-hidden': 'true' }, `${one.isSeat ? '⇢ ' : ''}${one.name}${one.claimed ? ` ${one.claimed}/${one.slots}` : ''}`) : null));
+      }, bar.height > 13 && (end - begin) > 0.05 ? h('span', { 'aria-hidden': 'true' }, `${one.name}${one.claimed ? ` ${one.claimed}/${one.slots}` : ''}`) : null));
     }
     const words = row.node ? `${row.title}, ${known ? `${percent(held)} held` : 'no such node'}` : row.title;
     return h('div', { class: `row${row.node ? '' : ' waiting'}${known ? '' : ' unknown'}`, role: 'listitem', 'aria-label': words, 'data-row': number },
