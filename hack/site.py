@@ -55,7 +55,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, path, content=text))
     for folder in _SHOWN:
         for file in sorted((ROOT / folder).rglob("*.*")):
-            if file.suffix in {".yaml", ".py", ".json", ".proto"}:
+            if file.suffix in {".yaml", ".py", ".go", ".json", ".proto"}:
                 path = str(file.relative_to(ROOT))
                 files.append(File.generated(config, path, abs_src_path=str(file)))
     for name in _COPIED:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 NOT_HERE = ("make ", "reserver demo", "pip install ", "pipx ", "sha256sum ")
 """Commands that start, check or install something of their own: CI runs these by themselves."""
 
-_LIMIT_S = 120
+_LIMIT_S = 300
 _BLOCK = re.compile(r"^```(console|yaml|python|go)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _REFUSED = re.compile(r"^(reserver: |Error |The \w+ \")", re.MULTILINE)
 _QUESTION = re.compile(
@@ -33,6 +33,8 @@ _VARYING = (
     (re.compile(r"^ | $", re.MULTILINE), ""),
 )
 _LEFT_OUT = "…\n"
+_GO = {"GOPATH": str(Path.home() / "go"), "GOCACHE": str(Path.home() / ".cache/go-build")}
+"""Where Go keeps what it has built, although a reader has a home of their own."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Reader:
         """`first` is what they type before anything else."""
         self.folder = folder
         self._first = first
-        self._environment = {**os.environ, **environment, "HOME": str(folder)}
+        self._environment = {**_GO, **os.environ, **environment, "HOME": str(folder)}
         for name in ("examples", "scheduler-config", "charts", "monitoring", "hack", "tests"):
             (folder / name).symlink_to(ROOT / name)
 

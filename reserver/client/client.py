@@ -221,14 +221,16 @@ class Client:
         request = requests.update(name, spec, etag=etag, labels=labels, remove_labels=remove_labels)
         return await self._shown(self._stub.Update, request)
 
-    async def extend(self, name: str, until: datetime | timedelta) -> ReservationInfo:
+    async def extend(
+        self, name: str, until: datetime | timedelta, *, etag: str = ""
+    ) -> ReservationInfo:
         """Set when a reservation expires: a time, or a duration from now; zero for never.
 
         Raises:
-            CallFailed: ``ABORTED`` if it was changed meanwhile.
+            CallFailed: ``ABORTED`` if it was changed meanwhile, or `etag` is not its etag.
             InvalidInput: the time has no zone.
         """
-        request = messages.write_extension(name, until)
+        request = messages.write_extension(name, until, etag)
         return await self._shown(self._stub.Extend, request)
 
     async def release(self, name: str, *, etag: str = "", missing_ok: bool = True) -> None:

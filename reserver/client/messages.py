@@ -131,13 +131,13 @@ def _write_placement(placement: Mapping[str, Any] | None) -> pb.Placement | None
     return to_message({"placement": dict(placement)}).placement  # An empty one says: anywhere.
 
 
-def write_extension(name: str, until: datetime | timedelta) -> pb.ExtendRequest:
+def write_extension(name: str, until: datetime | timedelta, etag: str = "") -> pb.ExtendRequest:
     """Return the request to let a reservation expire at a time, or after a duration from now.
 
     Raises:
         InvalidInput: the time has no zone.
     """
-    request = pb.ExtendRequest(name=name)
+    request = pb.ExtendRequest(name=name, etag=etag)
     if isinstance(until, datetime):
         check_zone(until, "until")
         request.expires_at.FromDatetime(until)

@@ -181,14 +181,14 @@ class SyncClient:
         request = requests.update(name, spec, etag=etag, labels=labels, remove_labels=remove_labels)
         return self._shown(self._stub.Update, request)
 
-    def extend(self, name: str, until: datetime | timedelta) -> ReservationInfo:
+    def extend(self, name: str, until: datetime | timedelta, *, etag: str = "") -> ReservationInfo:
         """Set when a reservation expires: a time, or a duration from now; zero for never.
 
         Raises:
-            CallFailed: ``ABORTED`` if it was changed meanwhile.
+            CallFailed: ``ABORTED`` if it was changed meanwhile, or `etag` is not its etag.
             InvalidInput: the time has no zone.
         """
-        return self._shown(self._stub.Extend, messages.write_extension(name, until))
+        return self._shown(self._stub.Extend, messages.write_extension(name, until, etag))
 
     def release(self, name: str, *, etag: str = "", missing_ok: bool = True) -> None:
         """Remove a reservation; as `Client.release`.

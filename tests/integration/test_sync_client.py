@@ -55,6 +55,8 @@ async def test_a_reservation_from_beginning_to_end(world: World) -> None:
         assert client.create("move", SPEC, request_id="one") == made
         until = datetime.now(UTC) + timedelta(hours=2)
         assert client.extend("move", until).spec.expires_at is not None
+        with pytest.raises(CallFailed, match="ABORTED"):
+            client.extend("move", until, etag=made.etag)
         more = replace(SPEC, resources={"cpu": "3"}, ttl=timedelta(hours=1))
         assert client.update("move", more).spec.resources["cpu"] == "3"
         listed = list(client.list(Selection(owner=PodOwner(namespace="shop", name="web-0"))))

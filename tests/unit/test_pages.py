@@ -20,6 +20,7 @@ ON_THE_DEMO = (
     "README.md",
     "PACKAGE.md",
     "docs/grpc.md",
+    "docs/manager.md",
     "docs/promises.md",
     "docs/python.md",
     "docs/quotas.md",

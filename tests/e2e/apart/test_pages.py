@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
 
 from hack.programs import started
-from tests.pages import Reader
+from hack.reserver_process import wait_for
+from tests.pages import ROOT, Reader, blocks
 from tests.unit.test_pages import ON_THE_DEMO, REAL, TASKS
 
 pytestmark = pytest.mark.controlplane  # for its kubectl
@@ -95,3 +100,95 @@ def test_the_page_shows_what_happens(demo: str, tools: str, page: str, tmp_path:
     finally:
         for line in _CLEAN_UP:
             reader.has(line)
+
+
+class Wire:
+    """A way to the gRPC API that breaks when it is told to, as a context manager."""
+
+    def __init__(self, address: str) -> None:
+        self._target = address.rpartition(":")[0], int(address.rpartition(":")[2])
+        self._door = socket.create_server(("127.0.0.1", 0))
+        self._open: list[socket.socket] = []
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._door.close()
+        self.breaks()
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self._door.getsockname()[1]}"
+
+    def breaks(self) -> int:
+        """Close all connections; return how many there were."""
+        broken, self._open = self._open, []
+        for each in broken:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        return len(broken)
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._door.accept()
+                self._open.append(near)
+                threading.Thread(target=self._join, args=(near,), daemon=True).start()
+
+    def _join(self, near: socket.socket) -> None:
+        with near, suppress(OSError), socket.create_connection(self._target) as far:
+            back = threading.Thread(target=_copy, args=(far, near), daemon=True)
+            back.start()
+            _copy(near, far)
+            back.join()
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(1 << 16):
+            target.sendall(data)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("language", ["python", "go"])
+def test_a_manager_survives(demo: str, tools: str, language: str, tmp_path: Path) -> None:
+    """An edit of what it renews, its own death, and a connection that breaks below its watch."""
+    reader = Reader(tmp_path, {"PATH": tools}, demo)
+    launcher, worker = (ROOT / "examples/manager-go/jobs.yaml").read_text().split("---\n")
+    (tmp_path / "jobs.yaml").write_text(launcher)
+    (tmp_path / "worker.yaml").write_text(worker)
+    name, program = next(each for each in blocks("docs/manager.md") if isinstance(each, tuple))
+    for old, new in (("minutes=5", "seconds=3"), ("examples/manager-go/", ""), ("(4)", "(6)")):
+        assert old in program
+        program = program.replace(old, new)
+    (tmp_path / name).write_text(program)
+    run = f"python -u {name} survives-python"
+    if language == "go":
+        reader.has(f"cd examples/manager-go && go generate && go build -o {tmp_path}/manager")
+        run = "./manager -run survives-go -lease 3s -prepare 6s -jobs jobs.yaml"
+    address = reader.run("echo $RESERVER_ADDRESS")[1].strip()
+    with Wire(address) as wire:
+        command = f"{demo}; export RESERVER_ADDRESS={wire.address}; exec {run} >>said 2>&1"
+        shell = ("bash", "-c", command)
+        options: dict[str, Any] = {"cwd": tmp_path, "env": {**os.environ, "PATH": tools}}
+        said = tmp_path / "said"
+        with started(*shell, **options):
+            wait_for(lambda: "in force" in _text(said), "the room is in force")
+        with started(*shell, **options) as process:  # The first has been killed.
+            wait_for(lambda: _text(said).count("in force") == 2, "it has its room again")
+            reader.has("reserver extend shop/launcher --ttl 1h")
+            wait_for(lambda: "launcher was edited" in _text(said), "it sees the edit")
+            wait_for(lambda: "launcher has landed" in _text(said), "the launcher has landed")
+            assert wire.breaks()
+            reader.has("kubectl apply -f worker.yaml")
+            assert process.wait(30) == 0, _text(said)
+    assert "worker has landed" in _text(said)
+    reader.has("kubectl delete -f jobs.yaml -f worker.yaml")
+    assert "launcher" not in reader.run("reserver get -A")[1]
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
