@@ -157,6 +157,7 @@ class Placer(Listener):
             reservation.placement.text,
             reservation.is_seat,
             reservation.volume_claims,
+            state.ledger.quotas.is_below_ceiling(ref.namespace),
             ref in self._anywhere and reservation.fallback is not None,
         )
         digest = reservation.digest

@@ -21,7 +21,8 @@ class TenantCeiling:
     def __init__(self, state: State, settings: Settings) -> None:
         """Begin without limits; `look` sets them."""
         self._state = state
-        self._before: object = None
+        self._before: tuple[object, object] = None, None
+        state.ledger.quotas.ceiling.freed = state.listener.on_node_changed
         self.follow(settings)
 
     def follow(self, settings: Settings) -> None:
@@ -41,10 +42,13 @@ class TenantCeiling:
         offered = self._offered() if percents != (None, None) else {}
         if (percents, offered) == self._before:
             return
+        is_other = percents != self._before[0]
         self._before = percents, offered
         of_cluster = {} if percents[0] is None else _shares(offered, percents[0])
-        limits = CeilingLimits(of_cluster, self._of_node) if offered else NO_LIMITS
+        limits = CeilingLimits(of_cluster, self._of_node, percents[1]) if offered else NO_LIMITS
         self._state.ledger.quotas.ceiling.limit(limits)
+        for node in self._state.snapshot.node_names() if is_other else ():
+            self._state.listener.on_node_changed(node)  # What waits for a place may have one.
 
     def _offered(self) -> dict[str, int]:
         snapshot = self._state.snapshot

@@ -94,8 +94,9 @@ class Account:
             since: the turn on nodes where it is new.
             earlier: the turns that it keeps, by node.
         """
+        is_placed = not self.reservation.node
         self._hold(
-            Hold(self.reservation.on(part), earlier.get(part.node, since))
+            Hold(self.reservation.on(part), earlier.get(part.node, since), is_placed=is_placed)
             for part in self.reservation.parts
         )
 
@@ -116,7 +117,7 @@ class Account:
         self.reservation = replace(self.reservation, placed=parts)
         before, holds = self.by_node(), []
         for part in parts:
-            hold = before.pop(part.node, None) or Hold(self.reservation, NOT_YET)
+            hold = before.pop(part.node, None) or Hold(self.reservation, NOT_YET, is_placed=True)
             hold.reservation = self.reservation.on(part)
             holds.append(hold)
         self._hold(holds)

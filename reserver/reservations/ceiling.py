@@ -29,12 +29,13 @@ class CeilingLimits(NamedTuple):
 
     Attributes:
         cluster: of each resource of the cluster; what is not named is not limited.
-        of_node: returns the limit of a node's resource, for reservations that name the node; None
-            without one.
+        of_node: returns the limit of a node's resource; None without one.
+        percent_of_node: what that is of what the node offers; None without a limit.
     """
 
     cluster: Amounts
     of_node: Callable[[str, str], int | None]
+    percent_of_node: int | None = None
 
 
 NO_LIMITS = CeilingLimits({}, lambda *_: None)
@@ -43,20 +44,23 @@ NO_LIMITS = CeilingLimits({}, lambda *_: None)
 class Ceiling:
     """What tenants hold of the cluster and of nodes, and who waits for less of it.
 
-    A namespace that waits is tried once after each release, in the order of waiting, one after the
-    other: a release costs the same however many wait.
+    On a node counts what names it, from its admission on, and what is placed there, for as long as
+    it holds. A namespace that waits is tried once after each release, in the order of waiting, one
+    after the other: a release costs the same however many wait.
 
     Attributes:
         limits: the most that tenants may hold.
         is_open: what was admitted before a start is counted; nobody is admitted before.
+        freed: is called with each node that nothing names any more that did.
     """
 
     def __init__(self, changed: Callable[[str], None]) -> None:
         """Begin without limits; `changed` is called with a namespace that may have room now."""
         self.limits = NO_LIMITS
         self.is_open = True
+        self.freed: Callable[[str], None] = lambda _: None
         self._changed = changed
-        self._used: dict[tuple[str, str], int] = {}
+        self._used: dict[str, dict[str, int]] = {}
         self._releases = 0
         self._waiting: dict[str, int] = {}  # At which release each was tried.
 
@@ -69,8 +73,15 @@ class Ceiling:
     @property
     def used(self) -> Amounts:
         """What tenants hold of the cluster, counted as a quota does."""
-        used = ((name, held) for (node, name), held in self._used.items() if node == CLUSTER)
-        return {f"{HELD}{name}": amount for name, amount in used}
+        return {f"{HELD}{name}": amount for name, amount in self._of(CLUSTER).items()}
+
+    @property
+    def on_nodes(self) -> Mapping[str, Amounts]:
+        """What tenants hold of each node."""
+        return {node: held for node, held in self._used.items() if node != CLUSTER}
+
+    def _of(self, node: str) -> Amounts:
+        return self._used.get(node, {})
 
     def limit(self, limits: CeilingLimits) -> None:
         """Take other limits."""
@@ -79,14 +90,29 @@ class Ceiling:
 
     def count(self, reservation: Reservation, asked: Amounts, sign: int) -> None:
         """Count what a reservation asks for: 1 if it is admitted, -1 if not any more."""
-        for key, amount in _keys(reservation, asked):
-            total = self._used.get(key, 0) + sign * amount
-            if total:
-                self._used[key] = total
-            else:
-                self._used.pop(key, None)
+        for (node, name), amount in _keys(reservation, asked):
+            self._add(node, name, sign * amount)
         if sign < 0:
             self._released()
+            if reservation.node:
+                self.freed(reservation.node)
+
+    def count_placed(self, node: str, before: Amounts, after: Amounts) -> None:
+        """Count what a reservation holds on a node where it is placed, and held before."""
+        for name, amount in after.items():
+            self._add(node, name, amount)
+        for name, amount in before.items():
+            self._add(node, name, -amount)
+        if before:
+            self._released()
+
+    def _add(self, node: str, name: str, amount: int) -> None:
+        held = self._used.setdefault(node, {})
+        held[name] = held.get(name, 0) + amount
+        if not held[name]:
+            del held[name]
+        if not held:
+            del self._used[node]
 
     def excess(
         self,
@@ -109,7 +135,7 @@ class Ceiling:
             node, name = key
             limits = self.limits
             limit = limits.of_node(node, name) if node else limits.cluster.get(name)
-            if limit is None or self._used.get(key, 0) + besides.get(key, 0) + amount <= limit:
+            if limit is None or self._of(node).get(name, 0) + besides.get(key, 0) + amount <= limit:
                 continue
             of = f"node {node}" if node else "the cluster"
             counted = f"{HELD}{name}"

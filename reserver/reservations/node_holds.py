@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.listener import Listener
+from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref, Reservation, Written
 
 _REMEMBERED = 256
@@ -35,6 +36,10 @@ class Hold:
     """What it adds to the node's row of the matrix now."""
     slots: int = 0
     """How many slots that is."""
+    is_placed: bool = False
+    """Whether Reserver chose the node."""
+    is_counted: bool = False
+    """Whether the ceiling of all tenants counts it."""
 
     @property
     def yields(self) -> bool:
@@ -94,10 +99,11 @@ class _Row:
 class NodeHolds:
     """The holds of all nodes; written into the snapshot's matrix as they change."""
 
-    def __init__(self, snapshot: Snapshot, listener: Listener) -> None:
+    def __init__(self, snapshot: Snapshot, listener: Listener, quotas: Quotas) -> None:
         """Begin with nothing held; `listener` is notified of each node on which less is held."""
         self._snapshot = snapshot
         self._listener = listener
+        self._quotas = quotas
         self._by_node: dict[str, dict[Hold, None]] = {}
         self._yielding: dict[str, dict[Hold, None]] = {}
         self._held: dict[str, dict[str, int]] = {}
@@ -212,6 +218,8 @@ class NodeHolds:
             if not totals[name]:
                 del totals[name]
         self._snapshot.set_held(node, totals)
+        if hold.is_placed:
+            self._count(hold, amounts)
         hold.amounts = amounts
         if totals:
             self._held[node] = totals
@@ -222,6 +230,13 @@ class NodeHolds:
             _put(self._yielding, node, hold)
         if is_less:
             self._listener.on_capacity_freed(node)
+
+    def _count(self, hold: Hold, amounts: Mapping[str, int]) -> None:
+        """Count what a hold is about to be below the ceiling, if it is a tenant's."""
+        before = hold.amounts if hold.is_counted else NOTHING
+        hold.is_counted = self._quotas.is_below_ceiling(hold.reservation.ref.namespace)
+        after = amounts if hold.is_counted else NOTHING
+        self._quotas.ceiling.count_placed(hold.reservation.node, before, after)
 
 
 def _put(index: dict[str, dict[Hold, None]], node: str, hold: Hold) -> None:

@@ -257,10 +257,14 @@ class Quotas:
         asked = usage(reservation, slots)
         admission.enter(QuotaShare(reservation, asked, turn, since))
 
+    def is_below_ceiling(self, namespace: str) -> bool:
+        """Return whether the ceiling counts what a namespace holds."""
+        return namespace not in self._trusted
+
     def _admission(self, namespace: str) -> Admission:
         admission = self._admissions.get(namespace)
         if admission is None:
-            ceiling = None if namespace in self._trusted else self.ceiling
+            ceiling = self.ceiling if self.is_below_ceiling(namespace) else None
             admission = Admission(self.of(namespace), is_open=self._is_open, ceiling=ceiling)
             self._admissions[namespace] = admission
         return admission

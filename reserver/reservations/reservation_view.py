@@ -35,7 +35,7 @@ class ReservationView:
         """Begin with nothing held; for the arguments see `ledger.Ledger`."""
         self.quotas = quotas or Quotas()
         self._snapshot = snapshot
-        self._holdings = NodeHolds(snapshot, listener)
+        self._holdings = NodeHolds(snapshot, listener, self.quotas)
         self.succession = Succession(snapshot)
         self._register = ReservationIndex(self.succession, failed)
         self._claims = Claims(self._register)

@@ -25,6 +25,7 @@ from reserver.reservations.enums import Strategy
 from reserver.reservations.placement import Part, Parts
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.attaching import too_many
+from reserver.scheduling.below_ceiling import REACHED, most_slots, taken
 from reserver.scheduling.closures import Nodes, without
 from reserver.scheduling.explain import count_reasons, reasons_against, summary
 from reserver.scheduling.fit import allowed, cells, wanted
@@ -148,16 +149,16 @@ def _apart(  # noqa: PLR0913 - of `placing`
     avoided: Nodes,
 ) -> Generator[None, None, Parts]:
     """Find where slots go, on other nodes than those to avoid."""
-    strategy = reservation.placement.strategy
     if pod.constraints.are_about_neighbours and slots > 1:
-        return (yield from _beside_each_other(pod, strategy, slots, state, aside, avoided))
+        return (yield from _beside_each_other(reservation, pod, slots, state, aside, avoided))
     with aside():
         may_go = sight.allowed(pod, state.snapshot)
         if avoided:
             may_go = may_go & without(avoided, state.snapshot)
         if reservation.volume_claims:
             may_go = may_go & ~too_many(reservation, state)
-        parts = _at_once(pod, strategy, slots, state, may_go)
+        most = most_slots(reservation, pod, state)
+        parts = _at_once(pod, reservation.placement.strategy, slots, state, may_go, most)
         return parts or _ahead(reservation, state, may_go)
 
 
@@ -176,10 +177,12 @@ def room_for(pod: Pod, state: State, rows: Rows) -> Int64s:
     return room
 
 
-def _at_once(pod: Pod, strategy: Strategy, slots: int, state: State, may_go: Bools) -> Parts:
-    """Return where independent slots go; nothing if there is too little room."""
+def _at_once(
+    pod: Pod, strategy: Strategy, slots: int, state: State, may_go: Bools, most: Int64s
+) -> Parts:
+    """Return where independent slots go, at most so many on each row; nothing if they cannot."""
     rows = np.flatnonzero(may_go)
-    room = np.minimum(room_for(pod, state, rows), slots)
+    room = np.minimum(np.minimum(room_for(pod, state, rows), most[rows]), slots)
     rows, room = rows[room > 0], room[room > 0]
     if room.sum() < slots:
         return ()
@@ -212,25 +215,26 @@ def _named(term: NodeTerm) -> str:
 
 
 def _beside_each_other(
-    pod: Pod, strategy: Strategy, slots: int, state: State, aside: Aside, avoided: Nodes
+    reservation: Reservation, pod: Pod, slots: int, state: State, aside: Aside, avoided: Nodes
 ) -> Generator[None, None, Parts]:
     """Find where slots go that are each other's neighbours: each is judged beside those before.
 
     What is placed to that end is taken back at the end of each step.
     """
-    constraints = pod.constraints
+    constraints, strategy = pod.constraints, reservation.placement.strategy
     asked = len(constraints.affinity + constraints.anti_affinity) + len(constraints.spread)
     at_a_time = max(_TERMS_AT_A_TIME // asked, 1)
     numbers: dict[str, int] = {}
     for _ in range(slots + _SPARE_STEPS):
         with aside(), trial(state.snapshot, "slot") as seat:
-            numbers = _with_room(pod, numbers, state)
+            numbers, most = _with_room(pod, numbers, state), most_slots(reservation, pod, state)
             for node, number in numbers.items():
                 for _ in range(number):
                     seat(pod, Part(node, 1))
             for _ in range(min(at_a_time, slots - sum(numbers.values()))):
                 may_go = allowed(pod, state.snapshot) & without(avoided, state.snapshot)
-                parts = _at_once(pod, strategy, 1, state, may_go)
+                left = most - taken(numbers, state.snapshot)
+                parts = _at_once(pod, strategy, 1, state, may_go, left)
                 if not parts:
                     return ()
                 seat(pod, parts[0])
@@ -258,13 +262,17 @@ def _refused(reservation: Reservation, pod: Pod, slots: int, state: State) -> Pl
     found |= state.closures.refusals(reservation, snapshot)
     if reservation.volume_claims and (full := too_many(reservation, state)).any():
         found[TOO_MANY_VOLUMES.message] = full
+    most = most_slots(reservation, pod, state)
+    if not most.all():
+        found[REACHED] = snapshot.exists & (most == 0)
     refused = np.zeros(len(snapshot.exists), dtype=np.bool_)
     for rows in found.values():
         refused |= rows
     fitting = np.flatnonzero(snapshot.exists & ~refused)
     why = summary(snapshot.node_count, len(fitting), count_reasons(found, snapshot))
     if len(fitting):  # Each slot fits, but not all beside each other.
-        some = int(np.minimum(room_for(pod, state, fitting), slots).sum())
+        room = np.minimum(room_for(pod, state, fitting), most[fitting])
+        some = int(np.minimum(room, slots).sum())
         why = f"there is room for {min(some, slots - 1)} of {slots} slots; {why}"
     return Placed((), why, never=_never_fits(pod, slots, snapshot))
 

@@ -228,7 +228,7 @@ class Settings(Listening):
     tenant_ceiling_node: Annotated[
         str,
         setting(
-            "The same of one node, for the reservations that name it.",
+            "The same of each node, for what names it or is placed there.",
             metavar="PERCENT",
             check=check_percent,
             in_file=InFile("tenantCeiling.node", is_live=True, keeps_flag=True),

@@ -8,9 +8,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ceiling import CeilingLimits
 from reserver.reservations.ledger import Ledger
+from reserver.reservations.placement import Part
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref, Reservation
-from tests.builders import node, reservation
+from tests.builders import node, pod, reservation
 
 NODES = ("worker-1", "worker-2")
 NAMESPACES = ("shop", "blog", "home")
@@ -32,6 +33,7 @@ class CeilingAgainstTheRule(RuleBasedStateMachine):
         self.ledger = Ledger(snapshot, quotas=quotas)
         self.written: dict[Ref, Reservation] = {}
         self.inside: set[Ref] = set()
+        self.placed: dict[Ref, str] = {}
         self.second = 0.0
         self.limits: tuple[int | None, int | None]
         self.limit(6, 4)
@@ -75,6 +77,7 @@ class CeilingAgainstTheRule(RuleBasedStateMachine):
         ref = data.draw(st.sampled_from(sorted(self.written)))
         before = self.inside - {ref}
         del self.written[ref]
+        self.placed.pop(ref, None)
         self.ledger.drop(ref)
         self._settle()
         assert before <= self.inside
@@ -89,11 +92,44 @@ class CeilingAgainstTheRule(RuleBasedStateMachine):
         self._settle()
         assert before <= self.inside  # What was admitted stays admitted.
 
+    @precondition(lambda self: self.inside)
+    @rule(data=st.data(), where=st.sampled_from((*NODES, "")))
+    def place(self, data: st.DataObject, where: str) -> None:
+        """Whatever the placer may decide, over the ceiling or not: what has a place keeps it."""
+        ref = data.draw(st.sampled_from(sorted(self.inside)))
+        if self.written[ref].node:
+            return
+        before = set(self.inside)
+        parts = (Part(where, 1),) if where else ()
+        self.ledger.place(ref, parts)
+        self.placed[ref] = where
+        self._settle()
+        assert before <= self.inside
+
+    @precondition(lambda self: self.placed)
+    @rule(data=st.data())
+    def claim(self, data: st.DataObject) -> None:
+        """A slot that is claimed is not held any more."""
+        ref = data.draw(st.sampled_from(sorted(self.placed)))
+        if not self.placed[ref]:
+            return
+        (owner,) = self.written[ref].owners
+        self.second += 1
+        uid, on = f"uid-{self.second}", self.placed[ref]
+        claimant = pod(owner.name, namespace=owner.namespace, uid=uid, node=on)
+        self.ledger.claim(self.written[ref].identity, claimant)
+        before = self.inside - {ref}
+        del self.written[ref], self.placed[ref]
+        self._settle()
+        assert before <= self.inside
+
     def _held(self, where: str) -> int:
         return sum(
             each.resources["cpu"]
             for ref, each in self.written.items()
-            if ref in self.inside and ref.namespace != "home" and where in ("", each.node)
+            if ref in self.inside
+            and ref.namespace != "home"
+            and where in ("", each.node, self.placed.get(ref, ""))
         )
 
     def _has_room(self, each: Reservation) -> bool:
@@ -122,6 +158,10 @@ class CeilingAgainstTheRule(RuleBasedStateMachine):
     def what_is_counted_is_what_is_admitted(self) -> None:
         counted = self.ledger.quotas.ceiling.used.get("held.cpu", 0)
         assert counted == self._held("")
+        on_nodes = self.ledger.quotas.ceiling.on_nodes
+        assert {node: held["cpu"] for node, held in on_nodes.items()} == {
+            node: held for node in NODES if (held := self._held(node))
+        }
 
 
 TestCeilingAgainstTheRule = CeilingAgainstTheRule.TestCase
