@@ -118,11 +118,7 @@ def quotas(
     Examples:
         reserver top quotas -n shop
     """
-
-    async def work(session: Session) -> None:
-        await _show_quotas(session.client, namespace, form)
-
-    run(target, work)
+    run(target, lambda session: _show_quotas(session.client, namespace, form))
 
 
 def _slot(given: Sequence[str]) -> dict[str, str]:
@@ -170,9 +166,8 @@ async def _show_nodes(
     if form is Report.CSV:
         output.csv(*_listed(found, resources, with_fits=bool(slot)))
     elif form is not Report.TABLE:
-        output.document(
-            {"nodes": [_node_document(each, with_fits=bool(slot)) for each in found]}, form
-        )
+        documents = [_node_document(each, with_fits=bool(slot)) for each in found]
+        output.document({"nodes": documents}, form)
     elif sys.stdout.isatty():
         _draw(found, resources, with_fits=bool(slot))
     elif found:
@@ -265,12 +260,20 @@ async def _show_quotas(client: Client, namespace: str, form: Report) -> None:
 def _quota_rows(quota: NamespaceQuota) -> Iterator[Row]:
     """Yield each limit and its use, as `kubectl describe quota` does."""
     pending = {_RESERVATIONS: f"{quota.pending} pending"} if quota.pending else {}
+    shares = {name: f"{share:.0%}" for name, share in _shares(quota).items()}
     for counted in sorted(quota.hard.keys() | quota.used.keys() | pending.keys()):
-        used = [each[counted] for each in (quota.used, pending) if counted in each]
+        used = [each[counted] for each in (quota.used, pending, shares) if counted in each]
         hard = quota.hard.get(counted, NOTHING)
         yield quota.namespace or _TENANTS, quota.name, counted, ", ".join(used) or NOTHING, hard
     for rule, limit in _quota_rules(quota).items():
         yield quota.namespace, quota.name, rule, NOTHING, limit
+
+
+def _shares(quota: NamespaceQuota) -> dict[str, float]:
+    """Return how much of each limit of the ceiling is used."""
+    limits = sorted(quota.hard.items()) if not quota.namespace else ()
+    used = {name: quantity.parse(quota.used.get(name, "0")) for name, _ in limits}
+    return {name: round(used[name] / (quantity.parse(limit) or 1), 4) for name, limit in limits}
 
 
 def _quota_rules(quota: NamespaceQuota) -> Mapping[str, str]:
@@ -291,5 +294,6 @@ def quota_document(quota: NamespaceQuota) -> dict[str, Any]:
         "hard": dict(sorted(quota.hard.items())),
         "used": dict(sorted(quota.used.items())),
         "pending": quota.pending,
+        **({"share": shares} if (shares := _shares(quota)) else {}),
         **_quota_rules(quota),
     }

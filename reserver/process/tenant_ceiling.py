@@ -58,9 +58,15 @@ class TenantCeiling:
     def _of_node(self, node: str, resource: str) -> int | None:
         offered = self._state.snapshot.amounts(node, resource).allocatable
         percent = self._percent_of_node
-        return None if percent is None or not offered else offered * percent // 100
+        return None if percent is None or not offered else _share(offered, percent)
 
 
 def _shares(offered: dict[str, int], percent: int) -> dict[str, int]:
     """Return the limits; a resource that no node offers has none."""
-    return {name: amount * percent // 100 for name, amount in offered.items() if amount}
+    return {name: _share(amount, percent) for name, amount in offered.items() if amount}
+
+
+def _share(amount: int, percent: int) -> int:
+    """Return a share of an amount; of many bytes whole MiB, which a person can read."""
+    share = amount * percent // 100
+    return share - share % 2**20 if share > 2**30 else share
