@@ -32,6 +32,14 @@ if TYPE_CHECKING:
     from reserver.ui.server import Query, View
 
 _TEAMS_BACK = timedelta(days=7)
+_METRICS = (
+    "leader_election_master_status",
+    "reserver_certificate_expiry",
+    "reserver_client_requests_total{",
+    "reserver_extender_calls_total{",
+)
+"""What the view of health shows."""
+
 _PAGE = 500
 """How many nodes are listed with one call, for their labels."""
 
@@ -240,9 +248,5 @@ class _Views:
         except ReserverError as exc:
             return {"checks": checks, "problem": _explained(exc)}
         kept = ("versions", "obstacles", "watches", "queues", "nodes", "pods", "reservations")
-        metrics = [
-            line
-            for line in dump["metrics"]
-            if line.startswith(("reserver_certificate_expiry", "leader_election_master_status"))
-        ]
+        metrics = [line for line in dump["metrics"] if line.startswith(_METRICS)]
         return {"checks": checks, "metrics": metrics, **{name: dump[name] for name in kept}}

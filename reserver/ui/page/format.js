@@ -1,8 +1,11 @@
 /** Amounts and times in words. */
 
+const YEAR = 365 * 86400;
+
 /** @param {number} seconds in its two largest units */
 export function duration(seconds) {
   let left = Math.max(0, Math.round(seconds));
+  if (left >= 2 * YEAR) return `${Math.floor(left / YEAR).toLocaleString()}y`;
   const least = left >= 86400 ? 3600 : left >= 3600 ? 60 : 1;
   left = Math.round(left / least) * least;
   const parts = [];

@@ -70,7 +70,7 @@ function check() {
   const offset = store.status.get('offset')?.seconds ?? 0;
   const kind = !store.isConnected ? 'lost' : problems.length ? 'warn' : 'good';
   const text = !store.isConnected
-    ? 'Not connected: `reserver ui` does not answer. Trying again …'
+    ? 'Not connected: `reserver ui` does not answer. Where it has ended, start it again: its address is new.'
     : problems.length ? [...new Set(problems)].join(' · ')
     : store.isComplete ? `Live · times in ${zone()}` : 'Reading …';
   const drift = kind === 'good' && Math.abs(offset) > 2 ? ` · your clock is ${Math.abs(offset)} s ${offset > 0 ? 'behind' : 'ahead'}; times are Reserver's` : '';

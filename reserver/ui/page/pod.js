@@ -1,65 +1,72 @@
 /** A pod: why it waits, which holds stand in its way and until when, and what would make room. */
 
 import { ask, repeat, reservations } from './store.js';
-import { command, fill, h, quoted } from './dom.js';
+import { command, fill, h, quoted, table } from './dom.js';
 import { duration } from './format.js';
+
+/** @import {Explanation, Hold} from '../documents' */
 
 /** @param {HTMLElement} main @param {import('./main.js').Place} place */
 export function view(main, { rest, signal }) {
-  const input = /** @type {HTMLInputElement} */ (h('input', { name: 'pod', value: rest, placeholder: 'namespace/name', 'aria-label': 'Pod, as namespace/name', list: 'waiting', required: true, pattern: '[^/]+/[^/]+', maxlength: 520, autocomplete: 'off' }));
-  const waiting = h('ul', { class: 'waiting' });
+  const input = /** @type {HTMLInputElement} */ (h('input', {
+    name: 'pod', value: rest, placeholder: 'namespace/name', 'aria-label': 'Pod, as namespace/name', list: 'waiting',
+    required: true, pattern: '[^/]+/[^/]+', maxlength: 520, autocomplete: 'off' }));
+  const submit = (/** @type {Event} */ event) => { event.preventDefault(); location.hash = link(input.value.trim()); };
+  const waiting = h('ul', { class: 'plain' });
   const names = h('datalist', { id: 'waiting' });
   const answer = h('div', { class: 'answer', 'aria-live': 'polite' });
-  main.append(
-    h('form', { class: 'toolbar', onsubmit: (/** @type {Event} */ e) => { e.preventDefault(); location.hash = link(input.value.trim()); } }, h('label', {}, 'Pod ', input), names, h('button', {}, 'Explain')),
+  main.append(h('form', { class: 'toolbar', onsubmit: submit }, h('label', {}, 'Pod ', input), names, h('button', {}, 'Explain')),
     answer, h('section', {}, h('h2', {}, 'Pods that wait because of what is held'), waiting));
-
-  const link = (/** @type {string} */ name) => `#/pod/${name.split('/').map(encodeURIComponent).join('/')}`;
 
   async function list() {
     try {
       const { count, pods } = await ask('waiting', {}, signal);
-      names.replaceChildren(...pods.map((/** @type {string} */ name) => h('option', { value: name })));
-      fill(waiting, pods.map((/** @type {string} */ name) => h('li', {}, h('a', { href: link(name) }, name))),
+      fill(names, pods.map((name) => h('option', { value: name })));
+      fill(waiting, pods.map((name) => h('li', {}, h('a', { href: link(name) }, name))),
         count > pods.length && h('li', {}, `and ${count - pods.length} more`), !count && h('li', { class: 'empty' }, 'None waits.'));
     } catch (error) { problem(waiting, error); }
   }
 
   async function explain() {
-    if (!rest) return;
     try {
-      const found = await ask('explain', { pod: rest }, signal);
-      answer.replaceChildren(shown(found));
+      fill(answer, shown(await ask('explain', { pod: rest }, signal)));
     } catch (error) { problem(answer, error); }
   }
 
   /** @param {HTMLElement} where @param {any} error */
   function problem(where, error) {
-    if (!signal.aborted) where.replaceChildren(h('p', { class: 'problem', role: 'alert' }, error.message));
+    if (!signal.aborted) fill(where, h('p', { class: 'problem', role: 'alert' }, error.message));
   }
 
   repeat(list, 5000, signal);
-  repeat(explain, 5000, signal);
+  if (rest) repeat(explain, 5000, signal);
 }
 
-/** @param {any} found */
+/** @param {string} name */
+const link = (name) => `#/pod/${name.split('/').map(encodeURIComponent).join('/')}`;
+
+/** @param {Explanation} found */
 function shown(found) {
-  const holds = (/** @type {string} */ title, /** @type {any[]} */ rows, more = 0) => rows?.length ? [h('h3', {}, title), h('table', {},
-    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Reservation'), h('th', { scope: 'col' }, 'Node'), h('th', { scope: 'col' }, 'Ends in'))),
-    h('tbody', {}, ...rows.map((each) => h('tr', {},
-      h('td', {}, h('a', { href: `#/reservations?id=${encodeURIComponent(key(each.reservation))}` }, each.reservation)), h('td', {}, each.node),
-      h('td', {}, each.seconds_left === null || each.seconds_left === undefined ? 'no end' : duration(each.seconds_left)))))), more ? h('p', {}, `and ${more} more`) : null] : [];
-  const first = found.in_the_way?.[0];
+  const [first] = found.in_the_way;
   return h('section', { class: 'details' },
     h('h2', {}, found.pod), h('p', { class: 'summary' }, found.summary),
     found.exempt && h('p', {}, 'Its priority is so high that no hold keeps it from anything.'),
-    found.reasons?.length ? h('table', {},
-      h('caption', {}, 'Why not'), h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Nodes'), h('th', { scope: 'col' }, 'Reason'), h('th', { scope: 'col' }, 'Such as'))),
-      h('tbody', {}, ...found.reasons.map((/** @type {any} */ each) => h('tr', {}, h('td', {}, each.nodes), h('td', {}, each.reason), h('td', {}, each.examples.join(', ')))))) : null,
-    ...holds('In its way', found.in_the_way, found.more_in_the_way), ...holds('Held for it', found.owns),
-    found.pending?.length ? h('p', {}, 'Not held for it yet: ', found.pending.map((/** @type {any} */ each) => `${each.reservation} (${each.message})`).join('; ')) : null,
-    first || found.reasons?.length ? h('div', { class: 'commands' }, h('h3', {}, 'What would make room'),
-      command('reserver rebalance plan --make-room'), first && command(`reserver release ${quoted(first.reservation)}`)) : null);
+    found.reasons.length > 0 && [
+      h('h3', {}, 'Why not'), table(['Reason', 'Nodes', 'Such as'], found.reasons.map((each) => [each.reason, each.nodes, each.examples.join(', ')])),
+      h('h3', {}, 'What would make room'),
+      h('div', { class: 'commands' }, command('reserver rebalance plan --make-room'), first && command(`reserver release ${quoted(first.reservation)}`),
+        h('a', { href: '#/plan?goal=make-room' }, 'See that plan'))],
+    holds('In its way', found.in_the_way, found.more_in_the_way), holds('Held for it', found.owns, 0),
+    found.pending.length > 0 && h('p', {}, 'Not held for it yet: ', found.pending.map((each) => `${each.reservation} (${each.message})`).join('; ')));
+}
+
+/** @param {string} title @param {Hold[]} found @param {number} more */
+function holds(title, found, more) {
+  if (!found.length) return null;
+  const rows = found.map((each) => [
+    h('a', { href: `#/reservations?id=${encodeURIComponent(key(each.reservation))}` }, each.reservation), each.node,
+    each.seconds_left === null ? 'no end' : duration(each.seconds_left)]);
+  return [h('h3', {}, title), table(['Reservation', 'Node', 'Ends in'], rows), more > 0 && h('p', {}, `and ${more} more`)];
 }
 
 /** The key of a reservation by what an explanation calls it. @param {string} name */

@@ -40,7 +40,7 @@ export function details(one) {
   return h('section', { class: 'details', 'aria-label': `Reservation ${one.name}` },
     h('h2', {}, h('span', { class: `mark ${one.shape}`, 'aria-hidden': 'true' }, glyph), ` ${one.name}`, one.isSeat && h('span', { class: 'tag' }, 'seat of a move')),
     h('dl', {},
-      row('State', `${one.words || word}${one.why ? `: ${one.why}` : ''}`),
+      row('State', `${word}${one.words ? ` (${one.words})` : ''}${one.why ? `: ${one.why}` : ''}`),
       row('For', one.owners),
       row('Holds', `${one.holds}${one.slots > 1 ? `, ${one.slots} slots` : ''}`),
       row('Claimed', one.claimed ? `${one.claimed} of ${one.slots}: ${one.claims.join(', ')}${one.claimed > one.claims.length ? ', …' : ''}` : ''),

@@ -1,16 +1,19 @@
 /** A table of all reservations. */
 
 import * as store from './store.js';
-import { h, virtual } from './dom.js';
+import { command, h, quoted, virtual } from './dom.js';
 import { byName } from './format.js';
 import { SHAPES, countdown, details } from './reservation.js';
 
 /** @import {Reservation} from '../documents' */
 
+/** The state in plain words. @param {Reservation} one */
+const word = (one) => (SHAPES[one.shape] ?? SHAPES.broken)[1];
+
 /** @type {Record<string, [string, (one: Reservation) => string|number]>} */
 const COLUMNS = {
   name: ['Name', (one) => one.name],
-  state: ['State', (one) => one.words],
+  state: ['State', (one) => word(one)],
   owners: ['For', (one) => one.owners],
   node: ['Node', (one) => one.nodes.map(([node]) => node).join(', ')],
   holds: ['One slot holds', (one) => one.holds],
@@ -50,10 +53,10 @@ export function view(main, { query, rest, signal, go }) {
     const cell = (/** @type {string} */ name, /** @type {any[]} */ ...content) => h('div', { role: 'cell', class: name }, ...content);
     return h('div', { class: `row${key === chosen ? ' chosen' : ''}`, role: 'row', 'aria-rowindex': number + 2, onclick: () => choose(key) },
       cell('name', h('button', { type: 'button', 'data-key': key, 'aria-pressed': String(key === chosen), title: one.id }, one.name)),
-      cell('state', h('span', { class: `mark ${one.shape}`, 'aria-hidden': 'true' }, glyph), ` ${one.words}`),
+      cell('state', h('span', { class: `mark ${one.shape}`, 'aria-hidden': 'true' }, glyph), h('span', { title: `${one.words}${one.why ? `: ${one.why}` : ''}` }, ` ${word(one)}`)),
       cell('owners', h('span', { title: one.owners }, one.owners)),
       cell('node', COLUMNS.node[1](one) || '–'),
-      cell('holds', one.holds),
+      cell('holds', h('span', { title: one.holds }, one.holds)),
       cell('slots', `${one.claimed} of ${one.slots}`),
       cell('ends', countdown(one.ends)));
   }
@@ -69,7 +72,7 @@ export function view(main, { query, rest, signal, go }) {
     const wanted = sought.trim().toLowerCase();
     const value = COLUMNS[sort][1];
     rows = [...store.reservations].filter(([, one]) => (!shape || one.shape === shape)
-      && (!wanted || `${one.name} ${one.owners} ${one.namespace} ${one.nodes.join(' ')} ${one.words}`.toLowerCase().includes(wanted)));
+      && (!wanted || `${one.name} ${one.owners} ${one.namespace} ${one.nodes.join(' ')} ${word(one)} ${one.words}`.toLowerCase().includes(wanted)));
     rows.sort(([, a], [, b]) => {
       const [x, y] = [value(a), value(b)];
       const order = typeof x === 'number' && typeof y === 'number' ? (x === y ? 0 : x - y) : byName(String(x), String(y));
@@ -77,15 +80,15 @@ export function view(main, { query, rest, signal, go }) {
     });
     for (const each of head.children) each.ariaSort = each.getAttribute('data-column') === sort ? (down ? 'descending' : 'ascending') : 'none';
     table.setAttribute('aria-rowcount', String(rows.length + 1));
-    count.textContent = `${rows.length} of ${store.reservations.size}`;
+    count.textContent = `${rows.length.toLocaleString()} of ${store.reservations.size.toLocaleString()}`;
     list.reset(rows.length);
     box.querySelector('.empty')?.remove();
     if (store.isComplete && !rows.length) box.append(h('p', { class: 'empty' }, store.reservations.size ? 'No reservation matches. ' : 'There are no reservations. ', !store.reservations.size && h('code', {}, 'reserver create --help')));
     const one = store.find(chosen);
-    const said = JSON.stringify(one ?? chosen);
+    const said = JSON.stringify(one ?? [chosen, store.isComplete]);
     if (aside.dataset.shown !== said) {
       aside.dataset.shown = said;
-      aside.replaceChildren(one ? details(one) : h('p', { class: 'hint' }, chosen && store.isComplete ? `${chosen} is over: reserver history ${chosen}` : 'Choose a reservation for its details.'));
+      aside.replaceChildren(one ? details(one) : h('div', { class: 'hint' }, ...(chosen && store.isComplete ? [h('p', {}, `There is no reservation ${chosen} any more.`), command(`reserver history ${quoted(chosen)}`)] : ['Choose a reservation for its details.'])));
     }
   }
 

@@ -62,15 +62,26 @@ function take(message) {
   changed.dispatchEvent(new Event('change'));
 }
 
-/** Begin; a stream that breaks is resumed by the browser. */
+const SILENCE = 25_000; // Two heartbeats, and some more.
+
+/** Begin; a stream that breaks is resumed by the browser, one that is silent begins again. */
 export function connect() {
   const stream = new EventSource('api/stream');
-  stream.addEventListener('message', take);
-  stream.addEventListener('error', () => {
-    isConnected = false;
-    changed.dispatchEvent(new Event('change'));
-    if (stream.readyState === EventSource.CLOSED) setTimeout(connect, 1000);
-  });
+  let heard = performance.now();
+  const watch = setInterval(() => { if (performance.now() - heard > SILENCE) again(); }, 5000);
+  function again() {
+    clearInterval(watch);
+    stream.close();
+    lose();
+    setTimeout(connect, 1000);
+  }
+  stream.addEventListener('message', (message) => { heard = performance.now(); take(message); });
+  stream.addEventListener('error', () => { if (stream.readyState === EventSource.CLOSED) again(); else lose(); });
+}
+
+function lose() {
+  isConnected = false;
+  changed.dispatchEvent(new Event('change'));
 }
 
 /** Ask for a document.

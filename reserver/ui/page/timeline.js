@@ -12,6 +12,7 @@ const RANGES = { hour: ['Hour', HOUR, HOUR / 6], day: ['Day', 24 * HOUR, 3 * HOU
 const SORTS = { held: 'most held', free: 'least held', name: 'name' };
 const ROW = 36;
 const BAR = 32;
+const MOST = 200; // Bars of a row: with more nobody can tell them apart.
 const LEAST = 5; // Pixels: a bar that nobody can hit shows nothing.
 const BEFORE_NOW = 0.25;
 
@@ -25,7 +26,9 @@ export function view(main, { query, signal, go }) {
   let pinned = query.get('id') ?? '';
   /** @typedef {{title: string, node?: string, key: string, placeless?: string[]}} Row */
   /** @type {Row[]} */ let rows = [];
-  /** @type {Map<string, {key: string, top: number, height: number, begin: number, end: number}[]>} */ const layouts = new Map();
+  /** @typedef {{key: string, top: number, height: number, begin: number, end: number, isOver: boolean}} Bar */
+  /** @type {Map<string, Bar[]>} */ const layouts = new Map();
+  /** How many bars are left out, by node. @type {Map<string, number>} */ const unseen = new Map();
 
   const span = () => RANGES[range][1];
   const left = () => at || store.now() - BEFORE_NOW * span();
@@ -69,14 +72,18 @@ export function view(main, { query, signal, go }) {
     const known = layouts.get(node);
     if (known) return known;
     const whole = store.nodes.get(node)?.allocatable;
-    const bars = [];
+    /** @type {Bar[]} */ let bars = [];
     for (const key of store.onNode.get(node) ?? []) {
       const one = store.find(key);
       if (!one || one.shape === 'claimed') continue;
       const slots = one.nodes.find(([name]) => name === node)?.[1] ?? 0;
       const share = Math.min(1, dominant(one.amounts, whole) * slots);
       const begin = one.starts ?? one.since ?? 0;
-      bars.push({ key, top: 0, height: Math.max(LEAST, share * BAR), begin, end: one.ends ?? Infinity });
+      bars.push({ key, top: 0, height: Math.max(LEAST, share * BAR), begin, end: one.ends ?? Infinity, isOver: one.shape === 'over' });
+    }
+    if (bars.length > MOST) {
+      unseen.set(node, bars.length - MOST);
+      bars = bars.sort((a, b) => Number(a.isOver) - Number(b.isOver) || b.height - a.height || a.begin - b.begin).slice(0, MOST);
     }
     bars.sort((a, b) => a.begin - b.begin || (a.key < b.key ? -1 : 1));
     /** @type {typeof bars} */ let open = [];
@@ -121,7 +128,7 @@ export function view(main, { query, signal, go }) {
         for (const node of members) rows.push({ title: node, node, key: node });
       }
     } else for (const node of order) rows.push({ title: node, node, key: node });
-    count.textContent = `${order.length} nodes, ${store.reservations.size} reservations`;
+    count.textContent = `${order.length.toLocaleString()} nodes, ${store.reservations.size.toLocaleString()} reservations`;
     offerGroups();
     redraw();
   }
@@ -149,7 +156,7 @@ export function view(main, { query, signal, go }) {
     const known = row.node ? store.nodes.has(row.node) : true;
     const bars = row.node ? layout(row.node) : (row.placeless ?? []).slice(0, 200).map((key, at) => {
       const one = store.find(key);
-      return { key, top: (at % 4) * 8, height: 7, begin: one?.starts ?? one?.since ?? 0, end: one?.ends ?? Infinity };
+      return { key, top: (at % 4) * 8, height: 7, begin: one?.starts ?? one?.since ?? 0, end: one?.ends ?? Infinity, isOver: false };
     });
     for (const bar of bars) {
       const from = x(bar.begin), to = x(bar.end);
@@ -163,9 +170,10 @@ export function view(main, { query, signal, go }) {
         style: { left: `${begin * 100}%`, width: `max(3px, ${(end - begin) * 100}%)`, top: `${bar.top}px`, height: `${bar.height}px` },
       }, bar.height > 13 && (end - begin) > 0.05 ? h('span', { 'aria-hidden': 'true' }, `${one.name}${one.claimed ? ` ${one.claimed}/${one.slots}` : ''}`) : null));
     }
-    const words = row.node ? `${row.title}, ${known ? `${percent(held)} held` : 'no such node'}` : row.title;
+    const more = unseen.get(row.node ?? '');
+    const words = row.node ? `${row.title}, ${known ? `${percent(held)} held` : 'no such node'}${more ? `; ${more} more in the view of reservations` : ''}` : row.title;
     return h('div', { class: `row${row.node ? '' : ' waiting'}${known ? '' : ' unknown'}`, role: 'listitem', 'aria-label': words, 'data-row': number },
-      h('div', { class: 'label', title: words }, h('span', { class: 'name' }, row.title), row.node && h('span', { class: 'share' }, known ? percent(held) : 'gone')), track);
+      h('div', { class: 'label', title: words }, h('span', { class: 'name' }, row.title), row.node && h('span', { class: 'share' }, more && h('a', { href: `#/reservations?q=${encodeURIComponent(row.node)}` }, `+${more.toLocaleString()}`), ' ', known ? percent(held) : 'gone')), track);
   }
 
   function ticks() {
@@ -258,6 +266,7 @@ export function view(main, { query, signal, go }) {
   let due = 0;
   store.onChange(() => {
     layouts.clear();
+    unseen.clear();
     due ||= setTimeout(() => { due = 0; arrange(); }, store.isComplete ? 200 : 50);
   }, signal);
   const tick = setInterval(() => { if (!at) redraw(); }, 30_000);

@@ -1,0 +1,109 @@
+"""The page with more, fewer and stranger documents than anybody has; no cluster is needed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, NamedTuple
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from reserver.ui import server
+from reserver.ui.server import Stream
+
+MANY = 5_000
+HOUR = 3_600_000
+
+
+class Shown(NamedTuple):
+    """A page, its stream, and its address."""
+
+    page: Page
+    stream: Stream
+    address: str
+
+
+def node(name: str) -> Mapping[str, Any]:
+    amounts = {"cpu": 64_000}
+    return {"name": name, "labels": {}, "allocatable": amounts, "requested": {}, "held": {}}
+
+
+def hold(name: str, on: str, **fields: Any) -> Mapping[str, Any]:
+    now = int(time.time() * 1000)
+    return {
+        "id": f"shop/{name}", "name": name, "namespace": "shop", "owners": "shop/pod/web-0",
+        "amounts": {"cpu": 100}, "holds": "cpu 100m", "slots": 1, "claimed": 0, "claims": [],
+        "nodes": [[on, 1]], "since": now - HOUR, "starts": None, "ends": now + 5 * HOUR,
+        "words": "Active", "shape": "held", "why": "", "description": "", "author": "",
+        "isSeat": False, **fields,
+    }  # fmt: skip
+
+
+@pytest.fixture
+async def shown(browser: Browser) -> AsyncIterator[Shown]:
+    stream = Stream()
+    page = await browser.new_page(viewport={"width": 1280, "height": 800})
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    async with server.serving(stream, {}, str, 0) as address:
+        await page.goto(address)
+        yield Shown(page, stream, address)
+        await page.close()
+    assert problems == []
+
+
+async def test_a_cluster_without_nodes_says_so(shown: Shown) -> None:
+    await expect(shown.page.locator(".rows")).to_contain_text("There are no nodes yet")
+
+
+async def test_a_node_with_thousands_of_holds_shows_the_largest_and_counts_the_rest(
+    shown: Shown,
+) -> None:
+    shown.stream.board.put("nodes", "worker-1", node("worker-1"))
+    for number in range(MANY):
+        one = hold(f"r{number}", "worker-1", amounts={"cpu": 32_000 if number == MANY - 1 else 10})
+        shown.stream.board.put("reservations", one["id"], one)
+    await expect(shown.page.locator(f".bar[aria-label^='r{MANY - 1} ']")).to_be_visible()
+    await expect(shown.page.locator(".row .share")).to_contain_text("+4,800")
+    await shown.page.locator(".row .share a").click()
+    await expect(shown.page.locator(".count")).to_contain_text("5,000 of 5,000")
+
+
+async def test_ends_may_be_far_away_or_nowhere(shown: Shown) -> None:
+    ends = {"never": None, "in-2099": 4_070_908_800_000, "in-9999": 253_402_300_799_000}
+    for name, end in ends.items():
+        one = hold(name, "worker-1", ends=end)
+        shown.stream.board.put("reservations", one["id"], one)
+    await expect(shown.page.locator(".bar.held")).to_have_count(3)
+    await shown.page.goto(f"{shown.address}#/reservations?q=in-9999&id=shop/in-9999")
+    await expect(shown.page.locator("aside")).to_contain_text("9999")
+
+
+async def test_two_tabs_follow_a_storm_of_changes(browser: Browser, shown: Shown) -> None:
+    other = await browser.new_page()
+    await other.goto(f"{shown.address}#/reservations")
+    for turn in range(20):
+        for number in range(1000):
+            one = hold(f"r{number}", f"worker-{number % 50}", claimed=turn)
+            shown.stream.board.put("reservations", one["id"], one)
+        await shown.page.evaluate("new Promise(requestAnimationFrame)")
+    last = hold("last", "worker-1", amounts={"cpu": 32_000})
+    shown.stream.board.put("reservations", last["id"], last)
+    await expect(shown.page.locator(".bar[aria-label^='last ']")).to_be_visible()
+    await expect(other.locator(".count")).to_contain_text("1,001 of 1,001")
+    await other.close()
+
+
+async def test_a_command_that_has_ended_is_reported_and_all_stays_in_sight(
+    browser: Browser,
+) -> None:
+    stream, page = Stream(), await browser.new_page()
+    one = hold("web", "worker-1")
+    stream.board.put("reservations", one["id"], one)
+    async with server.serving(stream, {}, str, 0) as address:
+        await page.goto(address)
+        await expect(page.locator(".bar")).to_be_visible()
+    await expect(page.locator("#state.lost")).to_contain_text("start it again")
+    await expect(page.locator(".bar")).to_be_visible()
+    await page.close()
