@@ -1,0 +1,110 @@
+"""Windows come when cron says so in their zone, each once."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from reserver.base.schedule import Schedule, ScheduleError, Window, checked
+
+HOUR = 3600.0
+
+
+def at(text: str, zone: str = "UTC") -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp()
+
+
+def shown(window: Window | None, zone: str) -> tuple[str, str] | None:
+    if window is None:
+        return None
+    start, end = (datetime.fromtimestamp(each, ZoneInfo(zone)) for each in window)
+    return f"{start:%m-%d %H:%M%z}", f"{end:%m-%d %H:%M%z}"
+
+
+NIGHTS = Schedule("0 22 * * 1-5", 8 * HOUR, "Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("now", "start"),
+    [
+        ("2026-11-24 21:59", "11-24 22:00+0100"),
+        ("2026-11-24 22:00", "11-24 22:00+0100"),
+        ("2026-11-25 05:59", "11-24 22:00+0100"),
+        ("2026-11-25 06:00", "11-25 22:00+0100"),
+        ("2026-11-28 06:00", "11-30 22:00+0100"),
+    ],
+    ids=["before", "at its start", "in it", "at its end", "over a weekend"],
+)
+def test_the_window_is_that_under_way_or_else_the_next(now: str, start: str) -> None:
+    window = shown(NIGHTS.window(at(now, NIGHTS.zone)), NIGHTS.zone)
+    assert window is not None
+    assert window[0] == start
+
+
+@pytest.mark.parametrize(
+    ("cron", "now", "first", "second"),
+    [
+        ("30 2 * * *", "2026-03-28 12:00", "03-29 03:00+0200", "03-30 02:30+0200"),
+        ("0,30 2 * * *", "2026-03-28 12:00", "03-29 03:00+0200", "03-30 02:00+0200"),
+        ("30 2 * * *", "2026-10-24 12:00", "10-25 02:30+0200", "10-26 02:30+0100"),
+        ("0 * * * *", "2026-10-25 01:30", "10-25 02:00+0200", "10-25 02:00+0100"),
+    ],
+    ids=["in the gap", "twice in the gap", "in the overlap", "each hour"],
+)
+def test_when_clocks_change(cron: str, now: str, first: str, second: str) -> None:
+    schedule = Schedule(cron, 600.0, "Europe/Berlin")
+    windows = islice(schedule.windows(at(now, schedule.zone)), 2)
+    starts = [shown(each, schedule.zone) for each in windows]
+    assert [each[0] for each in starts if each] == [first, second]
+
+
+def test_in_the_hour_that_comes_twice_it_does_not_come_again() -> None:
+    schedule = Schedule("30 2 * * *", 600.0, "Europe/Berlin")
+    again = datetime(2026, 10, 25, 2, 0, tzinfo=ZoneInfo(schedule.zone), fold=1).timestamp()
+    assert shown(schedule.window(again), schedule.zone) == ("10-26 02:30+0100", "10-26 02:40+0100")
+
+
+def test_a_window_ends_where_the_next_begins() -> None:
+    day = checked(Schedule("0 0 * * *", 24 * HOUR, "Europe/Berlin"))
+    first, second = islice(day.windows(at("2026-03-29 00:00", day.zone)), 2)
+    assert first.end == second.start
+    assert first.end - first.start == 23 * HOUR
+
+
+def test_no_window_starts_after_its_last_moment() -> None:
+    schedule = Schedule("0 0 * * *", HOUR, until=at("2026-01-02 00:00"))
+    found = list(schedule.windows(at("2026-01-01 00:30")))
+    assert [each.start for each in found] == [at("2026-01-01 00:00"), at("2026-01-02 00:00")]
+    assert schedule.window(at("2026-01-02 01:00")) is None
+
+
+@pytest.mark.parametrize(
+    ("schedule", "field", "problem"),
+    [
+        (Schedule("0 22 * *", HOUR), "cron", "does not have five fields"),
+        (Schedule("0 0 22 * * *", HOUR), "cron", "does not have five fields"),
+        (Schedule("0 " * 200, HOUR), "cron", "does not have five fields"),
+        (Schedule("0 25 * * *", HOUR), "cron", "cannot be read: Bad hour"),
+        (Schedule("0 0 30 2 *", HOUR), "cron", "cannot be read: Bad day-of-month"),
+        (Schedule("\u0660 0 * * *", HOUR), "cron", "does not have five fields"),
+        (Schedule("0 0 * * *", HOUR, "Berlin"), "timeZone", "is not a time zone"),
+        (Schedule("0 0 * * *", HOUR, "../../etc/passwd"), "timeZone", "is not a time zone"),
+        (Schedule("0 0 * * *", HOUR, "Europe"), "timeZone", "is not a time zone"),
+        (
+            Schedule("0 22 * * *", 25 * HOUR),
+            "duration",
+            "the window of Mon 22:00 lasts into the next one, of Tue 22:00",
+        ),
+    ],
+)
+def test_what_is_no_schedule_is_refused(schedule: Schedule, field: str, problem: str) -> None:
+    with pytest.raises(ScheduleError) as caught:
+        checked(schedule)
+    assert (caught.value.field, str(caught.value)) == (field, problem)
+
+
+def test_it_ends_with_the_calendar() -> None:
+    late = datetime(9899, 12, 31, tzinfo=UTC).timestamp()
+    assert len(list(islice(Schedule("0 0 1 1 *", HOUR).windows(late), 9))) < 9
+    assert Schedule("0 0 1 1 *", HOUR).window(late + timedelta(days=9000).total_seconds()) is None
