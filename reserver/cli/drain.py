@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from secrets import token_hex
 from typing import Annotated
 
-import msgspec
 import typer
 
-from reserver.cli import completion, failure, podmoves
+from reserver.cli import completion, drain_checks, failure, podmoves
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.move import GraceOption, TimeoutOption, WaitOption, terms_of
 from reserver.cli.options import Output, OutputOption, Target
 from reserver.cli.podmoves import Document, KubeClient, show
-from reserver.cluster.pod import Pod, PodName
+from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
 from reserver.moves import drain as drains
 from reserver.moves import podmove, podmove_group
@@ -25,14 +26,12 @@ from reserver.moves.drain import Drain, DrainOptions, LeavingPod, StayingPod
 from reserver.moves.manifests import SharedFields, manifest
 from reserver.moves.model import MOST_IN_GROUP, GroupMember, MoveGroup
 from reserver.moves.phases import MoveMode
-from reserver.rebalance.capacity import snapshot_of
-from reserver.rebalance.cluster_state import ClusterState
-from reserver.rebalance.dump_reader import DumpReading
-from reserver.scheduling.volumes import confinement
+from reserver.rebalance.capacity import Held
 
-_CLAIMS = "/api/v1/namespaces/{}/persistentvolumeclaims"
-_OTHERS = ("/api/v1/persistentvolumes", "/api/v1/nodes")
-_REMEDY = "kubectl drain evicts it without a seat, and it waits until {} is uncordoned"
+_NO_ROOM = (
+    "free room or add a node, or go on with --wait-for-room: no pod is evicted before all have "
+    "room, and the moves fail after --timeout"
+)
 
 
 def drain(
@@ -54,6 +53,12 @@ def drain(
     force: Annotated[
         bool, typer.Option("--force", help="Also evict pods that no controller will replace.")
     ] = False,
+    wait_for_room: Annotated[
+        bool,
+        typer.Option(
+            "--wait-for-room", help="Go on although some pods have no room elsewhere yet."
+        ),
+    ] = False,
     timeout: TimeoutOption = "",
     grace_period: GraceOption = -1,
     wait: WaitOption = True,
@@ -64,8 +69,9 @@ def drain(
 ) -> None:
     """Cordon a node and move its pods; evict none before all have a seat elsewhere.
 
-    If one pod gets no seat in time, the command names it and evicts none. It moves the same pods
-    as `kubectl drain`, and respects PodDisruptionBudgets.
+    It looks first: without room for all pods elsewhere it names those that have none, and changes
+    nothing. If one pod gets no seat in time, it evicts none. It moves the same pods as `kubectl
+    drain`, and respects PodDisruptionBudgets. Ctrl-C leaves the moves to Reserver.
 
     Exit status: 0 the node is drained, or with --no-wait the moves are written; 1 some pods are not
     moved, and it says which and why; 2 wrong usage; 3 the API server does not answer.
@@ -86,7 +92,8 @@ def drain(
     terms = terms_of(timeout, grace_period)
 
     async def make(client: KubeClient, _: str) -> None:
-        await drained(client, node, allowed, terms, form, wait=wait, dry_run=dry_run)
+        held = None if wait_for_room else partial(drain_checks.held_by_reservations, target)
+        await drained(client, node, allowed, terms, form, held, wait=wait, dry_run=dry_run)
 
     podmoves.run(target, make)
 
@@ -97,11 +104,22 @@ async def drained(
     allowed: DrainOptions,
     terms: SharedFields,
     form: Output,
+    held: Callable[[], Awaitable[Held]] | None = None,
     *,
     wait: bool,
     dry_run: bool,
 ) -> None:
     """Cordon a node, and move its pods as one group.
+
+    Args:
+        client: of the API server.
+        node: its name.
+        allowed: what may be lost.
+        terms: of the PodMoves.
+        form: how they are printed.
+        held: returns what reservations hold, by node; None if pods may wait for room.
+        wait: until all have ended.
+        dry_run: only print what would be moved.
 
     Raises:
         Failed: some pods are not moved.
@@ -110,31 +128,75 @@ async def drained(
     found = await _judged(client, node, allowed)
     untouched = "nothing would be moved" if dry_run else f"nothing is moved; {node} is as it was"
     _check(found, untouched)
+    if held is not None:
+        await _check_room(client, node, found, held, untouched)
     await _cordon(client, node, dry_run=dry_run)
-    if not dry_run:  # Others may have come before it was cordoned.
-        found = await _judged(client, node, allowed)
-        _check(found, _nothing_moved(node))
-    if form is Output.TABLE:
-        for each in found.staying:
-            typer.echo(f"{each.namespace}/{each.name} stays: {each.why}")
-    if dry_run:
-        for pod in found.leaving:
-            typer.echo(f"{pod.namespace}/{pod.name} would move")
-        return
+    begun: list[Document] = []
+    try:
+        if not dry_run:  # Others may have come before it was cordoned.
+            found = await _judged(client, node, allowed)
+            _check(found, _nothing_moved(node))
+        if form is Output.TABLE:
+            for each in found.staying:
+                typer.echo(f"{each.namespace}/{each.name} stays: {each.why}")
+        if dry_run:
+            for pod in found.leaving:
+                typer.echo(f"{pod.namespace}/{pod.name} would move")
+            return
+        await _carry_out(client, node, found, terms, form, begun, wait=wait)
+    except asyncio.CancelledError:
+        if not dry_run:
+            failure.report(_left(node, begun))
+        raise
+    if wait and form is Output.TABLE:
+        typer.echo(f"{node} drained")
+
+
+async def _carry_out(
+    client: KubeClient,
+    node: str,
+    found: Drain,
+    terms: SharedFields,
+    form: Output,
+    begun: list[Document],
+    *,
+    wait: bool,
+) -> None:
+    """Write the moves, add them to `begun`, and wait for them."""
     managed = [pod for pod in found.leaving if pod.is_managed]
     others = [pod for pod in found.leaving if not pod.is_managed]
     moves: list[Document] = []
     try:
         for pods in filter(None, (managed, others)):  # What has no seat comes last.
             written = await _write(client, node, pods, terms)
+            begun += written
             moves += await podmoves.followed(client, written, form, wait=wait)
             if wait:
                 podmoves.check(moves)
     finally:
         if form is not Output.TABLE:
             show(moves, form)
-    if wait and form is Output.TABLE:
-        typer.echo(f"{node} drained")
+
+
+async def _check_room(
+    client: KubeClient,
+    node: str,
+    found: Drain,
+    held: Callable[[], Awaitable[Held]],
+    then: str,
+) -> None:
+    """Refuse to go on if some pods have no room elsewhere.
+
+    Raises:
+        Failed: it names each of them, and what to do.
+    """
+    leaving = [PodName(pod.namespace, pod.name) for pod in found.leaving if pod.is_managed]
+    if not leaving:
+        return
+    missing = await drain_checks.roomless(client, node, leaving, await held())
+    if missing:
+        lines = [f"{pod} has no room elsewhere: {why}" for pod, why in missing.items()]
+        raise Failed(ExitStatus.REFUSED, "\n".join([*lines, f"{then}; {_NO_ROOM}"]))
 
 
 async def _cordon(client: KubeClient, node: str, *, dry_run: bool) -> None:
@@ -154,7 +216,7 @@ async def _cordon(client: KubeClient, node: str, *, dry_run: bool) -> None:
 async def _judged(client: KubeClient, node: str, allowed: DrainOptions) -> Drain:
     pods = await client.get("/api/v1/pods", {"fieldSelector": f"spec.nodeName={node}"})
     found = drains.judge(pods, allowed)
-    confined = await _confined(client, node, pods)
+    confined = await drain_checks.confined(client, node, pods)
     kept = [
         StayingPod(pod.namespace, pod.name, why)
         for pod in found.leaving
@@ -207,6 +269,9 @@ async def _write(
         )
         try:
             written.append(await podmoves.create(client, body))
+        except asyncio.CancelledError:
+            await _take_back(client, written)
+            raise
         except Failed as exc:
             await _take_back(client, written)
             why = f"{pod.namespace}/{pod.name}: {exc}"
@@ -223,48 +288,12 @@ async def _take_back(client: KubeClient, written: list[Document]) -> None:
             await client.delete(path, {"preconditions": {"uid": metadata["uid"]}})
 
 
+def _left(node: str, begun: Sequence[Document]) -> str:
+    """Return what a drain leaves that is ended early, and the commands that go on or undo it."""
+    if not begun:
+        return _nothing_moved(node)
+    return f"{node} stays cordoned (kubectl uncordon {node}), and {podmoves.left(begun)}"
+
+
 def _nothing_moved(node: str) -> str:
     return f"nothing is moved; {node} stays cordoned (kubectl uncordon {node})"
-
-
-async def _confined(client: KubeClient, node: str, pods: bytes) -> Mapping[PodName, str]:
-    """Return why pods of a node cannot move because of their volumes, by name.
-
-    Who may not look at volumes learns it from the moves: Reserver judges them in any case.
-
-    Args:
-        client: of the API server.
-        node: where they are.
-        pods: a list of them as the API server sends it.
-
-    Raises:
-        ApiError: the API server does not answer.
-    """
-    bound = [pod for pod in _inventory([pods]).pods if _lasting(pod.pod)]
-    if not bound:
-        return {}
-    paths = [_CLAIMS.format(name) for name in sorted({pod.name.namespace for pod in bound})]
-    try:
-        lists = [await client.get(path) for path in (*paths, *_OTHERS)]
-    except ApiError as exc:
-        if not exc.is_definite:
-            raise
-        typer.echo(f"where volumes are cannot be seen before the moves: {exc}", err=True)
-        return {}
-    snapshot = snapshot_of(_inventory(lists))
-    rows = snapshot.exists.copy()
-    if (row := snapshot.row(node)) is not None:
-        rows[row] = False
-    found = {pod.name: confinement(pod.pod, snapshot, rows) for pod in bound}
-    return {name: f"{why}; {_REMEDY.format(node)}" for name, why in found.items() if why}
-
-
-def _lasting(pod: Pod) -> bool:
-    return any(not use.is_ephemeral for use in pod.volume_claims)
-
-
-def _inventory(lists: list[bytes]) -> ClusterState:
-    reading = DumpReading()
-    for each in lists:
-        reading.take("the API server's answer", msgspec.Raw(each))
-    return reading.result().inventory

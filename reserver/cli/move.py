@@ -177,6 +177,9 @@ async def moved_by_patch(
         await podmoves.follow(client, [move], form, wait=wait)
         if wait:
             await _check_node(client, move, to, leaving.spec.node_name)
+    except asyncio.CancelledError:
+        wait = False  # The move goes on, and takes its SchedPatch with it.
+        raise
     finally:
         if wait:
             await _delete(client, codec.object_path(name), {})

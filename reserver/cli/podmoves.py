@@ -171,7 +171,11 @@ async def follow(client: KubeClient, written: list[Document], form: Output, *, w
     Raises:
         Failed: some have failed.
     """
-    written = await followed(client, written, form, wait=wait)
+    try:
+        written = await followed(client, written, form, wait=wait)
+    except asyncio.CancelledError:
+        failure.report(left(written))
+        raise
     if form is not Output.TABLE:
         show(written, form)
     if wait:
@@ -189,6 +193,20 @@ async def followed(
         for each in written:
             typer.echo(f"{summary(each)} as {name_of(each)}")
     return written
+
+
+def left(moves: Sequence[Document]) -> str:
+    """Return what a command leaves that ends before its moves, and how to go on or to cancel."""
+    by_namespace: dict[str, list[str]] = {}
+    for each in moves:
+        by_namespace.setdefault(each["metadata"]["namespace"], []).append(name_of(each))
+    where = "-A" if len(by_namespace) > 1 else f"-n {next(iter(by_namespace))}"
+    cancel = " && ".join(
+        f"kubectl delete podmoves -n {namespace} {' '.join(names)}"
+        for namespace, names in by_namespace.items()
+    )
+    goes = "the move goes on" if len(moves) == 1 else f"{len(moves)} moves go on"
+    return f"{goes} without this command\nto follow: reserver moves {where} -w\nto cancel: {cancel}"
 
 
 def check(moves: Sequence[Document]) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from http import HTTPStatus
+from typing import Protocol
 
 from reserver.base.pacer import Pacer
 from reserver.errors import ApiError
-from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import Metadata, WireStruct, decode
 from reserver.rebalance.dump_reader import Dump, DumpReading
 
@@ -25,11 +25,18 @@ _PAGE = "500"
 """Objects of one answer: as many as kubectl asks for."""
 
 
+class Lister(Protocol):
+    """What reads collections of the API server."""
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+        """Return a page."""
+
+
 class _Page(WireStruct, frozen=True):
     metadata: Metadata = Metadata()
 
 
-async def list_cluster(client: ApiClient) -> Dump:
+async def list_cluster(client: Lister) -> Dump:
     """Return what is there; an object that cannot be read costs itself and is named.
 
     Raises:
@@ -44,7 +51,7 @@ async def list_cluster(client: ApiClient) -> Dump:
     return await _listed(client, {})
 
 
-async def _listed(client: ApiClient, first: Mapping[str, str]) -> Dump:
+async def _listed(client: Lister, first: Mapping[str, str]) -> Dump:
     """Read collections, a page after the other; memory holds one of them.
 
     Args:

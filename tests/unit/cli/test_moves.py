@@ -24,12 +24,23 @@ from reserver.patches.codec import PatchMetadata, PatchObject
 from reserver.patches.codec import read_object as read_patch
 from reserver.patches.merge import PREFERRED
 from reserver.patches.model import SchedPatch
+from reserver.rebalance.capacity import Held
 from tests.unit.moves.test_drain import pod
 
 META: dict[str, Any] = {
     "name": "a",
     "namespace": "shop",
     "creation_timestamp": "2026-01-01T00:00:00Z",
+}
+COLLECTIONS = {
+    "/api/v1/nodes": "Node",
+    "/api/v1/pods": "Pod",
+    "/api/v1/namespaces": "Namespace",
+    "/api/v1/persistentvolumeclaims": "PersistentVolumeClaim",
+    "/api/v1/persistentvolumes": "PersistentVolume",
+    "/apis/policy/v1/poddisruptionbudgets": "PodDisruptionBudget",
+    "/apis/scheduling.k8s.io/v1/priorityclasses": "PriorityClass",
+    "/apis/storage.k8s.io/v1/storageclasses": "StorageClass",
 }
 MOVES = "/apis/reserver.io/v1alpha1/namespaces/shop/podmoves"
 GROUPS = "/apis/reserver.io/v1alpha1/podmovegroups"
@@ -230,6 +241,133 @@ def test_what_a_drain_must_not_move_is_named_and_nothing_is_moved() -> None:
     assert "nothing is moved; worker-1 is as it was" in str(failed.value)
     assert specs(api) == []
     assert api.nodes["/api/v1/nodes/worker-1"] == {}
+
+
+def cluster(*pods: dict[str, Any], free: str = "1") -> dict[str, Any]:
+    """Return worker-1 with these pods, and worker-2 with so many CPUs, in lists."""
+    nodes = [
+        {"metadata": {"name": name}, "status": {"allocatable": {"cpu": cpu, "pods": "110"}}}
+        for name, cpu in (("worker-1", "8"), ("worker-2", free))
+    ]
+    kinds: dict[str, Any] = {
+        path: {"kind": f"{kind}List", "items": []} for path, kind in COLLECTIONS.items()
+    }
+    kinds["/api/v1/nodes"]["items"] = nodes
+    kinds["/api/v1/pods"]["items"] = list(pods)
+    return kinds
+
+
+def wants(name: str, cpu: str = "1") -> dict[str, Any]:
+    """Return a pod of worker-1 that requests so much."""
+    requests = {"requests": {"cpu": cpu}}
+    containers = [{"name": "main", "resources": requests}]
+    return pod(name) | {"spec": {"nodeName": "worker-1", "containers": containers}}
+
+
+class Cluster(Api):
+    """The same, and all that a look for room elsewhere reads."""
+
+    def __init__(self, *pods: dict[str, Any], free: str) -> None:
+        super().__init__(*pods)
+        self.lists = cluster(*pods, free=free)
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+        if path in self.lists and "fieldSelector" not in (params or {}):
+            return json.dumps(self.lists[path]).encode()
+        return await super().get(path, params)
+
+
+async def nothing_held() -> Held:
+    return {}
+
+
+async def half_held() -> Held:
+    return {"worker-2": {"cpu": 500}}
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_drain_without_room_names_the_pods_and_changes_nothing(*, dry_run: bool) -> None:
+    api = Cluster(wants("a"), wants("b"), wants("c", "100m"), free="1200m")
+    with pytest.raises(Failed) as failed:
+        drain(api, held=nothing_held, dry_run=dry_run)
+    said = str(failed.value).splitlines()
+    assert said[0] == ("shop/b has no room elsewhere: 0/1 nodes are available: 1 Insufficient cpu.")
+    assert "as it was" in said[1] or dry_run
+    assert "--wait-for-room" in said[1]
+    assert (specs(api), api.nodes["/api/v1/nodes/worker-1"]) == ([], {})
+
+
+def test_what_is_reserved_elsewhere_is_no_room() -> None:
+    with pytest.raises(Failed, match="shop/a has no room elsewhere"):
+        drain(Cluster(wants("a"), free="1"), held=half_held)
+    drain(api := Cluster(wants("a"), free="1500m"), held=half_held)
+    assert len(specs(api)) == 1
+    drain(Cluster(wants("a"), free="0"))  # --wait-for-room
+
+
+def test_who_may_not_look_at_the_cluster_drains_all_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    drain(api := Api(wants("a")), held=nothing_held)
+    assert len(specs(api)) == 1
+    assert "room elsewhere cannot be seen" in capsys.readouterr().err
+
+
+class Pressed(Api):
+    """Somebody presses Ctrl-C once a number of PodMoves is written, or when they are listed."""
+
+    def __init__(self, *pods: dict[str, Any], at: int) -> None:
+        super().__init__(*pods, phase="Pending")
+        self.at = at
+
+    async def create(self, path: str, body: object) -> bytes:
+        if len(self.moves) == self.at:
+            raise asyncio.CancelledError
+        return await super().create(path, body)
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+        if path.endswith("/podmoves"):
+            raise asyncio.CancelledError
+        return await super().get(path, params)
+
+
+def test_an_interrupted_drain_says_what_it_leaves_and_how_to_go_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    api = Pressed(pod("a"), pod("b"), at=9)
+    with pytest.raises(asyncio.CancelledError):
+        drain(api)
+    names = [each["metadata"]["name"] for each in api.moves.values()]
+    stays = "worker-1 stays cordoned (kubectl uncordon worker-1)"
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        f"reserver: {stays}, and 2 moves go on without this command",
+        "reserver: to follow: reserver moves -n shop -w",
+        f"reserver: to cancel: kubectl delete podmoves -n shop {names[0]} {names[1]}",
+    ]
+
+
+def test_a_drain_that_is_interrupted_as_it_writes_takes_back_what_it_wrote(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    api = Pressed(pod("a"), pod("b"), at=1)
+    with pytest.raises(asyncio.CancelledError):
+        drain(api)
+    assert api.moves == {}
+    assert "nothing is moved; worker-1 stays cordoned" in capsys.readouterr().err
+
+
+def test_an_interrupted_move_says_that_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    api = Pressed(at=9)
+
+    async def interrupted() -> None:
+        body = manifest(PodName("shop", "a"), SharedFields())
+        await podmoves.follow(api, [await podmoves.create(api, body)], Output.TABLE, wait=True)
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(interrupted())
+    said = capsys.readouterr().err
+    assert "the move goes on without this command" in said
+    assert "kubectl delete podmoves -n shop a-0" in said
 
 
 def with_volume(name: str) -> dict[str, Any]:

@@ -1,0 +1,108 @@
+"""What `reserver drain` looks at before it changes anything: volumes, and room elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+import typer
+
+from reserver.cli import failure, plan_inputs
+from reserver.cli.failure import Failed
+from reserver.cli.options import Target
+from reserver.cli.podmoves import KubeClient
+from reserver.cli.progress import progress
+from reserver.cluster.pod import Pod, PodName
+from reserver.errors import ApiError
+from reserver.rebalance.capacity import NOTHING_HELD, Held, snapshot_of
+from reserver.rebalance.cluster_state import ClusterState
+from reserver.rebalance.dump_reader import DumpReading
+from reserver.rebalance.evacuation import without_room
+from reserver.rebalance.listing import list_cluster
+from reserver.scheduling.volumes import confinement
+
+_CLAIMS = "/api/v1/namespaces/{}/persistentvolumeclaims"
+_OTHERS = ("/api/v1/persistentvolumes", "/api/v1/nodes")
+_REMEDY = "kubectl drain evicts it without a seat, and it waits until {} is uncordoned"
+
+
+async def held_by_reservations(target: Target) -> Held:
+    """Return what reservations hold, by node; nothing if Reserver cannot be reached."""
+    try:
+        return await plan_inputs.held(target)
+    except Failed as exc:
+        why = str(exc).partition(";")[0]
+        failure.report(f"room elsewhere is judged as if nothing were reserved: {why}")
+        return NOTHING_HELD
+
+
+async def roomless(
+    client: KubeClient, node: str, leaving: Collection[PodName], held: Held
+) -> Mapping[PodName, str]:
+    """Return the pods that have no room on another node beside the others, and why.
+
+    Who may not look at the cluster learns it from the moves: Reserver judges them in any case.
+
+    Args:
+        client: of the API server.
+        node: that they leave.
+        leaving: those that get a seat.
+        held: by reservations, on each node.
+
+    Raises:
+        ApiError: the API server does not answer.
+    """
+    if not leaving:
+        return {}
+    try:
+        async with progress("Looking for room elsewhere"):
+            cluster = (await list_cluster(client)).inventory
+    except ApiError as exc:
+        if not exc.is_definite:
+            raise
+        failure.report(f"room elsewhere cannot be seen before the moves: {exc}")
+        return {}
+    return without_room(cluster, held, node, frozenset(leaving))
+
+
+async def confined(client: KubeClient, node: str, pods: bytes) -> Mapping[PodName, str]:
+    """Return why pods of a node cannot move because of their volumes, by name.
+
+    Who may not look at volumes learns it from the moves: Reserver judges them in any case.
+
+    Args:
+        client: of the API server.
+        node: where they are.
+        pods: a list of them as the API server sends it.
+
+    Raises:
+        ApiError: the API server does not answer.
+    """
+    bound = [pod for pod in _inventory([pods]).pods if _lasting(pod.pod)]
+    if not bound:
+        return {}
+    paths = [_CLAIMS.format(name) for name in sorted({pod.name.namespace for pod in bound})]
+    try:
+        lists = [await client.get(path) for path in (*paths, *_OTHERS)]
+    except ApiError as exc:
+        if not exc.is_definite:
+            raise
+        typer.echo(f"where volumes are cannot be seen before the moves: {exc}", err=True)
+        return {}
+    snapshot = snapshot_of(_inventory(lists))
+    rows = snapshot.exists.copy()
+    if (row := snapshot.row(node)) is not None:
+        rows[row] = False
+    found = {pod.name: confinement(pod.pod, snapshot, rows) for pod in bound}
+    return {name: f"{why}; {_REMEDY.format(node)}" for name, why in found.items() if why}
+
+
+def _lasting(pod: Pod) -> bool:
+    return any(not use.is_ephemeral for use in pod.volume_claims)
+
+
+def _inventory(lists: list[bytes]) -> ClusterState:
+    reading = DumpReading()
+    for each in lists:
+        reading.take("the API server's answer", msgspec.Raw(each))
+    return reading.result().inventory
