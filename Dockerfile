@@ -16,6 +16,7 @@ RUN /opt/build/bin/pip install --no-cache-dir --only-binary :all: --require-hash
 COPY pyproject.toml PACKAGE.md LICENSE ./
 COPY scheduler-config/core scheduler-config/core
 COPY scheduler-config/components/moves scheduler-config/components/moves
+COPY scheduler-config/components/maintenance scheduler-config/components/maintenance
 COPY reserver reserver
 COPY reserver_demo reserver_demo
 # Bytecode by the hash of its source, which is never looked at again: no file's time matters, so the same

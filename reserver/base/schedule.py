@@ -1,4 +1,4 @@
-"""Schedules: windows of time that come again, by cron in a time zone.
+"""Schedules: a span of time that comes again, by cron in a time zone.
 
 A fixed time that a change of clocks leaves out is moved to the end of the gap; one that comes twice
 counts once, the first time. A schedule whose minute or hour begins with ``*`` follows real time
@@ -22,7 +22,7 @@ MOST_CRON = 100
 
 _FIELDS = 5
 _CHECKED = 64
-"""So many windows in a row are compared with the duration."""
+"""So many occurrences in a row are compared with the duration."""
 
 _EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 """From here on they are compared: the answer is the same whenever it is asked for."""
@@ -46,8 +46,8 @@ class ScheduleError(ValueError):
         self.remedy = remedy
 
 
-class Window(NamedTuple):
-    """A window of time, in unix seconds; the end is not part of it."""
+class Occurrence(NamedTuple):
+    """A span of time, in unix seconds; the end is not part of it."""
 
     start: float
     end: float
@@ -55,15 +55,15 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Windows of time that come again.
+    """A span of time that comes again.
 
-    A window that would last into the next one ends where that begins.
+    An occurrence that would last into the next one ends where that begins.
 
     Attributes:
         cron: minute, hour, day of the month, month and day of the week.
-        duration: how long a window is, in seconds.
+        duration: how long an occurrence is, in seconds.
         zone: an IANA time zone.
-        until: no window starts later, unix seconds; None for no end.
+        until: no occurrence starts later, unix seconds; None for no end.
     """
 
     cron: str
@@ -71,23 +71,23 @@ class Schedule:
     zone: str = "UTC"
     until: float | None = None
 
-    def window(self, now: float) -> Window | None:
-        """Return the window under way at `now` (unix seconds), or else the next; None if none."""
-        return next(self.windows(now), None)
+    def occurrence(self, now: float) -> Occurrence | None:
+        """Return the occurrence under way at `now` (unix seconds), or the next; None if none."""
+        return next(self.occurrences(now), None)
 
-    def windows(self, now: float) -> Iterator[Window]:
-        """Yield the window under way at `now` (unix seconds), if there is one, and all later ones.
+    def occurrences(self, now: float) -> Iterator[Occurrence]:
+        """Yield the occurrence under way at `now` (unix seconds), and all later ones.
 
-        A window does not depend on when it is asked for.
+        An occurrence does not depend on when it is asked for.
         """
         starts = self._starts(now - self.duration)
         start = next(starts, None)
         while start is not None and (self.until is None or start <= self.until):
             following = next(starts, None)
             end = start + self.duration
-            window = Window(start, end if following is None else min(end, following))
-            if window.end > now:
-                yield window
+            occurrence = Occurrence(start, end if following is None else min(end, following))
+            if occurrence.end > now:
+                yield occurrence
             start = following
 
     def _starts(self, after: float) -> Iterator[float]:
@@ -127,7 +127,7 @@ def _zone(name: str) -> ZoneInfo:
 
 
 def _check(cron: str, duration: float) -> None:
-    """Refuse what is not cron, never happens, or overlaps with itself."""
+    """Refuse an expression that is not cron, never happens, or overlaps with itself."""
     remedy = "write minute, hour, day of month, month and day of week: 0 22 * * MON-FRI"
     if len(cron) > MOST_CRON or not cron.isascii() or len(cron.split()) != _FIELDS:
         raise ScheduleError("cron", "does not have five fields", remedy)
@@ -142,5 +142,5 @@ def _check(cron: str, duration: float) -> None:
             first, second = (
                 f"{datetime.fromtimestamp(at, UTC):%a %H:%M}" for at in (before, after)
             )
-            problem = f"the window of {first} lasts into the next one, of {second}"
+            problem = f"the occurrence of {first} lasts into the next one, of {second}"
             raise ScheduleError("duration", problem, f"write {(after - before) / 60:.0f}m at most")

@@ -1,4 +1,4 @@
-"""No window comes twice, none is lost, none is early, whatever the schedule."""
+"""No occurrence comes twice, none is lost, none is early, whatever the schedule."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -75,7 +75,7 @@ def _is_left_out(wall: datetime, zone: ZoneInfo) -> bool:
     minutes=MINUTES,
     now=st.floats(FIRST, FIRST + 3653 * DAY),
 )
-def test_windows_are_those_that_the_wall_shows(
+def test_occurrences_are_those_that_the_wall_shows(
     cron: str, zone: str, minutes: int, now: float
 ) -> None:
     schedule = Schedule(cron, minutes * 60.0, zone)
@@ -84,12 +84,12 @@ def test_windows_are_those_that_the_wall_shows(
     except ScheduleError as exc:
         assume(exc.field != "duration")
         raise
-    found = list(islice(schedule.windows(now), 4))
+    found = list(islice(schedule.occurrences(now), 4))
     wall = sorted({*_starts(cron, ZoneInfo(zone), _SHOWN, now)})
     ends = (min(at + schedule.duration, then) for at, then in pairwise(wall))
     expected = [pair for pair in zip(wall, ends, strict=False) if pair[1] > now][:4]
-    within = [window for window in found if window.start < wall[-1]]
+    within = [occurrence for occurrence in found if occurrence.start < wall[-1]]
     assert within == expected
-    for window in within:  # The same window whenever it is asked for, until it ends.
-        assert schedule.window(window.start) == window
-        assert schedule.window((window.start + window.end) / 2) == window
+    for occurrence in within:  # The same occurrence whenever it is asked for, until it ends.
+        assert schedule.occurrence(occurrence.start) == occurrence
+        assert schedule.occurrence((occurrence.start + occurrence.end) / 2) == occurrence

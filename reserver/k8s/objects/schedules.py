@@ -10,7 +10,7 @@ from reserver.errors import InvalidInput, under
 from reserver.k8s.objects.times import parse_duration, parse_moment
 
 LEAST_S = 60.0
-"""A window lasts so many seconds at least: cron counts in minutes."""
+"""An occurrence lasts so many seconds at least: cron counts in minutes."""
 
 
 class ScheduleFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):

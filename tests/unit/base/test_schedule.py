@@ -1,4 +1,4 @@
-"""Windows come when cron says so in their zone, each once."""
+"""Occurrences come when cron says so in their zone, each once."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from reserver.base.schedule import Schedule, ScheduleError, Window, checked
+from reserver.base.schedule import Occurrence, Schedule, ScheduleError, checked
 
 HOUR = 3600.0
 
@@ -15,10 +15,10 @@ def at(text: str, zone: str = "UTC") -> float:
     return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp()
 
 
-def shown(window: Window | None, zone: str) -> tuple[str, str] | None:
-    if window is None:
+def shown(occurrence: Occurrence | None, zone: str) -> tuple[str, str] | None:
+    if occurrence is None:
         return None
-    start, end = (datetime.fromtimestamp(each, ZoneInfo(zone)) for each in window)
+    start, end = (datetime.fromtimestamp(each, ZoneInfo(zone)) for each in occurrence)
     return f"{start:%m-%d %H:%M%z}", f"{end:%m-%d %H:%M%z}"
 
 
@@ -36,10 +36,10 @@ NIGHTS = Schedule("0 22 * * 1-5", 8 * HOUR, "Europe/Berlin")
     ],
     ids=["before", "at its start", "in it", "at its end", "over a weekend"],
 )
-def test_the_window_is_that_under_way_or_else_the_next(now: str, start: str) -> None:
-    window = shown(NIGHTS.window(at(now, NIGHTS.zone)), NIGHTS.zone)
-    assert window is not None
-    assert window[0] == start
+def test_the_occurrence_is_that_under_way_or_else_the_next(now: str, start: str) -> None:
+    occurrence = shown(NIGHTS.occurrence(at(now, NIGHTS.zone)), NIGHTS.zone)
+    assert occurrence is not None
+    assert occurrence[0] == start
 
 
 @pytest.mark.parametrize(
@@ -54,29 +54,32 @@ def test_the_window_is_that_under_way_or_else_the_next(now: str, start: str) -> 
 )
 def test_when_clocks_change(cron: str, now: str, first: str, second: str) -> None:
     schedule = Schedule(cron, 600.0, "Europe/Berlin")
-    windows = islice(schedule.windows(at(now, schedule.zone)), 2)
-    starts = [shown(each, schedule.zone) for each in windows]
+    occurrences = islice(schedule.occurrences(at(now, schedule.zone)), 2)
+    starts = [shown(each, schedule.zone) for each in occurrences]
     assert [each[0] for each in starts if each] == [first, second]
 
 
 def test_in_the_hour_that_comes_twice_it_does_not_come_again() -> None:
     schedule = Schedule("30 2 * * *", 600.0, "Europe/Berlin")
     again = datetime(2026, 10, 25, 2, 0, tzinfo=ZoneInfo(schedule.zone), fold=1).timestamp()
-    assert shown(schedule.window(again), schedule.zone) == ("10-26 02:30+0100", "10-26 02:40+0100")
+    assert shown(schedule.occurrence(again), schedule.zone) == (
+        "10-26 02:30+0100",
+        "10-26 02:40+0100",
+    )
 
 
-def test_a_window_ends_where_the_next_begins() -> None:
+def test_a_occurrence_ends_where_the_next_begins() -> None:
     day = checked(Schedule("0 0 * * *", 24 * HOUR, "Europe/Berlin"))
-    first, second = islice(day.windows(at("2026-03-29 00:00", day.zone)), 2)
+    first, second = islice(day.occurrences(at("2026-03-29 00:00", day.zone)), 2)
     assert first.end == second.start
     assert first.end - first.start == 23 * HOUR
 
 
-def test_no_window_starts_after_its_last_moment() -> None:
+def test_no_occurrence_starts_after_its_last_moment() -> None:
     schedule = Schedule("0 0 * * *", HOUR, until=at("2026-01-02 00:00"))
-    found = list(schedule.windows(at("2026-01-01 00:30")))
+    found = list(schedule.occurrences(at("2026-01-01 00:30")))
     assert [each.start for each in found] == [at("2026-01-01 00:00"), at("2026-01-02 00:00")]
-    assert schedule.window(at("2026-01-02 01:00")) is None
+    assert schedule.occurrence(at("2026-01-02 01:00")) is None
 
 
 @pytest.mark.parametrize(
@@ -94,7 +97,7 @@ def test_no_window_starts_after_its_last_moment() -> None:
         (
             Schedule("0 22 * * *", 25 * HOUR),
             "duration",
-            "the window of Mon 22:00 lasts into the next one, of Tue 22:00",
+            "the occurrence of Mon 22:00 lasts into the next one, of Tue 22:00",
         ),
     ],
 )
@@ -106,5 +109,7 @@ def test_what_is_no_schedule_is_refused(schedule: Schedule, field: str, problem:
 
 def test_it_ends_with_the_calendar() -> None:
     late = datetime(9899, 12, 31, tzinfo=UTC).timestamp()
-    assert len(list(islice(Schedule("0 0 1 1 *", HOUR).windows(late), 9))) < 9
-    assert Schedule("0 0 1 1 *", HOUR).window(late + timedelta(days=9000).total_seconds()) is None
+    assert len(list(islice(Schedule("0 0 1 1 *", HOUR).occurrences(late), 9))) < 9
+    assert (
+        Schedule("0 0 1 1 *", HOUR).occurrence(late + timedelta(days=9000).total_seconds()) is None
+    )

@@ -34,7 +34,7 @@ def test_a_schedule_is_read() -> None:
         (
             {"duration": "25h"},
             (
-                "duration: the window of Mon 22:00 lasts into the next one, of Tue 22:00;"
+                "duration: the occurrence of Mon 22:00 lasts into the next one, of Tue 22:00;"
                 " write 1440m at most"
             ),
         ),
