@@ -48,7 +48,7 @@ def _gate(entry: ConfigurationField) -> str:
 
 
 def _default(entry: ConfigurationField) -> str:
-    if entry.here.read is not None:
+    if entry.path == "defaultQuota":
         return "[below](#the-default-quota)"
     value = document(Settings())
     for name in entry.path.split("."):

@@ -58,6 +58,11 @@ def expiring(recorder: Recorder, stores: Stores, reservation: Reservation, messa
     _announce(stores, reservation.ref, "ExpiresSoon", message, write)
 
 
+def little_used(recorder: Recorder, stores: Stores, reservation: Reservation, message: str) -> None:
+    """Report that pods have used little of a reservation."""
+    _announce(stores, reservation.ref, "LowUse", message, recorder.warn)
+
+
 def over(recorder: Recorder, stores: Stores, edit: Tidying) -> None:
     """Report what became of the reservations that an edit has removed."""
     if isinstance(edit, Deletion):

@@ -36,9 +36,11 @@ from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
+from reserver.settings.flags import read_percent
 from reserver.settings.serve import Settings
+from reserver.stores.account_writer import AccountWriter
 from reserver.stores.archive_writer import ArchiveWriter
-from reserver.stores.codec import quota_codec
+from reserver.stores.codec import prices, quota_codec
 from reserver.stores.codec.archive import Archive
 from reserver.stores.configmap.cache import ConfigMapCache
 from reserver.stores.configmap.status import CompanionStatuses
@@ -46,6 +48,7 @@ from reserver.stores.configmap.writer import ConfigMapWriter
 from reserver.stores.edits import StoreEdits
 from reserver.stores.expiry_warnings import ExpiryWarnings
 from reserver.stores.history import HistoryReader
+from reserver.stores.hold_accounts import HoldAccounts
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.codec import RESERVATION
 from reserver.stores.object.edits import Tidying
@@ -82,6 +85,7 @@ class Assembly:
         features: what is done beside, if it is asked for.
         readiness: whether calls may be decided.
         measured: how long holds take and last.
+        accountant: counts what was held, and for whom.
     """
 
     def __init__(
@@ -133,6 +137,11 @@ class Assembly:
         past = self.state.ledger.past
         self.history = HistoryReader(client, past, pods, written, settings.namespace)
         expiring = partial(reservation_events.expiring, self.recorder, self.stores)
+        unused = partial(reservation_events.little_used, self.recorder, self.stores)
+        least = read_percent(settings.warn_use_below) or 0
+        held = HoldAccounts(clock, least / 100, unused)
+        self.accountant = AccountWriter(client, settings.namespace, held, clock)
+        self.accountant.prices = prices.parse(settings.prices)
         self.reminder = ExpiryWarnings(settings.warn_before_expiry, clock, expiring)
         self.readiness = ProcessReadiness(self.state, self.reflectors, lease)
 
@@ -211,6 +220,7 @@ class Assembly:
     def _ended(self, ending: Ending) -> None:
         self.archivist.ended(ending)
         self.measured.ended(ending)
+        self.accountant.held.ended(ending)
 
     def _placed(self, notice: Notice) -> None:
         reservation_events.placed(self.recorder, self.stores, notice)

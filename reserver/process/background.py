@@ -109,6 +109,7 @@ def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
     tasks.create_task(assembly.requeue.run())
     tasks.create_task(assembly.quota_writer.run(assembly.quotas))
     tasks.create_task(assembly.archivist.run())
+    tasks.create_task(assembly.accountant.run(assembly.state.ledger))
     tasks.create_task(assembly.reminder.run(assembly.state.ledger))
     tasks.create_task(assembly.cleaner.run(assembly.stores, assembly.readiness.is_up_to_date))
     for store in assembly.stores:

@@ -31,7 +31,7 @@ HOME, TENANT = "home", "tenant"
 
 _ACKNOWLEDGED_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _WAITS_S = (1, 5, 10, 30, 60, 300, 900, 3600, 4 * 3600, 24 * 3600)
-_UNITS = {"cpu": ("core", 1000), "memory": ("byte", 1)}
+UNITS = {"cpu": ("core", 1000), "memory": ("byte", 1)}
 
 
 def bounded(amounts: Mapping[str, float]) -> dict[str, float]:
@@ -107,7 +107,7 @@ class HoldMetrics(Listener):
 
     async def survey(self) -> None:
         """Count who holds what, for `families`; give way to calls meanwhile."""
-        counting = census.take(self._state.snapshot, self._state.ledger, _UNITS)
+        counting = census.take(self._state.snapshot, self._state.ledger, UNITS)
         self._census = await Pacer().run(counting)
 
     def families(self, problems: Iterable[tuple[tuple[str, str], int]]) -> Iterator[Metric]:
@@ -182,7 +182,7 @@ class HoldMetrics(Listener):
         labels = ("namespace", "resource", "unit")
         held = GaugeMetricFamily("reserver_namespace_held", told, labels=labels)
         for resource, by_namespace in self._census.held.items():
-            unit, per_unit = _UNITS[resource]
+            unit, per_unit = UNITS[resource]
             for namespace, amount in bounded(by_namespace).items():
                 held.add_metric((namespace, resource, unit), amount / per_unit)
         return held

@@ -10,6 +10,7 @@ import numpy as np
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from reserver.k8s.lease import Lease
+from reserver.process import account_metrics
 from reserver.process.assembly import Assembly
 from reserver.process.features import Features
 from reserver.provisioning.model import Kind
@@ -34,6 +35,7 @@ def measured(parts: Assembly) -> Iterator[Metric]:
     yield from _features(parts.features)
     yield from _leadership(parts.readiness.lease)
     yield from parts.measured.families(parts.stores.problem_counts())
+    yield from account_metrics.families(parts.accountant.held)
 
 
 def _leadership(lease: Lease | None) -> Iterator[Metric]:
@@ -68,6 +70,8 @@ def _counters(parts: Assembly) -> Iterator[Metric]:
     yield _counter("reserver_expired_unclaimed", unclaimed, parts.archivist.unclaimed)
     writes = parts.archivist.writes
     yield _counter("reserver_history_writes", "Writes of what became of reservations.", writes)
+    writes = parts.accountant.writes
+    yield _counter("reserver_account_writes", "Writes of the accounts.", writes)
     placed = "Reservations that name no node placed, or placed again."
     yield _counter("reserver_placements", placed, parts.placer.placed)
     woken = "Waiting pods sent back to kube-scheduler because less is held."

@@ -29,7 +29,9 @@ from reserver.settings.configuration import (
     live,
 )
 from reserver.settings.configuration_file import ConfigurationFile
+from reserver.settings.flags import read_percent
 from reserver.settings.serve import Settings
+from reserver.stores.codec import prices
 
 log = structlog.get_logger(__name__)
 
@@ -108,6 +110,8 @@ class Reload:
         parts.ceiling.follow(now)
         parts.reminder.before_s = now.warn_before_expiry
         parts.archivist.archive.kept_s = now.history_ttl
+        parts.accountant.held.least_use = (read_percent(now.warn_use_below) or 0) / 100
+        parts.accountant.prices = prices.parse(now.prices)
         if now.exempt_namespaces != before.exempt_namespaces:
             snapshot = parts.state.snapshot
             snapshot.exempt_namespaces = EXEMPT_NAMESPACES.union(now.exempt_namespaces)

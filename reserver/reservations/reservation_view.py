@@ -186,6 +186,11 @@ class ReservationView:
         account = self._register.get(ref)
         return account is not None and len(account.entries) > 1
 
+    def stands_for_all(self, ref: Ref) -> bool:
+        """Return whether a ref is the first of those at which its reservation is written."""
+        account = self._register.get(ref)
+        return account is not None and account.reservation.ref == ref
+
     def claimants(self, ref: Ref) -> Mapping[str, Pod | None]:
         """Return the pods that were seen to have a slot, by UID; None for one that is gone."""
         account = self._register.get(ref)

@@ -31,6 +31,10 @@ _QUOTA = {
         "firmHolds": _RULE,
     },
 }
+_TABLES: dict[str, dict[str, Any]] = {
+    "defaultQuota": _QUOTA,
+    "prices": {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
+}
 
 
 def schema() -> dict[str, Any]:
@@ -67,7 +71,7 @@ def description(entry: ConfigurationField) -> str:
 
 def _type(entry: ConfigurationField) -> dict[str, Any]:
     if entry.here.read is not None:
-        return _QUOTA
+        return _TABLES[entry.path]
     if entry.of.is_repeated:
         return {"type": "array", "maxItems": MOST_ITEMS, "items": {"type": "string"}}
     if entry.of.kind is float:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from reserver.errors import ConfigurationError, InvalidInput
 from reserver.reservations.enums import StoreKind
+from reserver.settings.accounting import Accounting
 from reserver.settings.flags import (
     NO_PERCENT,
     InFile,
@@ -21,7 +22,6 @@ from reserver.settings.flags import (
     parse_seconds,
     setting,
 )
-from reserver.settings.listening import Listening
 from reserver.stores.codec.quota_codec import read_default, show_default
 
 DEFAULT_QUOTA = (
@@ -65,7 +65,7 @@ def _check_names(flag: str, parts: tuple[str, str]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(Listening):
+class Settings(Accounting):
     """The settings of `reserver serve`: the flags of the same names, of which lists are the plural.
 
     The fields of a file, `config`, come on top (`configuration.py`).

@@ -23,6 +23,7 @@ from reserver.k8s.work_queue import WorkQueue
 from reserver.process.assembly import Assembly
 from reserver.process.hold_metrics import MOST_NAMESPACES
 from reserver.reservations import admission
+from reserver.reservations.accounts import MOST_OWNERS, MOST_WEEKS, Accounts
 from reserver.scheduling.state import State
 from reserver.settings.serve import Settings
 from reserver.stores.codec.archive import SHARD_BYTES, SHARDS, Archive
@@ -67,11 +68,8 @@ def sizes(thing: object) -> dict[str, int]:
         if isinstance(one, asyncio.Queue):
             found[path] = found.get(path, 0) + one.qsize()
             continue
-        if isinstance(one, Archive):
-            assert max(map(one.size, range(SHARDS))) <= SHARD_BYTES, path
-            continue
-        if isinstance(one, Cache):
-            assert one.maxsize < float("inf"), path
+        if isinstance(one, Archive | Accounts | Cache):
+            check_bound(one, path)
             continue
         bound = BOUNDED.get(path.rpartition(".")[2])
         if bound is not None and isinstance(one, list | dict):
@@ -85,6 +83,15 @@ def sizes(thing: object) -> dict[str, int]:
             found[path] = found.get(path, 0) + len(one)
             todo += ((f"{path}[]", value) for value in one)
     return found
+
+
+def check_bound(one: Archive | Accounts | Cache[Any, Any], path: str) -> None:
+    if isinstance(one, Archive):
+        assert max(map(one.size, range(SHARDS))) <= SHARD_BYTES, path
+    elif isinstance(one, Accounts):
+        assert len(list(one)) <= MOST_WEEKS * (MOST_OWNERS + 1) * 2, path
+    else:
+        assert one.maxsize < float("inf"), path
 
 
 def attributes(thing: object) -> Iterator[tuple[str, object]]:

@@ -1,0 +1,141 @@
+"""Accounts: what was held, claimed and used of each resource, by week, namespace and owner. Pure.
+
+Each hour of each unit that a reservation holds is one of three parts: no pod has claimed it (free),
+a pod has claimed it and requests less than its slot (spare), or a pod requests it (used).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+MOST_WEEKS = 13
+MOST_NAMESPACES = 500
+"""So many namespaces have accounts of their own in a week."""
+
+MOST_OWNERS = 20
+"""So many owners of a namespace have accounts of their own in a week."""
+
+MOST_RESOURCES = 8
+"""So many resources of an owner are counted in a week."""
+
+_MOST_TEXT = 128
+"""How many characters of an owner are kept."""
+
+OTHERS = "_others"
+"""Stands for all others: no namespace and no owner is called that."""
+
+_HOUR_S = 3600.0
+_WEEK_S = 7 * 86_400
+_MONDAY_S = 3 * 86_400
+"""1970 began on a Thursday, three days after a Monday."""
+
+
+class HoldUse(NamedTuple):
+    """An amount of a resource in its three parts: at a moment, or times hours."""
+
+    free: float = 0.0
+    spare: float = 0.0
+    used: float = 0.0
+
+    @property
+    def held(self) -> float:
+        """All of it."""
+        return self.free + self.spare + self.used
+
+    @property
+    def claimed(self) -> float:
+        """The part of slots that pods have claimed."""
+        return self.spare + self.used
+
+    def plus(self, other: HoldUse, times: float = 1.0) -> HoldUse:
+        """Return the sum with another one, so many times."""
+        return HoldUse(*(mine + more * times for mine, more in zip(self, other, strict=True)))
+
+
+Uses = Mapping[str, HoldUse]
+"""By resource, in millicores, bytes or pieces."""
+
+
+class AccountKey(NamedTuple):
+    """The account of an owner in a week; `week` is its begin, a Monday 00:00 UTC, in seconds."""
+
+    week: int
+    namespace: str
+    owner: str
+
+
+def week_of(moment: float) -> int:
+    """Return the begin of the week of a moment, both in unix seconds."""
+    return int((moment + _MONDAY_S) // _WEEK_S) * _WEEK_S - _MONDAY_S
+
+
+_Week = dict[str, dict[str, dict[str, HoldUse]]]
+"""By namespace and owner."""
+
+
+class Accounts:
+    """The accounts of some weeks, within bounds."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._weeks: dict[int, _Week] = {}
+
+    def add(self, namespace: str, owner: str, begin: float, end: float, uses: Uses) -> None:
+        """Add what an owner held between two moments, in unix seconds."""
+        while begin < end:
+            week = week_of(begin)
+            until = min(end, week + _WEEK_S)
+            self.put(AccountKey(week, namespace, owner), uses, (until - begin) / _HOUR_S)
+            begin = until
+
+    def put(self, key: AccountKey, uses: Uses, hours: float = 1.0) -> None:
+        """Add to an account what it had, so many hours; what is too much goes to the others."""
+        namespaces = self._weeks.setdefault(key.week, {})
+        namespace = _bounded(key.namespace, namespaces, MOST_NAMESPACES)
+        owners = namespaces.setdefault(namespace, {})
+        owner = key.owner[:_MOST_TEXT] if namespace == key.namespace else OTHERS
+        account = owners.setdefault(_bounded(owner, owners, MOST_OWNERS), {})
+        for resource, use in uses.items():
+            if resource in account or len(account) < MOST_RESOURCES:
+                account[resource] = account.get(resource, HoldUse()).plus(use, hours)
+        while len(self._weeks) > MOST_WEEKS:
+            del self._weeks[min(self._weeks)]
+
+    def __iter__(self) -> Iterator[tuple[AccountKey, dict[str, HoldUse]]]:
+        """Yield each account, in amounts times hours, the earliest week first."""
+        for week in sorted(self._weeks):
+            for namespace, owners in self._weeks[week].items():
+                for owner, account in owners.items():
+                    yield AccountKey(week, namespace, owner), account
+
+    def fold(self) -> None:
+        """Keep less: sum the owners of the oldest week, then of others, then the namespaces.
+
+        Only once there is nothing else to sum, the oldest week is forgotten.
+        """
+        for summed in (_owners_are_summed, _namespaces_are_summed):
+            for week in sorted(self._weeks):
+                if not summed(self._weeks[week]):
+                    self._sum(week, by_namespace=summed is _owners_are_summed)
+                    return
+        if self._weeks:
+            del self._weeks[min(self._weeks)]
+
+    def _sum(self, week: int, *, by_namespace: bool) -> None:
+        for namespace, owners in self._weeks.pop(week).items():
+            key = AccountKey(week, namespace if by_namespace else OTHERS, OTHERS)
+            for account in owners.values():
+                self.put(key, account)
+
+
+def _owners_are_summed(namespaces: _Week) -> bool:
+    return all(owners.keys() == {OTHERS} for owners in namespaces.values())
+
+
+def _namespaces_are_summed(namespaces: _Week) -> bool:
+    return namespaces.keys() == {OTHERS}
+
+
+def _bounded(name: str, known: Mapping[str, object], most: int) -> str:
+    return name if name in known or len(known) < most else OTHERS

@@ -1,0 +1,117 @@
+"""Prices: what an hour of a resource costs, from a table of the configuration. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.names import is_resource
+from reserver.reservations.accounts import HoldUse, Uses
+
+NONE = "none"
+MOST_PRICES = 32
+
+_CURRENCY = "currency"
+_MOST_CURRENCY = 8
+_MOST_PRICE = 1e9
+_GIB = 2**30
+_BYTES = (_GIB, "GiB")
+_UNITS = {"cpu": (1000, "core"), "memory": _BYTES, "ephemeral-storage": _BYTES}
+_REMEDY = "write e.g. cpu=0.03,memory=0.004,currency=EUR, or none"
+
+
+def unit(resource: str) -> tuple[int, str]:
+    """Return how many of Reserver's units are one that people count, and its name."""
+    return _BYTES if resource.startswith("hugepages-") else _UNITS.get(resource, (1, resource))
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """The price of an hour of each resource.
+
+    Attributes:
+        of: by resource: of a core, a GiB or a piece.
+        currency: such as EUR; empty where the table has none.
+    """
+
+    of: Mapping[str, float] = field(default_factory=dict)
+    currency: str = ""
+
+    def cost(self, hours: Uses) -> HoldUse | None:
+        """Return what amounts times hours cost, in its parts; None if none of them has a price."""
+        cost, is_priced = HoldUse(), False
+        for resource, use in hours.items():
+            if resource in self.of:
+                cost = cost.plus(use, self.of[resource] / unit(resource)[0])
+                is_priced = True
+        return cost if is_priced else None
+
+
+def parse(text: str) -> Prices:
+    """Return the prices of ``NAME=PRICE,…``; none of them for ``none``.
+
+    Raises:
+        InvalidInput: some part is not acceptable.
+    """
+    table: dict[str, str] = {}
+    for part in text.split(",") if text.strip() != NONE else ():
+        name, equals, value = part.strip().partition("=")
+        if not equals or name in table:
+            problem = f"{shorten(part)!r} is not NAME=PRICE, or is given twice"
+            raise InvalidInput("", problem, _REMEDY)
+        table[name] = value
+    currency = table.pop(_CURRENCY, "")
+    if currency and not (currency.isalnum() and len(currency) <= _MOST_CURRENCY):
+        problem = f"{shorten(currency)!r} is not 1 to {_MOST_CURRENCY} letters and digits"
+        raise InvalidInput(_CURRENCY, problem, "write e.g. EUR")
+    if len(table) > MOST_PRICES:
+        raise InvalidInput("", f"{len(table)} prices are too many", f"write at most {MOST_PRICES}")
+    return Prices({name: _price(name, value) for name, value in table.items()}, currency)
+
+
+def read_table(written: object) -> str:
+    """Return the text for `parse` of a table in the configuration file.
+
+    Raises:
+        InvalidInput: some part is not acceptable.
+    """
+    if not isinstance(written, dict):
+        raise InvalidInput("", f"{shorten(repr(written))} is no table", 'write e.g. {cpu: "0.03"}')
+    for name, value in written.items():
+        is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+        if not is_plain or {",", "="} & {*f"{name}{value}"}:
+            raise InvalidInput(
+                str(name), f"{shorten(repr(value))} is no price", 'write e.g. "0.03"'
+            )
+    text = ",".join(f"{name}={value}" for name, value in written.items()) or NONE
+    parse(text)
+    return text
+
+
+def show_table(text: str) -> dict[str, str]:
+    """Return the table that a text stands for, the reverse of `read_table`."""
+    parts = text.split(",") if text.strip() != NONE else ()
+    return dict(part.strip().split("=", 1) for part in parts)
+
+
+def check(flag: str, text: str) -> None:
+    """Refuse a text that is no table of prices."""
+    try:
+        parse(text)
+    except InvalidInput as exc:
+        raise exc.under(flag) from exc
+
+
+def _price(name: str, text: str) -> float:
+    if not is_resource(name):
+        raise InvalidInput(name, f"{shorten(name)!r} is no resource", _REMEDY)
+    try:
+        price = float(text) if text.isascii() and "_" not in text else -1.0
+    except ValueError:
+        price = -1.0
+    if not (isfinite(price) and 0 <= price <= _MOST_PRICE):
+        raise InvalidInput(name, f"{shorten(text)!r} is no price", 'write a number such as "0.03"')
+    return price
