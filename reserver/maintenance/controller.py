@@ -129,22 +129,23 @@ class MaintenanceController(Listener):
             log.warning("windows cannot be carried out, retrying", why=why)
 
     async def _pass(self, pacer: Pacer) -> None:
-        turns, now = await self._turns(pacer), self._clock()
+        turns = await self._turns(pacer)
         in_hand = self._in_hand(turns)
-        await pacer.awaited(self._emptying.look(in_hand, now))
+        await pacer.awaited(self._emptying.look(in_hand, self._clock()))
         nodes = self._nodes = self._known_nodes()
         seen = {name: observed(node, self._emptying.drain(name)) for name, node in nodes.items()}
         unread, limit_s = self.windows.unread, self._not_ready_s
         every = tuple(seen.values())
-        search = decide(turns, every, now, unread=unread, not_ready_s=limit_s)
+        decided_at = self._clock()
+        search = decide(turns, every, decided_at, unread=unread, not_ready_s=limit_s)
         decision = await pacer.run(search)
         self._close(decision)
         is_busy = await pacer.awaited(self._write_nodes(decision, seen))
-        await pacer.awaited(self._emptying.move(in_hand, now))
-        await pacer.awaited(self._write_statuses(decision, now))
+        await pacer.awaited(self._emptying.move(in_hand, self._clock()))
+        await pacer.awaited(self._write_statuses(decision, decided_at))
         self.counts = Counter(each.phase for found in decision.progress.values() for each in found)
         wait_s = LOOK_AGAIN_S if is_busy or in_hand else inf
-        wait_s = min(wait_s, decision.next_at - now)
+        wait_s = min(wait_s, decision.next_at - self._clock())
         if wait_s < inf:
             self.queue.add(_LOOK, max(wait_s, _PAUSE_S))
 
@@ -156,9 +157,8 @@ class MaintenanceController(Listener):
         """Return the windows that are not over, with their nodes."""
         nodes, now = list(self._known_nodes().values()), self._clock()
         windows = [known.window for known in self.windows if known.window is not None]
-        return [
-            await pacer.run(turn_of(window, nodes)) for window in windows if now < window.period.end
-        ]
+        unfinished = [window for window in windows if now < window.period.end]
+        return [await pacer.run(turn_of(window, nodes)) for window in unfinished]
 
     def _in_hand(self, turns: Iterable[Turn]) -> dict[str, Window]:
         """Return the nodes that windows have in hand, and that are cordoned."""
@@ -197,7 +197,7 @@ class MaintenanceController(Listener):
                     self._note(exc)
         return bool(due)
 
-    async def _write_statuses(self, decision: MaintenanceDecision, now: float) -> None:
+    async def _write_statuses(self, decision: MaintenanceDecision, decided_at: float) -> None:
         for known in tuple(self.windows):
             generation, window = known.metadata.generation, known.window
             if window is None:
@@ -207,7 +207,7 @@ class MaintenanceController(Listener):
             progress = decision.progress.get(window.key, ())
             before = {each.name: each.phase for each in known.said.nodes} if known.said else {}
             await self._write_status(
-                known, show_status(phase_of(window, now), progress, generation)
+                known, show_status(phase_of(window, decided_at), progress, generation)
             )
             for each in progress:
                 if before and each.node in before and before[each.node] != each.phase:
