@@ -13,7 +13,16 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from reserver.cli import completion, failure, history, output, report_sums, serialization, table
+from reserver.cli import (
+    completion,
+    failure,
+    history,
+    output,
+    report_sums,
+    report_weeks,
+    serialization,
+    table,
+)
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.history import AboutOption, within
@@ -33,15 +42,20 @@ _PARTS = {
 """They differ without colours, too."""
 
 _WIDTH = 40
-_LEAST = 0.01
+_BACK, _WEEKLY = "24h", "28d"
 _NUMBERS = ("RESERVATIONS", "HELD", "USED", "UNUSED", "OPEN")
 
 
 def report(
     target: Target,
     since: Annotated[
-        str, typer.Option(metavar="DURATION", help="How far to look back, such as 8h or 7d.")
-    ] = "24h",
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="How far to look back, such as 8h or 7d. Default: 24h; with --weekly 28d.",
+            show_default=False,
+        ),
+    ] = "",
     resource: Annotated[
         str,
         typer.Option(
@@ -53,6 +67,13 @@ def report(
     namespace: AboutOption = "",
     owners: Annotated[
         bool, typer.Option("--owners", help="Print a row for each owner, not for each namespace.")
+    ] = False,
+    weekly: Annotated[
+        bool,
+        typer.Option(
+            "--weekly",
+            help="Print the accounts of whole weeks, and their costs where prices are set.",
+        ),
     ] = False,
     picture: Annotated[
         Path | None,
@@ -66,14 +87,18 @@ def report(
     time: two CPUs for three hours are six. USED was claimed in the end, UNUSED expired or was
     removed unclaimed, OPEN is not claimed yet.
 
+    The accounts of --weekly count each hour as CLAIMED while a pod has the slot, and as USED what
+    that pod requests. UNUSED is held and not used; USE is the share.
+
     Exit status: 0 shown; 1 refused; 2 wrong usage; 3 Reserver cannot be reached.
 
     Examples:
         reserver report
         reserver report --since 7d --owners --namespace shop
+        reserver report --weekly --owners
         reserver report --resource nvidia.com/gpu --picture gpus.svg
     """
-    back = within(since)
+    back = within(since or (_WEEKLY if weekly else _BACK))
     if not back:
         failure.end(Failed(ExitStatus.USAGE, "--since: no time at all; write for example 24h"))
     try:
@@ -81,7 +106,16 @@ def report(
     except Failed as exc:
         failure.end(exc)
 
+    if weekly and picture:
+        problem = "--picture: draws no accounts; write --weekly or --picture, not both"
+        failure.end(Failed(ExitStatus.USAGE, problem))
+
     async def work(session: Session) -> None:
+        if weekly:
+            begin = datetime.now(UTC) - back
+            accounts = await report_weeks.fetch(session.client, namespace, begin)
+            report_weeks.show(accounts, resource, form, by_owner=owners)
+            return
         found = await fetch(session.client, resource, namespace, back)
         _show(found, form, by_owner=owners)
         if picture is not None:
@@ -209,8 +243,8 @@ def _sums(found: Period, *, by_owner: bool) -> tuple[tuple[str, ...], list[Row]]
         [
             *who,
             str(len(sums.reservations)),
-            _number(sums.held),
-            *(_number(sums.hours[fate]) for fate in (Fate.USED, Fate.UNUSED, Fate.OPEN)),
+            report_sums.number(sums.held),
+            *(report_sums.number(sums.hours[fate]) for fate in (Fate.USED, Fate.UNUSED, Fate.OPEN)),
         ]
         for who, sums in found.sums(by_owner=by_owner).items()
     ]
@@ -221,7 +255,11 @@ def _means(found: Period) -> tuple[tuple[str, ...], list[Row]]:
     titles = ("FROM", "HELD", "USED", "UNUSED", "OPEN")
     fates = (Fate.USED, Fate.UNUSED, Fate.OPEN)
     rows: list[Row] = [
-        [_when(begin), _number(sum(mean.values())), *(_number(mean[fate]) for fate in fates)]
+        [
+            _when(begin),
+            report_sums.number(sum(mean.values())),
+            *(report_sums.number(mean[fate]) for fate in fates),
+        ]
         for begin, mean in _since_anything(found)
     ]
     return titles, rows
@@ -241,7 +279,7 @@ def _bars(found: Period) -> tuple[tuple[str, ...], list[Row]]:
             Cell(part.text * round(mean[fate] / most * _WIDTH), part.style)
             for fate, part in _PARTS.items()
         ]
-        rows.append([_when(begin), _number(sum(mean.values())), bar])
+        rows.append([_when(begin), report_sums.number(sum(mean.values())), bar])
     return ("FROM", "HELD", ""), rows
 
 
@@ -251,9 +289,3 @@ def _legend() -> None:
 
 def _when(moment: datetime) -> str:
     return f"{moment:%m-%d %H:%M}"
-
-
-def _number(value: float) -> str:
-    if value >= 1 or not value:
-        return f"{value:.1f}"
-    return f"{value:.2f}" if value >= _LEAST else f"<{_LEAST}"

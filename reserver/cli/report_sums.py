@@ -17,6 +17,9 @@ BUCKETS = 24
 _UNITS = {"cpu": (1000, "cores"), "memory": (2**30, "GiB"), "ephemeral-storage": (2**30, "GiB")}
 
 
+_LEAST = 0.01
+
+
 class Fate(StrEnum):
     """The outcome of capacity that was held."""
 
@@ -69,6 +72,18 @@ class Sums:
     def held(self) -> float:
         """All that was held."""
         return sum(self.hours.values())
+
+
+def received(resource: str) -> int:
+    """Return how many of the API's units are one of the report: it counts bytes, not GiB."""
+    return 1 if resource == "cpu" else _UNITS.get(resource, (1, ""))[0]
+
+
+def number(value: float) -> str:
+    """Return an amount, short."""
+    if value >= 1 or not value:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if value >= _LEAST else f"<{_LEAST}"
 
 
 def unit(resource: str) -> str:

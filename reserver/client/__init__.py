@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from reserver.client.capacity import (
     Capacity,
+    HoldAccount,
     NamespaceQuota,
     NodeCapacity,
     Shortage,
@@ -65,6 +66,7 @@ __all__ = [
     "Client",
     "Controller",
     "ControllerOwner",
+    "HoldAccount",
     "LabelRequirement",
     "NamespaceQuota",
     "NodeCapacity",

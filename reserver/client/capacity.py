@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from google.protobuf import json_format
@@ -54,6 +54,39 @@ class NamespaceQuota:
     max_ttl: timedelta | None
     forbids_node_names: bool
     forbids_firm_holds: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldAccount:
+    """A resource that was held in a week for an owner, in amounts times hours.
+
+    Amounts are cores, bytes or pieces; ``_others`` stands for all beyond the bounds.
+
+    Attributes:
+        week: when the week begins, a Monday 00:00 UTC.
+        namespace: of the pods that it was for.
+        owner: who could claim it, in words.
+        resource: of what.
+        held: all of it.
+        claimed: in slots that pods had claimed.
+        used: what these pods requested.
+        unused: held and not used.
+        cost: of what was held; None where the resource has no price.
+        unused_cost: of what was not used; None likewise.
+        currency: of the costs; empty where the configuration names none.
+    """
+
+    week: datetime
+    namespace: str
+    owner: str
+    resource: str
+    held: float
+    claimed: float
+    used: float
+    unused: float
+    cost: float | None
+    unused_cost: float | None
+    currency: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +154,23 @@ class Capacity:
             for each in page.quotas:
                 yield messages.read(each, NamespaceQuota)
 
+    async def accounts(
+        self, namespace: str = "", *, since: datetime | None = None
+    ) -> AsyncIterator[HoldAccount]:
+        """Yield what was held, ordered by week, namespace, owner and resource.
+
+        Args:
+            namespace: of the pods that it was for; empty for any.
+            since: of weeks that end later; None for all that are kept.
+
+        Raises:
+            CallFailed: it cannot be read.
+        """
+        request = list_accounts(namespace, since)
+        async for page in self._connection.pages(self._stub.ListAccounts, request):
+            for each in read_accounts(page):
+                yield each
+
     async def what_if(self, specs: Sequence[Spec], namespace: str = "") -> Verdict:
         """Return whether `create_set` would create a set at this instant, in a namespace.
 
@@ -148,6 +198,22 @@ class Capacity:
         request = pb.ExplainRequest(pod_namespace=namespace, pod_name=pod)
         answer = await self._connection.call(self._stub.Explain, request)
         return read_explanation(answer)
+
+
+def list_accounts(namespace: str, since: datetime | None) -> pb.ListAccountsRequest:
+    """Return the request for what was held.
+
+    Raises:
+        InvalidInput: the time has no zone.
+    """
+    messages.check_zone(since, "since")
+    return pb.ListAccountsRequest(namespace=namespace, since=since)
+
+
+def read_accounts(page: pb.ListAccountsResponse) -> Iterator[HoldAccount]:
+    """Yield what was held, as it was received."""
+    for each in page.accounts:
+        yield replace(messages.read(each, HoldAccount), currency=page.currency)
 
 
 def what_if(specs: Sequence[Spec], namespace: str) -> pb.WhatIfRequest:

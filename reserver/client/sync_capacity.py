@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from reserver.client import messages
 from reserver.client.capacity import (
+    HoldAccount,
     NamespaceQuota,
     NodeCapacity,
     Verdict,
+    list_accounts,
+    read_accounts,
     read_explanation,
     read_verdict,
     what_if,
@@ -50,6 +54,18 @@ class SyncCapacity:
         for page in self._connection.pages(self._stub.ListQuotas, request):
             for each in page.quotas:
                 yield messages.read(each, NamespaceQuota)
+
+    def accounts(
+        self, namespace: str = "", *, since: datetime | None = None
+    ) -> Iterator[HoldAccount]:
+        """Yield what was held, ordered by week, namespace, owner and resource.
+
+        Raises:
+            CallFailed: it cannot be read.
+        """
+        request = list_accounts(namespace, since)
+        for page in self._connection.pages(self._stub.ListAccounts, request):
+            yield from read_accounts(page)
 
     def what_if(self, specs: Sequence[Spec], namespace: str = "") -> Verdict:
         """Return whether `create_set` would create a set at this instant, in a namespace.

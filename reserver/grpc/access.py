@@ -67,6 +67,7 @@ _RIGHTS = {
     "ReservationService/History": ("list", _RESERVATIONS),
     "CapacityService/ListNodes": ("list", _CAPACITY),
     "CapacityService/ListQuotas": ("list", _CAPACITY),
+    "CapacityService/ListAccounts": ("list", _CAPACITY),
     "CapacityService/WhatIf": ("get", _CAPACITY),
     "CapacityService/Explain": ("get", _CAPACITY),
     "CapacityService/Dump": ("get", _CAPACITY),

@@ -19,6 +19,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.errors import under
 from reserver.extender.handlers import Extender
 from reserver.grpc import convert, documents
+from reserver.grpc.accounts import AccountList
 from reserver.grpc.paging import PageToken
 from reserver.grpc.status_errors import CallError
 from reserver.k8s.objects.limits import check_amount, limits_at
@@ -43,6 +44,7 @@ class CapacityServicer(CapacityServiceServicer):
     Attributes:
         stores: of which the default is where reservations of a `WhatIf` would be written.
         home: Reserver's own namespace (`limits_at`).
+        accounts: answer what was held.
         dump: returns the state of this process.
     """
 
@@ -51,6 +53,7 @@ class CapacityServicer(CapacityServiceServicer):
     clock: Callable[[], float]
     stores: Stores
     home: str
+    accounts: AccountList
     dump: Callable[[], Awaitable[bytes]]
 
     async def ListNodes(self, request: pb.ListNodesRequest, context: Aio) -> pb.ListNodesResponse:  # noqa: ARG002, N802
@@ -87,6 +90,14 @@ class CapacityServicer(CapacityServiceServicer):
             shown.append(_quota(namespace, quota, quotas))
             await pacer.give_way()
         return pb.ListQuotasResponse(quotas=shown, next_page_token=token)
+
+    async def ListAccounts(  # noqa: N802
+        self,
+        request: pb.ListAccountsRequest,
+        context: Aio,  # noqa: ARG002
+    ) -> pb.ListAccountsResponse:
+        """Return what was held, claimed and used, page by page."""
+        return await self.accounts.page(request)
 
     async def WhatIf(self, request: pb.WhatIfRequest, context: Aio) -> pb.WhatIfResponse:  # noqa: ARG002, N802
         """Say whether a set would be created at this instant."""

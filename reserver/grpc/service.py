@@ -13,6 +13,7 @@ from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.extender.readiness import Readiness
 from reserver.grpc.access import CallAccess
+from reserver.grpc.accounts import AccountList
 from reserver.grpc.capacity import CapacityServicer
 from reserver.grpc.changes import Changes
 from reserver.grpc.creation import Creation
@@ -23,6 +24,7 @@ from reserver.grpc.reservation_list import Catalogue
 from reserver.grpc.reservations import Reservations
 from reserver.grpc.scheduler import SchedulerServicer
 from reserver.scheduling.state import State
+from reserver.stores.account_writer import AccountWriter
 from reserver.stores.archive_writer import ArchiveWriter
 from reserver.stores.stores import Stores
 from reserver.v1.capacity_pb2_grpc import add_CapacityServiceServicer_to_server
@@ -55,6 +57,7 @@ class Service:
         readiness: Readiness,
         counted: Metrics,
         past: ArchiveWriter,
+        counted_holds: AccountWriter,
         dump: Callable[[], Awaitable[bytes]],
     ) -> None:
         """Put the services together; with `access` None, anybody who reaches the port may call."""
@@ -66,7 +69,9 @@ class Service:
         self._reservations = Reservations(
             catalogue, self.feed, creation, changes, history, state.pods
         )
-        self._capacity = CapacityServicer(state, extender, clock, stores, namespace, dump)
+        self._capacity = CapacityServicer(
+            state, extender, clock, stores, namespace, AccountList(counted_holds), dump
+        )
         self._scheduler = SchedulerServicer(extender)
         calls = Calls(access, readiness.obstacles, counted)
         self.interceptors: list[grpc.aio.ServerInterceptor] = [calls]

@@ -63,6 +63,7 @@ def prepare(
         readiness=assembly.readiness,
         counted=metrics,
         past=assembly.archivist,
+        counted_holds=assembly.accountant,
         dump=partial(dump, settings, assembly, metrics.exposition.text),
     )
     assembly.listeners.add(_FeedListener(service.feed))

@@ -26,7 +26,7 @@ OTHERS = "_others"
 """Stands for all others: no namespace and no owner is called that."""
 
 _HOUR_S = 3600.0
-_WEEK_S = 7 * 86_400
+WEEK_S = 7 * 86_400
 _MONDAY_S = 3 * 86_400
 """1970 began on a Thursday, three days after a Monday."""
 
@@ -48,6 +48,11 @@ class HoldUse(NamedTuple):
         """The part of slots that pods have claimed."""
         return self.spare + self.used
 
+    @property
+    def unused(self) -> float:
+        """The part that no pod requested."""
+        return self.free + self.spare
+
     def plus(self, other: HoldUse, times: float = 1.0) -> HoldUse:
         """Return the sum with another one, so many times."""
         return HoldUse(*(mine + more * times for mine, more in zip(self, other, strict=True)))
@@ -67,7 +72,7 @@ class AccountKey(NamedTuple):
 
 def week_of(moment: float) -> int:
     """Return the begin of the week of a moment, both in unix seconds."""
-    return int((moment + _MONDAY_S) // _WEEK_S) * _WEEK_S - _MONDAY_S
+    return int((moment + _MONDAY_S) // WEEK_S) * WEEK_S - _MONDAY_S
 
 
 _Week = dict[str, dict[str, dict[str, HoldUse]]]
@@ -85,7 +90,7 @@ class Accounts:
         """Add what an owner held between two moments, in unix seconds."""
         while begin < end:
             week = week_of(begin)
-            until = min(end, week + _WEEK_S)
+            until = min(end, week + WEEK_S)
             self.put(AccountKey(week, namespace, owner), uses, (until - begin) / _HOUR_S)
             begin = until
 

@@ -27,8 +27,8 @@ class Accounting(Listening):
     prices: Annotated[
         str,
         setting(
-            "What an hour of a resource costs, for `reserver report`: of a core, a GiB or a piece.",
-            metavar="NAME=PRICE,…",
+            "What an hour of a core, a GiB or a piece costs, such as cpu=0.03,currency=EUR.",
+            metavar="TABLE",
             check=prices.check,
             in_file=InFile("prices", is_live=True, read=prices.read_table, show=prices.show_table),
         ),

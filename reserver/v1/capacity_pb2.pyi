@@ -2,6 +2,7 @@ import datetime
 
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from reserver.v1 import reservation_pb2 as _reservation_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -118,6 +119,52 @@ class NamespaceQuota(_message.Message):
     forbids_node_names: bool
     forbids_firm_holds: bool
     def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., hard: _Optional[_Mapping[str, str]] = ..., used: _Optional[_Mapping[str, str]] = ..., pending: _Optional[int] = ..., max_ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., forbids_node_names: _Optional[bool] = ..., forbids_firm_holds: _Optional[bool] = ...) -> None: ...
+
+class ListAccountsRequest(_message.Message):
+    __slots__ = ("namespace", "since", "page_size", "page_token")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    since: _timestamp_pb2.Timestamp
+    page_size: int
+    page_token: str
+    def __init__(self, namespace: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListAccountsResponse(_message.Message):
+    __slots__ = ("accounts", "next_page_token", "currency")
+    ACCOUNTS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    CURRENCY_FIELD_NUMBER: _ClassVar[int]
+    accounts: _containers.RepeatedCompositeFieldContainer[Account]
+    next_page_token: str
+    currency: str
+    def __init__(self, accounts: _Optional[_Iterable[_Union[Account, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., currency: _Optional[str] = ...) -> None: ...
+
+class Account(_message.Message):
+    __slots__ = ("week", "namespace", "owner", "resource", "held", "claimed", "used", "unused", "cost", "unused_cost")
+    WEEK_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    CLAIMED_FIELD_NUMBER: _ClassVar[int]
+    USED_FIELD_NUMBER: _ClassVar[int]
+    UNUSED_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    UNUSED_COST_FIELD_NUMBER: _ClassVar[int]
+    week: _timestamp_pb2.Timestamp
+    namespace: str
+    owner: str
+    resource: str
+    held: float
+    claimed: float
+    used: float
+    unused: float
+    cost: float
+    unused_cost: float
+    def __init__(self, week: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., namespace: _Optional[str] = ..., owner: _Optional[str] = ..., resource: _Optional[str] = ..., held: _Optional[float] = ..., claimed: _Optional[float] = ..., used: _Optional[float] = ..., unused: _Optional[float] = ..., cost: _Optional[float] = ..., unused_cost: _Optional[float] = ...) -> None: ...
 
 class WhatIfRequest(_message.Message):
     __slots__ = ("reservations", "namespace")

@@ -47,6 +47,11 @@ class CapacityServiceStub:
                 request_serializer=reserver_dot_v1_dot_capacity__pb2.ListQuotasRequest.SerializeToString,
                 response_deserializer=reserver_dot_v1_dot_capacity__pb2.ListQuotasResponse.FromString,
                 _registered_method=True)
+        self.ListAccounts = channel.unary_unary(
+                '/reserver.v1.CapacityService/ListAccounts',
+                request_serializer=reserver_dot_v1_dot_capacity__pb2.ListAccountsRequest.SerializeToString,
+                response_deserializer=reserver_dot_v1_dot_capacity__pb2.ListAccountsResponse.FromString,
+                _registered_method=True)
         self.WhatIf = channel.unary_unary(
                 '/reserver.v1.CapacityService/WhatIf',
                 request_serializer=reserver_dot_v1_dot_capacity__pb2.WhatIfRequest.SerializeToString,
@@ -85,6 +90,13 @@ class CapacityServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListAccounts(self, request, context):
+        """Returns what was held, claimed and used, by week, namespace, owner and resource, page by page.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def WhatIf(self, request, context):
         """Says whether a set would be created, as CreateSet would decide at this instant.
         """
@@ -118,6 +130,11 @@ def add_CapacityServiceServicer_to_server(servicer, server):
                     servicer.ListQuotas,
                     request_deserializer=reserver_dot_v1_dot_capacity__pb2.ListQuotasRequest.FromString,
                     response_serializer=reserver_dot_v1_dot_capacity__pb2.ListQuotasResponse.SerializeToString,
+            ),
+            'ListAccounts': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAccounts,
+                    request_deserializer=reserver_dot_v1_dot_capacity__pb2.ListAccountsRequest.FromString,
+                    response_serializer=reserver_dot_v1_dot_capacity__pb2.ListAccountsResponse.SerializeToString,
             ),
             'WhatIf': grpc.unary_unary_rpc_method_handler(
                     servicer.WhatIf,
@@ -192,6 +209,33 @@ class CapacityService:
             '/reserver.v1.CapacityService/ListQuotas',
             reserver_dot_v1_dot_capacity__pb2.ListQuotasRequest.SerializeToString,
             reserver_dot_v1_dot_capacity__pb2.ListQuotasResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAccounts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/reserver.v1.CapacityService/ListAccounts',
+            reserver_dot_v1_dot_capacity__pb2.ListAccountsRequest.SerializeToString,
+            reserver_dot_v1_dot_capacity__pb2.ListAccountsResponse.FromString,
             options,
             channel_credentials,
             insecure,

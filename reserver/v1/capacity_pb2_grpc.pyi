@@ -42,6 +42,8 @@ class CapacityServiceStub:
     """Returns what the reservations of namespaces may hold together, and hold, ordered by namespace and
     name, page by page: each ReservationQuota, and the default of namespaces that have none.
     """
+    ListAccounts: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.ListAccountsRequest, _capacity_pb2.ListAccountsResponse]
+    """Returns what was held, claimed and used, by week, namespace, owner and resource, page by page."""
     WhatIf: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.WhatIfRequest, _capacity_pb2.WhatIfResponse]
     """Says whether a set would be created, as CreateSet would decide at this instant."""
     Explain: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.ExplainRequest, _capacity_pb2.ExplainResponse]
@@ -63,6 +65,8 @@ class CapacityServiceAsyncStub(CapacityServiceStub):
     """Returns what the reservations of namespaces may hold together, and hold, ordered by namespace and
     name, page by page: each ReservationQuota, and the default of namespaces that have none.
     """
+    ListAccounts: _aio.UnaryUnaryMultiCallable[_capacity_pb2.ListAccountsRequest, _capacity_pb2.ListAccountsResponse]  # type: ignore[assignment]
+    """Returns what was held, claimed and used, by week, namespace, owner and resource, page by page."""
     WhatIf: _aio.UnaryUnaryMultiCallable[_capacity_pb2.WhatIfRequest, _capacity_pb2.WhatIfResponse]  # type: ignore[assignment]
     """Says whether a set would be created, as CreateSet would decide at this instant."""
     Explain: _aio.UnaryUnaryMultiCallable[_capacity_pb2.ExplainRequest, _capacity_pb2.ExplainResponse]  # type: ignore[assignment]
@@ -93,6 +97,14 @@ class CapacityServiceServicer(metaclass=_abc_1.ABCMeta):
         """Returns what the reservations of namespaces may hold together, and hold, ordered by namespace and
         name, page by page: each ReservationQuota, and the default of namespaces that have none.
         """
+
+    @_abc_1.abstractmethod
+    def ListAccounts(
+        self,
+        request: _capacity_pb2.ListAccountsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_capacity_pb2.ListAccountsResponse, _abc.Awaitable[_capacity_pb2.ListAccountsResponse]]:
+        """Returns what was held, claimed and used, by week, namespace, owner and resource, page by page."""
 
     @_abc_1.abstractmethod
     def WhatIf(

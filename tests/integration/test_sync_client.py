@@ -22,7 +22,9 @@ from reserver.client import (
     Spec,
     SyncClient,
 )
+from reserver.reservations.accounts import WEEK_S, AccountKey, HoldUse
 from reserver.reservations.enums import Outcome
+from reserver.stores.codec import prices
 from tests.integration.world import World, serving
 
 SPEC = Spec(
@@ -89,6 +91,12 @@ async def test_what_is_held_is_released_when_the_block_ends(world: World) -> Non
 
 
 async def test_sets_and_capacity(world: World) -> None:
+    accountant = world.running.assembly.accountant
+    week = int(datetime(2026, 11, 23, tzinfo=UTC).timestamp())
+    for key in (AccountKey(week, "team", "pod/web-0"), AccountKey(week - WEEK_S, "team", "old")):
+        accountant.held.accounts.put(key, {"cpu": HoldUse(1000, 500, 500)})
+    accountant.prices = prices.parse("memory=1,currency=EUR")
+
     def program(client: SyncClient) -> None:
         specs = {"a": SPEC, "b": replace(SPEC, resources={"cpu": "64"})}
         with pytest.raises(CallFailed, match="FAILED_PRECONDITION") as refused:
@@ -99,6 +107,10 @@ async def test_sets_and_capacity(world: World) -> None:
         (node,) = client.capacity.nodes(["worker-1"], {"cpu": "1"})
         assert node.resources["cpu"].held == "2"
         assert [each.name for each in client.capacity.quotas("shop")] == ["default"]
+        week = datetime(2026, 11, 23, tzinfo=UTC)
+        (account,) = client.capacity.accounts("team", since=week)
+        assert (account.week, account.owner, account.used) == (week, "pod/web-0", 0.5)
+        assert (account.cost, account.currency) == (None, "EUR")
         assert b"reserver" in client.capacity.dump()
         with pytest.raises(CallFailed, match="NOT_FOUND"):
             client.capacity.explain("shop", "nobody")

@@ -18,14 +18,8 @@ _CURRENCY = "currency"
 _MOST_CURRENCY = 8
 _MOST_PRICE = 1e9
 _GIB = 2**30
-_BYTES = (_GIB, "GiB")
-_UNITS = {"cpu": (1000, "core"), "memory": _BYTES, "ephemeral-storage": _BYTES}
+_UNITS = {"cpu": 1000, "memory": _GIB, "ephemeral-storage": _GIB}
 _REMEDY = "write e.g. cpu=0.03,memory=0.004,currency=EUR, or none"
-
-
-def unit(resource: str) -> tuple[int, str]:
-    """Return how many of Reserver's units are one that people count, and its name."""
-    return _BYTES if resource.startswith("hugepages-") else _UNITS.get(resource, (1, resource))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +39,7 @@ class Prices:
         cost, is_priced = HoldUse(), False
         for resource, use in hours.items():
             if resource in self.of:
-                cost = cost.plus(use, self.of[resource] / unit(resource)[0])
+                cost = cost.plus(use, self.of[resource] / _per_unit(resource))
                 is_priced = True
         return cost if is_priced else None
 
@@ -103,6 +97,11 @@ def check(flag: str, text: str) -> None:
         parse(text)
     except InvalidInput as exc:
         raise exc.under(flag) from exc
+
+
+def _per_unit(resource: str) -> int:
+    """Return how many of Reserver's units have one price."""
+    return _GIB if resource.startswith("hugepages-") else _UNITS.get(resource, 1)
 
 
 def _price(name: str, text: str) -> float:

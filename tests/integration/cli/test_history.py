@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from reserver.reservations.accounts import AccountKey, HoldUse, week_of
+from reserver.stores.codec import prices
 from tests.integration.cli.runs import Run, untimed
 from tests.integration.test_endings import bind
 from tests.integration.world import World
@@ -120,9 +122,52 @@ async def test_a_report_says_how_much_was_held_and_what_nobody_used(
     assert "@font-face" not in drawn.read_text()  # It names no other host.
 
 
+async def test_accounts_sum_up_weeks_for_whom_and_what_they_cost(run: Run, world: World) -> None:
+    accountant = world.running.assembly.accountant
+    week, gib = week_of(datetime.now(UTC).timestamp()), 2**30
+    for owner, cores in (("pod/web-0", 1000), ("app=db", 3000)):
+        uses = {"cpu": HoldUse(cores, 500, 500), "memory": HoldUse(4 * gib)}
+        accountant.held.accounts.put(AccountKey(week, "team", owner), uses)
+    day = datetime.fromtimestamp(week, UTC)
+    header, *rows = (await run("report", "--weekly", "-n", "team")).stdout.splitlines()[1:]
+    assert header.split() == ["WEEK", "NAMESPACE", "HELD", "CLAIMED", "USED", "UNUSED", "USE"]
+    row = f"{day:%Y-%m-%d} team 6.0 2.0 1.0 5.0 17%"
+    assert [each.split() for each in rows] == [row.split()]
+    accountant.prices = prices.parse("cpu=0.5,memory=0.25,currency=EUR")
+    weekly = ("report", "--weekly", "-n", "team", "--owners")
+    printed = (await run(*weekly, "--resource", "memory")).stdout.splitlines()
+    assert (
+        printed[0] == "memory by week (from Monday, UTC), in GiB × hours; COST is of all resources:"
+    )
+    assert "COST EUR   UNUSED COST EUR" in printed[1]
+    assert [each.split()[2:] for each in printed[2:]] == [
+        ["app=db", "4.0", "0.0", "0.0", "4.0", "0%", "3.00", "2.75"],
+        ["pod/web-0", "4.0", "0.0", "0.0", "4.0", "0%", "2.00", "1.75"],
+    ]
+    said = json.loads((await run(*weekly, "-o", "json")).stdout)
+    assert said["currency"] == "EUR"
+    assert said["accounts"][0] == {
+        "week": f"{day:%Y-%m-%dT%H:%M:%SZ}",
+        "namespace": "team",
+        "owner": "app=db",
+        "resource": "cpu",
+        "unit": "cores",
+        "held": 4.0,
+        "claimed": 1.0,
+        "used": 0.5,
+        "unused": 3.5,
+        "cost": 2.0,
+        "unusedCost": 1.75,
+    }
+    lines = (await run("report", "--weekly", "-n", "team", "-o", "csv")).stdout.splitlines()
+    assert len(lines) == 2
+
+
 @pytest.mark.parametrize(
     ("line", "code", "words"),
     [
+        ("report --weekly --resource fpga.example/x", 0, "no fpga.example/x was held in these"),
+        ("report --weekly --picture x.svg", 2, "--picture: draws no accounts"),
         ("report --since never", 2, "--since: "),
         ("report --since 0", 2, "--since: no time at all"),
         ("report --picture x.png", 2, "--picture: x.png: ends neither in .svg nor in .html"),

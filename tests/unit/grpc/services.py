@@ -26,7 +26,7 @@ class Nothing:
 def service_of(**parts: Any) -> Service:
     """Return a service that has these parts, and else nothing."""
     nothing: Any = Nothing()
-    idle = dict.fromkeys(("stores", "extender", "counted", "past"), nothing)
+    idle = dict.fromkeys(("stores", "extender", "counted", "past", "counted_holds"), nothing)
     quiet = {"access": None, "readiness": FakeReadiness(), "dump": bytes}
     home = {"namespace": "reserver-system", "clock": lambda: NOW}
     return Service(**{"state": state_of(), **idle, **quiet, **home, **parts})
