@@ -128,6 +128,7 @@ class Constraints:
         host_ports: the node's ports that it takes.
         are_too_many: there are so many that none is read, and only kube-scheduler judges where the
             pod can go.
+        tolerates_recall: the pod may borrow what holds lend, and is deleted when an owner comes.
     """
 
     tolerations: tuple[Toleration, ...] = ()
@@ -138,6 +139,7 @@ class Constraints:
     spread: tuple[Spread, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     are_too_many: bool = False
+    tolerates_recall: bool = False
 
     def selectors(self) -> Iterator[Selector]:
         """Yield every selector."""
@@ -172,3 +174,10 @@ class Constraints:
 
 UNCONSTRAINED = Constraints()
 TOO_MANY = Constraints(are_too_many=True)
+
+LENT = "reserver.io/lent"
+"""The key of the toleration by which a pod may borrow what holds lend.
+
+The API server lets nobody take a toleration from a pod, as it does labels and annotations: nobody
+can borrow, and then keep what is lent.
+"""

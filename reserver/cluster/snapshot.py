@@ -19,6 +19,7 @@ from reserver.cluster.capacity_matrix import (
     Totals,
 )
 from reserver.cluster.labels import Labels
+from reserver.cluster.lending import Lending, Loan
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.cluster.pod_table import PodTable
@@ -62,6 +63,7 @@ class Snapshot(CapacityMatrix):
         namespaces: labels of the namespaces.
         exempt_namespaces: those of the system's own pods, to which holds do not apply.
         storage: claims, volumes and storage classes.
+        lending: what holds lend, and to which of the pods.
     """
 
     def __init__(self) -> None:
@@ -72,6 +74,7 @@ class Snapshot(CapacityMatrix):
         self.namespaces: dict[str, Labels] = {}
         self.exempt_namespaces = EXEMPT_NAMESPACES
         self.storage = Storage()
+        self.lending = Lending()
 
     @property
     def node_count(self) -> int:
@@ -120,6 +123,7 @@ class Snapshot(CapacityMatrix):
         self._add_requested(node, pod.requests, 1)
         slot = self.residents.add(pod, self._row_of[node])
         self._counted[pod.uid] = CountedPod(node, pod, slot)
+        self._borrow(node, pod)
 
     def count_all(self, pods: Sequence[Pod]) -> None:
         """Count pods on their nodes at once, each of which is not counted yet."""
@@ -134,6 +138,7 @@ class Snapshot(CapacityMatrix):
         slots = self.residents.add_all(pods, self.rows([pod.node for pod in pods]))
         for pod, slot in zip(pods, slots, strict=True):
             self._counted[pod.uid] = CountedPod(pod.node, pod, slot)
+            self._borrow(pod.node, pod)
 
     def uncount(self, pod_uid: str) -> None:
         """Stop counting a pod, if it is counted."""
@@ -151,6 +156,7 @@ class Snapshot(CapacityMatrix):
         self.residents.rows[before.slot] = self._row_of[node]
         self._leave(before)
         self._counted[pod_uid] = before._replace(node=node)
+        self._borrow(node, before.pod)
 
     @contextmanager
     def unseen(self, pod_uid: str) -> Iterator[None]:
@@ -170,14 +176,15 @@ class Snapshot(CapacityMatrix):
         """Return where a pod is counted; None if it is not."""
         return self._counted.get(pod_uid)
 
-    def set_held(self, node: str, totals: Mapping[str, int]) -> None:
-        """Set what active reservations hold on a node; empty for nothing."""
+    def set_held(self, node: str, totals: Mapping[str, int], loans: Sequence[Loan] = ()) -> None:
+        """Set what active reservations hold on a node, empty for nothing, and lend of it."""
+        self.lending.set(node, totals, loans)
         if totals or node in self._row_of:
             row = self._ensure_row(node)  # May replace the arrays.
             self.has_holds[row] = bool(totals)
             (self.holding.add if totals else self.holding.discard)(node)
             (self.without_holds.discard if totals else self.without_holds.add)(node)
-            self._set(HELD, node, totals)
+            self._set(HELD, node, self.lending.held(node) or totals)
 
     def doubt(self, node: str, *, is_doubtful: bool) -> None:
         """Set whether something on a node cannot be read; the node may be unknown."""
@@ -202,9 +209,24 @@ class Snapshot(CapacityMatrix):
         """Count amounts on a node as a pod's that is there."""
         self._add_requested(node, amounts, 1)
 
+    def _borrow(self, node: str, pod: Pod) -> None:
+        """Count a pod as a borrower, if it may be one."""
+        if pod.constraints.tolerates_recall:
+            self.lending.add(node, pod)
+            self._recount_held(node)
+
+    def _recount_held(self, node: str) -> None:
+        """Count what is held there and not borrowed."""
+        held = self.lending.held(node)
+        if held:
+            self._set(HELD, node, held)
+
     def _leave(self, before: CountedPod) -> None:
         """Count no longer what a pod takes of a node."""
         node = before.node
+        if before.pod.constraints.tolerates_recall:
+            self.lending.remove(node, before.pod.uid)
+            self._recount_held(node)
         self._pods_on[node] -= 1
         if self._pods_on[node]:
             self._add_requested(node, before.pod.requests, -1)

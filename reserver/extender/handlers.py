@@ -25,6 +25,7 @@ from reserver.scheduling.filter_verdict import FilterVerdict
 from reserver.scheduling.node_explanation import explain_nodes
 from reserver.scheduling.pod_events import PodEvent, event_for
 from reserver.scheduling.preempt import PreemptVerdict, Victims, judge_preemption
+from reserver.scheduling.recall import RECALL_S
 from reserver.scheduling.state import State
 
 log = structlog.get_logger(__name__)
@@ -118,6 +119,8 @@ class Extender:
         if pod.group and verdict.nodes:
             self._state.answered(pod, verdict.nodes, now)
         self._requeue.judged(pod.uid)
+        if verdict.recalled:
+            self._state.ledger.recall(verdict.recalled, now + RECALL_S)
         if event := event_for(pod, len(names), verdict, self._state):
             self._on_event(event)
         if not verdict.nodes and log.is_enabled_for(logging.DEBUG):

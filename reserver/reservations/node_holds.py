@@ -9,6 +9,7 @@ from itertools import accumulate
 from math import inf
 from types import MappingProxyType
 
+from reserver.cluster.lending import Loan
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.listener import Listener
 from reserver.reservations.quotas import Quotas
@@ -45,6 +46,12 @@ class Hold:
     def yields(self) -> bool:
         """Whether it yields to pods of higher priority; then it is behind all holds that do not."""
         return self.reservation.yields_above is not None
+
+    @property
+    def loan(self) -> Loan | None:
+        """What it lends, if it does."""
+        below = self.reservation.lends_below
+        return None if below is None or not self.amounts else Loan(below, self.amounts)
 
     @property
     def standing(self) -> tuple[bool, float, float]:
@@ -106,6 +113,7 @@ class NodeHolds:
         self._quotas = quotas
         self._by_node: dict[str, dict[Hold, None]] = {}
         self._yielding: dict[str, dict[Hold, None]] = {}
+        self._lending: dict[str, dict[Hold, None]] = {}
         self._held: dict[str, dict[str, int]] = {}
         self._rows: dict[str, _Row] = {}
 
@@ -217,7 +225,6 @@ class NodeHolds:
         for name in hold.amounts.keys() - amounts.keys():
             if not totals[name]:
                 del totals[name]
-        self._snapshot.set_held(node, totals)
         if hold.is_placed:
             self._count(hold, amounts)
         hold.amounts = amounts
@@ -225,11 +232,23 @@ class NodeHolds:
             self._held[node] = totals
         else:
             self._held.pop(node, None)
+        self._index(node, hold)
+        self._snapshot.set_held(node, totals, self.loans(node))
+        if is_less:
+            self._listener.on_capacity_freed(node)
+
+    def _index(self, node: str, hold: Hold) -> None:
+        """Keep a hold in each index of its node that it belongs in."""
         _put(self._by_node, node, hold)
         if hold.yields:
             _put(self._yielding, node, hold)
-        if is_less:
-            self._listener.on_capacity_freed(node)
+        if hold.reservation.lends_below is not None:
+            _put(self._lending, node, hold)
+
+    def loans(self, node: str, but: Container[Ref] = ()) -> list[Loan]:
+        """Return what the holds of a node lend, but for those of some reservations."""
+        holds = (each for each in self._lending.get(node, ()) if each.reservation.ref not in but)
+        return [loan for hold in holds if (loan := hold.loan) is not None]
 
     def _count(self, hold: Hold, amounts: Mapping[str, int]) -> None:
         """Count what a hold is about to be below the ceiling, if it is a tenant's."""

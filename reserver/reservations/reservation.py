@@ -95,6 +95,8 @@ class Reservation:
         policy: where owners may land when their seat cannot be had.
         yields_above: pods of a higher priority than this may take what it holds; None: none may.
         reusable: a slot comes back when its pod goes.
+        lends_below: pods of a lower priority than this may borrow what it holds while no owner has
+            come, if they tolerate the recall (`reserver.cluster.lending`); None: none may.
         placement: where Reserver may choose.
         placed: where it has, as far as that is written or decided; empty while it has not, and
             where the reservation names its node. Not part of what the reservation says.
@@ -125,6 +127,7 @@ class Reservation:
     yields_above: int | None = None
     rules: tuple[OwnerRule, ...] = ()
     reusable: bool = False
+    lends_below: int | None = None
     placement: Placement = ANYWHERE
     placed: Parts = ()
     origin: str = ""
@@ -193,6 +196,11 @@ class Reservation:
     def yields_to(self, priority: int) -> bool:
         """Return whether a pod of this priority may take what it holds."""
         return self.yields_above is not None and priority > self.yields_above
+
+    def lends_to(self, pod: Pod) -> bool:
+        """Return whether a pod may borrow what it holds."""
+        is_below = self.lends_below is not None and pod.priority < self.lends_below
+        return is_below and pod.constraints.tolerates_recall
 
     def phase(self, claims: int, now: float) -> Phase:
         """Return its phase at `now` (unix seconds), with this many slots claimed."""
@@ -269,6 +277,8 @@ def _text(reservation: Reservation) -> tuple[str, str]:
         tail.append(reservation.yields_above)
     if reservation.rules or reservation.reusable:
         tail.append([sorted(map(_said, reservation.rules)), reservation.reusable])
+    if reservation.lends_below is not None:
+        tail.append({"lendsBelow": reservation.lends_below})
     if reservation.placement.text:
         tail.append({"placement": reservation.placement.text})
     return f"{json.dumps(head)[:-1]}, ", f", {json.dumps(tail)[1:]}"

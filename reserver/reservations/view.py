@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+from reserver.cluster.lending import Loan
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.account import Account
 from reserver.reservations.enums import Policy
@@ -128,10 +130,43 @@ class LedgerView(ReservationView):
         return [hold for hold in holds if hold is not None]
 
     def yielding(self, pod: Pod, nodes: Iterable[str]) -> dict[str, dict[str, int]]:
-        """Return what is held on some nodes, for others, that a pod's priority may take."""
-        if not self._holdings.yields:
+        """Return what is held on some nodes, for others, that a pod may take, or borrow."""
+        borrows = pod.constraints.tolerates_recall
+        if not (borrows or self._holdings.yields):
             return {}
-        return self._holdings.yielding(pod.priority, self.owned_by(pod), nodes)
+        own = self.owned_by(pod)
+        yielding = self._holdings.yielding(pod.priority, own, nodes)
+        lent = self._snapshot.lending.left(pod.priority, nodes, self._now) if borrows else {}
+        for node, amounts in lent.items():
+            yielding[node] = dict(Counter(yielding.get(node, {})) + Counter(amounts))
+        return yielding
+
+    def loans(self, node: str, but: Container[Ref] = ()) -> list[Loan]:
+        """Return what the holds of a node lend, but for those of some reservations."""
+        return self._holdings.loans(node, but)
+
+    def returned(
+        self, node: str, seats: Iterable[Reservation] = (), gone: Collection[str] = ()
+    ) -> dict[str, int]:
+        """Return how much less of the loans on a node is borrowed once slots are claimed there.
+
+        Args:
+            node: the node.
+            seats: the reservations of the slots, one each.
+            gone: the UIDs of pods that are gone by then.
+        """
+        lending = self._snapshot.lending
+        if not lending.lends(node):
+            return {}
+        slots = [
+            Loan(each.lends_below, each.resources) for each in seats if each.lends_below is not None
+        ]
+        then = lending.borrowed(node, gone, slots)
+        return {name: n - then.get(name, 0) for name, n in lending.borrowed(node).items()}
+
+    def recall(self, node: str, until: float) -> None:
+        """Lend nothing more on a node until a moment (unix seconds): an owner waits there."""
+        self._snapshot.lending.recall(node, until)
 
     def holding(self, ref: Ref) -> dict[str, Mapping[str, int]]:
         """Return what is held for a ref, by node; nothing if another ref stands for it."""

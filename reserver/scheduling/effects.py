@@ -52,4 +52,19 @@ class Activate:
     node: str
 
 
-Effect = Nominate | Retry | Activate
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Delete borrowers, so that an owner can have its seat.
+
+    Attributes:
+        pod: the owner.
+        node: where its seat is.
+        borrowers: the pods to delete; none where enough of them are on their way out.
+    """
+
+    pod: Pod
+    node: str
+    borrowers: tuple[Pod, ...]
+
+
+Effect = Nominate | Retry | Activate | Recall

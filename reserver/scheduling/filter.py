@@ -27,6 +27,7 @@ from reserver.scheduling.fit import (
     Seats,
     fits_beside_holds,
     fits_where,
+    has_room,
     in_the_way,
     seats_by_node,
     total,
@@ -36,6 +37,7 @@ from reserver.scheduling.gangs import NOBODY, Attempt
 from reserver.scheduling.inflight_binds import FORGETTING_S
 from reserver.scheduling.naming import words_for
 from reserver.scheduling.nomination import nominations_for
+from reserver.scheduling.recall import recall
 from reserver.scheduling.state import State
 from reserver.scheduling.waiting_pod import LEAST_SAMPLE
 
@@ -138,8 +140,8 @@ def _for_owner(
         return FilterVerdict(nodes=here), None
     # A seat that kube-scheduler was steered to and that is not among the names now was refused by
     # its own filters, and so were those before it: it tries the nominated node first.
-    nodes = list(on_node)
-    was_tried = any(usable([*on_node.keys() & {pod.nominated_node}]))
+    nodes = list(_with_room(pod, list(on_node), state.snapshot))
+    was_tried = pod.nominated_node in nodes and any(usable([pod.nominated_node]))
     tried = nodes.index(pod.nominated_node) + 1 if was_tried else 0
     lost = on_node[pod.nominated_node][0] if was_tried else None
     refused = dict.fromkeys(names, f"waiting for its seat in reservation {seats[0].ref}")
@@ -149,10 +151,25 @@ def _for_owner(
         later = Retry(pod, attempts=1, after_s=FORGETTING_S)
         return FilterVerdict(refused=refused, effects=(later,), waits_for=WaitsFor.SEAT), None
     nominations = nominations_for(pod, usable(nodes[tried:]), gang, state)
+    recalls = (recall(pod, seats, state) for seats in on_node.values())
+    if not nominations and (wanted := next(filter(None, recalls), None)):
+        effects = (wanted,) if wanted.borrowers else ()
+        waits = FilterVerdict(refused=refused, effects=effects, waits_for=WaitsFor.SEAT)
+        return replace(waits, recalled=wanted.node), None
     if not nominations and state.ledger.required(pod, gang.spent) is None:
         return None, lost
     waits_for = None if nominations else WaitsFor.SEAT
     return FilterVerdict(refused=refused, effects=nominations, waits_for=waits_for), lost
+
+
+def _with_room(pod: Pod, nodes: Sequence[str], snapshot: Snapshot) -> Iterable[str]:
+    """Return the nodes, but for those with borrowers where there is no room: for now."""
+    borrowed = [node for node in nodes if snapshot.lending.has_borrowers(node)]
+    if not borrowed:
+        return nodes
+    room = has_room(pod, snapshot, snapshot.rows(borrowed)).tolist()
+    full = {node for node, fits in zip(borrowed, room, strict=True) if not fits}
+    return filterfalse(full.__contains__, nodes)
 
 
 def _usable(

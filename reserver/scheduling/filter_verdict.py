@@ -31,6 +31,7 @@ class FilterVerdict:
         waits_for: what keeps the pod from these nodes; None if no reservations do.
         in_the_way: the reservations that do, when the nodes are refused for few of them.
         lost_seat: the last seat that Reserver steered to and kube-scheduler refused.
+        recalled: the node of a seat that borrowers take, and where nothing more is to be lent.
     """
 
     nodes: Sequence[str] = ()
@@ -39,3 +40,4 @@ class FilterVerdict:
     waits_for: WaitsFor | None = None
     in_the_way: tuple[Ref, ...] = ()
     lost_seat: Reservation | None = None
+    recalled: str = ""

@@ -53,12 +53,14 @@ class Seat(NamedTuple):
         later: what is held there by reservations that stand behind those whose slots cover the
             pod's request, the oldest of its own. They do not count against the slot: room that was
             taken when they were written is not theirs.
-        yielded: what is held there for others that its priority may take.
+        yielded: what is held there for others that its priority may take, or that it may borrow.
+        returned: how much of the slot is borrowed, so that it is held against nobody until then.
     """
 
     slot: Mapping[str, int]
     later: Mapping[str, int]
     yielded: Mapping[str, int] = MappingProxyType({})
+    returned: Mapping[str, int] = MappingProxyType({})
 
 
 Seats = Mapping[str, Seat]
@@ -174,7 +176,11 @@ def seats_by_node(pod: Pod, seats: Iterable[Reservation], ledger: LedgerView) ->
     for seat in seats:
         on_node.setdefault(seat.node, []).append(seat)
     return {
-        node: Seat(total(seat.resources for seat in own), ledger.later(node, own, pod.requests))
+        node: Seat(
+            total(seat.resources for seat in own),
+            ledger.later(node, own, pod.requests),
+            returned=ledger.returned(node, own),
+        )
         for node, own in on_node.items()
     }
 
@@ -211,7 +217,8 @@ def in_the_way(pod: Pod, nodes: Iterable[str], ledger: LedgerView) -> Iterator[R
 
 def is_in_the_way(reservation: Reservation, pod: Pod, own: Container[Ref]) -> bool:
     """Return whether a hold counts against a pod; `own`: what the pod may claim."""
-    return reservation.ref not in own and not reservation.yields_to(pod.priority)
+    is_open = reservation.yields_to(pod.priority) or reservation.lends_to(pod)
+    return reservation.ref not in own and not is_open
 
 
 def fits_beside_holds(
@@ -257,7 +264,7 @@ def fits_beside_holds(
 def _fits_exactly(amount: int, amounts: Amounts, seat: Seat, resource: str, taken: int) -> bool:
     """Return whether enough of a resource is not held for others, with exact sums."""
     slot = seat.slot.get(resource, 0)
-    held = amounts.held - slot
+    held = amounts.held + seat.returned.get(resource, 0) - slot
     yielded = seat.yielded.get(resource, 0)
     free = amounts.allocatable - amounts.requested - held - taken
     is_own = amount <= slot and free + seat.later.get(resource, 0) >= amount

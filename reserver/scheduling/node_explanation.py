@@ -115,7 +115,7 @@ def _node(
             resource: _resource(
                 amount,
                 state.snapshot.amounts(name, resource),
-                own.slot.get(resource, 0) if own else 0,
+                own.slot.get(resource, 0) - own.returned.get(resource, 0) if own else 0,
             )
             for resource, amount in pod.requests.items()
             if resource in state.snapshot.columns

@@ -14,15 +14,16 @@ from itertools import compress
 import numpy as np
 
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.fit import (
     ByNode,
     fits,
     fits_beside_holds,
     seats_by_node,
+    total,
     with_yields,
 )
+from reserver.scheduling.recall import recall
 from reserver.scheduling.state import State
 
 Victims = Mapping[str, Sequence[str]]
@@ -63,12 +64,15 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
     if pod.node:
         nodes = [node for node, uids in victims.items() if uids and node == pod.node]
     else:
-        elsewhere = not _keeps_to_its_seats(pod, seats, state)
+        on_node = [[seat for seat in seats if seat.node == node] for node in own]
+        recalled = {here[0].node for here in on_node if recall(pod, here, state)}
+        elsewhere = not (recalled or _keeps_to_its_seats(pod, seats, state))
         nodes = [node for node, uids in victims.items() if uids and (elsewhere or node in own)]
+        nodes = [node for node in nodes if node not in recalled]  # Reserver deletes borrowers.
     rows = state.snapshot.rows(nodes)
     promised = state.nominations.promised(pod, nodes, own, state.ledger)
     gone = {node: (*victims[node], pod.uid) for node in nodes}
-    taken = _less_victims(promised, gone, state.snapshot)
+    taken = _less_victims(promised, gone, state)
     here = {node: own[node] for node in nodes if node in own}
     shares = with_yields(here, pod, nodes, state.ledger)
     unknown = rows < 0  # Then nothing is held there.
@@ -87,14 +91,18 @@ def _keeps_to_its_seats(pod: Pod, seats: Sequence[Reservation], state: State) ->
     return bool(np.any(usable[state.snapshot.rows(tuple(own))]))
 
 
-def _less_victims(taken: ByNode, victims: Victims, snapshot: Snapshot) -> ByNode:
-    """Return what is taken on each node once the victims are gone."""
+def _less_victims(taken: ByNode, victims: Victims, state: State) -> ByNode:
+    """Return what is taken on each node once the victims are gone.
+
+    What a borrower among them leaves is held again.
+    """
     left: dict[str, dict[str, int]] = {node: dict(amounts) for node, amounts in taken.items()}
     for node, uids in victims.items():
+        parts = [state.ledger.returned(node, gone=uids)]
         for uid in set(uids):
-            counted = snapshot.counted(uid)
+            counted = state.snapshot.counted(uid)
             if counted is not None and counted.node == node:
-                totals = left.setdefault(node, {})
-                for resource, amount in counted.pod.requests.items():
-                    totals[resource] = totals.get(resource, 0) - amount
+                parts.append({name: -amount for name, amount in counted.pod.requests.items()})
+        if len(parts) > 1:
+            left[node] = total((left.get(node, {}), *parts))
     return left

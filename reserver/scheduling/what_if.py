@@ -75,9 +75,10 @@ def without(ref: Ref, state: State) -> Iterator[None]:
     holding = ledger.holding(ref)
     for node, amounts in holding.items():
         left = {name: n - amounts.get(name, 0) for name, n in ledger.held_on(node).items()}
-        snapshot.set_held(node, {name: n for name, n in left.items() if n})
+        loans = ledger.loans(node, (ref,))
+        snapshot.set_held(node, {name: n for name, n in left.items() if n}, loans)
     try:
         yield
     finally:
         for node in holding:
-            snapshot.set_held(node, dict(ledger.held_on(node)))
+            snapshot.set_held(node, dict(ledger.held_on(node)), ledger.loans(node))

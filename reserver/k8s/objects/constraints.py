@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from reserver.cluster.byte_cache import ByteCache, reckoned
 from reserver.cluster.constraints import (
     ANY_IP,
+    LENT,
     TOO_MANY,
     Constraints,
     HostPort,
@@ -120,6 +122,8 @@ class WrittenDemands(NamedTuple):
 BEYOND = Demands(TOO_MANY, has_preferences=True)
 """Stands for demands that are too many to read."""
 
+_BEYOND_BORROWER = Demands(replace(TOO_MANY, tolerates_recall=True), has_preferences=True)
+
 
 _KNOWN: ByteCache[WrittenDemands, Demands] = ByteCache(16 * 2**20)
 
@@ -132,13 +136,18 @@ def pod_demands(written: WrittenDemands) -> Demands:
     """
     length = written.length
     if length > POD.part_bytes:
-        return BEYOND
+        return _beyond(written)
     known = _KNOWN.get(written)
     if known is None:
         found = demands(written)
-        known = found if _are_few(found.constraints) else BEYOND
+        known = found if _are_few(found.constraints) else _beyond(written)
         _KNOWN.put(written, known, reckoned(length))
     return known
+
+
+def _beyond(written: WrittenDemands) -> Demands:
+    """Return what stands for demands that are too many; a borrower remains one."""
+    return _BEYOND_BORROWER if LENT.encode() in written.tolerations else BEYOND
 
 
 def _are_few(constraints: Constraints) -> bool:
@@ -168,6 +177,7 @@ def demands(written: WrittenDemands) -> Demands:
         anti_affinity=_pod_terms(apart, namespace),
         spread=tuple(spread(c) for c in rules if c.when_unsatisfiable == "DoNotSchedule"),
         host_ports=_host_ports(written.ports),
+        tolerates_recall=any(each.key == LENT for each in tolerations),
     )
     has_preferences = any(c.when_unsatisfiable == "ScheduleAnyway" for c in rules) or any(
         part and part.preferred_during_scheduling_ignored_during_execution for part in parts

@@ -1,0 +1,175 @@
+"""What holds lend on each node while their owners are away, and to which pods.
+
+A borrower counts against what is lent first, wherever it would fit beside the holds as well: so
+what it takes is free for others, and what an owner has to get back is the same in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from reserver.cluster.pod import Pod
+
+_NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
+class Loan(NamedTuple):
+    """What one hold lends on a node.
+
+    Attributes:
+        below: pods of a lower priority than this may borrow.
+        amounts: millicores of cpu, base units of all else.
+    """
+
+    below: int
+    amounts: Mapping[str, int]
+
+
+class Lending:
+    """The loans and the borrowers of all nodes.
+
+    Attributes:
+        is_on: whether holds lend: somebody has to be there who may delete borrowers.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing lent."""
+        self.is_on = False
+        self._held: dict[str, Mapping[str, int]] = {}
+        self._loans: dict[str, tuple[Loan, ...]] = {}
+        self._borrowers: dict[str, dict[str, Pod]] = {}
+        self._recalled: dict[str, float] = {}
+
+    def set(self, node: str, held: Mapping[str, int], loans: Sequence[Loan]) -> None:
+        """Set what is held on a node in all, and what of it is lent."""
+        if loans and self.is_on:
+            self._loans[node] = tuple(sorted(loans, key=lambda loan: loan.below))
+            self._held[node] = held
+        else:
+            self._loans.pop(node, None)
+            self._held.pop(node, None)
+
+    def held(self, node: str) -> Mapping[str, int]:
+        """Return what is held on a node beside what is borrowed; nothing where nothing is lent."""
+        held = self._held.get(node, _NOTHING)
+        borrowed = self.borrowed(node)
+        return {name: amount - borrowed.get(name, 0) for name, amount in held.items()}
+
+    def add(self, node: str, pod: Pod) -> None:
+        """Count a borrower on a node."""
+        self._borrowers.setdefault(node, {})[pod.uid] = pod
+
+    def remove(self, node: str, pod_uid: str) -> None:
+        """Count a borrower there no more."""
+        pods = self._borrowers.get(node, {})
+        pods.pop(pod_uid, None)
+        if not pods:
+            self._borrowers.pop(node, None)
+
+    def lends(self, node: str) -> bool:
+        """Return whether holds of a node lend."""
+        return node in self._loans
+
+    def has_borrowers(self, node: str) -> bool:
+        """Return whether pods that may be borrowers are on a node."""
+        return node in self._borrowers
+
+    def borrowers(self, node: str) -> Iterable[Pod]:
+        """Return the pods on a node that may be borrowers."""
+        return self._borrowers.get(node, {}).values()
+
+    def recall(self, node: str, until: float) -> None:
+        """Lend nothing more on a node until a moment (unix seconds): an owner waits there."""
+        self._recalled[node] = until
+
+    def borrowed(
+        self, node: str, gone: Collection[str] = (), repaid: Sequence[Loan] = ()
+    ) -> Mapping[str, int]:
+        """Return how much of what is lent on a node is borrowed.
+
+        Args:
+            node: the node.
+            gone: the UIDs of borrowers that do not count.
+            repaid: loans that do not count, or only in part: amounts that are lent no more.
+        """
+        if node not in self._loans or node not in self._borrowers:
+            return _NOTHING
+        loans = _less(self._loans[node], repaid)
+        total: dict[str, int] = {}
+        for _, taken in _matched(loans, self._pods(node, gone)):
+            for name, amount in taken.items():
+                total[name] = total.get(name, 0) + amount
+        return total
+
+    def left(self, priority: int, nodes: Iterable[str], now: float) -> dict[str, dict[str, int]]:
+        """Return what a pod of a priority may still borrow on some nodes at `now` (unix seconds).
+
+        Where an owner waits, and as long as a borrower is on its way out, nothing is lent.
+        """
+        found: dict[str, dict[str, int]] = {}
+        for node in self._loans.keys() & nodes:
+            if self._is_recalled(node, now):
+                continue
+            total: dict[str, int] = {}
+            for loan, taken in _matched(self._loans[node], self._pods(node)):
+                for name, amount in loan.amounts.items() if priority < loan.below else ():
+                    total[name] = total.get(name, 0) + amount - taken.get(name, 0)
+            if total:
+                found[node] = total
+        return found
+
+    def _is_recalled(self, node: str, now: float) -> bool:
+        if now < self._recalled.get(node, 0.0):
+            return True
+        self._recalled.pop(node, None)
+        return any(pod.terminating for pod in self.borrowers(node))
+
+    def _pods(self, node: str, gone: Collection[str] = ()) -> list[Pod]:
+        return [pod for pod in self.borrowers(node) if pod.uid not in gone]
+
+
+def _less(loans: Sequence[Loan], repaid: Sequence[Loan]) -> Sequence[Loan]:
+    """Return loans without the amounts that are lent no more, of the same priority each."""
+    if not repaid:
+        return loans
+    owed = [(loan.below, dict(loan.amounts)) for loan in repaid]
+    left = []
+    for loan in loans:
+        amounts = dict(loan.amounts)
+        for below, parts in owed:
+            for name in amounts.keys() & parts.keys() if below == loan.below else ():
+                less = min(amounts[name], parts[name])
+                amounts[name] -= less
+                parts[name] -= less
+        left.append(Loan(loan.below, amounts))
+    return left
+
+
+def _matched(
+    loans: Sequence[Loan], pods: Sequence[Pod]
+) -> Iterator[tuple[Loan, Mapping[str, int]]]:
+    """Yield each loan with what is borrowed of it: as much as can be.
+
+    Whoever may borrow of one loan may of all that ask for a higher priority. So those that ask for
+    the lowest are used up first, which leaves most for others.
+
+    Args:
+        loans: by priority, the lowest first.
+        pods: the borrowers.
+    """
+    waiting = sorted(pods, key=lambda pod: pod.priority, reverse=True)
+    asked: dict[str, int] = {}
+    for loan in loans:
+        while waiting and waiting[-1].priority < loan.below:
+            for name, amount in waiting.pop().requests.items():
+                asked[name] = asked.get(name, 0) + amount
+        taken = {
+            name: min(amount, asked.get(name, 0))
+            for name, amount in loan.amounts.items()
+            if asked.get(name, 0) > 0
+        }
+        for name, amount in taken.items():
+            asked[name] -= amount
+        yield loan, taken
