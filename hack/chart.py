@@ -32,6 +32,7 @@ OWN = frozenset(
         "--keep-held-nodes",
         "--kubeconfig",
         "--leader-elect",
+        "--lending",
         "--maintenance-windows",
         "--namespace",
         "--pod-moves",

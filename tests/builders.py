@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from reserver.base.pacer import outcome
 from reserver.cluster import quantity
-from reserver.cluster.constraints import UNCONSTRAINED, Constraints, Taint
+from reserver.cluster.constraints import LENT, UNCONSTRAINED, Constraints, Taint, Toleration
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
@@ -19,6 +19,9 @@ from reserver.scheduling.wake import Wake
 from reserver.stores.codec.identity import identified
 
 NAMESPACE = "shop"
+BORROWER = Constraints(tolerations=(Toleration(LENT, "Exists", "", ""),), tolerates_recall=True)
+"""The constraints of a pod that may borrow what holds lend."""
+
 NOW = 1_900_000_000.0
 """Unix seconds at which scenarios play."""
 
@@ -95,6 +98,7 @@ def reservation(  # noqa: PLR0913 - the fields of a reservation
     expires: float | None = None,
     require: bool = False,
     yields_above: int | None = None,
+    lends_below: int | None = None,
     rules: Iterable[OwnerRule] = (),
     reusable: bool = False,
     placement: Placement = ANYWHERE,
@@ -114,6 +118,7 @@ def reservation(  # noqa: PLR0913 - the fields of a reservation
             expires_at=expires,
             policy=Policy.REQUIRE if require else Policy.PREFER,
             yields_above=yields_above,
+            lends_below=lends_below,
             rules=tuple(rules),
             reusable=reusable,
             placement=placement,

@@ -86,6 +86,9 @@ def _lines(
     yield "Policy", _policy(spec.policy)
     if spec.preemptible:
         yield "Preemptible", f"by pods of a higher priority than {spec.priority or 0}"
+    if spec.lend is not None:
+        below = spec.lend.below_priority
+        yield "Lent", f"to pods of a lower priority than {below}, until an owner comes"
     yield "Claims", "" if reservation.claims else "none"
     for claim in reservation.claims:
         yield "", f"  {claim.pod} ({claim.uid})"

@@ -114,6 +114,15 @@ class SpecFlags:
     priority: Annotated[int | None, _flag("Priority of a preemptible reservation. Default: 0.")] = (
         None
     )
+    lend_below: Annotated[
+        int | None,
+        _flag(
+            "Let pods of a lower priority that tolerate reserver.io/lent borrow what it holds, "
+            "until an owner comes.",
+            metavar="PRIORITY",
+            path="lend.belowPriority",
+        ),
+    ] = None
     retain: Annotated[bool | None, _flag("Keep it after it is over, until you release it.")] = None
     description: Annotated[str | None, _flag("Text that says what it is for.", metavar="TEXT")] = (
         None

@@ -22,6 +22,7 @@ from reserver.client.values import (
     Claim,
     ControllerOwner,
     LabelRequirement,
+    Lend,
     OwnerSelector,
     PastClaim,
     PlacedSlots,
@@ -44,6 +45,7 @@ _ENUMS: dict[str, type[StrEnum]] = {"Phase": Phase, "Policy": Policy, "Outcome":
 _NESTED: dict[str, type[Any]] = {
     "Amounts": ResourceAmounts,
     "Claim": Claim,
+    "Lend": Lend,
     "PastClaim": PastClaim,
     "PlacedSlots": PlacedSlots,
 }
@@ -131,6 +133,10 @@ def _write_placement(placement: Mapping[str, Any] | None) -> pb.Placement | None
     return to_message({"placement": dict(placement)}).placement  # An empty one says: anywhere.
 
 
+def _write_lend(lend: Lend | None) -> pb.Lend | None:
+    return None if lend is None else pb.Lend(below_priority=lend.below_priority)
+
+
 def write_extension(name: str, until: datetime | timedelta, etag: str = "") -> pb.ExtendRequest:
     """Return the request to let a reservation expire at a time, or after a duration from now.
 
@@ -185,6 +191,7 @@ _WRITERS: Mapping[str, _Write] = {
     "resources": _write_resources,
     "policy": _write_policy,
     "placement": _write_placement,
+    "lend": _write_lend,
 }
 """By field: what makes its message; all others are sent as they are."""
 
@@ -194,6 +201,7 @@ _REMEDIES = {
     "ttl": "write timedelta(hours=1)",
     "starts_at": "write datetime.now(UTC) + timedelta(hours=1)",
     "expires_at": "write datetime.now(UTC) + timedelta(hours=1)",
+    "lend": "write Lend(below_priority=100)",
     "policy": f"write {' or '.join(f'Policy.{each.name}' for each in Policy)}",
     "placement": "write what docs/reservations.md has below `placement`",
 }

@@ -83,6 +83,16 @@ class OwnerSelector:
     replaces: ReplacedPod | None = None
 
 
+class Lend(NamedTuple):
+    """Which pods may borrow a hold.
+
+    Attributes:
+        below_priority: those of a lower priority, if they tolerate ``reserver.io/lent``.
+    """
+
+    below_priority: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
     """The spec of a reservation.
@@ -102,6 +112,7 @@ class Spec:
         placement: where the server may put it, as ``placement`` of docs/reservations.md in JSON.
         retain: it stays once it is over, with what became of it.
         description: what it is for.
+        lend: which pods may borrow the hold until an owner comes; None: none may.
     """
 
     owners: Sequence[PodOwner | OwnerSelector]
@@ -118,6 +129,7 @@ class Spec:
     placement: Mapping[str, Any] | None = None
     retain: bool = False
     description: str = ""
+    lend: Lend | None = None
 
 
 class PlacedSlots(NamedTuple):

@@ -23,7 +23,7 @@ from reserver.scheduling.explain import Explanation, explain
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.filter_verdict import FilterVerdict
 from reserver.scheduling.node_explanation import explain_nodes
-from reserver.scheduling.pod_events import PodEvent, event_for
+from reserver.scheduling.pod_events import PodEvent, event_for, recalled
 from reserver.scheduling.preempt import PreemptVerdict, Victims, judge_preemption
 from reserver.scheduling.recall import RECALL_S
 from reserver.scheduling.state import State
@@ -123,6 +123,8 @@ class Extender:
             self._state.ledger.recall(verdict.recalled, now + RECALL_S)
         if event := event_for(pod, len(names), verdict, self._state):
             self._on_event(event)
+        for each in recalled(verdict.effects):
+            self._on_event(each)
         if not verdict.nodes and log.is_enabled_for(logging.DEBUG):
             nodes = explain_nodes(pod, names[:_MOST_LOGGED], self._state, now)
             log.debug(

@@ -11,16 +11,20 @@ import structlog
 from reserver.base.backoff import Backoff
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, InvalidInput
-from reserver.k8s.client import ApiClient
+from reserver.k8s.client import STRATEGIC_PATCH, ApiClient
 from reserver.k8s.objects.objects import decode, encode
 from reserver.k8s.objects.pod_annotations import CLAIMS_ANNOTATION, RETRY_ANNOTATION
 from reserver.k8s.objects.pods import BoundPod, PodObject
-from reserver.scheduling.effects import Activate, Effect, Nominate
+from reserver.k8s.objects.times import show_moment
+from reserver.scheduling.effects import Activate, Effect, Nominate, Recall
 
 log = structlog.get_logger(__name__)
 
 _AT_ONCE = 4
 """How many pods of a PodGroup are nominated at a time."""
+
+_GRACE_S = 120
+"""How long a borrower has to end, in seconds, whatever its own grace period is."""
 
 _MOST_FAILURES = 4
 """How often a binding may fail with a server error before Reserver looks at the pod."""
@@ -112,12 +116,33 @@ class PodWrites:
         elif isinstance(effect, Activate):
             await self._nominate(effect.pod, effect.node)
             await self._nominate(effect.pod, None)
+        elif isinstance(effect, Recall):
+            for each in effect.borrowers:
+                await self._delete(each)
         else:
             annotations = {RETRY_ANNOTATION: f"{self._clock():.3f}"}
             await self._patch_status(effect.pod, {"metadata": {"annotations": annotations}})
 
     async def _nominate(self, pod: Pod, node: str | None) -> None:
         await self._patch_status(pod, {"status": {"nominatedNodeName": node}})
+
+    async def _delete(self, borrower: Pod) -> None:
+        """Delete a borrower as kube-scheduler deletes its victims: with a condition (KEP-3329)."""
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "RecalledByReserver",
+            "message": "Reserver: an owner of the reservation whose room it has borrowed has come",
+            "lastTransitionTime": show_moment(self._clock()),
+        }
+        options = {"preconditions": {"uid": borrower.uid}, "gracePeriodSeconds": _GRACE_S}
+        try:
+            patch = _for_uid(borrower, {"status": {"conditions": [condition]}})
+            await self._client.patch(f"{pod_path(borrower.name)}/status", patch, STRATEGIC_PATCH)
+            await self._client.delete(pod_path(borrower.name), options)
+        except ApiError as exc:
+            if not exc.is_absent:
+                raise
 
     async def _patch_status(self, pod: Pod, patch: Mapping[str, Mapping[str, object]]) -> None:
         await self._client.patch(f"{pod_path(pod.name)}/status", _for_uid(pod, patch))

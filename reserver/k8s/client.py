@@ -25,6 +25,8 @@ from reserver.k8s.request_counts import RequestCounts
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+"""Replaces the items of a list that have the same key, such as the type of a condition."""
 
 _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
 _MAX_EVENT_BYTES = 16 * 2**20

@@ -173,6 +173,7 @@ class Assembly:
         state = State(self.listeners, quotas, self._failed)
         state.public_namespaces = frozenset(trusted)
         state.snapshot.exempt_namespaces |= set(settings.exempt_namespaces)
+        state.snapshot.lending.is_on = settings.lending
         return state
 
     def _caches(self, home: str) -> tuple[ConfigMapCache, ObjectCache]:

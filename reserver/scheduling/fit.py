@@ -67,7 +67,7 @@ Seats = Mapping[str, Seat]
 """An owner's seat on each node where it has one (`seats_by_node`)."""
 
 NO_SEATS: Seats = MappingProxyType({})
-_NO_SEAT = Seat({}, {})
+NO_SEAT = Seat({}, {})
 
 
 def fit(pod: Pod, node: str, snapshot: Snapshot, own: Seats = NO_SEATS) -> tuple[Reason, ...]:
@@ -191,7 +191,7 @@ def with_yields(
     """Return an owner's seats, and what its priority may take of others' holds on some nodes."""
     shares = dict(own)
     for node, yielded in ledger.yielding(pod, nodes).items():
-        shares[node] = own.get(node, _NO_SEAT)._replace(yielded=yielded)
+        shares[node] = own.get(node, NO_SEAT)._replace(yielded=yielded)
     return shares
 
 
@@ -248,7 +248,7 @@ def fits_beside_holds(
     asked = {name: n for name, n in pod.requests.items() if n and name in snapshot.columns}
     special = {row: n for n in own.keys() | taken.keys() if (row := snapshot.row(n)) is not None}
     for row, node in special.items():
-        seat, gone = own.get(node, _NO_SEAT), taken.get(node, {})
+        seat, gone = own.get(node, NO_SEAT), taken.get(node, {})
         is_known = snapshot.exists[row] or not snapshot.has_holds[row]
         free[row] = is_known and all(
             _fits_exactly(amount, snapshot.amounts(node, name), seat, name, gone.get(name, 0))
@@ -256,7 +256,7 @@ def fits_beside_holds(
         )
     if snapshot.doubtful:  # Rare: an owner's seat is its own all the same.
         in_doubt = snapshot.in_doubt & snapshot.has_holds
-        in_doubt[[row for row, node in special.items() if own.get(node, _NO_SEAT).slot]] = False
+        in_doubt[[row for row, node in special.items() if own.get(node, NO_SEAT).slot]] = False
         free &= ~in_doubt
     return free
 

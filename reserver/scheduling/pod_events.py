@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from reserver.cluster.pod import Pod
 from reserver.reservations.enums import Policy
 from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.effects import Effect, Recall
 from reserver.scheduling.explain import reasons_against
 from reserver.scheduling.filter_verdict import FilterVerdict, WaitsFor
 from reserver.scheduling.naming import words_for
@@ -50,6 +51,14 @@ def event_for(pod: Pod, names: int, verdict: FilterVerdict, state: State) -> Pod
         message = f"{nodes} room for it that is held for others by {cause}"
         return PodEvent(pod, "HeldByReservations", cause, message)
     return None
+
+
+def recalled(effects: Iterable[Effect]) -> Iterator[PodEvent]:
+    """Yield the Events on borrowers that are about to be deleted."""
+    for effect in effects:
+        for each in effect.borrowers if isinstance(effect, Recall) else ():
+            message = "it has borrowed room of a reservation, whose owner has come: it is deleted"
+            yield PodEvent(each, "Recalled", effect.pod.uid, message)
 
 
 def _held_by(pod: Pod, refs: Iterable[Ref], state: State) -> str:

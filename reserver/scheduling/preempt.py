@@ -14,13 +14,14 @@ from itertools import compress
 import numpy as np
 
 from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.fit import (
+    NO_SEAT,
     ByNode,
     fits,
     fits_beside_holds,
     seats_by_node,
-    total,
     with_yields,
 )
 from reserver.scheduling.recall import recall
@@ -61,20 +62,25 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
     state.ledger.advance(now, most=None)
     seats = state.ledger.seats(pod)
     own = seats_by_node(pod, seats, state.ledger)
+    on_node: dict[str, list[Reservation]] = {}
+    for seat in seats:
+        on_node.setdefault(seat.node, []).append(seat)
     if pod.node:
         nodes = [node for node, uids in victims.items() if uids and node == pod.node]
     else:
-        on_node = [[seat for seat in seats if seat.node == node] for node in own]
-        recalled = {here[0].node for here in on_node if recall(pod, here, state)}
+        recalled = {node for node, there in on_node.items() if recall(pod, there, state)}
         elsewhere = not (recalled or _keeps_to_its_seats(pod, seats, state))
         nodes = [node for node, uids in victims.items() if uids and (elsewhere or node in own)]
         nodes = [node for node in nodes if node not in recalled]  # Reserver deletes borrowers.
     rows = state.snapshot.rows(nodes)
     promised = state.nominations.promised(pod, nodes, own, state.ledger)
     gone = {node: (*victims[node], pod.uid) for node in nodes}
-    taken = _less_victims(promised, gone, state)
+    taken = _less_victims(promised, gone, state.snapshot)
     here = {node: own[node] for node in nodes if node in own}
     shares = with_yields(here, pod, nodes, state.ledger)
+    for node in nodes:  # Room that borrowers among the victims leave is held again.
+        if returned := state.ledger.returned(node, on_node.get(node, ()), gone[node]):
+            shares[node] = shares.get(node, NO_SEAT)._replace(returned=returned)
     unknown = rows < 0  # Then nothing is held there.
     helps = unknown | fits_beside_holds(pod, state.snapshot, shares, taken)[rows]
     spared = {node: tuple(victims[node]) for node in compress(nodes, ~helps)}
@@ -91,18 +97,14 @@ def _keeps_to_its_seats(pod: Pod, seats: Sequence[Reservation], state: State) ->
     return bool(np.any(usable[state.snapshot.rows(tuple(own))]))
 
 
-def _less_victims(taken: ByNode, victims: Victims, state: State) -> ByNode:
-    """Return what is taken on each node once the victims are gone.
-
-    What a borrower among them leaves is held again.
-    """
+def _less_victims(taken: ByNode, victims: Victims, snapshot: Snapshot) -> ByNode:
+    """Return what is taken on each node once the victims are gone."""
     left: dict[str, dict[str, int]] = {node: dict(amounts) for node, amounts in taken.items()}
     for node, uids in victims.items():
-        parts = [state.ledger.returned(node, gone=uids)]
         for uid in set(uids):
-            counted = state.snapshot.counted(uid)
+            counted = snapshot.counted(uid)
             if counted is not None and counted.node == node:
-                parts.append({name: -amount for name, amount in counted.pod.requests.items()})
-        if len(parts) > 1:
-            left[node] = total((left.get(node, {}), *parts))
+                totals = left.setdefault(node, {})
+                for resource, amount in counted.pod.requests.items():
+                    totals[resource] = totals.get(resource, 0) - amount
     return left

@@ -163,6 +163,14 @@ class Settings(Accounting):
             in_file=InFile("maintenance.replaceNotReadyAfter"),
         ),
     ] = 300.0
+    lending: Annotated[
+        bool,
+        setting(
+            "Let pods borrow what reservations lend, and delete these pods when an owner comes. "
+            "Needs the rights of scheduler-config/components/lending.",
+            in_file=InFile("featureGates.Lending", stage=Stage.ALPHA),
+        ),
+    ] = False
     keep_held_nodes: Annotated[
         bool,
         setting(

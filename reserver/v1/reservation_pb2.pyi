@@ -66,7 +66,7 @@ class Reservation(_message.Message):
     def __init__(self, name: _Optional[str] = ..., id: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., status: _Optional[_Union[ReservationStatus, _Mapping]] = ..., etag: _Optional[str] = ..., author: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class ReservationSpec(_message.Message):
-    __slots__ = ("owners", "resources", "slots", "node", "placement", "starts_at", "expires_at", "ttl", "policy", "reusable", "preemptible", "priority", "retain", "description")
+    __slots__ = ("owners", "resources", "slots", "node", "placement", "starts_at", "expires_at", "ttl", "policy", "reusable", "preemptible", "priority", "retain", "description", "lend")
     class ResourcesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -88,6 +88,7 @@ class ReservationSpec(_message.Message):
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     RETAIN_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    LEND_FIELD_NUMBER: _ClassVar[int]
     owners: _containers.RepeatedCompositeFieldContainer[Owner]
     resources: _containers.ScalarMap[str, str]
     slots: int
@@ -102,7 +103,14 @@ class ReservationSpec(_message.Message):
     priority: int
     retain: bool
     description: str
-    def __init__(self, owners: _Optional[_Iterable[_Union[Owner, _Mapping]]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., node: _Optional[str] = ..., placement: _Optional[_Union[Placement, _Mapping]] = ..., starts_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., policy: _Optional[_Union[Policy, str]] = ..., reusable: _Optional[bool] = ..., preemptible: _Optional[bool] = ..., priority: _Optional[int] = ..., retain: _Optional[bool] = ..., description: _Optional[str] = ...) -> None: ...
+    lend: Lend
+    def __init__(self, owners: _Optional[_Iterable[_Union[Owner, _Mapping]]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., node: _Optional[str] = ..., placement: _Optional[_Union[Placement, _Mapping]] = ..., starts_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., policy: _Optional[_Union[Policy, str]] = ..., reusable: _Optional[bool] = ..., preemptible: _Optional[bool] = ..., priority: _Optional[int] = ..., retain: _Optional[bool] = ..., description: _Optional[str] = ..., lend: _Optional[_Union[Lend, _Mapping]] = ...) -> None: ...
+
+class Lend(_message.Message):
+    __slots__ = ("below_priority",)
+    BELOW_PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    below_priority: int
+    def __init__(self, below_priority: _Optional[int] = ...) -> None: ...
 
 class Owner(_message.Message):
     __slots__ = ("pod", "controller", "selector", "replaces")

@@ -37,6 +37,7 @@ right, port and probe; docs/adr/0048-one-source-for-kustomize-and-helm.md. */}}
 {{- $args := list }}
 {{- if .Values.autoscalers.enabled }}{{ $args = append $args "--keep-held-nodes" }}{{ end }}
 {{- if .Values.capacityBuffers.enabled }}{{ $args = append $args "--capacity-buffers" }}{{ end }}
+{{- if .Values.lending.enabled }}{{ $args = append $args "--lending" }}{{ end }}
 {{- if .Values.maintenance.enabled }}{{ $args = append $args "--maintenance-windows" }}{{ end }}
 {{- if and .Values.monitoring.enabled (eq .Values.mode "sidecar") }}{{ $args = append $args "--health-address=0.0.0.0:9441" }}{{ end }}
 {{- if .Values.moves.enabled }}{{ $args = append $args "--pod-moves" }}{{ end }}

@@ -52,6 +52,12 @@ _ORIGIN = re.compile(
 )
 
 
+class LendFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """To whom a reservation lends, as it is written."""
+
+    below_priority: int
+
+
 class SpecFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """A reservation's spec as it is written."""
 
@@ -67,6 +73,7 @@ class SpecFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     preemptible: bool = False
     priority: int | None = None
     reusable: bool = False
+    lend: LendFields | None = None
     retain: bool = False
     description: str = ""
     author: str = ""  # The user whose gRPC call wrote it; gRPC shows it beside the spec.
@@ -119,6 +126,7 @@ def read(
             policy=spec.policy,
             yields_above=_yields_above(spec),
             reusable=spec.reusable,
+            lends_below=_lends_below(spec),
             placement=_placement(spec, owners, limits),
             placed=_placed(spec),
             origin=_origin(spec.origin),
@@ -213,12 +221,25 @@ def _retained(spec: SpecFields) -> bool:
     return spec.retain
 
 
-def _yields_above(spec: SpecFields) -> int | None:
-    priority = 0 if spec.priority is None else spec.priority
+def _lends_below(spec: SpecFields) -> int | None:
+    if spec.lend is None:
+        return None
+    if spec.preemptible:
+        remedy = "remove one of the two: pods take the room, or borrow it"
+        raise InvalidInput("lend", "cannot be set together with preemptible", remedy)
+    return _priority(spec.lend.below_priority, "lend.belowPriority")
+
+
+def _priority(priority: int, path: str) -> int:
     if not LEAST_PRIORITY <= priority <= MOST_PRIORITY:
         problem = f"{quantity.shorten(str(priority))} is out of range"
         remedy = f"write {LEAST_PRIORITY} to {MOST_PRIORITY}, as in a PriorityClass"
-        raise InvalidInput("priority", problem, remedy)
+        raise InvalidInput(path, problem, remedy)
+    return priority
+
+
+def _yields_above(spec: SpecFields) -> int | None:
+    priority = _priority(spec.priority or 0, "priority")
     if spec.priority is not None and not spec.preemptible:
         remedy = "remove it, or let pods of higher priority take the hold: preemptible: true"
         raise InvalidInput("priority", "has no effect without preemptible", remedy)

@@ -1,0 +1,128 @@
+"""What is lent never costs an owner its seat, nor anybody else's hold its room."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reserver.cluster.pod import Pod
+from reserver.reservations.enums import Phase
+from reserver.reservations.reservation import Reservation
+from reserver.scheduling.bind import judge_bind
+from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.fit import has_room
+from reserver.scheduling.recall import RECALL_S
+from reserver.scheduling.state import State
+from tests.builders import BORROWER, NOW, node, pod, reservation
+
+NODE, CPUS = "worker-1", 12
+PRIORITIES = st.sampled_from([-5, 0, 5, 10])
+
+
+@st.composite
+def holds(draw: st.DrawFn) -> Reservation:
+    """Draw a reservation for one owner; most of them lend."""
+    number = draw(st.integers(0, 3))
+    return reservation(
+        f"r{number}",
+        node=NODE,
+        owners=(f"owner-{number}",),
+        lends_below=draw(st.sampled_from([None, 0, 1, 8, 8, 100])),
+        cpu=str(draw(st.integers(1, 6))),
+    )
+
+
+@st.composite
+def strangers(draw: st.DrawFn) -> Pod:
+    """Draw a pod that owns nothing, and perhaps may borrow."""
+    return pod(
+        f"p{draw(st.integers(0, 9))}",
+        priority=draw(PRIORITIES),
+        constraints=BORROWER
+        if draw(st.integers(0, 2))
+        else replace(BORROWER, tolerates_recall=False),
+        cpu=str(draw(st.integers(1, 6))),
+    )
+
+
+class Cluster:
+    """One node, whose pods kube-scheduler binds where Filter and Bind let it."""
+
+    def __init__(self) -> None:
+        self.state = State()
+        self.state.snapshot.lending.is_on = True
+        self.state.ledger.advance(NOW)
+        self.state.node_seen(node(NODE, cpu=str(CPUS)))
+        self.state.is_complete = True
+        self.now = NOW
+
+    @property
+    def spare(self) -> int:
+        """Millicores that neither pods nor holds have."""
+        offered, requested, held = self.state.snapshot.amounts(NODE, "cpu")
+        return offered - requested - held
+
+    def reserve(self, made: Reservation) -> None:
+        """Write a reservation if there is room, as managers do."""
+        known = self.state.ledger.get(made.ref)
+        if known is None and made.resources["cpu"] <= self.spare:
+            self.state.ledger.put(made)
+
+    def ask(self, asked: Pod) -> bool:
+        """Have kube-scheduler ask for a pod; return whether it is bound then."""
+        rows = self.state.snapshot.rows([NODE])
+        names = [NODE] if has_room(asked, self.state.snapshot, rows)[0] else []
+        verdict = filter_nodes(asked, names, self.state, self.now)
+        if verdict.recalled:
+            self.state.ledger.recall(verdict.recalled, self.now + RECALL_S)
+        for effect in verdict.effects:
+            for borrower in getattr(effect, "borrowers", ()):
+                assert borrower.constraints.tolerates_recall
+                self.state.pod_gone(borrower.name)
+        if not verdict.nodes:
+            return False
+        bound = judge_bind(asked, NODE, self.state, self.now)
+        assert bound.refusal is None
+        self.state.pod_seen(replace(asked, node=NODE, claims=frozenset(bound.claims)))
+        return True
+
+    def owner_of(self, made: Reservation) -> Pod:
+        """Return a pod that takes all of a slot; its priority does not matter."""
+        cpu = f"{made.resources['cpu']}m"
+        return pod(made.owners[0].name, priority=-1000, cpu=cpu)
+
+
+@given(data=st.data(), turns=st.integers(1, 25))
+def test_every_owner_gets_its_seat_whoever_has_borrowed(data: st.DataObject, turns: int) -> None:
+    cluster = Cluster()
+    for _ in range(turns):
+        cluster.now += data.draw(st.sampled_from([1.0, RECALL_S]))
+        known = [each for each, _ in cluster.state.ledger]
+        match data.draw(st.sampled_from(["reserve", "ask", "ask", "ask", "end", "owner", "drop"])):
+            case "reserve":
+                cluster.reserve(data.draw(holds()))
+            case "ask":
+                made = data.draw(strangers())
+                if made.name not in cluster.state.pods:
+                    cluster.ask(made)
+            case "end" if cluster.state.pods:
+                cluster.state.pod_gone(data.draw(st.sampled_from(sorted(cluster.state.pods))))
+            case "owner" if known:
+                seated(cluster, data.draw(st.sampled_from(known)))
+            case "drop" if known:
+                ending = data.draw(st.sampled_from(known))
+                cluster.state.ledger.drop(ending.ref)
+        assert cluster.spare >= 0
+    for each in [each for each, _ in cluster.state.ledger]:
+        seated(cluster, each)
+    assert cluster.spare >= 0
+
+
+def seated(cluster: Cluster, made: Reservation) -> None:
+    owner = cluster.owner_of(made)
+    if cluster.state.ledger.phase(made.ref) is not Phase.ACTIVE:
+        return
+    # Borrowers go at once here, so that the second attempt is the last.
+    assert cluster.ask(owner) or cluster.ask(owner)

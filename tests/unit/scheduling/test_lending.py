@@ -1,0 +1,233 @@
+"""Pods that borrow what holds lend, and who has to go when an owner comes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod
+from reserver.reservations.reservation import Reservation
+from reserver.reservations.status import ShortNodes
+from reserver.scheduling.bind import judge_bind
+from reserver.scheduling.effects import Nominate, Recall
+from reserver.scheduling.explain import explain
+from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.filter_verdict import FilterVerdict, WaitsFor
+from reserver.scheduling.fit import has_room
+from reserver.scheduling.pod_events import recalled
+from reserver.scheduling.preempt import judge_preemption
+from reserver.scheduling.recall import RECALL_S
+from reserver.scheduling.state import State
+from reserver.scheduling.what_if import without
+from tests.builders import BORROWER, NOW, node, pod, ref, reservation, state_of
+
+W1, W2 = node("worker-1", cpu="8"), node("worker-2", cpu="8")
+LENT = reservation("lent", lends_below=100, cpu="4")
+OWNER = pod("owner", cpu="4")
+
+
+def borrower(name: str, cpu: str, *, priority: int = 0, on: str = "", created: str = "") -> Pod:
+    made = pod(name, priority=priority, node=on, constraints=BORROWER, cpu=cpu)
+    return replace(made, created=created)
+
+
+def lending(*things: Node | Pod | Reservation) -> State:
+    state = state_of()
+    state.snapshot.lending.is_on = True
+    for thing in things:
+        if isinstance(thing, Node):
+            state.node_seen(thing)
+        elif isinstance(thing, Pod):
+            state.pod_seen(thing)
+        else:
+            state.ledger.put(thing)
+    return state
+
+
+def passes(asking: Pod, state: State, now: float = NOW) -> bool:
+    """Return what Filter says, after seeing that Bind and explain say the same."""
+    has_room_there = has_room(asking, state.snapshot, state.snapshot.rows(["worker-1"]))[0]
+    names = ["worker-1"] if has_room_there else []  # Else kube-scheduler does not name it.
+    may = bool(filter_nodes(asking, names, state, now).nodes)
+    is_bound = has_room_there and judge_bind(asking, "worker-1", state, now).refusal is None
+    assert is_bound == may
+    assert (explain(asking, state, now).available == 1) == may
+    return may
+
+
+@pytest.mark.parametrize(
+    ("asking", "may"),
+    [
+        pytest.param(borrower("b", "8"), True, id="borrows all of it"),
+        pytest.param(borrower("b", "8", priority=99), True, id="of a lower priority"),
+        pytest.param(borrower("b", "8", priority=100), False, id="not of a lower priority"),
+        pytest.param(pod("b", cpu="8"), False, id="without the toleration"),
+        pytest.param(pod("b", cpu="4"), True, id="beside the hold"),
+    ],
+)
+def test_what_is_held_and_unused_is_lent(asking: Pod, *, may: bool) -> None:
+    assert passes(asking, lending(W1, LENT)) == may
+
+
+def test_nothing_is_lent_where_nobody_may_delete_borrowers() -> None:
+    assert not passes(borrower("b", "8"), state_of(W1, LENT))
+
+
+def test_what_others_hold_is_not_lent() -> None:
+    firm = reservation("firm", owners=("a",), cpu="2")
+    state = lending(W1, LENT, firm)
+    assert passes(borrower("b", "6"), state)
+    assert not passes(borrower("b", "7"), state)
+
+
+def test_a_loan_is_given_once() -> None:
+    state = lending(W1, LENT, borrower("a", "6", on="worker-1"))
+    assert passes(borrower("b", "2"), state)
+    state.pod_seen(pod("c", node="worker-1", cpu="2"))
+    assert not passes(borrower("b", "1"), state)
+
+
+def test_a_borrower_counts_against_the_loan_first() -> None:
+    state = lending(W1, LENT, borrower("a", "4", on="worker-1"))
+    assert passes(pod("b", cpu="4"), state)
+    assert not passes(pod("b", cpu="5"), state)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_loans_that_ask_for_a_low_priority_are_used_up_first(order: int) -> None:
+    low = reservation("low", owners=("a",), lends_below=1, cpu="4")
+    high = reservation("high", owners=("b",), lends_below=100, cpu="4")
+    taken = borrower("x", "4", on="worker-1")
+    state = lending(W1, *(low, high)[::order], taken)
+    assert passes(borrower("y", "4", priority=50), state)
+    assert not passes(borrower("y", "5", priority=50), state)
+
+
+def test_a_hold_that_is_lent_is_backed() -> None:
+    state = lending(W1, LENT, borrower("a", "4", on="worker-1"), pod("b", node="worker-1", cpu="4"))
+    assert ShortNodes.of(state.snapshot).status(LENT, state.ledger).is_backed
+
+
+def owner_asks(state: State, *names: str, asking: Pod = OWNER, now: float = NOW) -> FilterVerdict:
+    verdict = filter_nodes(asking, names, state, now)
+    if verdict.recalled:
+        state.ledger.recall(verdict.recalled, now + RECALL_S)
+    return verdict
+
+
+def recalled_by(verdict: FilterVerdict) -> set[str]:
+    (effect,) = verdict.effects
+    assert isinstance(effect, Recall)
+    assert not verdict.nodes
+    assert verdict.waits_for is WaitsFor.SEAT
+    return {each.name.name for each in effect.borrowers}
+
+
+@pytest.mark.parametrize(
+    ("there", "go"),
+    [
+        pytest.param(
+            [borrower("a", "4"), borrower("b", "4", priority=5)],
+            {"a"},
+            id="the least important goes",
+        ),
+        pytest.param(
+            [
+                borrower("a", "4", created="2026-01-01T00:00:00Z"),
+                borrower("b", "4", created="2026-01-02T00:00:00Z"),
+            ],
+            {"b"},
+            id="the youngest goes",
+        ),
+        pytest.param(
+            [borrower("a", "1"), borrower("b", "1", priority=5), borrower("c", "6", priority=9)],
+            {"c"},
+            id="those who do not help are spared",
+        ),
+        pytest.param(
+            [borrower("a", "2"), borrower("b", "2", priority=5), borrower("c", "4", priority=9)],
+            {"a", "b"},
+            id="as many as it takes",
+        ),
+        pytest.param(
+            [pod("a", cpu="4", priority=-9), borrower("b", "4", priority=9)],
+            {"b"},
+            id="nobody goes who has not borrowed",
+        ),
+    ],
+)
+def test_borrowers_go_when_an_owner_comes(there: list[Pod], go: set[str]) -> None:
+    state = lending(W1, LENT, *(replace(each, node="worker-1") for each in there))
+    verdict = owner_asks(state)
+    assert recalled_by(verdict) == go
+    assert {event.pod.name.name for event in recalled(verdict.effects)} == go
+    for each in go:
+        state.pod_gone(pod(each).name)
+    assert owner_asks(state, "worker-1").nodes == ["worker-1"]
+
+
+def test_who_is_on_the_way_out_is_waited_for() -> None:
+    going = replace(borrower("a", "4", on="worker-1"), terminating=True)
+    state = lending(W1, LENT, going, borrower("b", "4", on="worker-1"))
+    verdict = owner_asks(state)
+    assert not verdict.effects
+    assert verdict.waits_for is WaitsFor.SEAT
+
+
+def test_nothing_more_is_lent_while_an_owner_waits() -> None:
+    state = lending(W1, LENT, borrower("a", "5", on="worker-1"))
+    assert recalled_by(owner_asks(state)) == {"a"}
+    state.pod_gone(pod("a").name)
+    assert not passes(borrower("b", "5"), state)
+    assert passes(borrower("b", "4"), state)
+    assert passes(borrower("b", "5"), state, NOW + RECALL_S)
+
+
+def test_a_seat_that_is_not_borrowed_comes_first() -> None:
+    two = reservation("two", node="", placed={"worker-1": 1, "worker-2": 1}, slots=2, cpu="4")
+    lent = replace(two, lends_below=100)
+    state = lending(W1, W2, lent, borrower("a", "8", on="worker-1"))
+    (effect,) = owner_asks(state).effects
+    assert effect == Nominate(OWNER, "worker-2")
+    assert owner_asks(state, "worker-2").nodes == ["worker-2"]
+
+
+def test_other_holds_count_when_an_owner_comes() -> None:
+    """The owner has room beside the borrower, but it is held for somebody else."""
+    firm = reservation("firm", owners=("a",), cpu="2")
+    here = (borrower("b", "4", on="worker-1"), pod("c", node="worker-1", cpu="2"))
+    state = lending(node("worker-1", cpu="8"), LENT, *here)
+    state.ledger.put(firm)
+    small = replace(OWNER, requests={"cpu": 2000, "pods": 1})
+    assert recalled_by(owner_asks(state, "worker-1", asking=small)) == {"b"}
+
+
+def test_borrowers_go_though_nothing_is_lent_any_more() -> None:
+    state = lending(W1, LENT, borrower("a", "8", on="worker-1"))
+    state.ledger.put(reservation("lent", cpu="4"))
+    assert recalled_by(owner_asks(state)) == {"a"}
+
+
+def test_kube_scheduler_evicts_nobody_for_an_owner_whose_seat_is_borrowed() -> None:
+    stranger = pod("c", node="worker-1", priority=-5, cpu="4")
+    state = lending(W1, W2, LENT, borrower("a", "4", on="worker-1"), stranger)
+    asked = {"worker-1": ["uid-c"], "worker-2": ["uid-d"]}
+    assert judge_preemption(replace(OWNER, priority=10), asked, state, NOW).nodes == ()
+
+
+def test_to_evict_a_borrower_gives_others_nothing() -> None:
+    state = lending(W1, LENT, borrower("a", "4", on="worker-1"), pod("b", node="worker-1", cpu="4"))
+    asking, asked = pod("c", priority=1000, cpu="4"), {"worker-1": ["uid-a"]}
+    assert judge_preemption(asking, asked, state, NOW).nodes == ()
+    assert judge_preemption(asking, {"worker-1": ["uid-b"]}, state, NOW).nodes == ("worker-1",)
+
+
+def test_without_a_reservation_its_loan_is_gone_too() -> None:
+    state = lending(W1, LENT, borrower("a", "4", on="worker-1"))
+    with without(ref("lent"), state):
+        assert state.snapshot.amounts("worker-1", "cpu") == (8000, 4000, 0)
+    assert state.snapshot.amounts("worker-1", "cpu") == (8000, 4000, 0)
+    state.pod_gone(pod("a").name)
+    assert state.snapshot.amounts("worker-1", "cpu") == (8000, 0, 4000)
