@@ -65,13 +65,7 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
     on_node: dict[str, list[Reservation]] = {}
     for seat in seats:
         on_node.setdefault(seat.node, []).append(seat)
-    if pod.node:
-        nodes = [node for node, uids in victims.items() if uids and node == pod.node]
-    else:
-        recalled = {node for node, there in on_node.items() if recall(pod, there, state)}
-        elsewhere = not (recalled or _keeps_to_its_seats(pod, seats, state))
-        nodes = [node for node, uids in victims.items() if uids and (elsewhere or node in own)]
-        nodes = [node for node in nodes if node not in recalled]  # Reserver deletes borrowers.
+    nodes = _candidates(pod, victims, on_node, state)
     rows = state.snapshot.rows(nodes)
     promised = state.nominations.promised(pod, nodes, own, state.ledger)
     gone = {node: (*victims[node], pod.uid) for node in nodes}
@@ -85,6 +79,22 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
     helps = unknown | fits_beside_holds(pod, state.snapshot, shares, taken)[rows]
     spared = {node: tuple(victims[node]) for node in compress(nodes, ~helps)}
     return PreemptVerdict(tuple(compress(nodes, helps)), spared)
+
+
+def _candidates(
+    pod: Pod, victims: Victims, on_node: Mapping[str, Sequence[Reservation]], state: State
+) -> list[str]:
+    """Return the nodes where anybody may be evicted for a pod; `on_node`: its seats, by node."""
+    if pod.node:
+        return [node for node, uids in victims.items() if uids and node == pod.node]
+    # Where borrowers have its seat, Reserver deletes these and nobody else.
+    recalled = {node for node, there in on_node.items() if recall(pod, there, state)}
+    seats = [seat for there in on_node.values() for seat in there]
+    if recalled or _keeps_to_its_seats(pod, seats, state):
+        return [
+            node for node, uids in victims.items() if uids and node in on_node.keys() - recalled
+        ]
+    return [node for node, uids in victims.items() if uids]
 
 
 def _keeps_to_its_seats(pod: Pod, seats: Sequence[Reservation], state: State) -> bool:
