@@ -80,6 +80,10 @@ class Lending:
         """Return the pods on a node that may be borrowers."""
         return self._borrowers.get(node, {}).values()
 
+    def nodes(self) -> tuple[str, ...]:
+        """Return the nodes where borrowers may be."""
+        return tuple(self._borrowers)
+
     def recall(self, node: str, until: float) -> None:
         """Lend nothing more on a node until a moment (unix seconds): an owner waits there."""
         self._recalled[node] = until

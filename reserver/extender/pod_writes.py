@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from itertools import count
 
 import structlog
@@ -117,8 +117,7 @@ class PodWrites:
             await self._nominate(effect.pod, effect.node)
             await self._nominate(effect.pod, None)
         elif isinstance(effect, Recall):
-            for each in effect.borrowers:
-                await self._delete(each)
+            await self.recall(effect.borrowers)
         else:
             annotations = {RETRY_ANNOTATION: f"{self._clock():.3f}"}
             await self._patch_status(effect.pod, {"metadata": {"annotations": annotations}})
@@ -126,13 +125,22 @@ class PodWrites:
     async def _nominate(self, pod: Pod, node: str | None) -> None:
         await self._patch_status(pod, {"status": {"nominatedNodeName": node}})
 
+    async def recall(self, borrowers: Iterable[Pod]) -> None:
+        """Delete borrowers.
+
+        Raises:
+            ApiError: one could not be deleted; those before it were.
+        """
+        for each in borrowers:
+            await self._delete(each)
+
     async def _delete(self, borrower: Pod) -> None:
         """Delete a borrower as kube-scheduler deletes its victims: with a condition (KEP-3329)."""
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
             "reason": "RecalledByReserver",
-            "message": "Reserver: an owner of the reservation whose room it has borrowed has come",
+            "message": "a reservation needs the room that it has borrowed",
             "lastTransitionTime": show_moment(self._clock()),
         }
         options = {"preconditions": {"uid": borrower.uid}, "gracePeriodSeconds": _GRACE_S}

@@ -18,6 +18,7 @@ from reserver.extender.cluster_watches import PODS, cluster_reflectors
 from reserver.extender.placer import Placer
 from reserver.extender.placing_pass import Notice
 from reserver.extender.pod_writes import PodWrites
+from reserver.extender.recaller import Recaller
 from reserver.extender.requeue import Requeue
 from reserver.extender.waker import Waker
 from reserver.k8s.client import ApiClient
@@ -152,6 +153,7 @@ class Assembly:
         self.recorder = Recorder(client, clock)
         self.requeue = Requeue(self.pod_writes, lambda: self.state.pods, time.monotonic)
         self.waker = Waker(self.requeue, clock)
+        self.recaller = Recaller(clock, self.pod_writes.recall, self.recorder.tell)
         self.placer = Placer(clock, self.waker.on_capacity_freed, self._placed, self._on_fault)
         self.cleaner = Cleaner(
             StoreEdits(client), clock, self._cleaned, self._unwritten, self._on_fault

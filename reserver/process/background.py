@@ -111,6 +111,9 @@ def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
     tasks.create_task(assembly.archivist.run())
     tasks.create_task(assembly.accountant.run(assembly.state.ledger))
     tasks.create_task(assembly.reminder.run(assembly.state.ledger))
+    if assembly.state.snapshot.lending.is_on:
+        up_to_date = assembly.readiness.is_up_to_date
+        tasks.create_task(assembly.recaller.run(assembly.state, up_to_date))
     tasks.create_task(assembly.cleaner.run(assembly.stores, assembly.readiness.is_up_to_date))
     for store in assembly.stores:
         tasks.create_task(store.statuses.run(assembly.state, assembly.readiness.is_up_to_date))

@@ -72,6 +72,16 @@ class Lifecycle(LedgerView):
     def _has_turn(self, now: float) -> bool:
         return bool(self._turns) and self._turns[0][0] <= now
 
+    def starting(self, until: float) -> Iterator[Reservation]:
+        """Yield the reservations that begin to hold until a moment (unix seconds)."""
+        for at, order, identity in self._turns.irange(maximum=(until, math.inf, "")):
+            account = self._register.of(identity)
+            if account is not None and (account.order, account.reservation.starts_at) == (
+                order,
+                at,
+            ):
+                yield account.reservation
+
     def advancing(self, now: float) -> Generator[None]:
         """Let time pass until `now` (unix seconds), one reservation after the other.
 

@@ -57,8 +57,14 @@ def recalled(effects: Iterable[Effect]) -> Iterator[PodEvent]:
     """Yield the Events on borrowers that are about to be deleted."""
     for effect in effects:
         for each in effect.borrowers if isinstance(effect, Recall) else ():
-            message = "it has borrowed room of a reservation, whose owner has come: it is deleted"
+            message = "it has borrowed room of a reservation whose owner has come: it is deleted"
             yield PodEvent(each, "Recalled", effect.pod.uid, message)
+
+
+def recalled_for_room(borrower: Pod) -> PodEvent:
+    """Return the Event on a borrower that is about to be deleted before a hold starts."""
+    message = "it tolerates reserver.io/lent, and a reservation needs its room: it is deleted"
+    return PodEvent(borrower, "Recalled", "room", message)
 
 
 def _held_by(pod: Pod, refs: Iterable[Ref], state: State) -> str:

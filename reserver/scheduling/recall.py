@@ -1,4 +1,4 @@
-"""Recall: which borrowers have to go for an owner to land on its seat.
+"""Recall: which borrowers have to go for an owner to land on its seat, or for a hold to start.
 
 kube-scheduler's preemption would not do: it looks at a sample of the nodes, which may leave out the
 seat's, and only at pods of a lower priority than the owner's. So Reserver deletes the borrowers, as
@@ -9,9 +9,11 @@ kube-scheduler deletes its victims: the pods' grace periods count, and no budget
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from reserver.cluster.pod import Pod
+from reserver.cluster.quantity import times
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.effects import Recall
 from reserver.scheduling.fit import fits_beside_holds, seats_by_node, total, with_yields
@@ -19,6 +21,9 @@ from reserver.scheduling.state import State
 
 RECALL_S = 60.0
 """How long a node lends nothing after an owner has waited there, in seconds."""
+
+AHEAD_S = 120.0
+"""How long before a hold starts its room is recalled, in seconds: what a borrower has to end."""
 
 _MOST_SPARED = 16
 
@@ -30,19 +35,60 @@ def recall(pod: Pod, seats: Sequence[Reservation], state: State) -> Recall | Non
     for pods that are on their way out.
     """
     node = seats[0].node
-    borrowers = sorted(state.snapshot.lending.borrowers(node), key=_in_order)
-    if not borrowers or not _fits(pod, seats, borrowers, state) or _fits(pod, seats, (), state):
+    borrowers = state.snapshot.lending.borrowers(node)
+    going = _fewest(borrowers, lambda gone: _fits(pod, seats, gone, state))
+    if not going:
         return None
-    # The more are gone, the more fits.
-    enough = range(1, len(borrowers))
-    going = borrowers[
-        : bisect_left(enough, 1, key=lambda n: _fits(pod, seats, borrowers[:n], state)) + 1
-    ]
+    return Recall(pod, node, tuple(each for each in going if not each.terminating))
+
+
+def recalls_for_room(state: State, now: float) -> Iterator[tuple[str, Sequence[Pod]]]:
+    """Yield each node whose borrowers are in the way of its holds, with those to delete.
+
+    Holds that are to start count `AHEAD_S` before. Those that lend are in no hurry: their owners
+    recall what they need.
+    """
+    coming: dict[str, Mapping[str, int]] = {}
+    for each in state.ledger.starting(now + AHEAD_S):
+        for part in each.parts if each.lends_below is None else ():
+            amounts = times(each.resources, part.slots)
+            coming[part.node] = total((coming.get(part.node, {}), amounts))
+    for node in state.snapshot.lending.nodes():
+        borrowers = state.snapshot.lending.borrowers(node)
+        needed = coming.get(node, {})
+        # They cannot help where something else is short.
+        names = total(each.requests for each in borrowers).keys()
+        wanted = {name: needed.get(name, 0) for name in names}
+        going = _fewest(borrowers, partial(_is_enough, node, wanted, state=state))
+        if any(not each.terminating for each in going):
+            yield node, [each for each in going if not each.terminating]
+
+
+def _is_enough(node: str, wanted: Mapping[str, int], gone: Sequence[Pod], *, state: State) -> bool:
+    """Return whether a node has what it holds, and is wanted, once some borrowers are gone."""
+    freed = total(each.requests for each in gone)
+    again = state.ledger.returned(node, gone=[each.uid for each in gone])
+    for name, amount in wanted.items():
+        offered, requested, held = state.snapshot.amounts(node, name)
+        left = offered - requested - held + freed.get(name, 0) - again.get(name, 0)
+        if left < amount:
+            return False
+    return True
+
+
+def _fewest(pods: Iterable[Pod], is_enough: Callable[[Sequence[Pod]], bool]) -> Sequence[Pod]:
+    """Return which borrowers have to go; none if nobody has to, or if all are not enough."""
+    borrowers = sorted(pods, key=_in_order)
+    if not borrowers or not is_enough(borrowers) or is_enough(()):
+        return ()
+    # The more are gone, the more room there is.
+    number = bisect_left(range(1, len(borrowers)), 1, key=lambda n: is_enough(borrowers[:n]))
+    going = borrowers[: number + 1]
     for each in going[-2 : -2 - _MOST_SPARED : -1]:  # The most important that may not matter.
         others = [other for other in going if other is not each]
-        if not each.terminating and _fits(pod, seats, others, state):
+        if not each.terminating and is_enough(others):
             going = others
-    return Recall(pod, node, tuple(each for each in going if not each.terminating))
+    return going
 
 
 def _in_order(pod: Pod) -> tuple[bool, int, Sequence[int]]:

@@ -7,7 +7,7 @@ import pytest
 
 from reserver.errors import ApiError
 from reserver.extender.pod_writes import PodWrites
-from reserver.scheduling.effects import Activate, Effect, Nominate, Retry
+from reserver.scheduling.effects import Activate, Effect, Nominate, Recall, Retry
 from reserver.stores.configmap.entry_edits import Edit
 from reserver.stores.edits import StoreEdits
 from tests.builders import pod, ref, reservation
@@ -246,3 +246,24 @@ async def test_an_edit_is_made_only_if_nobody_was_faster(answer: Any, *, done: b
 async def test_an_edit_that_fails_otherwise_says_so(status: int) -> None:
     with pytest.raises(ApiError):
         await StoreEdits(ScriptedClient(refused(status))).edit(EDIT)
+
+
+@pytest.mark.parametrize("script", [[{}, {}], [refused(404)], [{}, refused(404)]])
+async def test_a_borrower_is_deleted_with_a_reason_and_two_minutes(script: list[Any]) -> None:
+    client = ScriptedClient(*script)
+    owner = pod("owner", cpu="1")
+    await PodWrites(client, lambda: 0.0).carry_out(Recall(owner, "worker-1", (WEB,)))
+    patch, *deletes = client.requests
+    assert (patch.verb, patch.path) == ("patch", f"{PATH}/status")
+    (condition,) = patch.body["status"]["conditions"]
+    assert (condition["type"], condition["status"]) == ("DisruptionTarget", "True")
+    assert patch.body["metadata"]["uid"] == WEB.uid
+    for each in deletes:
+        assert (each.verb, each.path) == ("delete", PATH)
+        assert each.body == {"preconditions": {"uid": WEB.uid}, "gracePeriodSeconds": 120}
+
+
+async def test_a_borrower_that_is_not_deleted_is_an_error() -> None:
+    client = ScriptedClient({}, refused(403))
+    with pytest.raises(ApiError):
+        await PodWrites(client, lambda: 0.0).recall([WEB])

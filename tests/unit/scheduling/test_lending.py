@@ -18,7 +18,7 @@ from reserver.scheduling.filter_verdict import FilterVerdict, WaitsFor
 from reserver.scheduling.fit import has_room
 from reserver.scheduling.pod_events import recalled
 from reserver.scheduling.preempt import judge_preemption
-from reserver.scheduling.recall import RECALL_S
+from reserver.scheduling.recall import AHEAD_S, RECALL_S, recalls_for_room
 from reserver.scheduling.state import State
 from reserver.scheduling.what_if import without
 from tests.builders import BORROWER, NOW, node, pod, ref, reservation, state_of
@@ -231,3 +231,48 @@ def test_without_a_reservation_its_loan_is_gone_too() -> None:
     assert state.snapshot.amounts("worker-1", "cpu") == (8000, 4000, 0)
     state.pod_gone(pod("a").name)
     assert state.snapshot.amounts("worker-1", "cpu") == (8000, 0, 4000)
+
+
+def short(state: State, now: float = NOW) -> dict[str, set[str]]:
+    found = recalls_for_room(state, now)
+    return {node: {each.name.name for each in going} for node, going in found}
+
+
+def test_borrowers_go_before_a_hold_starts_that_does_not_lend() -> None:
+    starts = NOW + AHEAD_S
+    there = [borrower(name, "3", on="worker-1") for name in ("a", "b")]
+    coming = reservation("coming", owners=("a",), starts=starts, cpu="4")
+    state = lending(W1, *there, coming)
+    assert short(state, NOW - 1) == {}
+    assert short(state) == {"worker-1": {"a"}}
+    state.pod_gone(pod("a").name)
+    assert short(state) == {}
+
+
+def test_borrowers_stay_where_the_hold_that_starts_lends() -> None:
+    coming = reservation("coming", owners=("a",), starts=NOW + 1, lends_below=100, cpu="4")
+    state = lending(W1, borrower("a", "8", on="worker-1"), coming)
+    assert short(state) == {}
+    state.ledger.advance(NOW + 1)
+    assert short(state, NOW + 1) == {}
+    assert recalled_by(owner_asks(state, asking=pod("a", cpu="4"), now=NOW + 1)) == {"a"}
+
+
+def test_borrowers_go_where_a_hold_lends_no_more() -> None:
+    state = lending(W1, LENT, borrower("a", "6", on="worker-1"), borrower("b", "1", on="worker-1"))
+    assert short(state) == {}
+    state.ledger.put(reservation("lent", cpu="4"))
+    assert short(state) == {"worker-1": {"a"}}
+
+
+def test_borrowers_stay_where_their_room_would_not_help() -> None:
+    state = lending(W1, reservation("large", owners=("a",), cpu="9"))
+    state.pod_seen(borrower("b", "6", on="worker-1"))
+    assert short(state) == {}
+
+
+def test_what_borrowers_do_not_use_may_be_short() -> None:
+    both = reservation("both", owners=("a",), cpu="4", gpu="1")
+    state = lending(W1, LENT, borrower("b", "8", on="worker-1"), both)
+    state.ledger.put(reservation("lent", cpu="4"))
+    assert short(state) == {"worker-1": {"b"}}

@@ -1,0 +1,63 @@
+"""The recaller: deletes borrowers where a hold that does not lend lacks room, or soon will."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+import structlog
+
+from reserver.base.quarantine import quarantined
+from reserver.cluster.pod import Pod
+from reserver.errors import ApiError
+from reserver.scheduling.pod_events import PodEvent, recalled_for_room
+from reserver.scheduling.recall import recalls_for_room
+from reserver.scheduling.state import State
+
+log = structlog.get_logger(__name__)
+
+_PASS_EVERY_S = 10.0
+"""How often the nodes with borrowers are looked at; what starts is seen two minutes before."""
+
+
+class Recaller:
+    """Deletes borrowers of nodes that were short of room in two passes, one after the other."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        delete: Callable[[Sequence[Pod]], Awaitable[None]],
+        report: Callable[[PodEvent], None],
+    ) -> None:
+        """Begin with no node known to be short.
+
+        Args:
+            clock: unix seconds.
+            delete: deletes borrowers; may raise ApiError.
+            report: is called with each Event on a pod; returns at once.
+        """
+        self._clock = clock
+        self._delete = delete
+        self._report = report
+        self._short: Mapping[str, Sequence[Pod]] = {}
+
+    async def run(self, state: State, is_up_to_date: Callable[[], Awaitable[bool]]) -> None:
+        """Recall until cancelled; a pass is put off while the state is not up to date."""
+        while True:
+            await asyncio.sleep(_PASS_EVERY_S)
+            with quarantined("pass", "recaller"):
+                if await is_up_to_date():
+                    await self.look(state)
+
+    async def look(self, state: State) -> None:
+        """Look at all nodes with borrowers once."""
+        before, self._short = self._short, dict(recalls_for_room(state, self._clock()))
+        for node, borrowers in self._short.items():
+            if node not in before:
+                continue  # Perhaps a watch has yet to show all of it.
+            for each in borrowers:
+                self._report(recalled_for_room(each))
+            try:
+                await self._delete(borrowers)
+            except ApiError as exc:
+                log.warning("borrowers could not be deleted, retrying", node=node, why=str(exc))

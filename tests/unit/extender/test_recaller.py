@@ -1,0 +1,54 @@
+"""Borrowers are deleted where a hold lacks their room in two passes."""
+
+from collections.abc import Sequence
+
+from reserver.cluster.pod import Pod
+from reserver.extender.recaller import Recaller
+from reserver.scheduling.pod_events import PodEvent
+from reserver.scheduling.state import State
+from tests.builders import BORROWER, NOW, at, node, pod, reservation
+from tests.unit.k8s.fakes import NO_ANSWER
+
+
+class Deletions:
+    """Notes who is deleted; the first request may fail."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.failures = failures
+        self.deleted: list[str] = []
+        self.events: list[PodEvent] = []
+
+    async def delete(self, borrowers: Sequence[Pod]) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise NO_ANSWER
+        self.deleted += [each.name.name for each in borrowers]
+
+
+def short() -> State:
+    state = State()
+    state.snapshot.lending.is_on = True
+    state.ledger.advance(NOW)
+    state.node_seen(node("worker-1", cpu="4"))
+    state.pod_seen(pod("b", node="worker-1", constraints=BORROWER, cpu="4"))
+    state.ledger.put(reservation("r", cpu="4"))
+    return state
+
+
+async def test_what_is_short_once_may_be_a_watch_that_lags() -> None:
+    made, state = Deletions(), short()
+    recaller = Recaller(at(NOW), made.delete, made.events.append)
+    await recaller.look(state)
+    assert not made.deleted
+    state.ledger.drop(reservation("r").ref)
+    await recaller.look(state)
+    assert not made.deleted
+
+
+async def test_what_is_short_twice_is_recalled_until_it_succeeds() -> None:
+    made, state = Deletions(failures=1), short()
+    recaller = Recaller(at(NOW), made.delete, made.events.append)
+    for _ in range(3):
+        await recaller.look(state)
+    assert made.deleted == ["b"]
+    assert {(event.pod.name.name, event.reason) for event in made.events} == {("b", "Recalled")}
