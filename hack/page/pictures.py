@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from datetime import timedelta
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,8 +14,10 @@ from playwright.async_api import Browser, async_playwright
 from reserver import app
 from reserver.cli import ui
 from reserver.cli.options import Target
-from reserver.client import Client, ControllerOwner, OwnerSelector, PodOwner, Spec
+from reserver.client import Client
+from reserver.k8s.client import MERGE_PATCH
 from reserver.settings.serve import Settings
+from reserver_demo.clock import SystemClock, rfc3339
 from reserver_demo.cluster import EmbeddedCluster
 
 FOLDER = Path("docs/ui")
@@ -27,24 +30,43 @@ _VIEWS = {
     "teams": "teams",
     "health": "health",
 }
+_KEPT_DARK = ("timeline",)
 _HOURS = (3, 7, 2, 12, 5, 9, 16, 4)
+_AGES = (1, 5, 0, 3, 2, 4)
 _TEAMS = ("ml", "shop", "search")
+_LATER = 6
+"""Of seven reservations this one begins later."""
+
+_RELEASED = ("shop/web-4", "shop/web-13", "search/web-23", "ml/train-30")
+_SMALL_NODE = "worker-17"
+
+
+class _EarlierClock(SystemClock):
+    """A clock that can be turned back: reservations are made hours before the picture."""
+
+    hours = 0
+
+    def now(self) -> datetime:
+        return super().now() - timedelta(hours=self.hours)
 
 
 async def main() -> None:
     """Draw all views, light and dark."""
     with TemporaryDirectory() as folder:
-        kubeconfig = Path(folder, "kubeconfig")
-        async with EmbeddedCluster() as cluster:
+        kubeconfig, clock = Path(folder, "kubeconfig"), _EarlierClock()
+        async with EmbeddedCluster(clock=clock) as cluster:
             cluster.write_kubeconfig(kubeconfig)
             await _furnish(cluster)
+            await _reserve(cluster, clock)
             settings = Settings(
                 kubeconfig=kubeconfig, http_port=0, grpc_address=("127.0.0.1", 0), pod_moves=True
             )
             async with app.running(settings) as reserver:
                 address = str(reserver.grpc_address)
                 async with Client(address) as client:
-                    await _reserve(client)
+                    for name in _RELEASED:
+                        await client.release(name)
+                await _move(cluster)
                 async with ui.serving(Target(address=address, kubeconfig=kubeconfig)) as page:
                     await _draw(page, FOLDER)
 
@@ -52,30 +74,84 @@ async def main() -> None:
 async def _furnish(cluster: EmbeddedCluster) -> None:
     for name in ("reserver-system", *_TEAMS):
         await cluster.client.send("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    for number in range(NODES):
+    for name, cpu in zip(_TEAMS, ("96", "80", "120"), strict=True):
+        quota = {
+            "apiVersion": "reserver.io/v1alpha1",
+            "kind": "ReservationQuota",
+            "metadata": {"name": "team"},
+            "spec": {"hard": {"held.cpu": cpu, "reservations": "40"}},
+        }
+        path = f"/apis/reserver.io/v1alpha1/namespaces/{name}/reservationquotas"
+        await cluster.client.send("POST", path, quota)
+    for number in range(1, NODES + 1):
         labels = {"topology.kubernetes.io/zone": f"eu-1{'abc'[number % 3]}", "pool": "general"}
-        await cluster.create_node(f"worker-{number + 1}", {"cpu": "16", "memory": "64Gi"}, labels)
-    requests = {"requests": {"cpu": "14"}}
-    pod = {
-        "metadata": {"name": "checkout-7", "namespace": "shop"},
-        "spec": {"containers": [{"name": "c", "image": "c", "resources": requests}]},
+        await cluster.create_node(f"worker-{number}", {"cpu": "16", "memory": "64Gi"}, labels)
+    for number in range(1, NODES + 1):
+        await _create_pod(cluster, f"cart-{number}", "2", f"worker-{number}")
+    await _create_pod(cluster, "checkout-7", "13")
+
+
+async def _create_pod(cluster: EmbeddedCluster, name: str, cpu: str, node: str = "") -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": f"rs-{name}"}
+    container = {"name": "c", "image": "c", "resources": {"requests": {"cpu": cpu}}}
+    body = {
+        "metadata": {"name": name, "ownerReferences": [owner | {"controller": True}]},
+        "spec": {"containers": [container], **({"nodeName": node} if node else {})},
     }
-    await cluster.client.send("POST", "/api/v1/namespaces/shop/pods", pod)
+    await cluster.client.send("POST", "/api/v1/namespaces/shop/pods", body)
 
 
-async def _reserve(client: Client) -> None:
+async def _reserve(cluster: EmbeddedCluster, clock: _EarlierClock) -> None:
+    """Create reservations of some hours ago, and some that begin in some hours."""
     for number in range(NODES * 2):
         team, hours = _TEAMS[number % 3], _HOURS[number % 8]
-        job = OwnerSelector(namespace=team, controller=ControllerOwner("Job", f"train-{number}"))
-        pod = PodOwner(namespace=team, name=f"web-{number}")
-        spec = Spec(
-            owners=(job if team == "ml" else pod,),
-            node=f"worker-{number % NODES + 1}",
-            resources={"cpu": str(2 + number % 4 * 2), "memory": f"{4 + number % 3 * 8}Gi"},
-            ttl=timedelta(hours=hours),
-            description="Room for the nightly training" if team == "ml" else "",
-        )
-        await client.create(f"{'train' if team == 'ml' else 'web'}-{number}", spec)
+        begin = datetime.now(UTC) + timedelta(hours=hours)
+        is_later = number % 7 == _LATER
+        spec = {
+            "owners": [{"controller": {"kind": "Job", "name": f"train-{number}"}}]
+            if team == "ml"
+            else [{"pod": {"name": f"web-{number}"}}],
+            "node": f"worker-{number % NODES + 1}",
+            "resources": {"cpu": 2 + number % 4 * 2, "memory": f"{4 + number % 3 * 8}Gi"},
+            "expiresAt": rfc3339(begin + timedelta(hours=6 * is_later)),
+            **({"startsAt": rfc3339(begin)} if is_later else {}),
+            "description": "Room for the nightly training" if team == "ml" else "For the sale",
+        }
+        clock.hours = _AGES[number % 6]
+        await _create(cluster, team, f"{'train' if team == 'ml' else 'web'}-{number}", spec)
+    clock.hours = 0
+    job = {"controller": {"kind": "Job", "name": "finetune"}}
+    large = {"owners": [job], "resources": {"cpu": 20, "memory": "48Gi"}, "ttl": "8h"}
+    await _create(cluster, "ml", "finetune", large)
+
+
+async def _create(
+    cluster: EmbeddedCluster, namespace: str, name: str, spec: Mapping[str, object]
+) -> None:
+    body = {
+        "apiVersion": "reserver.io/v1alpha1",
+        "kind": "Reservation",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    path = f"/apis/reserver.io/v1alpha1/namespaces/{namespace}/reservations"
+    await cluster.client.send("POST", path, body)
+
+
+async def _move(cluster: EmbeddedCluster) -> None:
+    """Have two pods be moved that wait for each other, and a node shrink below what it holds."""
+    for name, to in (("cart-2", {}), ("cart-5", {"nodeSelector": {"pool": "burst"}})):
+        body = {
+            "apiVersion": "reserver.io/v1alpha1",
+            "kind": "PodMove",
+            "metadata": {"name": f"move-{name}"},
+            "spec": {"pod": {"name": name}, "to": to, "group": {"name": "plan", "size": 2}},
+        }
+        moves = "/apis/reserver.io/v1alpha1/namespaces/shop/podmoves"
+        await cluster.client.send("POST", moves, body)
+    smaller = {"status": {"allocatable": {"cpu": "6"}}}
+    path = f"/api/v1/nodes/{_SMALL_NODE}/status"
+    await cluster.client.send("PATCH", path, smaller, media=MERGE_PATCH)
 
 
 async def _draw(address: str, folder: Path) -> None:
@@ -84,7 +160,7 @@ async def _draw(address: str, folder: Path) -> None:
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
         for name, view in _VIEWS.items():
-            for scheme in ("light", "dark"):
+            for scheme in ("light", "dark") if name in _KEPT_DARK else ("light",):
                 await _picture(browser, f"{address}#/{view}", folder / f"{name}-{scheme}.png")
         await browser.close()
 

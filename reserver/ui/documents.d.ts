@@ -62,6 +62,7 @@ export interface Explanation {
   pod: string;
   node: string;
   summary: string;
+  available: number;
   exempt: boolean;
   reasons: { nodes: number; reason: string; examples: string[] }[];
   in_the_way: Hold[];

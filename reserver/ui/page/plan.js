@@ -90,7 +90,7 @@ function shown(found) {
       h('ul', { class: 'legend' }, ...['used', 'held'].map((name) => h('li', {}, h('span', { class: `swatch ${name === 'held' ? 'reserved' : name}`, 'aria-hidden': 'true' }), name === 'used' ? 'asked for by pods' : 'held by reservations'))),
       table(['Node', 'CPU before', 'CPU after', 'Memory before', 'Memory after'], changed.slice(0, MOST).map((each) =>
         [each.node, ...['cpu', 'memory'].flatMap((name) => [bar(each, each.before, name), bar(each, each.after, name)])]))],
-    kept.length > 0 && h('details', {}, h('summary', {}, `${kept.length + found.moreKept} pods stay`),
+    kept.length > 0 && h('details', { open: !moves.length }, h('summary', {}, `${kept.length + found.moreKept} pods stay`),
       table(['Pod', 'Node', 'Why'], kept.slice(0, MOST).map((each) => [`${each.namespace}/${each.pod}`, each.node || 'pending', each.why]))),
   ];
 }

@@ -52,7 +52,8 @@ function shown(found) {
     h('h2', {}, found.pod), h('p', { class: 'summary' }, found.summary),
     found.exempt && h('p', {}, 'Its priority is so high that no hold keeps it from anything.'),
     found.reasons.length > 0 && [
-      h('h3', {}, 'Why not'), table(['Reason', 'Nodes', 'Such as'], found.reasons.map((each) => [each.reason, each.nodes, each.examples.join(', ')])),
+      h('h3', {}, 'Why not'), table(['Reason', 'Nodes', 'Such as'], found.reasons.map((each) => [each.reason, each.nodes, each.examples.join(', ')]))],
+    found.reasons.length > 0 && !found.available && [
       h('h3', {}, 'What would make room'),
       h('div', { class: 'commands' }, command('reserver rebalance plan --make-room'), first && command(`reserver release ${quoted(first.reservation)}`),
         h('a', { href: '#/plan?goal=make-room' }, 'See that plan'))],

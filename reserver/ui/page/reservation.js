@@ -10,7 +10,7 @@ import { endsIn, time } from './format.js';
 export const SHAPES = {
   held: ['■', 'In force'],
   noroom: ['▨', 'No room on its node'],
-  placeless: ['┄', 'Waits for a node'],
+  placeless: ['┄', 'Waits for room'],
   later: ['□', 'Not started'],
   claimed: ['✓', 'Claimed'],
   over: ['·', 'Over'],

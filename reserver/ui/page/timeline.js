@@ -188,7 +188,7 @@ export function view(main, { query, signal, go }) {
     for (let moment = first; moment < left() + span(); moment += distance) {
       const midnight = new Date(moment).getHours() === 0 && new Date(moment).getMinutes() === 0;
       const where = { style: { left: `${x(moment) * 100}%` } };
-      const isHidden = Math.abs(x(moment) - present) * axis.clientWidth < 60 && x(moment) < present + 0.01; // Behind the word “now”.
+      const isHidden = Math.abs(x(moment) - present) * axis.clientWidth < 74 && x(moment) < present + 0.01; // Behind the word “now”.
       if (!isHidden) axis.append(h('span', where, range === 'month' ? date(moment) : range === 'week' || midnight ? day(moment) : clock(moment)));
       marks.append(h('i', where));
     }
