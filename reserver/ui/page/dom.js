@@ -26,9 +26,12 @@ export function fill(element, ...children) {
   element.replaceChildren(...h('div', {}, ...children).childNodes);
 }
 
-/** A table that scrolls sideways where it is too wide. @param {string[]} titles @param {Child[][]} rows the first cell is the heading of its row */
+/** A table; on a narrow screen each row stands as a list of its cells. @param {string[]} titles @param {Child[][]} rows the first cell is the heading of its row */
 export function table(titles, rows) {
-  const cell = (/** @type {Child} */ content, /** @type {number} */ at) => (at ? h('td', {}, content) : h('th', { scope: 'row' }, content));
+  const cell = (/** @type {Child} */ content, /** @type {number} */ at) => {
+    const kind = { class: String(content).length < 24 && 'short' }; // Or `worker-12` would break at its hyphen.
+    return at ? h('td', { 'data-title': titles[at], ...kind }, h('div', {}, content)) : h('th', { scope: 'row', ...kind }, content);
+  };
   return h('div', { class: 'wide', tabindex: '0' }, h('table', {}, h('thead', {}, h('tr', {}, ...titles.map((each) => h('th', { scope: 'col' }, each)))),
     h('tbody', {}, ...rows.map((row) => h('tr', {}, ...row.map(cell))))));
 }
@@ -50,7 +53,8 @@ export function command(text) {
       setTimeout(() => { button.textContent = 'Copy'; }, 1500);
     },
   }, 'Copy');
-  return h('div', { class: 'command' }, h('code', {}, text), button);
+  const words = text.split(' ').flatMap((word, at) => [at > 0 && ' ', h('span', {}, word)]); // A line breaks between words: `--ttl` stays whole.
+  return h('div', { class: 'command' }, h('code', {}, ...words), button);
 }
 
 /** A word of a shell. @param {string} text */

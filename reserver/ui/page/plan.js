@@ -82,7 +82,7 @@ function shown(found) {
     h('p', { class: 'summary' }, `${moves.length} ${moves.length === 1 ? 'move' : 'moves'}${emptied.length ? `; empty afterwards: ${emptied.join(', ')}` : ''}${room ? `; room for ${room}` : ''}`),
     ...notes.map((each) => h('p', {}, each)),
     moves.length > 0 && [
-      table(['', 'Pod', 'From', 'To', 'Why', 'Now'], moves.slice(0, MOST).map(plannedRow)),
+      table(['Pod', 'From', 'To', 'Why', 'Now'], moves.slice(0, MOST).map(plannedRow)),
       moves.length > MOST && h('p', {}, `and ${moves.length - MOST} more moves, which the command prints`),
       carriedOut(found)],
     changed.length > 0 && [
@@ -98,7 +98,7 @@ function shown(found) {
 /** @param {PlannedMove} one @param {number} at */
 function plannedRow(one, at) {
   const pod = `${one.namespace}/${one.pod}`;
-  return [at + 1, pod, one.from, one.to || 'where it fits', `${one.strategy}: ${one.reason}`, h('span', { 'data-pod': pod }, ...[sinceThen(pod)].flat())];
+  return [`${at + 1}. ${pod}`, one.from, one.to || 'where it fits', `${one.strategy}: ${one.reason}`, h('span', { 'data-pod': pod }, ...[sinceThen(pod)].flat())];
 }
 
 /** The command that carries a plan out: with seats, where there are PodMoves. @param {Plan} found */
@@ -114,5 +114,5 @@ function bar(node, amounts, name) {
   const part = (/** @type {string|undefined} */ text) => `${Math.min(100, parse(text) / whole * 100)}%`;
   const meter = h('span', { class: 'meter', 'aria-hidden': 'true' },
     h('i', { class: 'used', style: { width: part(amounts[name]) } }), h('i', { class: 'held', style: { width: part(node.held[name]) } }));
-  return h('span', { title: `${amounts[name] ?? 0} of ${node.allocatable[name] ?? 0}, ${node.held[name] ?? 0} held` }, meter, ` ${amounts[name] ?? 0}`);
+  return h('span', { class: 'short', title: `${amounts[name] ?? 0} of ${node.allocatable[name] ?? 0}, ${node.held[name] ?? 0} held` }, meter, ` ${amounts[name] ?? 0}`);
 }

@@ -12,7 +12,7 @@ export function view(main, { rest, signal }) {
     name: 'pod', value: rest, placeholder: 'namespace/name', 'aria-label': 'Pod, as namespace/name', list: 'waiting',
     required: true, pattern: '[^/]+/[^/]+', maxlength: 520, autocomplete: 'off' }));
   const submit = (/** @type {Event} */ event) => { event.preventDefault(); location.hash = link(input.value.trim()); };
-  const waiting = h('ul', { class: 'plain' });
+  const waiting = h('div', {});
   const names = h('datalist', { id: 'waiting' });
   const answer = h('div', { class: 'answer', 'aria-live': 'polite' });
   main.append(h('form', { class: 'toolbar', onsubmit: submit }, h('label', {}, 'Pod ', input), names, h('button', {}, 'Explain')),
@@ -22,8 +22,8 @@ export function view(main, { rest, signal }) {
     try {
       const { count, pods } = await ask('waiting', {}, signal);
       fill(names, pods.map((name) => h('option', { value: name })));
-      fill(waiting, pods.map((name) => h('li', {}, h('a', { href: link(name) }, name))),
-        count > pods.length && h('li', {}, `and ${count - pods.length} more`), !count && h('li', { class: 'empty' }, 'None waits.'));
+      fill(waiting, count ? h('ul', { class: 'plain' }, ...pods.map((name) => h('li', {}, h('a', { href: link(name) }, name))),
+        count > pods.length && h('li', {}, `and ${count - pods.length} more`)) : h('p', { class: 'empty' }, 'No pod waits. Write the name of any other pod above.'));
     } catch (error) { problem(waiting, error); }
   }
 

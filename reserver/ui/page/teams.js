@@ -44,12 +44,11 @@ function shown(found) {
   const most = Math.max(1e-9, ...names.map(held));
   const row = (/** @type {string} */ name) => [
     name || 'All tenants: their ceiling', round(held(name)), stack(of(name), most), ...FATES.map((fate) => round(of(name)[fate])), quotas(found, name)];
-  return [
-    h('p', {}, `${found.resource} held in the last seven days, in ${found.unit} × hours.`),
+  return h('section', {},
+    h('h2', {}, `${found.resource} held in the last seven days, in ${found.unit} × hours`),
     h('ul', { class: 'legend' }, ...FATES.map((fate) => h('li', {}, h('span', { class: `swatch ${fate}`, 'aria-hidden': 'true' }), `${fate}: ${MEANINGS[fate]}`))),
     week(found),
-    table(['Namespace', 'Held', '', 'Used', 'Unused', 'Open', 'Quota'], names.map(row)),
-  ];
+    table(['Namespace', 'Held', '', 'Used', 'Unused', 'Open', 'Quota'], names.map(row)));
 }
 
 /** The mean of each part of the week. @param {Teams} found */
@@ -58,7 +57,7 @@ function week({ overTime, resource, unit }) {
   const most = Math.max(1e-9, ...overTime.map(total));
   const said = (/** @type {string} */ begin) => time(Date.parse(begin));
   return h('figure', { class: 'week' },
-    h('figcaption', {}, `${resource} held on average over the week, at most ${round(most)} ${unit}`),
+    h('figcaption', {}, `${resource} held over the week, at its peak ${round(most)} ${unit}`),
     h('div', { class: 'columns', role: 'list' }, ...overTime.map((part) => {
       const words = `${said(part.begin)}: ${FATES.map((fate) => `${fate} ${round(part[fate])}`).join(', ')}`;
       return h('div', { role: 'listitem', 'aria-label': words, title: words },

@@ -10,8 +10,8 @@ const HOUR = 3_600_000;
 const RANGES = { hour: ['Hour', HOUR, HOUR / 6], day: ['Day', 24 * HOUR, 3 * HOUR], week: ['Week', 168 * HOUR, 24 * HOUR], month: ['Month', 744 * HOUR, 96 * HOUR] };
 /** @type {Record<string, string>} */
 const SORTS = { held: 'most held', free: 'least held', name: 'name' };
-const ROW = 36;
-const BAR = 32;
+const ROW = 44;
+const BAR = 40;
 const MOST = 200; // Bars of a row: with more nobody can tell them apart.
 const LEAST = 5; // Pixels: a bar that nobody can hit shows nothing.
 const BEFORE_NOW = 0.25;
@@ -29,6 +29,8 @@ export function view(main, { query, signal, go }) {
   /** @typedef {{key: string, top: number, height: number, begin: number, end: number, isOver: boolean}} Bar */
   /** @type {Map<string, Bar[]>} */ const layouts = new Map();
   /** How many bars are left out, by node. @type {Map<string, number>} */ const unseen = new Map();
+
+  let width = 0; // Of the axis, in pixels: to read it while rows are drawn would cost a layout for each.
 
   const span = () => RANGES[range][1];
   const left = () => at || store.now() - BEFORE_NOW * span();
@@ -144,7 +146,7 @@ export function view(main, { query, signal, go }) {
     }
     const wanted = ['', ...[...keys].sort((a, b) => Number(b.includes('zone')) - Number(a.includes('zone')) || a.localeCompare(b))];
     if (groups.childElementCount === wanted.length) return;
-    groups.replaceChildren(...wanted.map((key) => h('option', { value: key, selected: key === group }, key || 'none')));
+    groups.replaceChildren(...wanted.map((key) => h('option', { value: key, selected: key === group }, key.replace(/^(.*)\/(.*)$/, '$2 ($1)') || 'none')));
   }
 
   /** @param {number} number */
@@ -168,7 +170,7 @@ export function view(main, { query, signal, go }) {
         type: 'button', 'data-key': bar.key, 'aria-label': summary(one), 'aria-pressed': String(pinned === bar.key), tabindex: '-1',
         class: `bar ${one.shape}${one.isSeat ? ' seat' : ''}${bar.end === Infinity ? ' endless' : ''}${from < 0 ? ' begun' : ''}`,
         style: { left: `${begin * 100}%`, width: `max(3px, ${(end - begin) * 100}%)`, top: `${bar.top}px`, height: `${bar.height}px` },
-      }, bar.height > 13 && (end - begin) > 0.05 ? h('span', { 'aria-hidden': 'true' }, `${one.name}${one.claimed ? ` ${one.claimed}/${one.slots}` : ''}`) : null));
+      }, bar.height > 13 && (end - begin) * width > 40 ? h('span', { 'aria-hidden': 'true' }, `${one.name}${one.claimed ? ` ${one.claimed}/${one.slots}` : ''}`) : null));
     }
     const more = unseen.get(row.node ?? '');
     const words = row.node ? `${row.title}, ${known ? `${percent(held)} held` : 'no such node'}${more ? `; ${more} more in the view of reservations` : ''}` : row.title;
@@ -178,7 +180,8 @@ export function view(main, { query, signal, go }) {
 
   function ticks() {
     let distance = RANGES[range][2];
-    while (axis.clientWidth && (distance / span()) * axis.clientWidth < 76) distance *= 2;
+    width = axis.clientWidth;
+    while (width && (distance / span()) * width < 76) distance *= 2;
     const offset = new Date(left()).getTimezoneOffset() * 60_000;
     const first = Math.ceil((left() - offset) / distance) * distance + offset;
     axis.replaceChildren();
@@ -188,8 +191,9 @@ export function view(main, { query, signal, go }) {
     for (let moment = first; moment < left() + span(); moment += distance) {
       const midnight = new Date(moment).getHours() === 0 && new Date(moment).getMinutes() === 0;
       const where = { style: { left: `${x(moment) * 100}%` } };
-      const isHidden = Math.abs(x(moment) - present) * axis.clientWidth < 74 && x(moment) < present + 0.01; // Behind the word “now”.
-      if (!isHidden) axis.append(h('span', where, range === 'month' ? date(moment) : range === 'week' || midnight ? day(moment) : clock(moment)));
+      const isHidden = Math.abs(x(moment) - present) * width < 74 && x(moment) < present + 0.01; // Behind the word “now”.
+      const isCut = (1 - x(moment)) * width < 62;
+      if (!isHidden && !isCut) axis.append(h('span', where, range === 'month' ? date(moment) : range === 'week' || midnight ? day(moment) : clock(moment)));
       marks.append(h('i', where));
     }
     if (present >= 0 && present <= 1) {
@@ -271,6 +275,7 @@ export function view(main, { query, signal, go }) {
   }, signal);
   const tick = setInterval(() => { if (!at) redraw(); }, 30_000);
   signal.addEventListener('abort', () => { clearInterval(tick); clearTimeout(due); });
+  addEventListener('resize', redraw, { signal });
   arrange();
   if (pinned) say(store.find(pinned) ? summary(/** @type {any} */ (store.find(pinned))) : '');
 }
