@@ -256,6 +256,7 @@ MOVES: tuple[Document, ...] = (
             "deleteOptions": {"gracePeriodSeconds": 30},
             "group": {"name": "drain", "size": 3},
             "paused": True,
+            "urgent": True,
             "ttlSecondsAfterFinished": 60,
         },
         "status": {
@@ -266,6 +267,8 @@ MOVES: tuple[Document, ...] = (
             "podUID": "u",
             "pod": "web-0",
             "foundAt": "2030-01-01T00:00:00.000001Z",
+            "windowOpensAt": "2030-01-01T22:00:00.000000Z",
+            "windowOpenedAt": "2030-01-01T00:00:00.000003Z",
             "controller": {"kind": "ReplicaSet", "name": "web"},
             "from": "worker-1",
             "to": "worker-2",
@@ -275,6 +278,14 @@ MOVES: tuple[Document, ...] = (
             "evictedAt": "2030-01-01T00:00:01.999999Z",
             "finishedAt": "2030-01-01T00:00:02.000001Z",
             "conditions": [
+                {
+                    "type": "WindowOpened",
+                    "status": "True",
+                    "reason": "WindowOpened",
+                    "message": "its time runs",
+                    "lastTransitionTime": "2030-01-01T00:00:00.000003Z",
+                    "observedGeneration": 2,
+                },
                 {
                     "type": "Evicted",
                     "status": "True",

@@ -15,7 +15,7 @@ import typer
 
 from reserver.cli import completion, drain_checks, failure, podmoves
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.move import GraceOption, TimeoutOption, WaitOption, terms_of
+from reserver.cli.move import GraceOption, TimeoutOption, UrgentOption, WaitOption, terms_of
 from reserver.cli.options import Output, OutputOption, Target
 from reserver.cli.podmoves import Document, KubeClient, show
 from reserver.cluster.pod import PodName
@@ -59,6 +59,7 @@ def drain(
             "--wait-for-room", help="Go on although some pods have no room elsewhere yet."
         ),
     ] = False,
+    urgent: UrgentOption = False,
     timeout: TimeoutOption = "",
     grace_period: GraceOption = -1,
     wait: WaitOption = True,
@@ -89,7 +90,7 @@ def drain(
         deletes_empty_dirs=delete_emptydir_data,
         evicts_unmanaged=force,
     )
-    terms = terms_of(timeout, grace_period)
+    terms = terms_of(timeout, grace_period, urgent=urgent)
 
     async def make(client: KubeClient, _: str) -> None:
         held = None if wait_for_room else partial(drain_checks.held_by_reservations, target)

@@ -49,6 +49,9 @@ GraceOption = Annotated[
 EvictOnlyOption = Annotated[
     bool, typer.Option("--evict-only", help="Evict the pod without holding a seat first.")
 ]
+UrgentOption = Annotated[
+    bool, typer.Option("--urgent", help="Wait for no window in which pods may be moved.")
+]
 PatchOption = Annotated[
     bool,
     typer.Option(
@@ -86,6 +89,7 @@ def move(
     namespace: NamespaceOption = "",
     evict_only: EvictOnlyOption = False,
     by_patch: PatchOption = False,
+    urgent: UrgentOption = False,
     timeout: TimeoutOption = "",
     grace_period: GraceOption = -1,
     wait: WaitOption = True,
@@ -107,7 +111,7 @@ def move(
         reserver move shop/web-0 --to worker-2 --by-patch
     """
     home, name = pod_of(pod, "POD")
-    terms = terms_of(timeout, grace_period)
+    terms = terms_of(timeout, grace_period, urgent=urgent)
     mode = MoveMode.EVICT_ONLY if evict_only else MoveMode.RESERVE_FIRST
 
     async def make(client: KubeClient, default: str) -> None:
@@ -122,14 +126,14 @@ def move(
     podmoves.run(target, make)
 
 
-def terms_of(timeout: str, grace_period: int) -> SharedFields:
-    """Return the values of `--timeout` and `--grace-period`; exit if they cannot be read."""
+def terms_of(timeout: str, grace_period: int, *, urgent: bool) -> SharedFields:
+    """Return the values of these options; exit if they cannot be read."""
     try:
         lasts = in_hours(timeout) if timeout else ""
     except InvalidInput as exc:
         failure.end(Failed(ExitStatus.USAGE, f"--timeout: {exc.problem}; {exc.remedy}"))
     seconds = None if grace_period < 0 else grace_period
-    return SharedFields(timeout=lasts, grace_period_s=seconds)
+    return SharedFields(timeout=lasts, grace_period_s=seconds, urgent=urgent)
 
 
 async def moved_by_patch(

@@ -261,7 +261,7 @@ def show(found: Sequence[Document], form: Output, *, everywhere: bool = False) -
         failure.report("no moves")
     else:
         columns = ["NAME", "POD", "PHASE", "REASON", "FROM", "TO"]
-        more = ["AFTER", "MESSAGE"] if form is Output.WIDE else []
+        more = ["AFTER", "OPENS", "MESSAGE"] if form is Output.WIDE else []
         columns = ["NAMESPACE"] * everywhere + columns + more
         table.show(columns, [_row(each, form, everywhere=everywhere) for each in found])
 
@@ -275,7 +275,8 @@ def _row(move: Document, form: Output, *, everywhere: bool) -> list[str]:
     ]
     row.append(status.get("to") or (move["spec"].get("to") or {}).get("node", ""))
     spaces = [move["metadata"]["namespace"]] * everywhere
-    more = [move["spec"]["pod"].get("after") or "", status.get("message") or ""]
+    told = (status.get("windowOpensAt") or "", status.get("message") or "")
+    more = [move["spec"]["pod"].get("after") or "", *told]
     return spaces + row + (more if form is Output.WIDE else [])
 
 

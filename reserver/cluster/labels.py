@@ -113,6 +113,10 @@ class LabelTable:
         self._labels += [None] * (size - len(self._labels))
         self._columns.clear()
 
+    def of(self, row: int) -> Labels:
+        """Return the labels of a row; none of a row that is free."""
+        return self._labels[row] or {}
+
     def put(self, row: int, labels: Labels | None) -> None:
         """Set the labels of a row; None for a row that is free."""
         before, after = self._labels[row] or {}, labels or {}

@@ -73,6 +73,7 @@ class Pod:
         controller: its controller.
         group: the PodGroup that it is scheduled with (KEP-4671); empty for none.
         request: the ProvisioningRequest that it says it was provisioned by; empty for none.
+        move_window: in which window it may be moved, as its annotation says; empty for any time.
         constraints: what it demands of its node and its neighbours.
         volume_claims: the PersistentVolumeClaims that it uses.
         is_refused: it is pending, and its condition says that a reservation keeps it from a node.
@@ -97,6 +98,7 @@ class Pod:
     controller: Controller = NO_CONTROLLER
     group: str = ""
     request: str = ""
+    move_window: str = ""
     constraints: Constraints = UNCONSTRAINED
     volume_claims: tuple[ClaimUse, ...] = ()
     is_refused: bool = False

@@ -61,6 +61,7 @@ class Snapshot(CapacityMatrix):
     Attributes:
         residents: the pods on the nodes.
         namespaces: labels of the namespaces.
+        move_windows: annotations of the namespaces whose pods are moved at some times only.
         exempt_namespaces: those of the system's own pods, to which holds do not apply.
         storage: claims, volumes and storage classes.
         lending: what holds lend, and to which of the pods.
@@ -72,6 +73,7 @@ class Snapshot(CapacityMatrix):
         self._counted: dict[str, CountedPod] = {}
         self.residents = PodTable()
         self.namespaces: dict[str, Labels] = {}
+        self.move_windows: dict[str, str] = {}
         self.exempt_namespaces = EXEMPT_NAMESPACES
         self.storage = Storage()
         self.lending = Lending()
@@ -89,6 +91,11 @@ class Snapshot(CapacityMatrix):
     def existing_rows(self) -> Rows:
         """Return the rows of all Node objects that are known."""
         return np.flatnonzero(self.exists)
+
+    def labels_of(self, node: str) -> Labels:
+        """Return the labels of a node; none of one that is not known."""
+        row = self.row(node)
+        return {} if row is None else self.topology.labels.of(row)
 
     def node_names(self) -> list[str]:
         """Return the names of all Node objects that are known."""

@@ -15,7 +15,7 @@ from reserver.errors import InvalidInput
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.nodes import NamespaceObject, NodeObject
 from reserver.k8s.objects.objects import decode
-from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION
+from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION, move_window
 from reserver.k8s.objects.pods import FINISHED, BoundPod, PodObject
 from reserver.k8s.objects.storage import (
     ClaimObject,
@@ -118,12 +118,24 @@ def _has_namespace(key: Key) -> bool:
 
 
 def namespace_view(snapshot: Snapshot) -> ObjectView[NamespaceObject]:
-    """Return a view that keeps the labels of namespaces up to date."""
-    namespaces = snapshot.namespaces
+    """Return a view that keeps labels and move windows of namespaces up to date."""
+    namespaces, move_windows = snapshot.namespaces, snapshot.move_windows
+
+    def gone(key: Key) -> None:
+        _drop(namespaces, key[1])
+        _drop(move_windows, key[1])
+
+    def seen(one: NamespaceObject, _: object) -> None:
+        name = one.metadata.name
+        namespaces[name] = one.metadata.labels or {}
+        _drop(move_windows, name)
+        if window := move_window(one.metadata.annotations or {}):
+            move_windows[name] = window
+
     return ObjectView(
         NamespaceObject,
-        seen=lambda one, _: namespaces.update({one.metadata.name: one.metadata.labels or {}}),
-        gone=lambda key: _drop(namespaces, key[1]),
+        seen=seen,
+        gone=gone,
         known=lambda: (("", name) for name in namespaces),
     )
 

@@ -89,7 +89,7 @@ class NodeEmptying:
         if not isinstance(effect, CreateMove):
             await self._delete(effect.name, effect.uid)
             return
-        terms = SharedFields(timeout=f"{int(effect.timeout_s)}s", keep_s=KEPT_S)
+        terms = SharedFields(timeout=f"{int(effect.timeout_s)}s", keep_s=KEPT_S, urgent=True)
         labels = {LABEL: window.key}
         pod = PodName(effect.pod.namespace, effect.pod.name)
         metadata = {"name": effect.name.name, "labels": labels}

@@ -25,6 +25,7 @@ from reserver.moves.phases import MoveMode, MovePhase, MoveReason
 from reserver.moves.transitions import (
     Judged,
     answered,
+    at_window,
     awaits_replacement,
     finished,
     held_back,
@@ -150,6 +151,7 @@ def _pending(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Jud
     move = with_status(move, uid=pod.uid, controller=pod.controller, source=pod.node)
     if move.is_planned and (why := outcomes.outdated(move, seen)):
         return finished(move, now, MovePhase.FAILED, MoveReason.PLAN_OUTDATED, why)
+    move = at_window(move, seen.turn, now)
     if waits := held_back(move, seen.turn, begins=True):
         return waits
     if move.spec.mode is MoveMode.EVICT_ONLY:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
+from math import inf
 from typing import NamedTuple
 
 from reserver.base.fairness import FairCount
@@ -138,7 +139,20 @@ def _turn(each: Contender, groups: Groups, ahead: _Ahead, under_way: _UnderWay) 
     move = each.move
     if move.awaits_first:
         return _WAIT
-    if move.spec.paused or move.status.phase is MovePhase.LANDING:
+    if move.status.phase is MovePhase.LANDING:
+        return GO
+    window = groups.window(each)
+    if window.why:
+        opens_at = window.opens_at if window.opens_at < inf else 0.0
+        return _WAIT._replace(why=window.why, opens_at=opens_at, waits_for_window=True)
+    turn = _free_turn(each, groups, ahead, under_way)
+    return turn._replace(closes_at=window.closes_at)
+
+
+def _free_turn(each: Contender, groups: Groups, ahead: _Ahead, under_way: _UnderWay) -> MoveTurn:
+    """Return the turn of a move whose window is open."""
+    move = each.move
+    if move.spec.paused:
         return GO  # What is paused stands still by itself, and takes nobody's turn.
     missing = groups.incomplete(move)
     if move.status.phase is MovePhase.PENDING and (why := missing or ahead.refusal(each)):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import inf
 
 from reserver.base.pacer import Pacer
 from reserver.cluster.budgets import Budget
 from reserver.cluster.pod import NO_CONTROLLER, PodName
+from reserver.k8s.objects.move_windows import MoveWindow
 from reserver.k8s.work_queue import WorkQueue
 from reserver.moves.arbitration import STALLED_S, Ruling, arbitrate
 from reserver.moves.groups import Contender, key_of
 from reserver.moves.index import MoveIndex
 from reserver.moves.model import Declared, Move
+from reserver.moves.windows import ALWAYS, LOOK_AGAIN_S, MoveWindows
 from reserver.moves.workloads import Workload, Workloads
 from reserver.scheduling.state import State
 
@@ -25,6 +28,7 @@ class ArbitrationLoop:
     """The turns of PodMoves: which go on now.
 
     Attributes:
+        windows: when pods may be moved.
         budgets: the PodDisruptionBudgets.
         declared: the groups that span namespaces.
         queue: has a key once there is something to be asked anew.
@@ -53,6 +57,7 @@ class ArbitrationLoop:
         self._workloads = workloads
         self._again = again
         self._rulings: dict[PodName, Ruling] = {}
+        self.windows = MoveWindows(state.snapshot)
         self.budgets: dict[PodName, Budget] = {}
         self.declared: Declared = {}
         self.queue = WorkQueue[str]("turns")
@@ -64,6 +69,11 @@ class ArbitrationLoop:
     def changed(self) -> None:
         """Note that another thing may be said now; returns at once."""
         self.queue.add(_ALL)
+
+    def allow(self, windows: tuple[MoveWindow, ...]) -> None:
+        """Take the windows of the configuration."""
+        self.windows.configured = windows
+        self.changed()
 
     def budget_seen(self, budget: Budget) -> None:
         """Take a budget as it is now."""
@@ -97,6 +107,7 @@ class ArbitrationLoop:
                 await pacer.give_way()
         left_at = (each.move.status.evicted_at for each in contenders if not each.move.is_over)
         stall = [at + STALLED_S - asked_at for at in left_at if at is not None]
+        stall += [after_s for each in contenders for after_s in _changes(each, asked_at)]
         if due := [after_s for after_s in stall if after_s > 0]:
             self.queue.add(_ALL, min(due))
 
@@ -120,4 +131,18 @@ class ArbitrationLoop:
             controller = pod.controller
         made_by = Workload(move.name.namespace, controller)
         replicas = 0 if controller == NO_CONTROLLER else self._workloads.count(made_by)
-        return Contender(move=move, pod=pod, controller=controller, replicas=replicas)
+        window = ALWAYS
+        if pod is not None and pod.node and not move.spec.urgent:
+            window = self.windows.of(pod, self._clock())
+        return Contender(
+            move=move, pod=pod, controller=controller, replicas=replicas, window=window
+        )
+
+
+def _changes(each: Contender, asked_at: float) -> Iterator[float]:
+    """Yield after how many seconds the window of a move may have changed."""
+    window = each.window
+    if window.why:
+        yield min(LOOK_AGAIN_S, max(window.opens_at - asked_at, _REST_S))
+    elif window.closes_at < inf:
+        yield max(window.closes_at - asked_at, _REST_S)

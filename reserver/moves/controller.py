@@ -116,6 +116,8 @@ class MoveController(Listener):
                 continue
             for name in self.moves.of_pod(pod.name):
                 self.queue.add(name)
+                if before and after and before.move_window != after.move_window:
+                    self.arbitration.changed()
             made_by = workload(pod)
             for name in self.moves.of_workload(made_by) if made_by else ():
                 self.queue.add(name)
@@ -178,9 +180,9 @@ class MoveController(Listener):
         if self.moves.get(name) is not known:
             return  # It was written meanwhile, and is looked at again.
         ruling = self.arbitration.of(name)
-        if ruling is None and not move.is_over:
-            return  # It was written a moment ago; it is looked at once its turn is known.
         now = self._clock()
+        if not move.is_over and (ruling is None or ruling.turn.closes_at <= now):
+            return  # It was written a moment ago, or its window has closed; its turn comes soon.
         result = self._results.get(name, EffectResult())
         step = advance(
             move, self._observer.observe(move, ruling or Ruling(), result, wanted, now), now
@@ -290,7 +292,8 @@ class MoveController(Listener):
 
 
 def _is_news(before: MoveStatus | None, after: MoveStatus) -> bool:
-    """Return whether an Event says a status: each phase has one, and so has a lost seat."""
+    """Return whether an Event says a status: of each phase, a lost seat and a closed window."""
     if before is None or before.phase is not after.phase:
         return True
-    return before.reason is not after.reason and after.reason is MoveReason.SEAT_LOST
+    is_other = before.reason is not after.reason
+    return is_other and after.reason in {MoveReason.SEAT_LOST, MoveReason.WAITS_FOR_WINDOW}

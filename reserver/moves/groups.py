@@ -13,6 +13,7 @@ from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod
 from reserver.moves.model import ALONE, Declared, GroupMember, Move
 from reserver.moves.phases import MovePhase, MoveReason
 from reserver.moves.seat_order import SeatOrder
+from reserver.moves.windows import ALWAYS, WindowState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +25,14 @@ class Contender:
         pod: the pod that is to leave; None if it is gone.
         controller: what will replace it.
         replicas: how many pods that has; 0 if unknown.
+        window: whether the pod may be moved now.
     """
 
     move: Move
     pod: Pod | None = None
     controller: Controller = NO_CONTROLLER
     replicas: int = 0
+    window: WindowState = ALWAYS
 
 
 @dataclass(slots=True)
@@ -42,6 +45,7 @@ class _Group:
         unheld: how many of these hold none yet.
         over: how many of these have ended.
         failed: the member with which the others fail; None for none.
+        window: that of its members which opens last, of those that have not begun.
         seating: its members, and whose seat comes first.
     """
 
@@ -50,12 +54,15 @@ class _Group:
     unheld: int = 0
     over: int = 0
     failed: Move | None = None
+    window: WindowState = ALWAYS
     seating: SeatOrder = field(default_factory=SeatOrder)
 
     def add(self, each: Contender) -> None:
         """Count one more member."""
         move = each.move
         self.seating.add(move)
+        if move.status.phase is MovePhase.PENDING:
+            self.window = max(self.window, each.window, key=lambda window: window.opens_at)
         if _is_room(each):
             self.rooms += 1
             self.over += move.is_over
@@ -101,6 +108,14 @@ class Groups:
             return lacks
         first = self._of(move).seating.before(move)
         return f"{_named(first, move)} of its group is to have its seat before" if first else ""
+
+    def window(self, each: Contender) -> WindowState:
+        """Return whether a pod may be moved, and before its move has begun all of its group."""
+        own, group = each.window, self._of(each.move).window
+        if each.move.status.phase is not MovePhase.PENDING or own.opens_at >= group.opens_at:
+            return own
+        closes_at = min(own.closes_at, group.closes_at)
+        return WindowState(group.opens_at, closes_at, f"a move of its group waits: {group.why}")
 
     def unseated(self, move: Move) -> str:
         """Return what a move waits for before it evicts; empty if for nothing.

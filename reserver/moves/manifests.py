@@ -36,12 +36,14 @@ class SharedFields:
         grace_period_s: what pods get to end, in seconds; None for their own.
         group: the group of them all; `ALONE` for none.
         keep_s: how long they stay after their end, in seconds; None for ever.
+        urgent: they wait for no window.
     """
 
     timeout: str = ""
     grace_period_s: int | None = None
     group: MoveGroup = ALONE
     keep_s: int | None = None
+    urgent: bool = False
 
 
 def manifest(  # noqa: PLR0913 - the fields of a PodMove
@@ -66,6 +68,7 @@ def manifest(  # noqa: PLR0913 - the fields of a PodMove
         timeout=terms.timeout or None,
         delete_options=None if grace_s is None else DeleteOptionsObject(grace_s),
         group=MoveGroupObject(*group) if group.name and mode is MoveMode.RESERVE_FIRST else None,
+        urgent=terms.urgent,
         ttl_seconds_after_finished=terms.keep_s,
     )
     about = {**(metadata or {"generateName": f"{pod.name[:57]}-"}), "namespace": pod.namespace}

@@ -23,6 +23,9 @@ _IN_DOUBT_S = 60.0
 MAX_TIMEOUT_S = 24 * 3600.0
 """The longest timeout of a move, in seconds."""
 
+MOST_WINDOW_WAIT_S = 35 * 24 * 3600.0
+"""How long a move may wait for its window, in seconds: windows may be a month apart."""
+
 MOST_IN_A_ROW = 8
 """The longest chain of moves of one pod; a longer one may be a circle."""
 
@@ -89,6 +92,7 @@ class MoveSpec:
         grace_period_s: what the pod gets to end, in seconds; None for its own.
         group: the moves that evict only together with it.
         paused: nothing new is begun for it; its deadline stays.
+        urgent: it waits for no window.
         keep_s: how long its PodMove is kept after its end, in seconds; None for ever.
     """
 
@@ -102,6 +106,7 @@ class MoveSpec:
     grace_period_s: int | None = None
     group: MoveGroup = ALONE
     paused: bool = False
+    urgent: bool = False
     keep_s: int | None = None
 
 
@@ -129,6 +134,8 @@ class MoveStatus:
         uid: of the pod that leaves; empty before it was found.
         pod: its name, if it has come with the move that this one follows; else empty.
         found_at: when it had come, unix seconds; else None.
+        opens_at: when its window opens that it waits for, unix seconds; None if it waits for none.
+        opened_at: when its window had opened that it waited for, unix seconds; else None.
         controller: what will replace the pod.
         source: the node that the pod leaves; empty if it had none when the move had its turn.
         target: the node of the seat, or where the replacement has landed.
@@ -148,6 +155,8 @@ class MoveStatus:
     uid: str = ""
     pod: str = ""
     found_at: float | None = None
+    opens_at: float | None = None
+    opened_at: float | None = None
     controller: Controller = NO_CONTROLLER
     source: str = ""
     target: str = ""
@@ -183,8 +192,11 @@ class Move:
         """When it ends whatever happens, unix seconds.
 
         One that follows another has its time once its pod has come, which it awaits for as long as
-        a move may take. Once its pod has left there is time to land.
+        a move may take. So has one once its window opens. Once its pod has left there is time to
+        land.
         """
+        if self.status.opens_at is not None:
+            return self.created_at + MOST_WINDOW_WAIT_S
         if self.awaits_first:
             return self.created_at + MAX_TIMEOUT_S
         evicted_at = self.status.evicted_at
@@ -205,7 +217,8 @@ class Move:
 
     @property
     def _due(self) -> float:
-        since = self.created_at if self.status.found_at is None else self.status.found_at
+        status = self.status
+        since = max(self.created_at, status.found_at or 0.0, status.opened_at or 0.0)
         return since + self.spec.timeout_s
 
     @property

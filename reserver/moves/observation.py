@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from math import inf
 from typing import NamedTuple
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller
@@ -106,6 +107,10 @@ class MoveTurn(NamedTuple):
         why: what it waits for, for people; empty if it waits for nothing.
         is_blocked: a PodDisruptionBudget is what it waits for.
         waits_for_group: members of its group are what it waits for.
+        opens_at: when the window opens that it waits for, unix seconds; 0 if it waits for none, or
+            nobody can tell.
+        closes_at: until when all this is so, unix seconds.
+        waits_for_window: a window is what it waits for.
     """
 
     may_begin: bool = True
@@ -113,6 +118,9 @@ class MoveTurn(NamedTuple):
     why: str = ""
     is_blocked: bool = False
     waits_for_group: bool = False
+    opens_at: float = 0.0
+    closes_at: float = inf
+    waits_for_window: bool = False
 
 
 GO = MoveTurn()

@@ -47,6 +47,7 @@ class MoveReason(StrEnum):
     # It waits.
     WAITS_FOR_TURN = "WaitsForTurn"
     PAUSED = "Paused"
+    WAITS_FOR_WINDOW = "WaitsForWindow"
     WAITS_FOR_SEAT = "WaitsForSeat"
     WAITS_FOR_GROUP = "WaitsForGroup"
     WAITS_FOR_MOVE = "WaitsForMove"

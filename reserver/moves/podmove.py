@@ -93,6 +93,7 @@ class SpecObject(_Strict, frozen=True):
     delete_options: DeleteOptionsObject | None = None
     group: MoveGroupObject | None = None
     paused: bool = False
+    urgent: bool = False
     ttl_seconds_after_finished: Annotated[int, msgspec.Meta(ge=0, le=MOST_KEPT_S)] | None = None
 
 
@@ -196,6 +197,7 @@ def read_spec(said: SpecObject, namespace: str) -> MoveSpec:
         grace_period_s=options.grace_period_seconds,
         group=_group(said),
         paused=said.paused,
+        urgent=said.urgent,
         keep_s=said.ttl_seconds_after_finished,
     )
 

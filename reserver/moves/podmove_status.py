@@ -44,6 +44,8 @@ class StatusObject(msgspec.Struct, rename="camel", kw_only=True):
     pod_uid: str | None = msgspec.field(default=None, name="podUID")
     pod: str | None = None
     found_at: str | None = None
+    window_opens_at: str | None = None
+    window_opened_at: str | None = None
     controller: ControllerObject | None = None
     from_: str | None = msgspec.field(default=None, name="from")
     to: str | None = None
@@ -73,6 +75,8 @@ def read_status(raw: msgspec.Raw) -> MoveStatus:
             uid=said.pod_uid or "",
             pod=said.pod or "",
             found_at=_moment(said.found_at),
+            opens_at=_moment(said.window_opens_at),
+            opened_at=_moment(said.window_opened_at),
             controller=Controller(made_by.kind, made_by.name) if made_by else NO_CONTROLLER,
             source=said.from_ or "",
             target=said.to or "",
@@ -106,6 +110,8 @@ def show_status(status: MoveStatus, generation: int) -> StatusObject:
         pod_uid=status.uid or None,
         pod=status.pod or None,
         found_at=_shown(status.found_at),
+        window_opens_at=_shown(status.opens_at),
+        window_opened_at=_shown(status.opened_at),
         controller=ControllerObject(*status.controller) if status.controller.kind else None,
         from_=status.source or None,
         to=status.target or None,
@@ -121,6 +127,9 @@ def show_status(status: MoveStatus, generation: int) -> StatusObject:
 def _conditions(status: MoveStatus, generation: int) -> Iterator[Condition]:
     """Yield what `kubectl wait` may wait for."""
     reason, message = status.reason or status.phase, status.message
+    if status.opened_at is not None:
+        at = show_micro(status.opened_at)
+        yield Condition("WindowOpened", "True", "WindowOpened", "its time runs", at, generation)
     if status.evicted_at is not None:
         at, left = show_micro(status.evicted_at), f"the pod has left {status.source}"
         yield Condition("Evicted", "True", "PodLeft", left, at, generation)

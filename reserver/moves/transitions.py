@@ -49,7 +49,17 @@ def held_back(move: Move, turn: MoveTurn, *, begins: bool) -> Judged | None:
         return move, ()  # It is being asked.
     reason = MoveReason.BUDGET_BLOCKS if turn.is_blocked else MoveReason.WAITS_FOR_TURN
     reason = MoveReason.WAITS_FOR_GROUP if turn.waits_for_group else reason
+    reason = MoveReason.WAITS_FOR_WINDOW if turn.waits_for_window else reason
     return with_status(move, reason=reason, message=turn.why), ()
+
+
+def at_window(move: Move, turn: MoveTurn, now: float) -> Move:
+    """Return a move that knows when its window opens, or had opened: its time runs from then."""
+    if turn.waits_for_window:
+        return with_status(move, opens_at=turn.opens_at or None)
+    if move.status.opens_at is None:
+        return move
+    return with_status(move, opens_at=None, opened_at=now)
 
 
 def answered(move: Move, seen: Observation, now: float) -> Judged:

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from reserver.k8s.client import ApiClient
 from reserver.k8s.events import Recorder
+from reserver.k8s.objects import move_windows
 from reserver.k8s.watch.reflector import Reflector
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.enums import StoreKind
@@ -85,7 +86,7 @@ class Features:
         self.runs: list[Callable[[], Coroutine[None, None, None]]] = []
         self.keeper = self._keeping() if settings.keep_held_nodes else None
         self.buffers = self._buffering() if settings.capacity_buffers else None
-        self.mover = self._moving() if settings.pod_moves else None
+        self.mover = self._moving(settings) if settings.pod_moves else None
         self.maintainer = self._maintaining(settings) if settings.maintenance_windows else None
         self.provisioner = self._provisioning() if settings.provisioning_requests else None
         self.patches = self._patching() if settings.webhook_address else None
@@ -113,13 +114,14 @@ class Features:
         self.runs.append(partial(buffers.run, core.state))
         return buffers
 
-    def _moving(self) -> MoveController:
+    def _moving(self, settings: Settings) -> MoveController:
         from reserver.moves.setup import assembled, attachable, group_reflector, reflectors
 
         core = self._core
         parts = (core.client, core.clock, core.state, core.objects, core.recorder)
         mover = assembled(*parts, core.is_up_to_date)
         mover.unsuited.append(core.unsuited)
+        mover.arbitration.allow(move_windows.windows(settings.move_windows))
         core.listeners.add(mover)
         self.reflectors += reflectors(core.client, mover)
         groups = group_reflector(core.client, mover)

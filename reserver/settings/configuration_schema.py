@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import EnumType
 from typing import Any, get_args
 
+from reserver.k8s.objects.move_windows import MOST_LABELS, MOST_WINDOWS
 from reserver.settings.configuration import (
     API_VERSION,
     KIND,
@@ -31,8 +32,33 @@ _QUOTA = {
         "firmHolds": _RULE,
     },
 }
+_LABELS = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "matchLabels": {
+            "type": "object",
+            "maxProperties": MOST_LABELS,
+            "additionalProperties": {"type": "string"},
+        },
+    },
+}
+_WINDOW = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["cron", "duration"],
+    "properties": {
+        "cron": {"type": "string"},
+        "duration": _DURATION,
+        "timeZone": {"type": "string"},
+        "until": {"type": "string", "format": "date-time"},
+        "namespaceSelector": _LABELS,
+        "nodeSelector": _LABELS,
+    },
+}
 _TABLES: dict[str, dict[str, Any]] = {
     "defaultQuota": _QUOTA,
+    "moveWindows": {"type": "array", "maxItems": MOST_WINDOWS, "items": _WINDOW},
     "prices": {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
 }
 

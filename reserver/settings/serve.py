@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from reserver.errors import ConfigurationError, InvalidInput
+from reserver.k8s.objects import move_windows
 from reserver.reservations.enums import StoreKind
 from reserver.settings.accounting import Accounting
 from reserver.settings.flags import (
@@ -144,6 +145,21 @@ class Settings(Accounting):
             in_file=InFile("featureGates.PodMoves", stage=Stage.BETA),
         ),
     ] = False
+    move_windows: Annotated[
+        str,
+        setting(
+            "When PodMoves may evict pods: a list of windows, each with cron, duration, timeZone, "
+            "namespaceSelector and nodeSelector. Default: at any time.",
+            metavar="JSON",
+            check=move_windows.check,
+            in_file=InFile(
+                "moveWindows",
+                is_live=True,
+                read=move_windows.read_list,
+                show=move_windows.show_list,
+            ),
+        ),
+    ] = "[]"
     maintenance_windows: Annotated[
         bool,
         setting(

@@ -207,6 +207,7 @@ ELSEWHERE: dict[str, str] = {
     "extender.protocol.MetaVictims": "kube-scheduler",
     "k8s.objects.budgets.": "who may write PodDisruptionBudgets, up to what the API server takes",
     "k8s.objects.lease.": "Reserver, in its own namespace",
+    "k8s.objects.move_windows.": "a cluster administrator, by strict_yaml.MOST_BYTES",
     "k8s.objects.reviews.": "the API server and its authenticator",
     "k8s.objects.conditions.": "Reserver, in a status",
     "k8s.watch.enclosing.": "the API server: whether one CRD or namespace is being deleted",

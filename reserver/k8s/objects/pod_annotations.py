@@ -15,6 +15,12 @@ MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 """On a mirror pod: the only pods that the NodeRestriction admission plugin lets kubelets create
 (MirrorPodAnnotationKey in k8s.io/api/core/v1)."""
 
+MOVE_WINDOW_ANNOTATION = "reserver.io/move-window"
+"""Of a pod or a namespace: its pods are moved in this window only."""
+
+MOST_MOVE_WINDOW = 200
+"""How many characters of that are acceptable."""
+
 PROVISIONING_CLASS = "hold.reserver.io"
 """The class of the ProvisioningRequests that Reserver carries out (docs/provisioning.md)."""
 
@@ -54,3 +60,8 @@ def provisioned_by(annotations: Mapping[str, str]) -> str:
             is_ours = annotations.get(of_class, PROVISIONING_CLASS) == PROVISIONING_CLASS
             return name if is_ours and len(name) <= _MOST_NAME else ""
     return ""
+
+
+def move_window(annotations: Mapping[str, str]) -> str:
+    """Return in which window a pod, or those of a namespace, may be moved; empty for any time."""
+    return annotations.get(MOVE_WINDOW_ANNOTATION, "")[: MOST_MOVE_WINDOW + 1]

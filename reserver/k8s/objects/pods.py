@@ -18,7 +18,12 @@ from reserver.cluster.pod import NO_CONTROLLER, ClaimUse, Controller, Pod, PodNa
 from reserver.k8s.objects.constraints import BEYOND, Demands, WrittenDemands, pod_demands
 from reserver.k8s.objects.limits import POD, Int32
 from reserver.k8s.objects.objects import Metadata, WireStruct, decode_part
-from reserver.k8s.objects.pod_annotations import MIRROR_ANNOTATION, claimed_by, provisioned_by
+from reserver.k8s.objects.pod_annotations import (
+    MIRROR_ANNOTATION,
+    claimed_by,
+    move_window,
+    provisioned_by,
+)
 from reserver.k8s.objects.requests import Actuated, PodCondition, Requesting, current, request
 
 FINISHED = frozenset({"Succeeded", "Failed"})
@@ -179,6 +184,7 @@ class PodObject(WireStruct, frozen=True):
             labels=shared.labels,
             controller=shared.controller,
             request=provisioned_by(annotations) if annotations else "",
+            move_window=move_window(annotations) if annotations else "",
             group=(spec.scheduling_group and spec.scheduling_group.pod_group_name) or "",
             constraints=demanded.constraints,
             volume_claims=claims,

@@ -550,8 +550,8 @@ def test_of_a_move_that_follows_another_it_is_shown_which_and_whose_pod_has_come
     moves = move | {"status": {"phase": "Evicting", "pod": "web-1", "from": "worker-3"}}
     podmoves.show([waits, moves], Output.WIDE)
     assert capsys.readouterr().out.splitlines() == [
-        "NAME     POD     PHASE      REASON         FROM       TO         AFTER   MESSAGE",
-        "second   web-0   Pending    WaitsForMove              worker-2   first   m",
+        "NAME     POD     PHASE      REASON         FROM       TO         AFTER   OPENS   MESSAGE",
+        "second   web-0   Pending    WaitsForMove              worker-2   first           m",
         "second   web-1   Evicting                  worker-3   worker-2   first",
     ]
     assert podmoves.summary(moves) == "shop/web-1 Evicting"

@@ -45,7 +45,7 @@ def test_a_move_says_what_is_wanted_and_how_far_it_is() -> None:
     assert (move.spec.pod, move.spec.uid) == (PodName("shop", "web-0"), "u")
     assert json.loads(move.spec.placement.text) == {"nodeSelector": {"zone": "a"}}
     assert (move.spec.timeout_s, move.spec.grace_period_s, move.spec.paused) == (5400.0, 30, True)
-    assert move.spec.group == MoveGroup("drain", 3)
+    assert (move.spec.group, move.spec.urgent) == (MoveGroup("drain", 3), True)
     status = move.status
     assert (status.phase, status.reason) == (MovePhase.LANDING, MoveReason.WAITS_FOR_REPLACEMENT)
     assert (status.source, status.target, status.seat) == ("worker-1", "worker-2", "web-0123")

@@ -1,0 +1,157 @@
+"""When a pod may be moved: the windows of the configuration, of its namespace and its own.
+
+All that concern a pod have to be open. Of the configuration's windows those concern it whose
+selectors its namespace and its node match; one of these is enough. A pod that none concerns may be
+moved at any time (docs/adr/0079).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
+
+from cachetools import LRUCache
+
+from reserver.base.schedule import Occurrence, Schedule
+from reserver.cluster.labels import Labels
+from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Snapshot
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.move_windows import MoveWindow, parse
+from reserver.k8s.objects.pod_annotations import MOVE_WINDOW_ANNOTATION
+from reserver.k8s.objects.times import show_moment
+
+LOOK_AGAIN_S = 60.0
+"""How often windows are looked at while a move waits: annotations of namespaces may change."""
+
+_TRIED = 32
+"""So many openings are compared until all windows are open at once; the others later."""
+
+_MOST_KNOWN = 4096
+
+
+class WindowState(NamedTuple):
+    """Whether a pod may be moved.
+
+    Attributes:
+        opens_at: when it may, unix seconds; 0 if it may now, infinite if nobody can tell.
+        closes_at: until when it may.
+        why: why it may not now, for people; empty if it may.
+    """
+
+    opens_at: float = 0.0
+    closes_at: float = inf
+    why: str = ""
+
+
+ALWAYS = WindowState()
+
+_Demands = tuple[tuple[Schedule, ...], ...]
+"""Schedules of which, of each inner tuple, one has to be open."""
+
+
+class _Known(NamedTuple):
+    since: float
+    until: float
+    state: WindowState
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What windows there are for a pod, and where they are written."""
+
+    where: str
+    schedules: tuple[Schedule, ...]
+
+
+class MoveWindows:
+    """The windows in which pods may be moved.
+
+    Attributes:
+        configured: those of the configuration.
+    """
+
+    def __init__(self, snapshot: Snapshot, configured: tuple[MoveWindow, ...] = ()) -> None:
+        """Judge pods of a snapshot."""
+        self.configured = configured
+        self._snapshot = snapshot
+        self._known: LRUCache[_Demands, _Known] = LRUCache(_MOST_KNOWN)
+
+    def of(self, pod: Pod, now: float) -> WindowState:
+        """Return whether a pod may be moved at a moment, in unix seconds."""
+        try:
+            named = list(self._concerning(pod))
+        except InvalidInput as exc:
+            return WindowState(inf, 0.0, str(exc))
+        if not named:
+            return ALWAYS
+        state = self._state(tuple(each.schedules for each in named), now)
+        if not state.opens_at:
+            return state
+        where = " and ".join(each.where for each in named)
+        opens = f"opens at {show_moment(state.opens_at)}" if state.opens_at < inf else "never opens"
+        return state._replace(why=f"its move window {opens}, by {where}")
+
+    def _concerning(self, pod: Pod) -> Iterator[_Named]:
+        """Yield the windows that concern a pod.
+
+        Raises:
+            InvalidInput: an annotation cannot be read.
+        """
+        namespace = pod.name.namespace
+        annotated = self._snapshot.move_windows.get(namespace, "")
+        for whose, text in (("pod", pod.move_window), ("namespace", annotated)):
+            if text:
+                where = f"annotation {MOVE_WINDOW_ANNOTATION} of the {whose}"
+                try:
+                    schedule = parse(text)
+                except InvalidInput as exc:
+                    raise exc.under(where) from exc
+                yield _Named(where, (schedule,))
+        labels = self._snapshot.namespaces.get(namespace, {})
+        leaving = self._snapshot.labels_of(pod.node)
+        if found := tuple(_matching(self.configured, labels, leaving)):
+            yield _Named("the configuration", found)
+
+    def _state(self, demands: _Demands, now: float) -> WindowState:
+        known = self._known.get(demands)
+        if known is None or not known.since <= now < known.until:
+            state = judge(demands, now)
+            until = state.opens_at or state.closes_at
+            self._known[demands] = known = _Known(now, until, state)
+        return known.state
+
+
+def judge(demands: _Demands, now: float) -> WindowState:
+    """Return whether all demands are met at a moment, and since or until when; unix seconds."""
+    at = now
+    for _ in range(_TRIED):
+        nearest = [_nearest(schedules, at) for schedules in demands]
+        if None in nearest:
+            return WindowState(inf, 0.0)
+        found = [each for each in nearest if each is not None]
+        latest = max(each.start for each in found)
+        if latest <= at:
+            closes_at = min(each.end for each in found)
+            return WindowState(0.0 if at == now else at, closes_at)
+        at = latest
+    return WindowState(at, 0.0)
+
+
+def _nearest(schedules: tuple[Schedule, ...], at: float) -> Occurrence | None:
+    """Return the occurrence under way that ends last, or else the next one; None if none."""
+    found = [each for each in (schedule.occurrence(at) for schedule in schedules) if each]
+    open_ = [each for each in found if each.start <= at]
+    if open_:
+        return max(open_, key=lambda each: each.end)
+    return min(found, default=None, key=lambda each: each.start)
+
+
+def _matching(
+    windows: tuple[MoveWindow, ...], namespace: Labels, node: Labels
+) -> Iterator[Schedule]:
+    for each in windows:
+        if each.namespaces.matches(namespace) and each.nodes.matches(node):
+            yield each.schedule

@@ -1,0 +1,54 @@
+"""A PodMove waits for the window in which its pod may be moved, on real Kubernetes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.e2e.apart.yard import Yard
+
+WINDOW = "reserver.io/move-window"
+
+pytestmark = pytest.mark.controlplane
+
+
+def daily(start: datetime) -> str:
+    return f"{start.minute} {start.hour} * * * 1h"
+
+
+def annotate(yard: Yard, pod: str, window: str | None) -> None:
+    body = {"metadata": {"annotations": {WINDOW: window}}}
+    yard.corner.api.patch_namespaced_pod(pod, yard.corner.name, body)
+
+
+def test_a_move_waits_for_the_window_of_its_pod_and_goes_on_in_it(yard: Yard) -> None:
+    first, second = yard.nodes
+    pod = yard.deploy("web", first)
+    now = datetime.now(UTC)
+    annotate(yard, pod, daily(now + timedelta(hours=3)))
+    yard.move("web", pod, to={"node": second})
+    yard.wait_phase("web", "Pending", reason="WaitsForWindow")
+    status = yard.status("web")
+    opens = datetime.fromisoformat(status["windowOpensAt"])
+    assert timedelta(hours=2, minutes=58) < opens - now <= timedelta(hours=3)
+    assert "annotation reserver.io/move-window of the pod" in status["message"]
+    assert yard.nodes_of("web") == [first]
+    annotate(yard, pod, daily(now - timedelta(minutes=10)))
+    yard.wait_phase("web", "Succeeded", reason="Landed")
+    assert yard.nodes_of("web") == [second]
+    conditions = {each["type"] for each in yard.status("web")["conditions"]}
+    assert conditions == {"WindowOpened", "Evicted", "Done"}
+
+
+def test_a_broken_window_keeps_its_own_pod_until_the_move_is_urgent(yard: Yard) -> None:
+    first, second = yard.nodes
+    broken, other = yard.deploy("broken", first), yard.deploy("other", first)
+    annotate(yard, broken, "at night")
+    yard.move("broken", broken, to={"node": second})
+    yard.move("other", other, to={"node": second})
+    yard.wait_phase("other", "Succeeded", reason="Landed")
+    yard.wait_phase("broken", "Pending", reason="WaitsForWindow")
+    assert "'at night' is no window; write cron" in yard.status("broken")["message"]
+    yard.change("broken", urgent=True)
+    yard.wait_phase("broken", "Succeeded", reason="Landed")
