@@ -176,8 +176,9 @@ class MaintenanceController(Listener):
         for node in state.closures.set(decision.closures):
             state.listener.on_node_changed(node)
         for node in state.closures.vacated:
-            for reservation in tuple(state.ledger.holding_on(node)):
-                if state.closures.leaving(reservation):
+            for part in tuple(state.ledger.holding_on(node)):
+                reservation = state.ledger.get(part.ref)
+                if reservation is not None and state.closures.leaving(reservation):
                     for tell in self.unsuited:
                         tell(reservation.ref, False)  # noqa: FBT003 - as `Core` has it
 

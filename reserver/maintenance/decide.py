@@ -207,7 +207,7 @@ def _goal(node: _Node, active: Mapping[str, Turn], now: float) -> NodeGoal | Non
         planned = [window for window in node.planned if window.key not in node.uses]
         if planned:
             lifecycle = NodeLifecycle(frozenset({PLANNED}), _times(planned[0]))
-    is_idle = not node.uses and not seen.uses and not lifecycle.kinds
+    is_idle = not node.uses and not seen.is_marked and not lifecycle.kinds
     return None if is_idle else NodeGoal(node.uses, cordon, lifecycle)
 
 

@@ -168,6 +168,13 @@ class ObservedNode:
         )
 
     @property
+    def is_marked(self) -> bool:
+        """Whether anything on it was written for a window: perhaps before a crash."""
+        return bool(self.uses) or any(
+            kind in LIFECYCLE and each.reason == REASON for kind, each in self.conditions.items()
+        )
+
+    @property
     def holder(self) -> str:
         """The key of the window that has it in hand; empty if none has."""
         return next((key for key, use in self.uses.items() if use is not WindowUse.DONE), "")

@@ -30,6 +30,7 @@ CRDS = {
     "reservationquotas.reserver.io": ROOT / "scheduler-config/core/crd-quota.yaml",
     "podmoves.reserver.io": MOVES / "crd.yaml",
     "podmovegroups.reserver.io": MOVES / "crd-group.yaml",
+    "maintenancewindows.reserver.io": MOVES.parent / "maintenance/crd.yaml",
 }
 RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
 REBALANCE = ROOT / "scheduler-config/rebalance/core/rbac.yaml"

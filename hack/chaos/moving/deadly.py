@@ -12,6 +12,7 @@ from aiohttp import web
 
 from hack.bed.mishaps import Forward, Mishaps
 
+_OF_WINDOWS = re.compile(r"/podmoves$|/nodes/|/maintenancewindows/")
 _NAMED = re.compile(r"/(namespaces|podmoves|reservations|pods)/[^/]+")
 
 
@@ -19,7 +20,7 @@ class Deadly(Mishaps):
     """Strikes at a write of a move, once.
 
     Attributes:
-        at: how the path of that write ends; empty for any.
+        at: how the path of that write ends; empty for any of a move.
         apart: at which kinds of writes it does not strike.
         but: the name of a PodMove whose writes do not count, or a pattern of several.
         is_done: whether it is carried out before.
@@ -34,7 +35,7 @@ class Deadly(Mishaps):
         self.may_evict = Event()
         self.may_evict.set()
         self.writes: list[str] = []
-        self.struck = ""
+        self.struck = self.at = ""
         self.disarm()
 
     def arm(
@@ -58,6 +59,8 @@ class Deadly(Mishaps):
 
     async def write(self, forward: Forward, request: web.BaseRequest) -> web.Response:
         """Forward a write, and strike if it is its turn."""
+        if not self.at and _OF_WINDOWS.search(request.path):
+            return await forward()
         self.writes.append(request.path)
         if request.path.endswith("/eviction"):
             await asyncio.to_thread(self.may_evict.wait)

@@ -16,15 +16,19 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config import new_client_from_config
 
 from hack.reserver_process import wait_for
+from reserver.k8s.objects.nodes import MAINTENANCE_ANNOTATION
 from reserver.k8s.objects.scale_down import KEEPING, KEPT
 from tests.e2e.apart.yard import Yard
 from tests.e2e.cluster import GROUP
+from tests.e2e.conftest import grant
 from tests.e2e.forms import SPEC
-from tests.rights.audit import AUTOSCALERS, MOVER, RESERVER
+from tests.rights.audit import AUTOSCALERS, MAINTENANCE, MOVER, RESERVER
 
 pytestmark = pytest.mark.controlplane
 
 THEIRS = KEEPING[0]
+KEEPER = f"{RESERVER}-keeper"
+"""Reserver with the rights of components/autoscalers alone."""
 
 
 def marks(yard: Yard, node: str) -> dict[str, str]:
@@ -114,29 +118,49 @@ def test_what_finds_no_place_has_a_buffer_until_it_has_one(yard: Yard) -> None:
 def install_policy(api: Any) -> None:
     """Install what bounds Reserver's right to nodes, for the service account of these tests."""
     admission: Any = AdmissionregistrationV1Api(api.api_client)
-    text = (AUTOSCALERS.parent / "policy.yaml").read_text().replace(RESERVER, MOVER)
-    policy, binding = yaml.safe_load_all(text)
-    admission.create_validating_admission_policy(policy)
-    admission.create_validating_admission_policy_binding(binding)
+    for component in (AUTOSCALERS, MAINTENANCE):
+        text = (component.parent / "policy.yaml").read_text()
+        text = text.replace(f"== '{RESERVER}'", f"in ['{MOVER}', '{KEEPER}']")
+        policy, binding = yaml.safe_load_all(text)
+        admission.create_validating_admission_policy(policy)
+        admission.create_validating_admission_policy_binding(binding)
+
+
+def keeper(kubeconfig: Path, api: Any) -> Any:
+    """Return a client with the rights of components/autoscalers alone."""
+    for document in yaml.safe_load_all(AUTOSCALERS.read_text()):
+        if document["kind"] == "ClusterRoleBinding":
+            document["metadata"]["name"] += "-keeper"
+            document["subjects"][0]["name"] += "-keeper"
+            grant(api, document)
+    client: Any = CoreV1Api(new_client_from_config(str(kubeconfig)))
+    client.api_client.set_default_header("Impersonate-User", KEEPER)
+    return client
 
 
 def test_the_policy_leaves_reserver_nothing_of_a_node_but_these_annotations(
-    yard: Yard, mover_kubeconfig: Path
+    yard: Yard, kubeconfig: Path, mover_kubeconfig: Path
 ) -> None:
     install_policy(yard.corner.api)
+    alone = keeper(kubeconfig, yard.corner.api)
     reserver: Any = CoreV1Api(new_client_from_config(str(mover_kubeconfig)))
     node = yard.nodes[0]
 
-    def is_refused(**body: Any) -> bool:
+    def is_refused(client: Any = reserver, **body: Any) -> bool:
         try:
-            reserver.patch_node(node, body)
+            client.patch_node(node, body)
         except ApiException as refusal:
             return "Reserver may" in str(refusal.body)
         return False
 
     turns = count()  # Until the policy is in force, each is carried out.
     wait_for(lambda: is_refused(metadata={"labels": {"turn": str(next(turns))}}), "it is in force")
-    assert is_refused(spec={"unschedulable": True})
+    assert is_refused(alone, spec={"unschedulable": True})
+    assert is_refused(alone, metadata={"annotations": {MAINTENANCE_ANNOTATION: "x"}})
+    assert is_refused(spec={"taints": [{"key": "mine", "effect": "NoExecute"}]})
+    status = {"status": {"allocatable": {"cpu": "99"}}}
+    with pytest.raises(ApiException, match="Reserver may"):
+        reserver.patch_node_status(node, status)
     assert is_refused(metadata={"annotations": {"other": "x"}})
     assert is_refused(metadata={"finalizers": ["example.com/mine"]})
     yard.corner.api.patch_node(node, {"metadata": {"annotations": {"other": "x"}}})

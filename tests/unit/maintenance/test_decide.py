@@ -199,6 +199,11 @@ def test_in_the_end_only_its_own_cordon_is_lifted(
     assert not found.closures
 
 
+def test_conditions_that_a_crash_has_left_are_taken_away() -> None:
+    seen = node("a", conditions={"Drained": NodeCondition("True", REASON)})
+    assert not decided([seen], END).goals["a"].lifecycle.kinds
+
+
 def test_a_node_goes_from_one_window_to_the_next_without_a_gap() -> None:
     later = window("later", START, END + 1_000)
     both = {W: ["a"], later: ["a"]}

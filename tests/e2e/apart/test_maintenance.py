@@ -1,0 +1,256 @@
+"""MaintenanceWindows on the real control plane: nodes are emptied in turn, and given back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from threading import Event
+from typing import Any
+
+import pytest
+from kubernetes.client import CustomObjectsApi, PolicyV1Api
+from kubernetes.client.exceptions import ApiException
+
+from hack.chaos.moving.deadly import Deadly
+from hack.reserver_process import ReserverProcess, wait_for
+from reserver.cluster.node import LIFECYCLE
+from reserver.k8s.objects.nodes import MAINTENANCE_ANNOTATION
+from tests.e2e.apart.yard import Yard, cordon, keep
+from tests.e2e.forms import OBJECT, OBJECTS
+from tests.e2e.test_placement import parts, write
+
+pytestmark = pytest.mark.controlplane
+
+PLANNED, DRAINING, DRAINED, IN_PROGRESS = LIFECYCLE
+WINDOWS = "maintenancewindows"
+
+
+class Plan:
+    """The windows of one test, and what has become of nodes."""
+
+    def __init__(self, yard: Yard) -> None:
+        self.yard, self.api = yard, yard.corner.api
+        self.objects: Any = CustomObjectsApi(self.api.api_client)
+        self.written: list[str] = []
+
+    def window(self, *nodes: str, name: str = "", starts_in_s: float = 0, **spec: Any) -> str:
+        """Write a window of an hour, whose nodes are emptied from now on."""
+        name = f"{self.yard.corner.name}{name}"
+        start = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=starts_in_s)
+        times = {"start": shown(start), "end": shown(start + timedelta(hours=1))}
+        body = {
+            "apiVersion": "/".join(OBJECTS),
+            "kind": "MaintenanceWindow",
+            "metadata": {"name": name},
+            "spec": {**times, "nodes": list(nodes), **spec},
+        }
+        self.objects.create_cluster_custom_object(*OBJECTS, WINDOWS, body)
+        self.written.append(name)
+        return name
+
+    def phases(self, name: str) -> dict[str, str]:
+        found = self.objects.get_cluster_custom_object(*OBJECTS, WINDOWS, name)
+        nodes = found.get("status", {}).get("nodes", ())
+        return {each["name"]: each["phase"] for each in nodes}
+
+    def wait(self, name: str, **phases: str) -> None:
+        def is_so() -> bool:
+            found = self.phases(name)
+            return all(found.get(node) == phase for node, phase in phases.items())
+
+        try:
+            wait_for(is_so, f"{name} is {phases}", 30)
+        except TimeoutError as exc:
+            raise AssertionError(f"{self.phases(name)}, not {phases}") from exc
+
+    def delete(self, name: str) -> None:
+        self.objects.delete_cluster_custom_object(*OBJECTS, WINDOWS, name)
+        self.written.remove(name)
+
+    def change(self, name: str, **spec: Any) -> None:
+        self.objects.patch_cluster_custom_object(*OBJECTS, WINDOWS, name, {"spec": spec})
+
+    def phase(self, name: str) -> str:
+        found = self.objects.get_cluster_custom_object(*OBJECTS, WINDOWS, name)
+        return str(found.get("status", {}).get("phase"))
+
+    def is_cordoned(self, node: str) -> bool:
+        return bool(self.api.read_node(node).spec.unschedulable)
+
+    def conditions(self, node: str) -> set[str]:
+        found = self.api.read_node(node).status.conditions or ()
+        return {each.type for each in found if each.type in LIFECYCLE and each.status == "True"}
+
+    def is_given_back(self, node: str) -> bool:
+        found = self.api.read_node(node).metadata.annotations or {}
+        is_marked = MAINTENANCE_ANNOTATION in found
+        return not (is_marked or self.is_cordoned(node) or self.conditions(node))
+
+    def wait_given_back(self, *nodes: str) -> None:
+        for node in nodes:
+            wait_for(partial(self.is_given_back, node), f"{node} is given back", 30)
+
+    def open_moves(self) -> list[str]:
+        moves = self.yard.written()
+        phases = (move.get("status", {}).get("phase", "Pending") for move in moves)
+        return [phase for phase in phases if phase not in {"Succeeded", "Failed", "Aborted"}]
+
+
+def shown(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@pytest.fixture
+def plan(yard: Yard, mishaps: Deadly) -> Iterator[Plan]:
+    made = Plan(yard)
+    yield made
+    mishaps.disarm()
+    for name in tuple(made.written):
+        made.delete(name)
+
+
+def test_nodes_are_emptied_in_turn_with_seats_and_budgets_and_given_back(plan: Plan) -> None:
+    yard, (first, second) = plan.yard, plan.yard.nodes
+    corner = yard.corner
+    yard.deploy("web", first, replicas=2, cpu="1")
+    policy: Any = PolicyV1Api(corner.api.api_client)
+    keep(policy, corner.name, "web", available=1)
+    hold = write(corner, OBJECT, "hold", resources={"cpu": "1"})
+    wait_for(lambda: parts(corner, OBJECT, hold), "the hold is placed")
+    (refuge,) = corner.add_nodes(1, cpu="8")
+    window = plan.window(first, second, starts_in_s=600)
+    plan.wait(window, **{first: "Drained", second: "Waiting"})
+    assert yard.nodes_of("web") == [refuge] * 2
+    moves = [move["spec"].get("mode", "ReserveFirst") for move in yard.written()]
+    assert moves == ["ReserveFirst"] * 2
+    assert plan.is_cordoned(first)
+    assert not plan.is_cordoned(second)
+    assert plan.conditions(first) == {PLANNED, DRAINED}
+    plan.change(window, start=shown(datetime.now(UTC)))
+    plan.wait(window, **{first: "InMaintenance"})
+    assert plan.conditions(first) == {DRAINED, IN_PROGRESS}
+    assert plan.conditions(second) == {PLANNED}
+    wait_for(lambda: first not in parts(corner, OBJECT, hold), "the hold is not there")
+    cordon(corner.api, {first}, is_cordoned=False)
+    plan.wait(window, **{first: "Done", second: "InMaintenance"})
+    wait_for(lambda: set(parts(corner, OBJECT, hold)) == {refuge}, "the hold has left both")
+    plan.change(window, end=shown(datetime.now(UTC) + timedelta(seconds=1)))
+    plan.wait_given_back(first, second)
+
+
+def test_a_window_that_is_deleted_ends_its_moves_and_lifts_only_its_own_cordon(plan: Plan) -> None:
+    yard, (first, second) = plan.yard, plan.yard.nodes
+    yard.deploy("web", first, cpu="3")
+    yard.deploy("full", second, cpu="3")
+    cordon(plan.api, {second}, is_cordoned=True)
+    window = plan.window(first, second, maxUnavailable=2)
+    plan.wait(window, **{first: "Draining", second: "Draining"})
+    wait_for(lambda: len(plan.open_moves()) == 2, "moves wait for seats")
+    plan.delete(window)
+    plan.wait_given_back(first)
+    wait_for(lambda: not plan.open_moves(), "no move is left")
+    wait_for(lambda: not plan.conditions(second), "the conditions are gone")
+    assert plan.is_cordoned(second)
+    assert yard.nodes_of("web") == [first]
+    cordon(plan.api, {second}, is_cordoned=False)
+
+
+def test_what_finds_no_seat_stays_unless_the_window_allows_it(plan: Plan) -> None:
+    yard, (first, second) = plan.yard, plan.yard.nodes
+    yard.deploy("web", first, cpu="3")
+    yard.deploy("full", second, cpu="3")
+    window = plan.window(first, starts_in_s=3)
+    wait_for(plan.open_moves, "a move waits for a seat")
+    wait_for(lambda: plan.phase(window) == "Active", "it has started")
+    assert plan.phases(window) == {first: "Draining"}
+    assert yard.nodes_of("web") == [first]
+    plan.change(window, allowUnseated=True)
+    plan.wait(window, **{first: "InMaintenance"})
+
+
+def test_overlapping_windows_hand_a_node_over_and_each_has_its_turn_once(plan: Plan) -> None:
+    node, _ = plan.yard.nodes
+    one, two = plan.window(node, name="-1"), plan.window(node, name="-2")
+    plan.wait(one, **{node: "InMaintenance"})
+    plan.wait(two, **{node: "Waiting"})
+    plan.delete(one)
+    plan.wait(two, **{node: "InMaintenance"})
+    assert plan.is_cordoned(node)
+    cordon(plan.api, {node}, is_cordoned=False)
+    plan.wait(two, **{node: "Done"})
+    plan.delete(two)
+    plan.wait_given_back(node)
+
+
+def test_reserver_that_is_killed_at_any_write_goes_on(
+    plan: Plan, mover: ReserverProcess, mishaps: Deadly
+) -> None:
+    yard, (first, second) = plan.yard, plan.yard.nodes
+    yard.deploy("web", first, cpu="1")
+    name = yard.corner.name
+    writes = (f"/nodes/{first}", f"/nodes/{first}/status", "/podmoves", f"/{name}/status")
+
+    is_up = Event()
+    is_up.set()
+
+    def kill() -> None:
+        is_up.wait()  # It is not killed while this test waits for its start.
+        mover.process.kill()
+
+    def kill_at(path: str, *, is_done: bool) -> None:
+        mishaps.arm(kill, at=path, is_done=is_done)
+
+    def start_again(*paths: str) -> None:
+        """Have it killed at each of these writes once more, and started again."""
+        for turn, path in enumerate((*paths, "")):
+            mover.wait_ended()
+            is_up.clear()
+            if path:
+                kill_at(path, is_done=bool(turn % 2))
+            mover.start()
+            is_up.set()
+
+    kill_at(writes[0], is_done=False)
+    window = plan.window(first)
+    start_again(*writes)
+    plan.wait(window, **{first: "InMaintenance"})
+    assert yard.nodes_of("web") == [second]
+    assert len(yard.written()) == 1
+    kill_at(writes[0], is_done=True)
+    plan.delete(window)
+    start_again(writes[1])
+    plan.wait_given_back(first)
+
+
+def test_holds_leave_a_node_that_others_maintain(plan: Plan) -> None:
+    yard, (first, second) = plan.yard, plan.yard.nodes
+    corner = yard.corner
+    hold = write(corner, OBJECT, "hold", resources={"cpu": "2"})
+    wait_for(lambda: parts(corner, OBJECT, hold), "the hold is placed")
+    (node,) = parts(corner, OBJECT, hold)
+    others = {"type": DRAINING, "status": "True", "reason": "KubectlDrain", "message": ""}
+    corner.api.patch_node_status(node, {"status": {"conditions": [others]}})
+    (other,) = {first, second} - {node}
+    wait_for(lambda: set(parts(corner, OBJECT, hold)) == {other}, "the hold has left")
+    assert plan.conditions(node) == {DRAINING}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"nodes": []},
+        {"end": "2020-01-01T00:00:00Z"},
+        {"end": "2099-01-01T00:00:00Z"},
+        {"drainBefore": "169h"},
+        {"drainBefore": "soon"},
+        {"maxUnavailable": 0},
+        {"maxUnavailable": "101%"},
+        {"nodes": ["a"] * 501},
+    ],
+)
+def test_the_api_server_refuses_what_reserver_could_not_read(
+    plan: Plan, spec: dict[str, Any]
+) -> None:
+    with pytest.raises(ApiException, match="nvalid"):
+        plan.window("a", **spec)
