@@ -38,7 +38,8 @@ _LATER = 6
 """Of seven reservations this one begins later."""
 
 _RELEASED = ("shop/web-4", "shop/web-13", "search/web-23", "ml/train-30")
-_SMALL_NODE = "worker-17"
+_SMALL_NODE = "worker-3"
+_MAINTAINED = ["worker-6", "worker-9"]
 
 
 class _EarlierClock(SystemClock):
@@ -58,8 +59,13 @@ async def main() -> None:
             cluster.write_kubeconfig(kubeconfig)
             await _furnish(cluster)
             await _reserve(cluster, clock)
+            await _maintain(cluster)
             settings = Settings(
-                kubeconfig=kubeconfig, http_port=0, grpc_address=("127.0.0.1", 0), pod_moves=True
+                kubeconfig=kubeconfig,
+                http_port=0,
+                grpc_address=("127.0.0.1", 0),
+                pod_moves=True,
+                maintenance_windows=True,
             )
             async with app.running(settings) as reserver:
                 address = str(reserver.grpc_address)
@@ -135,6 +141,24 @@ async def _create(
         "spec": spec,
     }
     path = f"/apis/reserver.io/v1alpha1/namespaces/{namespace}/reservations"
+    await cluster.client.send("POST", path, body)
+
+
+async def _maintain(cluster: EmbeddedCluster) -> None:
+    start = datetime.now(UTC) + timedelta(hours=11)
+    body = {
+        "apiVersion": "reserver.io/v1alpha1",
+        "kind": "MaintenanceWindow",
+        "metadata": {"name": "new-disks"},
+        "spec": {
+            "start": rfc3339(start),
+            "end": rfc3339(start + timedelta(hours=4)),
+            "nodes": _MAINTAINED,
+            "maxUnavailable": "100%",
+            "drainBefore": "90m",
+        },
+    }
+    path = "/apis/reserver.io/v1alpha1/maintenancewindows"
     await cluster.client.send("POST", path, body)
 
 

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reserver.cli import completion, doctor, failure, formatting, interrupt, podmoves, report
+from reserver.cli import (
+    completion,
+    doctor,
+    failure,
+    formatting,
+    interrupt,
+    maintenance_windows,
+    podmoves,
+    report,
+)
 from reserver.cli.connection import Session, connected
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Target
@@ -24,6 +33,7 @@ from reserver.cli.rebalance_plan import PlanFlags, planned
 from reserver.cli.top import quota_document
 from reserver.client import ReservationInfo
 from reserver.errors import ConfigurationError, ReserverError
+from reserver.maintenance.model import Window
 from reserver.ui import server
 from reserver.ui.documents import Document
 from reserver.ui.sources import Sources
@@ -109,6 +119,7 @@ async def serving(target: Target, port: int = 0, policy: str = "") -> AsyncItera
             words=_Words(),
             labels=views.labels,
             moves=views.moves,
+            windows=views.windows,
             offset=views.offset,
             explained=_explained,
         )
@@ -199,6 +210,10 @@ class _Views:
     async def moves(self) -> list[Document]:
         """Return all PodMoves."""
         return await podmoves.listed(self._client())
+
+    async def windows(self) -> list[tuple[Window, str]]:
+        """Return the maintenance windows, each with its progress."""
+        return await maintenance_windows.listed(self._client())
 
     async def offset(self) -> float:
         """Return by how many seconds Reserver's clock is ahead of this machine's."""

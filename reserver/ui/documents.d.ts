@@ -27,6 +27,7 @@ export interface Reservation {
 export interface Node {
   name: string;
   labels: Record<string, string>;
+  windows: string[];
   allocatable: Amounts;
   requested: Amounts;
   held: Amounts;
@@ -44,6 +45,15 @@ export interface Move {
   message: string;
   from: string;
   to: string;
+}
+
+/** A maintenance window. */
+export interface Window {
+  name: string;
+  drains: number;
+  starts: number;
+  ends: number;
+  progress: string;
 }
 
 /** Of a source: why it cannot be read; of the clock: by how much Reserver's is ahead. */

@@ -1,14 +1,15 @@
-"""The documents that the page draws: reservations, nodes and moves as JSON. Pure."""
+"""The documents that the page draws: reservations, nodes, moves and windows as JSON. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from reserver.client import NodeCapacity, OwnerSelector, PastReservation, Phase, ReservationInfo
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput
+from reserver.maintenance.model import Window
 
 Document = Mapping[str, Any]
 """What the page reads of one object; times are unix milliseconds, amounts exact integers."""
@@ -93,12 +94,15 @@ def past_key(info: PastReservation) -> str:
     return f"{info.id}@{info.since.isoformat()}"
 
 
-def node(capacity: NodeCapacity, labels: Mapping[str, str]) -> Document:
-    """Return the document of a node."""
+def node(
+    capacity: NodeCapacity, labels: Mapping[str, str], windows: Sequence[str] = ()
+) -> Document:
+    """Return the document of a node; the windows are those in which it is maintained."""
     columns = ("allocatable", "requested", "held")
     return {
         "name": capacity.node,
         "labels": dict(list(labels.items())[:_MOST_LABELS]),
+        "windows": windows,
         **{
             column: _amounts({n: getattr(a, column) for n, a in capacity.resources.items()})
             for column in columns
@@ -126,6 +130,29 @@ def move(found: Mapping[str, Any]) -> Document:
         "paused": bool(spec.get("paused")),
         **{name: str(text or "")[:_MOST_TEXT] for name, text in texts.items()},
     }
+
+
+def window(found: Window, progress: str) -> Document:
+    """Return the document of a maintenance window, and how far it is, in its own words."""
+    start, end = found.period
+    return {
+        "name": found.name,
+        "drains": round(found.drain_at * 1000),
+        "starts": round(start * 1000),
+        "ends": round(end * 1000),
+        "progress": progress[:_MOST_TEXT],
+    }
+
+
+def windows_by_node(
+    windows: Sequence[Window], labels: Mapping[str, Mapping[str, str]]
+) -> dict[str, list[str]]:
+    """Return the names of the windows of each node; without labels only nodes that are named."""
+    found: dict[str, list[str]] = {}
+    for each in windows:
+        for name in each.nodes | {name for name, has in labels.items() if each.has(name, has)}:
+            found.setdefault(name, []).append(each.name)
+    return found
 
 
 def _amounts(texts: Mapping[str, str]) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,6 +12,7 @@ from typing import Protocol
 
 from reserver.client import ChangeKind, Client, ReservationInfo
 from reserver.errors import ReserverError
+from reserver.maintenance.model import Window
 from reserver.ui import documents
 from reserver.ui.board import Board
 from reserver.ui.documents import Document
@@ -23,6 +24,7 @@ _PAST = timedelta(days=31)
 _NODES_S = 5.0
 _MOVES_S = 1.0
 _LABELS_S = 600.0
+_WINDOWS_S = 30.0
 _CLOCK_S = 300.0
 _SHARE = 40
 """A list is read again after so many times as long as it took."""
@@ -50,6 +52,7 @@ class Sources:
         words: puts reservations into words.
         labels: returns the labels of each node, from the API server.
         moves: returns the PodMoves, from the API server.
+        windows: returns the maintenance windows, each with its progress, from the API server.
         offset: returns by how many seconds Reserver's clock is ahead of this machine's.
         explained: puts a failure into words.
     """
@@ -58,21 +61,24 @@ class Sources:
     words: Words
     labels: Callable[[], Awaitable[Mapping[str, Mapping[str, str]]]]
     moves: Callable[[], Awaitable[list[Document]]]
+    windows: Callable[[], Awaitable[Sequence[tuple[Window, str]]]]
     offset: Callable[[], Awaitable[float]]
     explained: Callable[[ReserverError], str]
 
     async def fill(self, board: Board) -> None:
         """Fill a board until cancelled."""
-        ended, stirred = asyncio.Event(), asyncio.Event()
+        ended, stirred, labelled = asyncio.Event(), asyncio.Event(), asyncio.Event()
         labels: dict[str, Mapping[str, str]] = {}
+        windows: dict[str, list[str]] = {}
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._reservations(board, ended, stirred))
             tasks.create_task(self._past(board, ended))
+            nodes = self._nodes(board, labels, windows)
+            tasks.create_task(self._repeated(board, "nodes", _NODES_S, nodes, stirred))
+            maintained = self._windows(board, labels, windows, stirred)
+            tasks.create_task(self._repeated(board, "windows", _WINDOWS_S, maintained, labelled))
             tasks.create_task(
-                self._repeated(board, "nodes", _NODES_S, self._nodes(board, labels), stirred)
-            )
-            tasks.create_task(
-                self._repeated(board, "labels", _LABELS_S, self._labels(labels, stirred))
+                self._repeated(board, "labels", _LABELS_S, self._labels(labels, labelled))
             )
             tasks.create_task(self._repeated(board, "moves", _MOVES_S, self._moves(board)))
             tasks.create_task(self._repeated(board, "clock", _CLOCK_S, self._clock(board)))
@@ -123,25 +129,46 @@ class Sources:
             await ended.wait()
 
     def _nodes(
-        self, board: Board, labels: Mapping[str, Mapping[str, str]]
+        self,
+        board: Board,
+        labels: Mapping[str, Mapping[str, str]],
+        windows: Mapping[str, Sequence[str]],
     ) -> Callable[[], Awaitable[None]]:
         async def read() -> None:
             found = {
-                each.node: documents.node(each, labels.get(each.node, {}))
+                each.node: documents.node(
+                    each, labels.get(each.node, {}), windows.get(each.node, ())
+                )
                 async for each in self.client.capacity.nodes()
             }
             board.replace("nodes", found)
 
         return read
 
+    def _windows(
+        self,
+        board: Board,
+        labels: Mapping[str, Mapping[str, str]],
+        windows: dict[str, list[str]],
+        stirred: asyncio.Event,
+    ) -> Callable[[], Awaitable[None]]:
+        async def read() -> None:
+            found = await self.windows()
+            board.replace("windows", {one.name: documents.window(one, far) for one, far in found})
+            windows.clear()
+            windows.update(documents.windows_by_node([one for one, _ in found], labels))
+            stirred.set()  # The nodes are read again, with labels and windows.
+
+        return read
+
     def _labels(
-        self, labels: dict[str, Mapping[str, str]], stirred: asyncio.Event
+        self, labels: dict[str, Mapping[str, str]], labelled: asyncio.Event
     ) -> Callable[[], Awaitable[None]]:
         async def read() -> None:
             found = await self.labels()
             labels.clear()
             labels.update(found)
-            stirred.set()  # The nodes are read again, with them.
+            labelled.set()  # The windows are read again: they may select by label.
 
         return read
 

@@ -80,6 +80,28 @@ async def test_ends_may_be_far_away_or_nowhere(shown: Shown) -> None:
     await expect(shown.page.locator("aside")).to_contain_text("9999")
 
 
+async def test_a_nodes_maintenance_is_seen_by_pointer_and_keyboard(shown: Shown) -> None:
+    now = int(time.time() * 1000)
+    window = {
+        "name": "disks",
+        "drains": now + HOUR,
+        "starts": now + 2 * HOUR,
+        "ends": now + 4 * HOUR,
+    }
+    shown.stream.board.put("windows", "disks", {**window, "progress": "1 Planned"})
+    shown.stream.board.put("nodes", "worker-1", {**node("worker-1"), "windows": ["disks"]})
+    one = hold("web", "worker-1")
+    shown.stream.board.put("reservations", one["id"], one)
+    await shown.page.locator(".bar.window").hover()
+    await expect(shown.page.locator("aside")).to_contain_text("kubectl describe maintenancewindow")
+    await shown.page.locator(".bar.held").focus()
+    await expect(shown.page.locator("aside h2")).to_contain_text("web")
+    await shown.page.keyboard.press("ArrowRight")
+    await expect(shown.page.locator("aside")).to_contain_text("1 Planned")
+    await shown.page.keyboard.press("Enter")
+    await expect(shown.page).to_have_url(f"{shown.address}#/timeline?id=window+disks")
+
+
 async def test_two_tabs_follow_a_storm_of_changes(browser: Browser, shown: Shown) -> None:
     other = await browser.new_page()
     await other.goto(f"{shown.address}#/reservations")

@@ -19,7 +19,7 @@ const VIEWS = {
 };
 
 /** Sources that a page may lack: their views say so. */
-const OPTIONAL = new Set(['moves', 'labels', 'clock']);
+const OPTIONAL = new Set(['moves', 'labels', 'windows', 'clock']);
 
 const main = /** @type {HTMLElement} */ (document.getElementById('main'));
 const nav = /** @type {HTMLElement} */ (document.querySelector('nav'));

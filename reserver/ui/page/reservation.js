@@ -4,7 +4,7 @@ import { now } from './store.js';
 import { command, h, quoted } from './dom.js';
 import { endsIn, time } from './format.js';
 
-/** @import {Reservation} from '../documents' */
+/** @import {Reservation, Window} from '../documents' */
 
 /** How a reservation is drawn, in words: a glyph beside each colour. @type {Record<string, [string, string]>} */
 export const SHAPES = {
@@ -16,6 +16,19 @@ export const SHAPES = {
   over: ['·', 'Over'],
   broken: ['!', 'Cannot be in force'],
 };
+
+/** @param {Window} one */
+export const maintained = (one) => `${one.name}, maintenance: emptied from ${time(one.drains)}, begins ${time(one.starts)}, ends ${time(one.ends)}${one.progress ? `; ${one.progress}` : ''}`;
+
+/** @param {Window} one */
+export function maintenance(one) {
+  /** @type {[string, string][]} */
+  const rows = [['Emptied from', time(one.drains)], ['Begins', time(one.starts)], ['Ends', time(one.ends)], ['Nodes', one.progress]];
+  return h('section', { class: 'details', 'aria-label': `Maintenance window ${one.name}` },
+    h('h2', {}, `${one.name} `, h('span', { class: 'tag' }, 'maintenance window')),
+    h('dl', {}, ...rows.flatMap(([name, value]) => (value ? [h('dt', {}, name), h('dd', {}, value)] : []))),
+    h('div', { class: 'commands' }, command(`kubectl describe maintenancewindow ${quoted(one.name)}`)));
+}
 
 /** A countdown, which main.js keeps current. @param {number|null|undefined} ends */
 export function countdown(ends) {

@@ -1,16 +1,17 @@
 /** All documents that Reserver shows, kept current over one stream. */
 
-/** @import {Answers, Move, Node, Reservation, Status} from '../documents' */
+/** @import {Answers, Move, Node, Reservation, Status, Window} from '../documents' */
 
 /** @type {Map<string, Reservation>} */ export const reservations = new Map();
 /** @type {Map<string, Reservation>} */ export const past = new Map();
 /** @type {Map<string, Node>} */ export const nodes = new Map();
 /** @type {Map<string, Move>} */ export const moves = new Map();
+/** @type {Map<string, Window>} */ export const windows = new Map();
 /** @type {Map<string, Status>} */ export const status = new Map();
 /** Which reservations stand on a node, by their keys. @type {Map<string, Set<string>>} */ export const onNode = new Map();
 
 /** @type {Record<string, Map<string, any>>} */
-const KINDS = { reservations, past, nodes, moves, status };
+const KINDS = { reservations, past, nodes, moves, windows, status };
 
 /** Whether the process that serves this page answers. */
 export let isConnected = false;

@@ -3,7 +3,7 @@
 import * as store from './store.js';
 import { h, say, virtual } from './dom.js';
 import { byName, clock, date, day, dominant, percent } from './format.js';
-import { SHAPES, details, summary } from './reservation.js';
+import { SHAPES, details, maintained, maintenance, summary } from './reservation.js';
 
 const HOUR = 3_600_000;
 /** @type {Record<string, [string, number, number]>} span, and the distance of two ticks */
@@ -15,6 +15,7 @@ const BAR = 40;
 const MOST = 200; // Bars of a row: with more nobody can tell them apart.
 const LEAST = 5; // Pixels: a bar that nobody can hit shows nothing.
 const BEFORE_NOW = 0.25;
+const WINDOW = 'window '; // What the key of a maintenance window begins with; that of a reservation has no space.
 
 /** @param {HTMLElement} main @param {import('./main.js').Place} place */
 export function view(main, { query, signal, go }) {
@@ -41,7 +42,7 @@ export function view(main, { query, signal, go }) {
   const box = h('div', { class: 'rows', role: 'list', 'aria-label': 'Nodes', tabindex: '-1' });
   const aside = h('aside', { 'aria-label': 'Details' });
   const count = h('span', { class: 'count' });
-  const ungrouped = h('span', { class: 'hint' });
+  const hint = h('span', { class: 'hint' });
   const groups = h('select', { 'aria-label': 'Group by', onchange: (/** @type {any} */ e) => { group = e.target.value; go({ group }); arrange(); } });
   const toolbar = h('div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Timeline' },
     h('div', { class: 'segments', role: 'group', 'aria-label': 'Range' }, ...Object.entries(RANGES).map(([name, [word]]) =>
@@ -54,8 +55,8 @@ export function view(main, { query, signal, go }) {
     h('label', {}, 'Sort ', h('select', { 'aria-label': 'Sort by', onchange: (/** @type {any} */ e) => { sort = e.target.value; go({ sort }); arrange(); } },
       ...Object.entries(SORTS).map(([name, word]) => h('option', { value: name, selected: name === sort }, word)))),
     h('input', { type: 'search', placeholder: 'Find a node or reservation', 'aria-label': 'Find a node or reservation', value: sought, oninput: (/** @type {any} */ e) => { sought = e.target.value; go({ q: sought }); arrange(); } }),
-    ungrouped, count);
-  const shapes = [...Object.entries(SHAPES).filter(([name]) => name !== 'claimed'), ['seat', ['⇢', 'Seat of a move']]];
+    hint, count);
+  const shapes = [...Object.entries(SHAPES).filter(([name]) => name !== 'claimed'), ['seat', ['⇢', 'Seat of a move']], ['window', ['', 'Maintenance']]];
   const legend = h('ul', { class: 'legend', 'aria-label': 'Legend' }, ...shapes.map(([name, [, word]]) =>
     h('li', {}, h('span', { class: `swatch ${name}`, 'aria-hidden': 'true' }), word)));
   main.append(toolbar, h('div', { class: 'chart' }, h('div', { class: 'head' }, h('span', { class: 'corner' }, 'Node'), axis), lines, box), legend, aside);
@@ -136,8 +137,8 @@ export function view(main, { query, signal, go }) {
   }
 
   function offerGroups() {
-    const problem = store.status.get('labels')?.problem;
-    ungrouped.textContent = problem ? `No labels to group by: ${problem}` : '';
+    const [labels, windows] = ['labels', 'windows'].map((what) => store.status.get(what)?.problem);
+    hint.textContent = labels ? `No labels to group by: ${labels}` : windows ? `No maintenance shown: ${windows}` : '';
     const keys = new Set(group ? [group] : []);
     let seen = 0;
     for (const { labels } of store.nodes.values()) {
@@ -160,6 +161,10 @@ export function view(main, { query, signal, go }) {
       const one = store.find(key);
       return { key, top: (at % 4) * 8, height: 7, begin: one?.starts ?? one?.since ?? 0, end: one?.ends ?? Infinity, isOver: false };
     });
+    for (const name of store.nodes.get(row.node ?? '')?.windows ?? []) {
+      const one = store.windows.get(name);
+      if (one && x(one.ends) > 0 && x(one.drains) < 1) track.append(windowBar(one));
+    }
     for (const bar of bars) {
       const from = x(bar.begin), to = x(bar.end);
       if (to < 0 || from > 1) continue;
@@ -176,6 +181,15 @@ export function view(main, { query, signal, go }) {
     const words = row.node ? `${row.title}, ${known ? `${percent(held)} held` : 'no such node'}${more ? `; ${more} more in the view of reservations` : ''}` : row.title;
     return h('div', { class: `row${row.node ? '' : ' waiting'}${known ? '' : ' unknown'}`, role: 'listitem', 'aria-label': words, 'data-row': number },
       h('div', { class: 'label', title: words }, h('span', { class: 'name' }, row.title), row.node && h('span', { class: 'share' }, more && h('a', { href: `#/reservations?q=${encodeURIComponent(row.node)}` }, `+${more.toLocaleString()}`), ' ', known ? percent(held) : 'gone')), track);
+  }
+
+  /** @param {import('../documents').Window} one */
+  function windowBar(one) {
+    const from = Math.max(0, x(one.drains)), to = Math.min(1, x(one.ends)), begin = Math.max(from, x(one.starts));
+    return h('button', {
+      type: 'button', class: 'bar window', 'data-key': WINDOW + one.name, 'aria-label': maintained(one), 'aria-pressed': String(pinned === WINDOW + one.name), tabindex: '-1',
+      style: { left: `${from * 100}%`, width: `max(3px, ${(to - from) * 100}%)`, '--begin': `${(begin - from) / Math.max(1e-9, to - from) * 100}%` },
+    }, (to - from) * width > 80 ? h('span', { 'aria-hidden': 'true' }, one.name) : null);
   }
 
   function ticks() {
@@ -217,11 +231,12 @@ export function view(main, { query, signal, go }) {
 
   /** Show the details of a reservation. @param {string} key */
   function tell(key) {
-    const one = store.find(key);
+    const planned = key.startsWith(WINDOW) ? store.windows.get(key.slice(WINDOW.length)) : undefined;
+    const one = planned ?? store.find(key);
     if (aside.dataset.key === key && one && aside.dataset.shown === JSON.stringify(one)) return;
     aside.dataset.key = key;
     aside.dataset.shown = JSON.stringify(one);
-    aside.replaceChildren(one ? details(one) : h('p', { class: 'hint' }, 'Point at a bar, or walk through them with the arrow keys, for owner, amount and end.'));
+    aside.replaceChildren(planned ? maintenance(planned) : one ? details(/** @type {import('../documents').Reservation} */ (one)) : h('p', { class: 'hint' }, 'Point at a bar, or walk through them with the arrow keys, for owner, amount and end.'));
   }
 
   const bar = (/** @type {Event} */ event) => /** @type {HTMLElement|null} */ (/** @type {HTMLElement} */ (event.target).closest('.bar'));

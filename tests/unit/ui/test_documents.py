@@ -21,6 +21,8 @@ from reserver.client import (
     ResourceAmounts,
     Spec,
 )
+from reserver.k8s.objects.selectors import LabelSelector, label_selector
+from reserver.maintenance.model import MaintenancePeriod, Window
 from reserver.reservations.enums import Outcome
 from reserver.ui import documents
 
@@ -89,6 +91,7 @@ def test_the_pages_types_are_those_of_its_documents() -> None:
         ("Reservation", documents.reservation(info(), "", "")),
         ("Node", documents.node(NodeCapacity("n", {}, 0), {})),
         ("Move", documents.move(move)),
+        ("Window", documents.window(window(), "")),
     ):
         assert re.findall(r"^  (\w+)\??:", bodies[name], re.MULTILINE) == [*found]
 
@@ -108,6 +111,30 @@ def test_a_node_has_its_amounts_and_its_first_labels() -> None:
     found = documents.node(NodeCapacity("n", amounts, 0), labels)
     assert (found["allocatable"], found["held"]) == ({"cpu": 8000}, {"cpu": 2000})
     assert len(found["labels"]) == 64
+
+
+def window(name: str = "disks", **fields: Any) -> Window:
+    period = MaintenancePeriod(AT.timestamp(), AT.timestamp() + 7200)
+    return Window(name=name, uid="u", period=period, **fields)
+
+
+def test_a_window_begins_to_empty_its_nodes_before_its_start() -> None:
+    found = documents.window(window(drain_s=3600), "1 Draining")
+    starts = AT.timestamp() * 1000
+    assert (found["drains"], found["starts"]) == (starts - 3_600_000, starts)
+    assert found["ends"] == starts + 7_200_000
+    assert found["progress"] == "1 Draining"
+
+
+def test_windows_have_the_nodes_that_they_name_or_select() -> None:
+    zone = label_selector(LabelSelector({"zone": "a"}, []))
+    windows = [window(nodes=frozenset({"n1", "n9"})), window("zone", selector=zone)]
+    labels = {"n1": {"zone": "a"}, "n2": {"zone": "a"}, "n3": {}}
+    assert documents.windows_by_node(windows, labels) == {
+        "n1": ["disks", "zone"],
+        "n2": ["zone"],
+        "n9": ["disks"],
+    }
 
 
 @pytest.mark.parametrize("status", [{}, None, {"to": "n2", "phase": "Evicting"}])
