@@ -59,6 +59,7 @@ def document(plan: Plan) -> dict[str, object]:
                 "strategy": move.strategy,
                 "profile": move.profile,
                 "reason": move.reason,
+                "gain": move.gain,
             }
             for move in plan.moves
         ],
@@ -139,7 +140,7 @@ def _moves(plan: Plan) -> list[Row]:
             move.target or "-",
             move.strategy,
             move.reason,
-            move.improves,
+            move.improves if move.gain is None else f"{move.improves} (gain {move.gain:g})".strip(),
         ]
         for move in plan.moves
     ]

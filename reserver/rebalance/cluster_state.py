@@ -189,6 +189,7 @@ class ClusterState:
         nodes: all nodes, by name.
         pods: all pods, sorted by namespace and name.
         namespaces: labels of the namespaces, by name.
+        move_windows: annotations of the namespaces whose pods are moved at some times only.
         priority_classes: their values, by name.
         budgets: PodDisruptionBudgets.
         storage: claims, volumes and storage classes, as they are for placing pods.
@@ -200,6 +201,7 @@ class ClusterState:
     nodes: Mapping[str, ListedNode] = field(default_factory=dict)
     pods: tuple[ListedPod, ...] = ()
     namespaces: Mapping[str, Labels] = field(default_factory=dict)
+    move_windows: Mapping[str, str] = field(default_factory=dict)
     priority_classes: Mapping[str, int] = field(default_factory=dict)
     budgets: tuple[Budget, ...] = ()
     storage: Storage = field(default_factory=Storage)

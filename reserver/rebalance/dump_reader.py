@@ -23,6 +23,7 @@ from reserver.errors import Fault, InvalidInput, sparing
 from reserver.k8s.objects.budgets import BudgetObject
 from reserver.k8s.objects.nodes import NamespaceObject
 from reserver.k8s.objects.objects import WireStruct, decode
+from reserver.k8s.objects.pod_annotations import move_window
 from reserver.k8s.objects.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.rebalance.cluster_state import Amounts, ClusterState, ListedNode, ListedPod
 from reserver.rebalance.dump_objects import (
@@ -102,6 +103,7 @@ class DumpReading:
         self._nodes: dict[str, ListedNode] = {}
         self._pods: dict[PodName, ListedPod] = {}
         self._namespaces: dict[str, Labels] = {}
+        self._move_windows: dict[str, str] = {}
         self._priority_classes: dict[str, int] = {}
         self._budgets: dict[PodName, Budget] = {}
         self._storage = Storage()
@@ -115,7 +117,7 @@ class DumpReading:
         self._takers: dict[str, Callable[[Raw], None]] = {
             "Node": _into(self._nodes, _named(read_node)),
             "Pod": _into(self._pods, _named(read_pod)),
-            "Namespace": _into(self._namespaces, _labels),
+            "Namespace": self._take_namespace,
             "PriorityClass": _into(self._priority_classes, read_priority_class),
             "PodDisruptionBudget": _into(self._budgets, _named(_budget)),
             "PersistentVolumeClaim": self._take_claim,
@@ -155,6 +157,7 @@ class DumpReading:
             nodes=dict(sorted(self._nodes.items())),
             pods=tuple(pod for _, pod in sorted(self._pods.items())),
             namespaces=self._namespaces,
+            move_windows=self._move_windows,
             priority_classes=self._priority_classes,
             budgets=tuple(budget for _, budget in sorted(self._budgets.items())),
             storage=self._storage,
@@ -202,6 +205,12 @@ class DumpReading:
             fault = Fault("", f"{type(exc).__name__}: {exc}", "this is a bug, please report it")
             self._broken.append(Broken(what, exc if isinstance(exc, InvalidInput) else fault))
 
+    def _take_namespace(self, raw: Raw) -> None:
+        metadata = decode(NamespaceObject, raw).metadata
+        _put(self._namespaces, metadata.name, metadata.labels or {})
+        if window := move_window(metadata.annotations or {}):
+            self._move_windows[metadata.name] = window
+
     def _take_claim(self, raw: Raw) -> None:
         found = decode(ClaimObject, raw)
         claim = found.value()
@@ -237,11 +246,6 @@ def _named(read: Callable[[Raw], N]) -> Callable[[Raw], tuple[Any, N]]:
         return value.name, value
 
     return named
-
-
-def _labels(raw: Raw) -> tuple[str, Labels]:
-    metadata = decode(NamespaceObject, raw).metadata
-    return metadata.name, metadata.labels or {}
 
 
 def _budget(raw: Raw) -> Budget:

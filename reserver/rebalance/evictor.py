@@ -9,6 +9,10 @@ from reserver.cluster.budgets import Budget
 from reserver.cluster.categorical import Bools
 from reserver.cluster.labels import EVERYTHING
 from reserver.cluster.pod import PodName
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.move_windows import parse
+from reserver.k8s.objects.times import show_moment
+from reserver.moves.windows import judge
 from reserver.rebalance.arguments.evictor import (
     DEFAULT_PROTECTIONS,
     SYSTEM_CRITICAL,
@@ -45,13 +49,15 @@ class Protections:
         self._bound = min(args.priority_threshold, SYSTEM_CRITICAL) if critical else None
         self._claim_classes = cluster.claim_classes
         self._budgets = _by_namespace(cluster.budgets)
+        self._move_windows = cluster.move_windows
         self._now = now
 
     def why(self, pod: ListedPod) -> str:
         """Return what protects a pod; empty for nothing."""
         if EVICT in pod.annotations:
             return ""  # Whatever its value, "false" as well.
-        return self._why_never(pod) or self._why_protected(pod) or self._why_not_asked(pod)
+        why = self._why_never(pod) or self._why_protected(pod) or self._why_not_asked(pod)
+        return why or self._why_closed(pod)
 
     def _why_never(self, pod: ListedPod) -> str:
         mandatory = self._args.no_eviction_policy is NoEviction.MANDATORY
@@ -91,6 +97,21 @@ class Protections:
             return "the labelSelector leaves it out"
         young = self._args.min_pod_age_s is not None and self._is_young(pod)
         return "it is younger than minPodAge" if young else ""
+
+    def _why_closed(self, pod: ListedPod) -> str:
+        """Return why annotations keep a pod from being moved now; empty if they do not."""
+        annotated = self._move_windows.get(pod.name.namespace, "")
+        for whose, text in (("its", pod.pod.move_window), ("its namespace's", annotated)):
+            if text and (opens := self._opens(text)):
+                return f"{whose} move window {opens}"
+        return ""
+
+    def _opens(self, text: str) -> str:
+        try:
+            opens_at = judge(((parse(text),),), self._now).opens_at
+        except InvalidInput as exc:
+            return f"cannot be read: {exc.problem}"
+        return f"opens at {show_moment(opens_at)}" if opens_at else ""
 
     def _has_protected_claim(self, pod: ListedPod) -> bool:
         protected = self._args.protected_storage_classes

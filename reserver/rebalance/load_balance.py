@@ -35,7 +35,9 @@ class BalanceInput:
         now: unix seconds.
         may_leave: whether a pod may be evicted.
         fits: whether a pod would be placed on a node.
-        evict: makes a move, with its target and its reason; returns False where a limit forbids it.
+        evict: makes a move, with its target, its reason and its gain, None if that is not known;
+            returns False where a limit forbids it.
+        least_gain: what a move gains at least, in percentage points; 0 for any.
     """
 
     nodes: Sequence[ListedNode]
@@ -44,7 +46,8 @@ class BalanceInput:
     now: float
     may_leave: Callable[[ListedPod], bool]
     fits: Callable[[ListedPod, str], bool]
-    evict: Callable[[ListedPod, str | None, str], bool]
+    evict: Callable[[ListedPod, str | None, str, float | None], bool]
+    least_gain: float = 0.0
 
 
 @dataclass(slots=True)
@@ -185,12 +188,14 @@ def _relieve(
         if not any(usage.get(each) for each in short):
             continue
         target = destinations.target(usage, partial(given.fits, pod)) if args.node_fit else None
-        why = ""
+        gain, why = destinations.gain(usage, node, target), ""
         if args.node_fit and target is None:
             why = "no node that takes load has room for it"
+        elif gain is not None and given.least_gain and gain < given.least_gain:
+            why = f"it would gain {gain:.1f} points, less than {given.least_gain:g}"
         elif args.dry_run:
             why = "LowNodeLoad is set to dryRun"
-        elif given.evict(pod, target, _reason(node, short)):
+        elif given.evict(pod, target, _reason(node, short), gain):
             destinations.take(usage, target)
             node.take(usage, -1)
         if why:

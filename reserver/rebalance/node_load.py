@@ -50,6 +50,16 @@ class NodeLoad:
         offered = self.node.offered.get(resource, 0)
         return _ALL * self.usage[resource] / offered if offered else 0.0
 
+    def fullest(self, usage: Usage, sign: int) -> float:
+        """Return the largest of its percentages, with so much more or, with the sign -1, less."""
+        offered = self.node.offered
+        return max(
+            _ALL * (amount + sign * usage.get(each, 0.0)) / offered[each]
+            if offered.get(each)
+            else 0.0
+            for each, amount in self.usage.items()
+        )
+
     def score(self, weights: Mapping[str, int]) -> float:
         """Return how full it is: the weighted mean of its percentages."""
         measured = {each: weights.get(each, 1) for each in self.usage}
@@ -92,6 +102,14 @@ class Destinations:
             if self._nodes[name].has_room(usage) and fits(name):
                 return name
         return None
+
+    def gain(self, usage: Usage, source: NodeLoad, target: str | None) -> float | None:
+        """Return by how many points the fuller one of two nodes is used less; None without both."""
+        if target is None:
+            return None
+        nodes = ((source, -1), (self._nodes[target], 1))
+        after = max(node.fullest(usage, sign) for node, sign in nodes)
+        return source.fullest({}, 1) - after
 
     def take(self, usage: Usage, target: str | None) -> None:
         """Count load that goes to one of them."""

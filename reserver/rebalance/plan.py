@@ -25,6 +25,8 @@ class PlannedMove:
         profile: the profile of the policy that the plugin runs in; empty outside of a policy.
         reason: why it has to leave, in the plugin's words.
         improves: what is better once it has moved; empty if nobody can tell.
+        gain: by how many percentage points the fuller one of its two nodes is used less afterwards;
+            None where the strategy does not compare nodes.
     """
 
     pod: PodName
@@ -35,6 +37,7 @@ class PlannedMove:
     profile: str = ""
     reason: str = ""
     improves: str = ""
+    gain: float | None = None
 
 
 class Why(NamedTuple):
@@ -45,12 +48,14 @@ class Why(NamedTuple):
         profile: the profile of the policy that the plugin runs in.
         reason: why it has to leave.
         improves: what is better once it has moved.
+        gain: of a move, as `PlannedMove` has it.
     """
 
     strategy: str
     profile: str = ""
     reason: str = ""
     improves: str = ""
+    gain: float | None = None
 
     def move(self, pod: Pod, source: str, target: str | None) -> PlannedMove:
         """Return the move of a pod from a node to another one."""

@@ -64,6 +64,7 @@ class PlanBuilder:
         score: Floats | None = None,
         *,
         waits: bool = False,
+        gain: Floats | None = None,
     ) -> bool:
         """Move a pod to a node that has room for it; return whether it was moved.
 
@@ -72,6 +73,7 @@ class PlanBuilder:
             accept: bool array, rows: where it would be better.
             why: why it is moved.
             score: float array, rows: the less the better; the emptiest of equal ones is taken.
+            gain: float array, rows: what is gained by it, as `PlannedMove` has it.
             waits: without room it may change places with another one that waits. That is for
                 strategies to which it does not matter who else has moved.
         """
@@ -90,6 +92,8 @@ class PlanBuilder:
         if score is not None:
             rows = rows[score[rows] == score[rows].min()]
         best = rows[np.argmin(self.fullness[rows])]
+        if gain is not None:
+            why = why._replace(gain=round(float(gain[best]), 1))
         self.go(Step(number, int(planned.rows[number]), int(best)), why)
         return True
 

@@ -39,6 +39,7 @@ class PlanState:
         weights: returns, for each row, how much of preferred node affinities it meets.
         keeps_preferences: another strategy of the policy would move pods back to nodes that they
             prefer, so none goes to one that it prefers less.
+        least_gain: what a move between two nodes gains at least, in percentage points; 0 for any.
         tries_others: any copy may leave a crowded node, the least important first.
     """
 
@@ -52,6 +53,7 @@ class PlanState:
     weights: Callable[[tuple[Preference, ...]], Floats]
     keeps_preferences: bool = False
     tries_others: bool = True
+    least_gain: float = 0.0
 
     @property
     def index(self) -> PodIndex:
@@ -138,7 +140,8 @@ class PlanState:
             )
             accept &= self._not_preferred_less(pod)
             score, waits = candidate.score, candidate.waits
-            is_sent = self.builder.send(pod, accept, why, score, waits=waits)
+            gain = candidate.gain
+            is_sent = self.builder.send(pod, accept, why, score, waits=waits, gain=gain)
             if candidate.restarts and not is_sent:
                 self.builder.renew(pod, self.offered, why)
 

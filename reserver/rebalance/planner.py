@@ -31,7 +31,7 @@ from reserver.rebalance.plan_summary import node_uses
 from reserver.rebalance.planning_snapshot import PlanningSnapshot
 from reserver.rebalance.pod_index import Once, PodIndex
 from reserver.rebalance.policy import Arguments, DeschedulerPolicy, Profile
-from reserver.rebalance.round_input import Decision, RoundInput, Timed
+from reserver.rebalance.round_input import Decision, RoundInput
 from reserver.rebalance.strategies.table import PLAN
 from reserver.rebalance.swaps import Swaps
 
@@ -46,13 +46,12 @@ def decide(given: RoundInput, held: Held = NOTHING_HELD) -> Decision:
     load = measured_load_of(given.cluster, given.policy, given.now)
     load = replace(load, before=given.rounds, loads=given.loads or load.loads)
     index = PodIndex(given.cluster, given.policy.node_selector)
-    plan = _planned(given.policy, index, held, load, given.timed)
+    plan = _planned(given, index, held, load)
     return Decision(plan=plan, rounds=load.after)
 
 
-def _planned(
-    policy: DeschedulerPolicy, index: PodIndex, held: Held, load: MeasuredLoad, timed: Timed
-) -> Plan:
+def _planned(given: RoundInput, index: PodIndex, held: Held, load: MeasuredLoad) -> Plan:
+    policy = given.policy
     pods = [each.pod for each in index.pods]
     snapshot = snapshot_of(index.cluster, held)
     planned = PlanningSnapshot(snapshot, pods, Disruptions(index.cluster.budgets))
@@ -66,10 +65,11 @@ def _planned(
         ready=Once(partial(_ready, builder)),
         weights=Once(partial(_weights, planned)),
         prefers=any(_is_about_preferences(args) for _, args in turns),
+        least_gain=given.least_gain,
     )
     protects = {each.name: Filter(each.evictor, index, load.now).why for each in policy.profiles}
     for profile, args in turns:
-        with timed(profile.name, args.NAME), sparing(partial(_failed, builder, args.NAME)):
+        with given.timed(profile.name, args.NAME), sparing(partial(_failed, builder, args.NAME)):
             state = _state(common, policy, profile, args, protects[profile.name])
             for batch in PLAN[type(args)](args, state):
                 for candidate in batch:
@@ -101,6 +101,7 @@ class _Common(NamedTuple):
     ready: Once[Selector, Bools]
     weights: Once[tuple[Preference, ...], Floats]
     prefers: bool
+    least_gain: float
 
 
 def _state(
@@ -120,6 +121,7 @@ def _state(
         load=common.load,
         weights=common.weights,
         keeps_preferences=common.prefers and args in profile.balance,
+        least_gain=common.least_gain,
     )
 
 

@@ -33,6 +33,7 @@ class RoundInput:
         rounds: what LowNodeLoad remembers, by profile.
         now: unix seconds.
         timed: told how long each strategy takes.
+        least_gain: what a move between two nodes gains at least, in percentage points; 0 for any.
     """
 
     policy: DeschedulerPolicy
@@ -41,6 +42,7 @@ class RoundInput:
     rounds: Mapping[str, Rounds]
     now: float
     timed: Timed = untimed
+    least_gain: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,12 @@ from typing import NamedTuple
 
 import structlog
 
+from reserver.base.schedule import Schedule
 from reserver.errors import ConfigurationError, ReserverError
 from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.times import show_moment
 from reserver.moves.manifests import FailedMove, OpenMove
+from reserver.moves.windows import judge
 from reserver.rebalance.anomaly import Rounds
 from reserver.rebalance.capacity import Held
 from reserver.rebalance.evictions import Evictions
@@ -50,11 +53,15 @@ class Judge:
         decide: how to judge.
         held: what reservations hold, by node.
         timed: told how long each strategy takes.
+        windows: when rounds move pods; without any always.
+        least_gain: what a move between two nodes gains at least, in percentage points; 0 for any.
     """
 
     decide: Callable[[RoundInput, Held], Decision]
     held: Callable[[], Awaitable[Held]]
     timed: Timed = untimed
+    windows: tuple[Schedule, ...] = ()
+    least_gain: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +141,11 @@ class Rebalancer:
             ConfigurationError: the policy is broken, and was never good; or the API server has no
                 PodMoves, which are to be written.
         """
+        windows = () if self._dry_run else self._judge.windows
+        if windows and (opens_at := judge((windows,), self._clock()).opens_at):
+            note = f"rounds move nothing before {show_moment(opens_at)}, by --move-window"
+            log.info("rebalancing", note=note)
+            return Round(plan=Plan(notes=(note,)))
         under_way, failed = await self._known()
         own = sum(move.is_rebalance for move in under_way)
         if own >= MOST_OPEN:
@@ -181,6 +193,7 @@ class Rebalancer:
             rounds=self._rounds,
             now=self._clock(),
             timed=self._judge.timed,
+            least_gain=self._judge.least_gain,
         )
 
     async def _known(self) -> tuple[list[OpenMove], list[FailedMove]]:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from reserver.base.schedule import Schedule
 from reserver.errors import ConfigurationError, InvalidInput
+from reserver.k8s.objects import move_windows
 from reserver.rebalance.modes import COMPATS, Compat, Mode, check_making_room, read_compat
 from reserver.settings.flags import (
     Flag,
@@ -19,6 +21,7 @@ from reserver.settings.flags import (
 from reserver.settings.serve import LogLevel
 
 _FASTEST = 1000.0
+_MOST_GAIN = 100.0
 
 
 def _duration(help_text: str) -> Flag:
@@ -28,6 +31,18 @@ def _duration(help_text: str) -> Flag:
 def _check_rate(flag: str, rate: float) -> None:
     if not 0 < rate <= _FASTEST:
         raise ConfigurationError(f"{flag}: {rate} is no rate; write a number above 0, up to 1000")
+
+
+def _check_gain(flag: str, gain: float) -> None:
+    if not 0 <= gain <= _MOST_GAIN:
+        raise ConfigurationError(f"{flag}: {gain} is no gain; write a number from 0 to 100")
+
+
+def _window(flag: str, text: str) -> Schedule:
+    try:
+        return move_windows.parse(text)
+    except InvalidInput as exc:
+        raise ConfigurationError(str(exc.under(flag))) from exc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +83,23 @@ class RebalanceSettings:
         bool,
         Flag("Ignore what reservations hold: for clusters without `reserver serve`."),
     ] = False
+    move_windows: Annotated[
+        tuple[Schedule, ...],
+        Flag(
+            "When rounds move pods: cron, duration and zone, such as '0 22 * * * 6h "
+            "Europe/Berlin'. Default: at any time.",
+            metavar="WINDOW",
+            read=_window,
+        ),
+    ] = ()
+    least_gain: Annotated[
+        float,
+        Flag(
+            "Leave out moves of LowNodeUtilization and LowNodeLoad that gain fewer percentage "
+            "points: so much less the fuller one of both nodes is used afterwards.",
+            check=_check_gain,
+        ),
+    ] = 0.0
     client_connection_qps: Annotated[float, Flag("Evictions per second.", check=_check_rate)] = 5.0
     client_connection_burst: Annotated[
         int, Flag("Evictions at once, above that rate.", most=1000)

@@ -86,7 +86,13 @@ async def rebalance(
         file = PolicyFile(path) if path is not None else None
         hands = _hands(settings, client, clock, metrics)
         decide = pending.decide if settings.make_room else WAYS[settings.compat]
-        judge = Judge(decide=decide, held=held, timed=metrics.time_strategy)
+        judge = Judge(
+            decide=decide,
+            held=held,
+            timed=metrics.time_strategy,
+            windows=settings.move_windows,
+            least_gain=settings.least_gain,
+        )
         rebalancer = Rebalancer(client, file, hands, judge, clock, dry_run=settings.dry_run)
         if not settings.descheduling_interval:
             return await _once(rebalancer, metrics, clock)

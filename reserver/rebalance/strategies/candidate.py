@@ -28,7 +28,7 @@ K = TypeVar("K")
 
 
 class Candidate(NamedTuple):
-    """A pod that ought to leave its node. Only a state that moves pods reads the last five fields.
+    """A pod that ought to leave its node. Only a state that moves pods reads the last six fields.
 
     Attributes:
         pod: its index.
@@ -37,6 +37,7 @@ class Candidate(NamedTuple):
         accept: bool array, rows: where it would be better; None for anywhere.
         score: float array, rows: the less the better; the emptiest of equal rows is taken.
         waits: without room it may change places with another pod that waits.
+        gain: float array, rows: `PlannedMove.gain`; None where the strategy does not compare nodes.
         restarts: without room elsewhere it may restart on its own node.
     """
 
@@ -46,6 +47,7 @@ class Candidate(NamedTuple):
     accept: Bools | None = None
     score: Floats | None = None
     waits: bool = False
+    gain: Floats | None = None
     restarts: bool = False
 
 

@@ -39,6 +39,7 @@ def find(args: LowNodeLoad, state: PlanState) -> Batches:
             may_leave=leaving.may_leave,
             fits=leaving.fits,
             evict=leaving.evict,
+            least_gain=state.least_gain,
         ),
         measured.rounds(state.profile),
     )
@@ -74,7 +75,7 @@ class _Leaving:
             self._number, self._targets = number, planned.targets(number) & self._state.offered
         return row is not None and bool(self._targets[row])
 
-    def evict(self, pod: ListedPod, target: str | None, reason: str) -> bool:
+    def evict(self, pod: ListedPod, target: str | None, reason: str, gain: float | None) -> bool:
         state = self._state
         accept = np.ones(len(state.offered), dtype=np.bool_)
         if target is not None:
@@ -82,5 +83,6 @@ class _Leaving:
             accept[state.planned.snapshot.row(target)] = True
         self._number = -1  # Where there is room may be different now.
         number = self.numbers[pod.pod.uid]
-        state.move(Candidate(number, reason, accept=accept))
+        gains = None if gain is None else np.full(len(accept), gain)
+        state.move(Candidate(number, reason, accept=accept, gain=gains))
         return state.has_left(number)

@@ -174,13 +174,26 @@ class _Balance:
         rows = self._takers
         after = usage.shares[rows] + usage.of(amounts, rows)
         fine = np.all(after <= self._high[rows], axis=1)
+        gain: Floats | None = None
+        if usage.tells_pods:
+            gain = np.zeros(len(self._high))
+            gain[rows] = self._gain(number, amounts, after)
+            fine &= (gain[rows] >= state.least_gain) | (not state.least_gain)
         accept, score = np.zeros(len(self._high), dtype=np.bool_), np.zeros(len(self._high))
         accept[rows[fine]] = True
         score[rows] = after.max(axis=1)
-        yield [Candidate(number, why.reason, why.improves, accept, score)]
+        yield [Candidate(number, why.reason, why.improves, accept, score, gain=gain)]
         if state.has_left(number) or state.protection(number) or state.builder.refusal(number):
             return
         self._hopeless.add(kind if fine.any() else amounts)
+
+    def _gain(self, number: int, amounts: tuple[float, ...], after: Floats) -> Floats:
+        """Return by how much the fuller one of two nodes is used less once a pod has moved."""
+        row = np.array([self._state.rows[number]])
+        before = self._usage.shares[row]
+        left = (before - self._usage.of(amounts, row)).max()
+        gain: Floats = before.max() - np.maximum(after.max(axis=1), left)
+        return gain
 
 
 def empty(args: HighNodeUtilization, state: PlanState) -> Batches:

@@ -91,6 +91,7 @@ def test_a_program_reads_the_moves_and_why_others_stay(policy: str) -> None:
             "strategy": "RemovePodsViolatingNodeTaints",
             "profile": "default",
             "reason": reason,
+            "gain": None,
         }
         for name in ("p0", "p1")
     ]

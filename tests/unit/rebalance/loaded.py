@@ -59,8 +59,9 @@ class World:
         self.read_at = NOW
         self.rounds = NO_ROUNDS
         self.moves: list[tuple[str, str | None, str]] = []
+        self.gains: list[float | None] = []
 
-    def round(
+    def round(  # noqa: PLR0913 - what a round depends on
         self,
         args: LowNodeLoad = ARGS,
         rounds: Rounds = NO_ROUNDS,
@@ -69,9 +70,11 @@ class World:
         fits: Callable[[ListedPod, str], bool] = lambda *_: True,
         may_leave: Callable[[ListedPod], bool] = lambda _: True,
         limit: int = 100,
+        least_gain: float = 0.0,
     ) -> BalanceResult:
-        def evict(leaving: ListedPod, target: str | None, reason: str) -> bool:
+        def evict(leaving: ListedPod, target: str | None, reason: str, gain: float | None) -> bool:
             if len(self.moves) < limit:
+                self.gains.append(gain)
                 self.moves.append((leaving.name.name, target, reason))
                 return True
             return False
@@ -95,6 +98,7 @@ class World:
             may_leave=may_leave,
             fits=fits,
             evict=evict,
+            least_gain=least_gain,
         )
         found, self.rounds = balance(args, given, rounds)
         return found

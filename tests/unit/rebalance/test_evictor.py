@@ -17,7 +17,7 @@ from reserver.rebalance.arguments.evictor import (
     StorageClassName,
 )
 from reserver.rebalance.arguments.recycling import PodLifeTime
-from reserver.rebalance.cluster_state import EVICT, PREFER_NO_EVICTION, SOURCE
+from reserver.rebalance.cluster_state import EVICT, PREFER_NO_EVICTION, SOURCE, ClusterState
 from reserver.rebalance.evictor import Protections
 from tests.unit.rebalance.build import NOW, cluster_of, evicted, node, pod, taint
 
@@ -376,3 +376,26 @@ def test_what_a_pod_leaves_is_room_for_the_next_one() -> None:
 
     assert evicted([*nodes[:2], first, second], first_one, ALL_PODS, evictor=FIT) == []
     assert evicted([*nodes, first, second], first_one, ALL_PODS, evictor=FIT) == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("window", "why"),
+    [
+        ("0 9 * * * 2h", ""),
+        ("0 22 * * * 6h", "move window opens at 2030-01-31T22:00:00Z"),
+        ("at night", "move window cannot be read: 'at night' is no window"),
+    ],
+)
+def test_annotations_keep_pods_outside_of_their_windows(window: str, why: str) -> None:
+    annotated = _annotated("reserver.io/move-window", window)
+    namespace = {"kind": "Namespace", **_annotated("reserver.io/move-window", window)}
+    namespace["metadata"]["name"] = "shop"
+    own = cluster_of(node("a"), pod("p0", "a", **annotated))
+    assert _why(own) == (why and f"its {why}")
+    shared = cluster_of(node("a"), pod("p0", "a"), namespace)
+    assert _why(shared) == (why and f"its namespace's {why}")
+
+
+def _why(cluster: ClusterState) -> str:
+    (only,) = cluster.pods
+    return Protections(UNCONFIGURED, cluster, NOW).why(only)

@@ -220,3 +220,13 @@ def test_weights_say_which_node_is_relieved_first() -> None:
     )
     world.round()
     assert world.moved == ["b", "a"]
+
+
+def test_a_move_says_by_how_much_the_fuller_node_is_used_less() -> None:
+    world = hot_and_cool()
+    found = world.round(least_gain=10.0)
+    assert world.gains == [10.0, 10.0]
+    assert not found.spared
+    found = world.round(least_gain=10.5)
+    assert len(world.gains) == 2
+    assert {why for _, why in found.spared} == {"it would gain 10.0 points, less than 10.5"}

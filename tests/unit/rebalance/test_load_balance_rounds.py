@@ -144,7 +144,7 @@ class Swinging:
             by_node.setdefault(at, []).append(pod(name, at))
         left: list[ListedPod] = []
 
-        def evict(leaving: ListedPod, target: str | None, reason: str) -> bool:
+        def evict(leaving: ListedPod, target: str | None, reason: str, _: float | None) -> bool:
             assert target
             assert reason
             left.append(leaving)

@@ -400,3 +400,29 @@ def test_no_pod_is_sent_where_it_would_be_moved_again(seed: int) -> None:
         plan = planned(cluster, args)
         assert plan == planned(cluster, args), "the same cluster, the same plan"
         assert_at_rest(plan, cluster, args)
+
+
+def unequal() -> RoundInput:
+    """Memory: a at 90 %, b at 10 %; pods of 5 % and of 30 %."""
+    nodes = (host("a", memory="100Gi"), host("b", memory="100Gi"))
+    small = [pod(f"small-{n}", node="a", memory="5Gi") for n in range(6)]
+    large = [pod(f"w-{n}", node="a", memory="30Gi") for n in range(2)]
+    other = pod("other", node="b", memory="10Gi")
+    cluster = cluster_of(*nodes, *small, *large, other)
+    return RoundInput(policy=policy(LOW), cluster=cluster, loads={}, rounds={}, now=NOW)
+
+
+def test_a_move_between_two_nodes_says_what_it_gains_and_is_left_out_below_the_least() -> None:
+    plan = decide(unequal()).plan
+    assert [(move.pod.name, move.gain) for move in plan.moves] == [
+        (f"small-{number}", 5.0) for number in range(4)
+    ]
+    plan = decide(replace(unequal(), least_gain=6.0)).plan
+    assert [(move.pod.name, move.gain) for move in plan.moves] == [("w-0", 30.0)]
+    assert {kept.pod.name for kept in plan.kept} >= {"small-0", "small-1"}
+    assert not decide(replace(unequal(), least_gain=31.0)).plan.moves
+
+
+def test_what_cannot_be_compared_is_not_left_out() -> None:
+    given = replace(by_shares(a=90.0, b=10.0), least_gain=50.0)
+    assert [(move.target, move.gain) for move in decide(given).plan.moves] == [("b", None)]

@@ -7,6 +7,7 @@ import pytest
 
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, ConfigurationError, InvalidInput, LoadUnknown, ReserverError
+from reserver.k8s.objects.move_windows import parse
 from reserver.k8s.objects.times import show_micro
 from reserver.rebalance.anomaly import Rounds
 from reserver.rebalance.capacity import Held
@@ -342,3 +343,17 @@ async def test_between_rounds_load_is_read_as_often_as_it_is_new(
     with pytest.raises(asyncio.CancelledError):
         await world.rebalancer.run(60.0, lambda *_: None)
     assert world.rebalancer.loads._memories[METRICS_API].nodes["n1"].at == 1015.0
+
+
+async def test_outside_of_its_windows_a_round_moves_nothing_and_says_until_when(path: Path) -> None:
+    world = World(path, *CLUSTER, {}, {})
+    judge = world.rebalancer._judge
+    world.rebalancer._judge = replace(judge, windows=(parse("0 22 * * * 6h"),))
+    world.now = 1_896_084_000.0
+    found = await world.rebalancer.round()
+    assert found.plan.notes == (
+        "rounds move nothing before 2030-01-31T22:00:00Z, by --move-window",
+    )
+    assert not world.client.requests
+    world.now += 12 * 3600
+    assert (await world.rebalancer.round()).outcomes

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from reserver.base.schedule import Schedule
 from reserver.errors import ConfigurationError
 from reserver.rebalance.modes import Compat, Mode, read_compat
 from reserver.rebalance.settings import RebalanceSettings
+from reserver.settings.flags import declared
 
 FILE: dict[str, Any] = {"policy_config_file": Path("policy.yaml")}
 
@@ -24,6 +26,7 @@ FILE: dict[str, Any] = {"policy_config_file": Path("policy.yaml")}
             "--make-room: .* leave out --compat upstream",
         ),
         (FILE | {"leader_elect": True}, "--leader-elect: takes a --descheduling-interval"),
+        (FILE | {"least_gain": 101.0}, "--least-gain: 101.0 is no gain; write a number from 0"),
         (FILE | {"client_connection_burst": 0}, "--client-connection-burst: is 0; write 1 or more"),
     ],
 )
@@ -49,3 +52,10 @@ def test_the_way_of_judging_is_read() -> None:
     assert read_compat("--compat", "Upstream") is Compat.UPSTREAM
     with pytest.raises(ConfigurationError, match="none of plan and upstream"):
         read_compat("--compat", "loud")
+
+
+def test_a_window_of_rounds_is_read_or_refused_with_the_flag() -> None:
+    flag = next(each for each in declared(RebalanceSettings) if each.name == "--move-window")
+    assert flag.read(["0 22 * * * 6h UTC"]) == (Schedule("0 22 * * *", 21_600.0, "UTC"),)
+    with pytest.raises(ConfigurationError, match="--move-window: 'at night' is no window; write"):
+        flag.read(["at night"])
