@@ -87,7 +87,7 @@ def measure(scale: Scale) -> Iterator[str]:
         for name, (shown, bounds) in _ROWS.items()
     ]
     header = (*(f"{nodes:,} nodes, {count:,} reservations" for nodes, count in sizes), "at most")
-    yield table("The page, with ten changes a second", ("", *header), rows)
+    yield table("The page, with ten changes a second", ("figure", *header), rows)
     for each, of_size in zip(found, (0, -1), strict=True):
         for name, (shown, bounds) in _ROWS.items():
             if bounds and each[name] > bounds[of_size]:

@@ -26,7 +26,14 @@ class Shown(NamedTuple):
 
 def node(name: str) -> Mapping[str, Any]:
     amounts = {"cpu": 64_000}
-    return {"name": name, "labels": {}, "allocatable": amounts, "requested": {}, "held": {}}
+    return {
+        "name": name,
+        "labels": {},
+        "windows": [],
+        "allocatable": amounts,
+        "requested": {},
+        "held": {},
+    }
 
 
 def hold(name: str, on: str, **fields: Any) -> Mapping[str, Any]:
@@ -78,6 +85,15 @@ async def test_ends_may_be_far_away_or_nowhere(shown: Shown) -> None:
     await expect(shown.page.locator(".bar.held")).to_have_count(3)
     await shown.page.goto(f"{shown.address}#/reservations?q=in-9999&id=shop/in-9999")
     await expect(shown.page.locator("aside")).to_contain_text("9999")
+
+
+async def test_an_address_brings_its_reservation_into_sight(shown: Shown) -> None:
+    for number in range(500):
+        shown.stream.board.put("nodes", f"worker-{number}", node(f"worker-{number}"))
+    one = hold("far", "worker-400")
+    shown.stream.board.put("reservations", one["id"], one)
+    await shown.page.goto(f"{shown.address}#/timeline?sort=name&id=shop/far")
+    await expect(shown.page.locator(".bar[aria-pressed='true']")).to_be_in_viewport()
 
 
 async def test_a_nodes_maintenance_is_seen_by_pointer_and_keyboard(shown: Shown) -> None:

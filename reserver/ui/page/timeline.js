@@ -25,6 +25,7 @@ export function view(main, { query, signal, go }) {
   let sought = query.get('q') ?? '';
   let at = Number(query.get('at')) || 0; // The left edge; 0 follows the present.
   let pinned = query.get('id') ?? '';
+  let isRevealed = false;
   /** @typedef {{title: string, node?: string, key: string, placeless?: string[]}} Row */
   /** @type {Row[]} */ let rows = [];
   /** @typedef {{key: string, top: number, height: number, begin: number, end: number, isOver: boolean}} Bar */
@@ -68,6 +69,15 @@ export function view(main, { query, signal, go }) {
     at = left() + part * span();
     go({ at: String(Math.round(at)) });
     redraw();
+  }
+
+  /** Bring the reservation of the address into sight, once. */
+  function reveal() {
+    if (isRevealed || !pinned || !store.isComplete) return;
+    isRevealed = true;
+    const nodes = new Set(store.find(pinned)?.nodes.map(([node]) => node));
+    const row = rows.findIndex((each) => nodes.has(each.node ?? ''));
+    if (row >= 0) list.reveal(row);
   }
 
   /** Which bars a node has, and where each stands in its row. @param {string} node */
@@ -134,6 +144,7 @@ export function view(main, { query, signal, go }) {
     count.textContent = `${order.length.toLocaleString()} nodes, ${store.reservations.size.toLocaleString()} reservations`;
     offerGroups();
     redraw();
+    reveal();
   }
 
   function offerGroups() {
