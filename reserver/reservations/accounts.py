@@ -6,7 +6,7 @@ a pod has claimed it and requests less than its slot (spare), or a pod requests 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import NamedTuple
 
 MOST_WEEKS = 13
@@ -114,32 +114,33 @@ class Accounts:
                 for owner, account in owners.items():
                     yield AccountKey(week, namespace, owner), account
 
-    def fold(self) -> None:
+    def fold(self) -> Generator[None]:
         """Keep less: sum the owners of the oldest week, then of others, then the namespaces.
 
-        Only once there is nothing else to sum, the oldest week is forgotten.
+        Only once there is nothing else to sum, the oldest week is forgotten. Others may be added
+        between the steps.
         """
-        for summed in (_owners_are_summed, _namespaces_are_summed):
-            for week in sorted(self._weeks):
-                if not summed(self._weeks[week]):
-                    self._sum(week, by_namespace=summed is _owners_are_summed)
-                    return
+        for week in sorted(self._weeks):
+            many = [name for name, owners in self._weeks[week].items() if owners.keys() != {OTHERS}]
+            for namespace in many:
+                owners = self._weeks[week].pop(namespace)
+                self._sum(AccountKey(week, namespace, OTHERS), owners)
+                yield
+            if many:
+                return
+        for week in sorted(self._weeks):
+            many = [name for name in self._weeks[week] if name != OTHERS]
+            for namespace in many:
+                self._sum(AccountKey(week, OTHERS, OTHERS), self._weeks[week].pop(namespace))
+                yield
+            if many:
+                return
         if self._weeks:
             del self._weeks[min(self._weeks)]
 
-    def _sum(self, week: int, *, by_namespace: bool) -> None:
-        for namespace, owners in self._weeks.pop(week).items():
-            key = AccountKey(week, namespace if by_namespace else OTHERS, OTHERS)
-            for account in owners.values():
-                self.put(key, account)
-
-
-def _owners_are_summed(namespaces: _Week) -> bool:
-    return all(owners.keys() == {OTHERS} for owners in namespaces.values())
-
-
-def _namespaces_are_summed(namespaces: _Week) -> bool:
-    return namespaces.keys() == {OTHERS}
+    def _sum(self, key: AccountKey, owners: Mapping[str, Uses]) -> None:
+        for account in owners.values():
+            self.put(key, account)
 
 
 def _bounded(name: str, known: Mapping[str, object], most: int) -> str:

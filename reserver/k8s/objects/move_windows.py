@@ -82,7 +82,7 @@ def _parsed(text: str) -> Schedule | InvalidInput:
             ScheduleFields(cron=cron, duration=duration, time_zone=(*zone, "UTC")[0])
         )
     except InvalidInput as exc:
-        return InvalidInput("", f"{shorten(text)!r}: {exc.path} {exc.problem}", exc.remedy)
+        return InvalidInput("", f"{shorten(text)!r}: {exc.path}: {exc.problem}", exc.remedy)
 
 
 def read_list(written: object) -> str:

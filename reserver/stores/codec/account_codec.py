@@ -16,6 +16,9 @@ MOST_BYTES = 768 * 1024
 
 _UNTIL = "until"
 _DIGITS = 7
+_STEP = 100
+"""So many accounts are shown between two chances for other work."""
+
 _Week = dict[str, dict[str, dict[str, tuple[float, float, float]]]]
 _decoder = msgspec.json.Decoder(_Week)
 
@@ -29,20 +32,21 @@ def write(accounts: Accounts, until: float) -> Generator[None, None, dict[str, s
     """Return the data of accounts counted until a moment; what is too much is summed first."""
     while True:
         weeks: dict[str, _Week] = {}
-        for key, uses in accounts:
+        for number, (key, uses) in enumerate(tuple(accounts)):
+            if number % _STEP == 0:
+                yield
             namespaces = weeks.setdefault(week_name(key.week), {})
             namespaces.setdefault(key.namespace, {})[key.owner] = {
                 name: (_short(use.free), _short(use.spare), _short(use.used))
                 for name, use in uses.items()
             }
-        yield
         data = {}
         for name, week in weeks.items():
             data[name] = encode(week).decode()
             yield
         if sum(len(name) + len(text.encode()) for name, text in data.items()) <= MOST_BYTES:
             return {**data, _UNTIL: f"{until:.0f}"}
-        accounts.fold()
+        yield from accounts.fold()
 
 
 def read(data: Mapping[str, str]) -> Generator[None, None, tuple[Accounts, float]]:
