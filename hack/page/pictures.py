@@ -16,7 +16,15 @@ from reserver.cli import ui
 from reserver.cli.options import Target
 from reserver.client import Client
 from reserver.k8s.client import MERGE_PATCH
+from reserver.reservations.enums import Outcome
 from reserver.settings.serve import Settings
+from reserver.stores.codec.archive import (
+    LABEL,
+    SHARDS,
+    Archive,
+    ArchivedClaim,
+    ArchivedReservation,
+)
 from reserver_demo.clock import SystemClock, rfc3339
 from reserver_demo.cluster import EmbeddedCluster
 
@@ -34,6 +42,7 @@ _KEPT_DARK = ("timeline",)
 _HOURS = (3, 7, 2, 12, 5, 9, 16, 4)
 _AGES = (1, 5, 0, 3, 2, 4)
 _TEAMS = ("ml", "shop", "search")
+_OVER = 90
 _LATER = 6
 """Of seven reservations this one begins later."""
 
@@ -60,6 +69,7 @@ async def main() -> None:
             await _furnish(cluster)
             await _reserve(cluster, clock)
             await _maintain(cluster)
+            await _remember(cluster)
             settings = Settings(
                 kubeconfig=kubeconfig,
                 http_port=0,
@@ -142,6 +152,36 @@ async def _create(
     }
     path = f"/apis/reserver.io/v1alpha1/namespaces/{namespace}/reservations"
     await cluster.client.send("POST", path, body)
+
+
+async def _remember(cluster: EmbeddedCluster) -> None:
+    """Write an archive of reservations that are over since some days."""
+    now, archive = datetime.now(UTC), Archive(timedelta(days=8).total_seconds())
+    for number in range(_OVER):
+        began = now - timedelta(hours=8 + 156 * number / _OVER)
+        hours, team = _HOURS[number % 8], _TEAMS[number % 3]
+        ended, is_used = began + timedelta(hours=hours / 2), number % 4 > 0
+        claim = ArchivedClaim("uid", f"{team}-{number}-0", at=rfc3339(ended))
+        one = ArchivedReservation(
+            name=f"{team}-{number}",
+            id=f"{team}/{team}-{number}",
+            namespace=team,
+            owner_namespace=team,
+            owners=f"{team}/job/{team}-{number}",
+            outcome=Outcome.CLAIMED if is_used else Outcome.EXPIRED,
+            since=rfc3339(began),
+            ended=rfc3339(ended),
+            nodes=[f"worker-{number % NODES + 1}"],
+            resources={"cpu": str(4 + number % 5 * 2), "memory": "16Gi"},
+            claimed=int(is_used),
+            claims=[claim] if is_used else [],
+        )
+        archive.add(one, now.timestamp())
+    for shard in range(SHARDS):
+        name = {"name": f"reserver-history-{shard}", "labels": {LABEL: "true"}}
+        body = {"metadata": name, "data": archive.pending(shard)}
+        path = "/api/v1/namespaces/reserver-system/configmaps"
+        await cluster.client.send("POST", path, body)
 
 
 async def _maintain(cluster: EmbeddedCluster) -> None:
