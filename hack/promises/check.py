@@ -40,6 +40,7 @@ def judge(history: History, rules: Rules) -> Report:
         *store.edit_vanished(case),
         *waiting.stale_refusals(case),
         *moves.evicted_without_seat(case),
+        *moves.evicted_outside_window(case),
         *moves.seat_given_up(case),
         *moves.seat_outlived(case),
     )

@@ -7,16 +7,25 @@ Reserver's own state machine is used.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim
 
 from hack.promises.case import Case
 from hack.promises.gaps import gap_over, gaps_of
 from hack.promises.history import Line, Moment
 from hack.promises.report import Kind, Violation
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.move_windows import parse
 
 _ENDED = frozenset({"Succeeded", "Failed", "Aborted"})
 _AFTER_EVICTION = frozenset({"Landed", "LandedElsewhere", "NotReplaced", "DeadlineExceeded"})
 _HOSTNAME = "kubernetes.io/hostname"
+_WINDOW = "reserver.io/move-window"
+_SLACK_S = 5.0
+"""How long an eviction takes from its decision until it shows, in seconds."""
 
 
 def evicted_without_seat(case: Case) -> Iterator[Violation]:
@@ -48,6 +57,43 @@ def evicted_without_seat(case: Case) -> Iterator[Violation]:
                     sums={"move": move["metadata"]["name"], "phase": move["status"].get("phase")},
                     text=problem,
                 )
+
+
+def evicted_outside_window(case: Case) -> Iterator[Violation]:
+    """Yield the evictions, by moves that were not urgent, of pods whose annotation did not let."""
+    moves = _by_name(case, "podmoves")
+    for lines in _by_uid(case).values():
+        evicted = next((line for line in lines if _is_evicted(line.item)), None)
+        if evicted is None:
+            continue
+        text = (evicted.item["metadata"].get("annotations") or {}).get(_WINDOW, "")
+        uid, moment = evicted.item["metadata"]["uid"], evicted.moment
+        for known in moves.values():
+            move = _at(known, moment) or {}
+            status = move.get("status") or {}
+            is_about_it = status.get("podUID") == uid and status.get("phase") not in _ENDED
+            if not is_about_it or move["spec"].get("urgent") or _is_open(text, moment.at):
+                continue
+            yield Violation(
+                kind=Kind.EVICTED_OUTSIDE_WINDOW,
+                revision=moment.revision,
+                at=moment.at,
+                pod=evicted.name,
+                sums={"move": move["metadata"]["name"]},
+                text=f"its annotation says {text!r}",
+            )
+
+
+def _is_open(text: str, at: float) -> bool:
+    """Return whether a window was open within the last seconds; one without text always is."""
+    if not text:
+        return True
+    try:
+        schedule = parse(text)
+    except InvalidInput:
+        return False
+    begin = datetime.fromtimestamp(at - schedule.duration - _SLACK_S, ZoneInfo(schedule.zone))
+    return next(CronSim(schedule.cron, begin)).timestamp() <= at
 
 
 def seat_given_up(case: Case) -> Iterator[Violation]:

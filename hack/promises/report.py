@@ -23,6 +23,7 @@ class Kind(StrEnum):
     OFF_SEAT = "owner off its seat"
     LEFT_OVER = "hold left at the end"
     EVICTED_WITHOUT_SEAT = "evicted without a seat"
+    EVICTED_OUTSIDE_WINDOW = "evicted outside of its window"
     SEAT_GIVEN_UP = "seat given up before the landing"
     SEAT_OUTLIVED = "seat outlived its move"
 

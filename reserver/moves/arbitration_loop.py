@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from math import inf
 
 from reserver.base.pacer import Pacer
+from reserver.base.quarantine import quarantined
 from reserver.cluster.budgets import Budget
 from reserver.cluster.pod import NO_CONTROLLER, PodName
 from reserver.k8s.objects.move_windows import MoveWindow
@@ -14,7 +15,7 @@ from reserver.moves.arbitration import STALLED_S, Ruling, arbitrate
 from reserver.moves.groups import Contender, key_of
 from reserver.moves.index import MoveIndex
 from reserver.moves.model import Declared, Move
-from reserver.moves.windows import ALWAYS, LOOK_AGAIN_S, MoveWindows
+from reserver.moves.windows import ALWAYS, LOOK_AGAIN_S, UNKNOWN, MoveWindows
 from reserver.moves.workloads import Workload, Workloads
 from reserver.scheduling.state import State
 
@@ -133,7 +134,9 @@ class ArbitrationLoop:
         replicas = 0 if controller == NO_CONTROLLER else self._workloads.count(made_by)
         window = ALWAYS
         if pod is not None and pod.node and not move.spec.urgent:
-            window = self.windows.of(pod, self._clock())
+            window = UNKNOWN  # Should it fail, it keeps nobody else.
+            with quarantined("move", str(move.name)):
+                window = self.windows.of(pod, self._clock())
         return Contender(
             move=move, pod=pod, controller=controller, replicas=replicas, window=window
         )

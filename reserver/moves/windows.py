@@ -47,6 +47,7 @@ class WindowState(NamedTuple):
 
 
 ALWAYS = WindowState()
+UNKNOWN = WindowState(inf, 0.0, "its move window cannot be judged")
 
 _Demands = tuple[tuple[Schedule, ...], ...]
 """Schedules of which, of each inner tuple, one has to be open."""

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+from hack.promises.check import Kind, Rules, judge, read_history
+from hack.promises.record import Recorder
+from tests.e2e.apart.conftest import SCHEDULER
 from tests.e2e.apart.yard import Yard
 
+MOVES = {Kind.EVICTED_WITHOUT_SEAT, Kind.EVICTED_OUTSIDE_WINDOW, Kind.SEAT_OUTLIVED}
 WINDOW = "reserver.io/move-window"
 
 pytestmark = pytest.mark.controlplane
@@ -22,20 +27,26 @@ def annotate(yard: Yard, pod: str, window: str | None) -> None:
     yard.corner.api.patch_namespaced_pod(pod, yard.corner.name, body)
 
 
-def test_a_move_waits_for_the_window_of_its_pod_and_goes_on_in_it(yard: Yard) -> None:
+def test_a_move_waits_for_the_window_of_its_pod_and_goes_on_in_it(
+    yard: Yard, kubeconfig: Path, tmp_path: Path
+) -> None:
     first, second = yard.nodes
     pod = yard.deploy("web", first)
     now = datetime.now(UTC)
     annotate(yard, pod, daily(now + timedelta(hours=3)))
-    yard.move("web", pod, to={"node": second})
-    yard.wait_phase("web", "Pending", reason="WaitsForWindow")
-    status = yard.status("web")
-    opens = datetime.fromisoformat(status["windowOpensAt"])
-    assert timedelta(hours=2, minutes=58) < opens - now <= timedelta(hours=3)
-    assert "annotation reserver.io/move-window of the pod" in status["message"]
-    assert yard.nodes_of("web") == [first]
-    annotate(yard, pod, daily(now - timedelta(minutes=10)))
-    yard.wait_phase("web", "Succeeded", reason="Landed")
+    with Recorder(kubeconfig, tmp_path, objects=True, moves=True):
+        yard.move("web", pod, to={"node": second})
+        yard.wait_phase("web", "Pending", reason="WaitsForWindow")
+        status = yard.status("web")
+        opens = datetime.fromisoformat(status["windowOpensAt"])
+        assert timedelta(hours=2, minutes=58) < opens - now <= timedelta(hours=3)
+        assert "annotation reserver.io/move-window of the pod" in status["message"]
+        assert yard.nodes_of("web") == [first]
+        annotate(yard, pod, daily(now - timedelta(minutes=10)))
+        yard.wait_phase("web", "Succeeded", reason="Landed")
+        yard.wait_released()
+    report = judge(read_history(tmp_path), Rules(schedulers=frozenset({SCHEDULER})))
+    assert not [each for each in report.violations if each.kind in MOVES]
     assert yard.nodes_of("web") == [second]
     conditions = {each["type"] for each in yard.status("web")["conditions"]}
     assert conditions == {"WindowOpened", "Evicted", "Done"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from math import inf
@@ -304,3 +305,26 @@ async def test_a_group_begins_once_the_windows_of_all_are_open() -> None:
     for _ in range(60):
         await world.round()
     assert {world.status_of(f"m-{n}")["phase"] for n in (0, 1)} == {"Succeeded"}
+
+
+async def test_a_fault_in_judging_a_window_keeps_its_move_alone(
+    monkeypatch: pytest.MonkeyPatch, faults: Counter[str]
+) -> None:
+    world = World(nodes=3)
+    world.others = ("db",)
+    world.make_pod("worker-1", of="db")
+    await world.start()
+    whole = MoveWindows.of
+
+    def broken(self: MoveWindows, pod: Pod, now: float) -> object:
+        if pod.name.name.startswith("db"):
+            raise RuntimeError("a bug")
+        return whole(self, pod, now)
+
+    monkeypatch.setattr(MoveWindows, "of", broken)
+    world.move("db-1", "other")
+    world.move()
+    assert (await world.settle())["reason"] == "Landed"
+    assert world.status_of("other")["message"] == "its move window cannot be judged"
+    assert faults["move"]
+    faults.clear()

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,14 @@ def _an_eviction_of_a_pod_that_moves(recording: Recording) -> None:
     last["status"].setdefault("conditions", []).append(evicted)
 
 
+def _an_eviction_outside_of_its_window(recording: Recording) -> None:
+    _an_eviction_of_a_pod_that_moves(recording)
+    closed = datetime.fromtimestamp(recording.records[-1]["at"], UTC) + timedelta(hours=6)
+    window = f"0 {closed.hour} * * * 1h"
+    for item in recording.pod("owner-0"):
+        item["metadata"]["annotations"] = {"reserver.io/move-window": window}
+
+
 def _a_move_that_ends_as_if_nobody_had_been_evicted(recording: Recording) -> None:
     _move(recording, "Landing")
     line = deepcopy(recording.records[0])
@@ -214,6 +223,7 @@ CORRUPTIONS: list[tuple[Callable[[Recording], None], Kind]] = [
     (_nobody_retried, Kind.STALE_REFUSAL),
     (_an_owner_elsewhere, Kind.OFF_SEAT),
     (_an_eviction_of_a_pod_that_moves, Kind.EVICTED_WITHOUT_SEAT),
+    (_an_eviction_outside_of_its_window, Kind.EVICTED_OUTSIDE_WINDOW),
     (_a_move_that_ends_as_if_nobody_had_been_evicted, Kind.SEAT_GIVEN_UP),
     (_a_seat_of_a_move_that_ended, Kind.SEAT_OUTLIVED),
 ]
