@@ -3,6 +3,7 @@
 import * as store from './store.js';
 import { h, say, virtual } from './dom.js';
 import { byName, clock, date, day, dominant, percent } from './format.js';
+import { layered } from './bars.js';
 import { SHAPES, details, maintained, maintenance, summary } from './reservation.js';
 
 const HOUR = 3_600_000;
@@ -11,11 +12,11 @@ const RANGES = { hour: ['Hour', HOUR, HOUR / 6], day: ['Day', 24 * HOUR, 3 * HOU
 /** @type {Record<string, string>} */
 const SORTS = { held: 'most held', free: 'least held', name: 'name' };
 const ROW = 44;
-const BAR = 40;
-const MOST = 200; // Bars of a row: with more nobody can tell them apart.
-const LEAST = 5; // Pixels: a bar that nobody can hit shows nothing.
 const BEFORE_NOW = 0.25;
 const WINDOW = 'window '; // What the key of a maintenance window begins with; that of a reservation has no space.
+
+/** @import {Reservation, Window} from '../documents' */
+/** @import {Bar} from './bars.js' */
 
 /** @param {HTMLElement} main @param {import('./main.js').Place} place */
 export function view(main, { query, signal, go }) {
@@ -28,9 +29,7 @@ export function view(main, { query, signal, go }) {
   let isRevealed = false;
   /** @typedef {{title: string, node?: string, key: string, placeless?: string[]}} Row */
   /** @type {Row[]} */ let rows = [];
-  /** @typedef {{key: string, top: number, height: number, begin: number, end: number, isOver: boolean}} Bar */
-  /** @type {Map<string, Bar[]>} */ const layouts = new Map();
-  /** How many bars are left out, by node. @type {Map<string, number>} */ const unseen = new Map();
+  /** @type {Map<string, {bars: Bar[], unseen: number}>} */ const layouts = new Map();
 
   let width = 0; // Of the axis, in pixels: to read it while rows are drawn would cost a layout for each.
 
@@ -80,35 +79,14 @@ export function view(main, { query, signal, go }) {
     if (row >= 0) list.reveal(row);
   }
 
-  /** Which bars a node has, and where each stands in its row. @param {string} node */
+  /** @param {string} node */
   function layout(node) {
     const known = layouts.get(node);
     if (known) return known;
-    const whole = store.nodes.get(node)?.allocatable;
-    /** @type {Bar[]} */ let bars = [];
-    for (const key of store.onNode.get(node) ?? []) {
-      const one = store.find(key);
-      if (!one || one.shape === 'claimed') continue;
-      const slots = one.nodes.find(([name]) => name === node)?.[1] ?? 0;
-      const share = Math.min(1, dominant(one.amounts, whole) * slots);
-      const begin = one.starts ?? one.since ?? 0;
-      bars.push({ key, top: 0, height: Math.max(LEAST, share * BAR), begin, end: one.ends ?? Infinity, isOver: one.shape === 'over' });
-    }
-    if (bars.length > MOST) {
-      unseen.set(node, bars.length - MOST);
-      bars = bars.sort((a, b) => Number(a.isOver) - Number(b.isOver) || b.height - a.height || a.begin - b.begin).slice(0, MOST);
-    }
-    bars.sort((a, b) => a.begin - b.begin || (a.key < b.key ? -1 : 1));
-    /** @type {typeof bars} */ let open = [];
-    for (const bar of bars) {
-      open = open.filter((other) => other.end > bar.begin).sort((a, b) => a.top - b.top);
-      let top = 0;
-      for (const other of open) if (top + bar.height > other.top && top < other.top + other.height) top = other.top + other.height;
-      bar.top = Math.min(top, Math.max(0, BAR - bar.height)); // What holds more than there is overlaps.
-      open.push(bar);
-    }
-    layouts.set(node, bars);
-    return bars;
+    const held = [...(store.onNode.get(node) ?? [])].flatMap((key) => { const one = store.find(key); return one ? [/** @type {[string, Reservation]} */ ([key, one])] : []; });
+    const found = layered(node, held, store.nodes.get(node)?.allocatable);
+    layouts.set(node, found);
+    return found;
   }
 
   /** @param {string} node */
@@ -168,10 +146,10 @@ export function view(main, { query, signal, go }) {
     const held = row.node ? heldShare(row.node) : 0;
     const track = h('div', { class: 'track' });
     const known = row.node ? store.nodes.has(row.node) : true;
-    const bars = row.node ? layout(row.node) : (row.placeless ?? []).slice(0, 200).map((key, at) => {
+    const { bars, unseen: more } = row.node ? layout(row.node) : { unseen: 0, bars: (row.placeless ?? []).slice(0, 200).map((key, at) => {
       const one = store.find(key);
       return { key, top: (at % 4) * 8, height: 7, begin: one?.starts ?? one?.since ?? 0, end: one?.ends ?? Infinity, isOver: false };
-    });
+    }) };
     for (const name of store.nodes.get(row.node ?? '')?.windows ?? []) {
       const one = store.windows.get(name);
       if (one && x(one.ends) > 0 && x(one.drains) < 1) track.append(windowBar(one));
@@ -188,13 +166,12 @@ export function view(main, { query, signal, go }) {
         style: { left: `${begin * 100}%`, width: `max(3px, ${(end - begin) * 100}%)`, top: `${bar.top}px`, height: `${bar.height}px` },
       }, bar.height > 13 && (end - begin) * width > 40 ? h('span', { 'aria-hidden': 'true' }, `${one.name}${one.claimed ? ` ${one.claimed}/${one.slots}` : ''}`) : null));
     }
-    const more = unseen.get(row.node ?? '');
     const words = row.node ? `${row.title}, ${known ? `${percent(held)} held` : 'no such node'}${more ? `; ${more} more in the view of reservations` : ''}` : row.title;
     return h('div', { class: `row${row.node ? '' : ' waiting'}${known ? '' : ' unknown'}`, role: 'listitem', 'aria-label': words, 'data-row': number },
-      h('div', { class: 'label', title: words }, h('span', { class: 'name' }, row.title), row.node && h('span', { class: 'share' }, more && h('a', { href: `#/reservations?q=${encodeURIComponent(row.node)}` }, `+${more.toLocaleString()}`), ' ', known ? percent(held) : 'gone')), track);
+      h('div', { class: 'label', title: words }, h('span', { class: 'name' }, row.title), row.node && h('span', { class: 'share' }, more > 0 && h('a', { href: `#/reservations?q=${encodeURIComponent(row.node)}` }, `+${more.toLocaleString()}`), ' ', known ? percent(held) : 'gone')), track);
   }
 
-  /** @param {import('../documents').Window} one */
+  /** @param {Window} one */
   function windowBar(one) {
     const from = Math.max(0, x(one.drains)), to = Math.min(1, x(one.ends)), begin = Math.max(from, x(one.starts));
     return h('button', {
@@ -247,7 +224,7 @@ export function view(main, { query, signal, go }) {
     if (aside.dataset.key === key && one && aside.dataset.shown === JSON.stringify(one)) return;
     aside.dataset.key = key;
     aside.dataset.shown = JSON.stringify(one);
-    aside.replaceChildren(planned ? maintenance(planned) : one ? details(/** @type {import('../documents').Reservation} */ (one)) : h('p', { class: 'hint' }, 'Point at a bar, or walk through them with the arrow keys, for owner, amount and end.'));
+    aside.replaceChildren(planned ? maintenance(planned) : one ? details(/** @type {Reservation} */ (one)) : h('p', { class: 'hint' }, 'Point at a bar, or walk through them with the arrow keys, for owner, amount and end.'));
   }
 
   const bar = (/** @type {Event} */ event) => /** @type {HTMLElement|null} */ (/** @type {HTMLElement} */ (event.target).closest('.bar'));
@@ -286,7 +263,7 @@ export function view(main, { query, signal, go }) {
     for (let tries = 0; tries < 500; tries++) {
       number += down ? 1 : -1;
       if (!rows[number]) return undefined;
-      if (rows[number].node && !layout(rows[number].node ?? '').some((each) => x(each.end) > 0 && x(each.begin) < 1)) continue;
+      if (rows[number].node && !layout(rows[number].node ?? '').bars.some((each) => x(each.end) > 0 && x(each.begin) < 1)) continue;
       const bars = barsOf(list.reveal(number));
       if (bars.length) return bars.sort((a, b) => Math.abs(a.offsetLeft - one.offsetLeft) - Math.abs(b.offsetLeft - one.offsetLeft))[0];
     }
@@ -296,7 +273,6 @@ export function view(main, { query, signal, go }) {
   let due = 0;
   store.onChange(() => {
     layouts.clear();
-    unseen.clear();
     due ||= setTimeout(() => { due = 0; arrange(); }, store.isComplete ? 200 : 50);
   }, signal);
   const tick = setInterval(() => { if (!at) redraw(); }, 30_000);
