@@ -190,6 +190,7 @@ def plant(tmp_path_factory: pytest.TempPathFactory, rules: Path) -> Iterator[Pla
         core.create_namespace({"metadata": {"name": HOME}})
         (folder / "policy.yaml").write_text(yaml.safe_dump(POLICY))
         flags = ["--grpc-address=127.0.0.1:0", "--webhook-address=127.0.0.1:0", "--pod-moves"]
+        flags += ["--maintenance-windows", "--tenant-ceiling-cluster=80%"]
         command = [sys.executable, "-m", "reserver", "rebalance", "run", "--without-holds"]
         command += ["--kubeconfig", str(plane.kubeconfig)]
         command += ["--policy-config-file", str(folder / "policy.yaml")]
