@@ -162,7 +162,7 @@ export function view(main, { query, signal, go }) {
       const begin = Math.max(0, from), end = Math.min(1, to);
       track.append(h('button', {
         type: 'button', 'data-key': bar.key, 'aria-label': summary(one), 'aria-pressed': String(pinned === bar.key), tabindex: '-1',
-        class: `bar ${one.shape}${one.isSeat ? ' seat' : ''}${bar.end === Infinity ? ' endless' : ''}${from < 0 ? ' begun' : ''}`,
+        class: `bar ${one.shape}${one.isSeat ? ' seat' : ''}${to > 1 ? ' endless' : ''}${from < 0 ? ' begun' : ''}`,
         style: { left: `${begin * 100}%`, width: `max(3px, ${(end - begin) * 100}%)`, top: `${bar.top}px`, height: `${bar.height}px` },
       }, bar.height > 13 && (end - begin) * width > 40 ? h('span', { 'aria-hidden': 'true' }, `${one.name}${one.claimed ? ` ${one.claimed}/${one.slots}` : ''}`) : null));
     }
@@ -193,7 +193,7 @@ export function view(main, { query, signal, go }) {
     for (let moment = first; moment < left() + span(); moment += distance) {
       const midnight = new Date(moment).getHours() === 0 && new Date(moment).getMinutes() === 0;
       const where = { style: { left: `${x(moment) * 100}%` } };
-      const isHidden = Math.abs(x(moment) - present) * width < 74 && x(moment) < present + 0.01; // Behind the word “now”.
+      const isHidden = Math.abs(x(moment) - present) * width < 84 && x(moment) < present + 0.01; // Behind the word “now”.
       const isCut = (1 - x(moment)) * width < 62;
       if (!isHidden && !isCut) axis.append(h('span', where, range === 'month' ? date(moment) : range === 'week' || midnight ? day(moment) : clock(moment)));
       marks.append(h('i', where));
