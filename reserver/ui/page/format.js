@@ -61,6 +61,9 @@ function bytes(amount) {
 /** @param {number} value */
 export const round = (value) => (value > 0 && value < 0.05 ? '<0.1' : (value >= 100 ? Math.round(value) : Math.round(value * 10) / 10).toLocaleString());
 
+/** A number of things. @param {number} number @param {string} thing */
+export const count = (number, thing) => `${number.toLocaleString()} ${thing}${number === 1 ? '' : 's'}`;
+
 /** @param {number} share */
 export const percent = (share) => `${Math.round(share * 100)} %`;
 

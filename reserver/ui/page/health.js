@@ -1,6 +1,7 @@
 /** Health: what `reserver doctor` finds, and how the process is that answers. */
 
 import { ask, now, repeat } from './store.js';
+import { count } from './format.js';
 import { command, fill, h, table } from './dom.js';
 
 /** @import {Health, Watch} from '../documents' */
@@ -40,7 +41,7 @@ function answering({ versions, nodes, pods, reservations, obstacles, queues, met
   const facts = [
     ['Version', versions['kube-reserver']],
     ['Leads', valued(metrics, 'leader_election_master_status').some(([, value]) => value) ? 'yes' : 'no'],
-    ['Sees', `${nodes} nodes, ${pods} pods, ${reservations} reservations`],
+    ['Sees', [count(nodes, 'node'), count(pods, 'pod'), count(reservations, 'reservation')].join(', ')],
     ['Not ready because', obstacles.join('; ')],
     ['Queues', busy.join(', ') || 'all empty'],
     ['Calls by kube-scheduler', counted(metrics, 'reserver_extender_calls_total', ({ verb, outcome }) => `${verb} ${outcome}`) || 'none yet'],

@@ -2,7 +2,7 @@
 
 import * as store from './store.js';
 import { command, fill, h, quoted, table } from './dom.js';
-import { parse } from './format.js';
+import { count, parse } from './format.js';
 
 /** @import {Move, NodeUse, Plan, PlannedMove} from '../documents' */
 
@@ -79,7 +79,7 @@ function shown(found) {
   const changed = nodes.filter((each) => JSON.stringify(each.before) !== JSON.stringify(each.after));
   const room = landings.map((each) => `${each.namespace}/${each.pod} on ${each.node}`).join(', ');
   return [
-    h('p', { class: 'summary' }, `${moves.length} ${moves.length === 1 ? 'move' : 'moves'}${emptied.length ? `; empty afterwards: ${emptied.join(', ')}` : ''}${room ? `; room for ${room}` : ''}`),
+    h('p', { class: 'summary' }, `${count(moves.length, 'move')}${emptied.length ? `; empty afterwards: ${emptied.join(', ')}` : ''}${room ? `; room for ${room}` : ''}`),
     ...notes.map((each) => h('p', {}, each)),
     moves.length > 0 && [
       table(['Pod', 'From', 'To', 'Why', 'Now'], moves.slice(0, MOST).map(plannedRow)),
@@ -90,7 +90,7 @@ function shown(found) {
       h('ul', { class: 'legend' }, ...['used', 'held'].map((name) => h('li', {}, h('span', { class: `swatch ${name === 'held' ? 'reserved' : name}`, 'aria-hidden': 'true' }), name === 'used' ? 'asked for by pods' : 'held by reservations'))),
       table(['Node', 'CPU before', 'CPU after', 'Memory before', 'Memory after'], changed.slice(0, MOST).map((each) =>
         [each.node, ...['cpu', 'memory'].flatMap((name) => [bar(each, each.before, name), bar(each, each.after, name)])]))],
-    kept.length > 0 && h('details', { open: !moves.length }, h('summary', {}, `${kept.length + found.moreKept} pods stay`),
+    kept.length > 0 && h('details', { open: !moves.length }, h('summary', {}, `${count(kept.length + found.moreKept, 'pod')} ${kept.length + found.moreKept === 1 ? 'stays' : 'stay'}`),
       table(['Pod', 'Node', 'Why'], kept.slice(0, MOST).map((each) => [`${each.namespace}/${each.pod}`, each.node || 'pending', each.why]))),
   ];
 }

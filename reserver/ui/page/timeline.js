@@ -2,7 +2,7 @@
 
 import * as store from './store.js';
 import { h, say, virtual } from './dom.js';
-import { byName, clock, date, day, dominant, percent } from './format.js';
+import { byName, clock, count, date, day, dominant, percent } from './format.js';
 import { layered } from './bars.js';
 import { SHAPES, details, maintained, maintenance, summary } from './reservation.js';
 
@@ -41,7 +41,7 @@ export function view(main, { query, signal, go }) {
   const lines = h('div', { class: 'lines', 'aria-hidden': 'true' });
   const box = h('div', { class: 'rows', role: 'list', 'aria-label': 'Nodes', tabindex: '-1' });
   const aside = h('aside', { 'aria-label': 'Details' });
-  const count = h('span', { class: 'count' });
+  const total = h('span', { class: 'count' });
   const hint = h('span', { class: 'hint' });
   const groups = h('select', { 'aria-label': 'Group by', onchange: (/** @type {any} */ e) => { group = e.target.value; go({ group }); arrange(); } });
   const toolbar = h('div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Timeline' },
@@ -55,7 +55,7 @@ export function view(main, { query, signal, go }) {
     h('label', {}, 'Sort ', h('select', { 'aria-label': 'Sort by', onchange: (/** @type {any} */ e) => { sort = e.target.value; go({ sort }); arrange(); } },
       ...Object.entries(SORTS).map(([name, word]) => h('option', { value: name, selected: name === sort }, word)))),
     h('input', { type: 'search', placeholder: 'Find a node or reservation', 'aria-label': 'Find a node or reservation', value: sought, oninput: (/** @type {any} */ e) => { sought = e.target.value; go({ q: sought }); arrange(); } }),
-    hint, count);
+    hint, total);
   const shapes = [...Object.entries(SHAPES).filter(([name]) => name !== 'claimed'), ['seat', ['⇢', 'Seat of a move']], ['window', ['', 'Maintenance']]];
   const legend = h('ul', { class: 'legend', 'aria-label': 'Legend' }, ...shapes.map(([name, [, word]]) =>
     h('li', {}, h('span', { class: `swatch ${name}`, 'aria-hidden': 'true' }), word)));
@@ -115,11 +115,11 @@ export function view(main, { query, signal, go }) {
         by.set(label, [...(by.get(label) ?? []), node]);
       }
       for (const [label, members] of [...by].sort(([a], [b]) => byName(a, b))) {
-        rows.push({ title: `${label || `no ${group}`}: ${members.length} nodes`, key: `group ${label}` });
+        rows.push({ title: `${label || `no ${group}`}: ${count(members.length, 'node')}`, key: `group ${label}` });
         for (const node of members) rows.push({ title: node, node, key: node });
       }
     } else for (const node of order) rows.push({ title: node, node, key: node });
-    count.textContent = `${order.length.toLocaleString()} nodes, ${store.reservations.size.toLocaleString()} reservations`;
+    total.textContent = `${count(order.length, 'node')}, ${count(store.reservations.size, 'reservation')}`;
     offerGroups();
     redraw();
     reveal();
@@ -224,7 +224,7 @@ export function view(main, { query, signal, go }) {
     if (aside.dataset.key === key && one && aside.dataset.shown === JSON.stringify(one)) return;
     aside.dataset.key = key;
     aside.dataset.shown = JSON.stringify(one);
-    aside.replaceChildren(planned ? maintenance(planned) : one ? details(/** @type {Reservation} */ (one)) : h('p', { class: 'hint' }, 'Point at a bar, or walk through them with the arrow keys, for owner, amount and end.'));
+    aside.replaceChildren(planned ? maintenance(planned) : one ? details(/** @type {Reservation} */ (one)) : h('p', { class: 'hint' }, store.reservations.size || !store.isComplete ? 'Point at a bar, or walk through them with the arrow keys, for owner, amount and end.' : 'Nothing is held. What reserver create makes shows up here.'));
   }
 
   const bar = (/** @type {Event} */ event) => /** @type {HTMLElement|null} */ (/** @type {HTMLElement} */ (event.target).closest('.bar'));
