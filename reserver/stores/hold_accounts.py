@@ -105,6 +105,8 @@ class HoldAccounts:
             unused_since = None if ledger.claimed(ref) else min(begin, begun)
             meter = _meter(reservation, uses, begin, unused_since)
             self._meters[reservation.identity] = meter
+        if reservation.expires_at is not None:
+            now = min(now, max(meter.at, reservation.expires_at))
         self._advance(meter, now, uses)
         share = meter.finish_day(self.least_use)
         if share is not None:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reserver.base.pacer import outcome
@@ -76,6 +76,7 @@ def test_too_many_of_anything_go_to_the_others() -> None:
     assert len({key.week for key, _ in accounts}) == MOST_WEEKS
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

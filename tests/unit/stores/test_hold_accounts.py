@@ -98,6 +98,14 @@ async def test_what_ends_between_two_looks_is_counted_until_then(ends_at: float)
     assert desk.hours()["shop", "pod/w"] == (round(2 * ends_at / HOUR, 6), 0, 0)
 
 
+async def test_an_expiry_between_two_looks_is_exact() -> None:
+    one = reservation("short", owners=["y"], cpu="8", expires=NOW + 1.25 * HOUR)
+    desk = Desk(one)
+    await desk.look(0, 1, 2, 3)
+    desk.held.ended(Ending(one, Outcome.EXPIRED, desk.now, NOW))
+    assert desk.hours()["shop", "pod/y"] == (10, 0, 0)
+
+
 async def test_an_ending_of_what_a_look_has_seen_counts_once() -> None:
     one = shared("web", cpu="2")
     desk = Desk(one)
