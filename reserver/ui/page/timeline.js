@@ -26,7 +26,7 @@ export function view(main, { query, signal, go }) {
   let sought = query.get('q') ?? '';
   let at = Number(query.get('at')) || 0; // The left edge; 0 follows the present.
   let pinned = query.get('id') ?? '';
-  let isRevealed = false;
+  let isRevealed = !pinned;
   /** @typedef {{title: string, node?: string, key: string, placeless?: string[]}} Row */
   /** @type {Row[]} */ let rows = [];
   /** @type {Map<string, {bars: Bar[], unseen: number}>} */ const layouts = new Map();
@@ -70,13 +70,13 @@ export function view(main, { query, signal, go }) {
     redraw();
   }
 
-  /** Bring the reservation of the address into sight, once. */
+  /** Bring the reservation of the address into sight, once it and its node are read. */
   function reveal() {
-    if (isRevealed || !pinned || !store.isComplete) return;
-    isRevealed = true;
+    if (isRevealed || !store.isComplete) return;
     const nodes = new Set(store.find(pinned)?.nodes.map(([node]) => node));
-    const row = rows.findIndex((each) => nodes.has(each.node ?? ''));
-    if (row >= 0) list.reveal(row);
+    const row = rows.findIndex(({ node }) => node && nodes.has(node) && store.nodes.has(node));
+    isRevealed = row >= 0;
+    if (isRevealed) list.reveal(row);
   }
 
   /** @param {string} node */
