@@ -63,8 +63,8 @@ def document(found: Sequence[HoldAccount]) -> dict[str, Any]:
                 "resource": each.resource,
                 "unit": report_sums.unit(each.resource),
                 **{name.lower(): round(hours, 3) for name, hours in _hours(each).items()},
-                "cost": each.cost,
-                "unusedCost": each.unused_cost,
+                "cost": _money(each.cost),
+                "unusedCost": _money(each.unused_cost),
             }
             for each in found
         ],
@@ -114,3 +114,7 @@ def _hours(each: HoldAccount) -> dict[str, float]:
     amounts = (each.held, each.claimed, each.used, each.unused)
     size = report_sums.received(each.resource)
     return dict(zip(_NUMBERS[:-1], (amount / size for amount in amounts), strict=True))
+
+
+def _money(cost: float | None) -> float | None:
+    return None if cost is None else round(cost, 4)
