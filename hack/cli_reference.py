@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from reserver.cli.help import Help, default, names, runs, tree
 from reserver.cli.main import app
-from reserver.cli.options import Target
+from reserver.cli.target import Target
 from reserver.settings.flags import declared
 
 PAGE = Path(__file__).parents[1] / "docs/cli-reference.md"

@@ -18,7 +18,7 @@ from rich.live import Live
 
 from reserver import app
 from reserver.cli import interrupt, ui
-from reserver.cli.options import Target
+from reserver.cli.target import Target
 from reserver.settings.serve import Settings
 from reserver_demo import keys, workdir
 from reserver_demo.clock import SystemClock

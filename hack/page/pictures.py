@@ -13,7 +13,7 @@ from playwright.async_api import Browser, async_playwright
 
 from reserver import app
 from reserver.cli import ui
-from reserver.cli.options import Target
+from reserver.cli.target import Target
 from reserver.client import Client
 from reserver.k8s.client import MERGE_PATCH
 from reserver.reservations.enums import Outcome

@@ -18,7 +18,8 @@ import typer
 from typer import completion as scripts
 
 from reserver.cli import connection, interrupt
-from reserver.cli.options import Target, taken
+from reserver.cli.flag_groups import taken
+from reserver.cli.target import Target
 
 if TYPE_CHECKING:
     from reserver.cli.connection import Session

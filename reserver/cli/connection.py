@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from reserver.cli import failure, interrupt
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.options import Target
 from reserver.cli.progress import Retries
+from reserver.cli.target import Target
 from reserver.errors import ApiError, ConfigurationError, NotReady, ReserverError
 from reserver.settings.flags import parse_address
 
 if TYPE_CHECKING:
     from reserver.client import Client
+    from reserver.k8s.authentication import Credentials
     from reserver.k8s.client import ApiClient
-    from reserver.k8s.credentials import Credentials
 
 DEFAULT_NAMESPACE = "default"
 

@@ -12,9 +12,11 @@ from reserver.cli.connection import Session, default_namespace, run
 from reserver.cli.copying import copied
 from reserver.cli.create_requests import CreateRequests
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.options import DryRun, NamespaceOption, Output, OutputOption, Target
+from reserver.cli.options import DryRun, NamespaceOption
+from reserver.cli.output_formats import Output, OutputOption
 from reserver.cli.selection import FILES
 from reserver.cli.spec_flags import SpecFlags
+from reserver.cli.target import Target
 
 _WAIT_S = 600.0
 """How long a command on a terminal waits by default, in seconds."""

@@ -12,7 +12,7 @@ import typer
 from reserver.cli import failure, formatting, line, milestone, output, similar, table
 from reserver.cli.create_requests import NewReservation
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.options import Output
+from reserver.cli.output_formats import Output
 from reserver.cli.progress import progress
 from reserver.cli.table import Cell
 from reserver.client import CallFailed, Client, ReservationInfo, Shortage, Spec

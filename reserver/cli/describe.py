@@ -10,7 +10,8 @@ import typer
 
 from reserver.cli import completion, failure, formatting, line, lookup, serialization
 from reserver.cli.connection import Session, run
-from reserver.cli.options import NamespaceOption, Target
+from reserver.cli.options import NamespaceOption
+from reserver.cli.target import Target
 from reserver.client import Phase, Policy, ReservationInfo
 from reserver.printable import printable
 

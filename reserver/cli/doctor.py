@@ -18,9 +18,10 @@ from reserver.cli import checkup, failure, interrupt, output, table
 from reserver.cli.checkup import Finding
 from reserver.cli.connection import calling, connected
 from reserver.cli.failure import ExitStatus
-from reserver.cli.options import Report, ReportOption, Target
+from reserver.cli.output_formats import Report, ReportOption
 from reserver.cli.progress import progress
 from reserver.cli.table import Cell
+from reserver.cli.target import Target
 from reserver.errors import ApiError, ConfigurationError, ReserverError
 
 _RIGHTS = (

@@ -16,8 +16,9 @@ import typer
 from reserver.cli import completion, drain_checks, failure, podmoves
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.move import GraceOption, TimeoutOption, UrgentOption, WaitOption, terms_of
-from reserver.cli.options import Output, OutputOption, Target
+from reserver.cli.output_formats import Output, OutputOption
 from reserver.cli.podmoves import Document, KubeClient, show
+from reserver.cli.target import Target
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
 from reserver.moves import drain as drains

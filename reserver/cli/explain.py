@@ -11,9 +11,11 @@ from reserver.cli import completion, output, table
 from reserver.cli.connection import Session, run
 from reserver.cli.formatting import duration
 from reserver.cli.help import App
-from reserver.cli.options import NamespaceOption, Report, ReportOption, Target, pod_of
+from reserver.cli.options import NamespaceOption, pod_of
+from reserver.cli.output_formats import Report, ReportOption
 from reserver.cli.progress import progress
 from reserver.cli.table import Row
+from reserver.cli.target import Target
 from reserver.printable import printable
 
 app = App()

@@ -17,7 +17,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from reserver.cli import failure, jsonpath, words
 from reserver.cli.failure import ExitStatus
-from reserver.cli.options import CONNECTION, with_flags
+from reserver.cli.flag_groups import with_flags
+from reserver.cli.target import CONNECTION
 from reserver.errors import InvalidInput
 
 _EXAMPLES = "Examples:\n"

@@ -18,8 +18,10 @@ import typer
 
 from reserver.cli import completion, failure, podmoves
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.options import NamespaceOption, Output, OutputOption, Target, pod_of
+from reserver.cli.options import NamespaceOption, pod_of
+from reserver.cli.output_formats import Output, OutputOption
 from reserver.cli.podmoves import Document, KubeClient, summary
+from reserver.cli.target import Target
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.objects.objects import decode

@@ -11,8 +11,10 @@ import typer
 from reserver.cli import completion, failure, output, podmoves
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.help import App
-from reserver.cli.options import NamespaceOption, Output, OutputOption, Target
+from reserver.cli.options import NamespaceOption
+from reserver.cli.output_formats import Output, OutputOption
 from reserver.cli.podmoves import Document, KubeClient
+from reserver.cli.target import Target
 
 app = App()
 

@@ -12,7 +12,7 @@ import typer
 from reserver.cli import serialization
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.jsonpath import TEMPLATE
-from reserver.cli.options import Output, Report
+from reserver.cli.output_formats import Output, Report
 from reserver.client import ReservationInfo
 from reserver.printable import is_printable, printable
 

@@ -21,7 +21,7 @@ from reserver.cli import failure
 from reserver.cli.connection import connected
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.manifests import STDIN, ManifestDocument, read_files, read_manifests
-from reserver.cli.options import Target
+from reserver.cli.target import Target
 from reserver.cluster import quantity
 from reserver.cluster.pod import Pod
 from reserver.errors import InvalidInput

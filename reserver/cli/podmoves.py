@@ -12,7 +12,8 @@ import typer
 
 from reserver.cli import connection, failure, interrupt, output, table
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.options import Output, Target
+from reserver.cli.output_formats import Output
+from reserver.cli.target import Target
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, ReserverError
 from reserver.moves import podmove, podmove_group

@@ -20,11 +20,12 @@ from reserver.cli.connection import calling
 from reserver.cli.doctor import show
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.manifests import read_files
-from reserver.cli.options import Report, ReportOption, Target
+from reserver.cli.output_formats import Report, ReportOption
 from reserver.cli.preflight_files import KINDS, Id, Object
 from reserver.cli.preflight_holds import Unknown, WrittenSpec
 from reserver.cli.progress import progress
 from reserver.cli.selection import FILES
+from reserver.cli.target import Target
 from reserver.errors import ApiError, ReserverError
 from reserver.k8s.objects.objects import LabelledConfigMap, decode
 from reserver.moves import podmove

@@ -10,7 +10,7 @@ import typer
 from reserver.cli import failure, listing, output
 from reserver.cli.create_requests import NewReservation
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.options import Output
+from reserver.cli.output_formats import Output
 from reserver.cli.progress import progress
 from reserver.cli.prompt import confirmed
 from reserver.client import CallFailed, Client, ReservationInfo, Selection

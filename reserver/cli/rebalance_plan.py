@@ -13,9 +13,11 @@ import typer
 
 from reserver.cli import completion, failure, interrupt, picture, plan_inputs, plan_view
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.options import Goal, Report, ReportOption, Target
+from reserver.cli.options import Goal
+from reserver.cli.output_formats import Report, ReportOption
 from reserver.cli.plan_inputs import Cluster, collecting_later
 from reserver.cli.progress import progress
+from reserver.cli.target import Target
 from reserver.cluster.pod import Pod
 from reserver.errors import ReserverError
 from reserver.rebalance import pending, planner, upstream

@@ -10,7 +10,8 @@ import typer
 
 from reserver.cli import failure, interrupt
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.options import Report, ReportOption, Target
+from reserver.cli.output_formats import Report, ReportOption
+from reserver.cli.target import Target
 from reserver.errors import ReserverError
 from reserver.process import logs
 from reserver.rebalance.modes import Mode

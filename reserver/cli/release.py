@@ -11,7 +11,7 @@ import typer
 from reserver.cli import failure, listing, lookup, output
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.options import Output, OutputOption, Target
+from reserver.cli.output_formats import Output, OutputOption
 from reserver.cli.progress import progress
 from reserver.cli.prompt import confirmed
 from reserver.cli.selection import (
@@ -19,6 +19,7 @@ from reserver.cli.selection import (
     SelectionFlags,
     check_named,
 )
+from reserver.cli.target import Target
 from reserver.client import CallFailed, Client, ReservationInfo, Selection
 
 Released = tuple[str, ReservationInfo | None]

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from reserver.cli import failure, formatting, output, report_sums, serialization, table
-from reserver.cli.options import Report
+from reserver.cli.output_formats import Report
 from reserver.cli.progress import progress
 from reserver.cli.table import Row
 from reserver.client import Client, HoldAccount

@@ -12,7 +12,9 @@ from reserver.cli import completion, creating, failure, serialization, times
 from reserver.cli.connection import Session, run
 from reserver.cli.create_requests import NewReservation, namespace_of
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.options import NamespaceOption, Output, OutputOption, Target
+from reserver.cli.options import NamespaceOption
+from reserver.cli.output_formats import Output, OutputOption
+from reserver.cli.target import Target
 from reserver.client import Outcome, PastReservation
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.times import in_hours

@@ -10,8 +10,10 @@ import typer
 from reserver.cli import completion, failure, listing, lookup, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.options import NamespaceOption, Output, OutputOption, Target
+from reserver.cli.options import NamespaceOption
+from reserver.cli.output_formats import Output, OutputOption
 from reserver.cli.spec_flags import SpecFlags, flag_of, merged
+from reserver.cli.target import Target
 from reserver.client import CallFailed, ReservationInfo
 from reserver.errors import InvalidInput
 

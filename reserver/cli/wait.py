@@ -11,8 +11,10 @@ from reserver.cli import completion, failure, formatting, lookup, milestone, out
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import Failed
 from reserver.cli.milestone import Milestone
-from reserver.cli.options import NamespaceOption, Output, OutputOption, Target
+from reserver.cli.options import NamespaceOption
+from reserver.cli.output_formats import Output, OutputOption
 from reserver.cli.progress import progress
+from reserver.cli.target import Target
 from reserver.client import CallFailed, ReservationInfo
 
 

@@ -1,4 +1,4 @@
-"""The door of an HTTP listener: who may connect, and whose calls are answered."""
+"""Access control of an HTTP listener: which clients may connect, and which calls are read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reserver.http.request import HttpRequest
 
 log = structlog.get_logger(__name__)
 
-_TELL_EVERY_S = 10.0
+_LOG_EVERY_S = 10.0
 """How often the log says that calls are refused for the same reason, in seconds."""
 
 _REST_S = 0.1
@@ -67,7 +67,7 @@ class Access:
             limits.connections, limits.new, limits.new_per_peer
         )
         self._bodies = Bodies[HttpConnection](limits.bodies_bytes)
-        self._told_at: dict[str, float] = {}
+        self._logged_at: dict[str, float] = {}
         self._paths: Paths = {}
         self._left = asyncio.Event()
 
@@ -98,7 +98,7 @@ class Access:
                     continue
                 if not self._make_room(address[0]):
                     accepted.close()
-                    self._tell("connections", "all connections are being answered", address[0])
+                    self._log("connections", "all connections are being answered", address[0])
                     continue
                 connection = HttpConnection(
                     self, self._limits, accepted, address[0], self._current()
@@ -121,7 +121,7 @@ class Access:
                 )
         except Exception as exc:  # noqa: BLE001 - costs this connection: too slow, or a stranger's.
             self._connections.remove(connection)
-            self._tell("connection", str(exc) or type(exc).__name__, connection.peer)
+            self._log("connection", str(exc) or type(exc).__name__, connection.peer)
 
     def _make_room(self, peer: str) -> bool:
         """Return whether there is room for a connection of a peer, once another one has gone."""
@@ -156,7 +156,7 @@ class Access:
         for connection in self._connections:
             connection.abort()
 
-    def let_in(
+    def admit(
         self, connection: HttpConnection, request: HttpRequest, *, is_first: bool
     ) -> CheckFailure | None:
         """Return why a request is refused unread; its head has come."""
@@ -165,10 +165,10 @@ class Access:
         if refused is None and request.body_bytes:
             refused = self._take(connection, request.body_bytes)
         if refused is not None:
-            self._tell(refused.reason, refused.message, connection.peer)
+            self._log(refused.reason, refused.message, connection.peer)
         return refused
 
-    def came(self, connection: HttpConnection) -> None:
+    def on_body_read(self, connection: HttpConnection) -> None:
         """Note that a body has come."""
         self._bodies.came(connection)
 
@@ -176,13 +176,13 @@ class Access:
         """Return what is answered."""
         return answer(self._paths, request)
 
-    def answered(self, connection: HttpConnection) -> bool:
+    def on_answered(self, connection: HttpConnection) -> bool:
         """Note that an answer goes out; return whether the connection may be used again."""
         self._bodies.remove(connection)
         self._connections.end(connection)
         return self._limits.lifetime_s is None and connection.tls is self._context
 
-    def gone(self, connection: HttpConnection) -> None:
+    def on_closed(self, connection: HttpConnection) -> None:
         """Note that a connection is closed."""
         self._bodies.remove(connection)
         self._connections.remove(connection)
@@ -213,11 +213,11 @@ class Access:
         self._bodies.add(connection, size)
         return None
 
-    def _tell(self, reason: str, message: str, peer: str) -> None:
+    def _log(self, reason: str, message: str, peer: str) -> None:
         self._refused(reason)
         now = asyncio.get_running_loop().time()
-        if now >= self._told_at.get(reason, -_TELL_EVERY_S) + _TELL_EVERY_S:
-            self._told_at[reason] = now
+        if now >= self._logged_at.get(reason, -_LOG_EVERY_S) + _LOG_EVERY_S:
+            self._logged_at[reason] = now
             log.warning("call refused", why=message, peer=peer)
 
 

@@ -1,4 +1,4 @@
-"""The gate: refuses HTTP calls unread that come from browsers, for other hosts, or too large.
+"""Refuses HTTP calls unread that come from browsers, for other hosts, or too large.
 
 Loopback is open to everybody on this machine, and a browser there does what any page tells it to
 (CSRF), under any name that the page's owner points here (DNS rebinding). So only calls that no page

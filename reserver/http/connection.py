@@ -12,16 +12,14 @@ from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from reserver.base.quarantine import take_note
-from reserver.http.answer import HttpResponse, error
+from reserver.http.answer import Answered, HttpResponse, error
+from reserver.http.checks import CheckFailure
 from reserver.http.connections import ConnectionStage
 from reserver.http.limits import ListenerLimits
 from reserver.http.request import HttpRequest, Malformed, Reader
-
-if TYPE_CHECKING:  # It imports this module.
-    from reserver.http.access import Access
 
 _LINGER_S = 1.0
 """How long a refused body is still read, in seconds: the client reads the refusal only then."""
@@ -30,6 +28,27 @@ _AHEAD_BYTES = 2**16
 """How much of further requests may come while one is answered; kube-scheduler sends none."""
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class CallHandler(Protocol):
+    """Whether a connection's requests may be read, and their responses (`access.Access`)."""
+
+    def admit(
+        self, connection: HttpConnection, request: HttpRequest, *, is_first: bool
+    ) -> CheckFailure | None:
+        """Return why a request is refused unread; its head has come."""
+
+    def on_body_read(self, connection: HttpConnection) -> None:
+        """Note that a body has come."""
+
+    def answer(self, request: HttpRequest) -> Answered:
+        """Return the response."""
+
+    def on_answered(self, connection: HttpConnection) -> bool:
+        """Note that a response goes out; return whether the connection may be used again."""
+
+    def on_closed(self, connection: HttpConnection) -> None:
+        """Note that a connection is closed."""
 
 
 class HttpConnection(asyncio.Protocol):
@@ -44,7 +63,7 @@ class HttpConnection(asyncio.Protocol):
 
     def __init__(
         self,
-        access: Access,
+        access: CallHandler,
         limits: ListenerLimits,
         accepted: socket.socket,
         peer: str,
@@ -106,7 +125,7 @@ class HttpConnection(asyncio.Protocol):
         self._asked = None
         self._ahead.clear()
         self._reader.close()
-        self._access.gone(self)
+        self._access.on_closed(self)
 
     def data_received(self, data: bytes) -> None:
         """Take bytes: of a request within its time, and little more while one is answered."""
@@ -171,11 +190,11 @@ class HttpConnection(asyncio.Protocol):
         is_first = self.stage is ConnectionStage.NEW
         self._current = request
         self._credit = request.body_bytes + _AHEAD_BYTES
-        refused = self._access.let_in(self, request, is_first=is_first)
+        refused = self._access.admit(self, request, is_first=is_first)
         if refused is not None:
             request.is_wanted = False
             self._due = None
-            self._access.answered(self)
+            self._access.on_answered(self)
             self._write(error(refused.status, refused.message), is_last=True)
             self._linger()
         elif request.is_whole:
@@ -188,7 +207,7 @@ class HttpConnection(asyncio.Protocol):
             return
         self._due = None
         if request.is_wanted:
-            self._access.came(self)
+            self._access.on_body_read(self)
             self._asked = request
         elif self._wire is not None:
             self._wire.close()
@@ -211,7 +230,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _answered(self, request: HttpRequest, answer: HttpResponse) -> None:
         self._current = None
-        is_reusable = self._access.answered(self) and not self._is_ending
+        is_reusable = self._access.on_answered(self) and not self._is_ending
         is_last = not is_reusable or answer.is_last or request.is_last
         self._write(answer, is_last=is_last, is_head=request.method == "HEAD")
         if answer.then is not None:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httptools
 
 from reserver.errors import ApiError
-from reserver.k8s.credentials import Credentials
+from reserver.k8s.authentication import Credentials
 from reserver.k8s.request_counts import RequestCounts
 
 _CONNECT_S = 5.0

@@ -19,8 +19,8 @@ from reserver.extender.server import HEALTH_LIMITS
 from reserver.http.access import Access
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
+from reserver.k8s.authentication import Credentials
 from reserver.k8s.client import ApiClient
-from reserver.k8s.credentials import Credentials
 from reserver.k8s.lease import Lease
 from reserver.k8s.objects.lease import Timing
 from reserver.rebalance import pending, planner, upstream

@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Page, async_playwright
 
 from reserver import app
 from reserver.cli import ui
-from reserver.cli.options import Target
+from reserver.cli.target import Target
 from reserver.client import Client
 from reserver.settings.serve import Settings
 from reserver_demo.cluster import EmbeddedCluster

@@ -12,7 +12,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
 from reserver.cli import ui
-from reserver.cli.options import Target
+from reserver.cli.target import Target
 from reserver.client import PodOwner, Spec
 from tests.browser.conftest import Bed, forbidding
 

@@ -9,7 +9,7 @@ HEAVY = ("aiohttp", "grpc", "kubernetes", "msgspec", "numpy", "rich.console", "s
 ASKED_FOR = ("kubernetes", "aiohttp.web", "highspy", "grpc", "google.protobuf", "cryptography")
 """What kubeconfigs, the demo, solvers, the gRPC API and webhooks need, and nothing else."""
 
-OTHERS = ("typer", "pydantic", "click", "reserver.cli.main", "reserver.cli.options", "rich")
+OTHERS = ("typer", "pydantic", "click", "reserver.cli.main", "reserver.cli.flag_groups", "rich")
 """The other commands, and what reads and shows what is wrong with them."""
 
 SERVING = """

@@ -10,8 +10,8 @@ import pytest
 import typer
 import yaml
 
+from reserver.cli.flag_groups import taken
 from reserver.cli.main import app
-from reserver.cli.options import taken
 from reserver.grpc.access import _RIGHTS
 from reserver.k8s.serving_pod import LABEL, SERVING, STATIC_NAMESPACE
 from reserver.rebalance.listing import COLLECTIONS

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from reserver.cli.help import Help, tree
 from reserver.cli.main import SUMMARIES, app
-from reserver.cli.options import CONNECTION
+from reserver.cli.target import CONNECTION
 
 COMMANDS = dict(tree(get_command(app)))
 

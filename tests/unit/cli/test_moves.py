@@ -13,7 +13,7 @@ import pytest
 from reserver.cli import move, moves, podmoves
 from reserver.cli.drain import drained
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.options import Output
+from reserver.cli.output_formats import Output
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
 from reserver.moves.drain import DrainOptions

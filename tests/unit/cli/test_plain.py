@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reserver.cli import plain
-from reserver.cli.options import with_flags
+from reserver.cli.flag_groups import with_flags
 from reserver.cli.serve import removed_setting
 from reserver.settings.flags import declared
 from reserver.settings.serve import Settings

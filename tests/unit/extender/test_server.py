@@ -361,7 +361,7 @@ async def test_what_raises_while_a_head_is_read_is_refused_and_costs_a_line(
         answer = await _told(url, head + b"0" * 5_000 + b"5\r\n\r\nhello")
         assert answer.startswith(b"HTTP/1.1 400 ")
         assert not faults
-        monkeypatch.setattr(Access, "let_in", poisoned(Access.let_in, lambda *_, **__: True))
+        monkeypatch.setattr(Access, "admit", poisoned(Access.admit, lambda *_, **__: True))
         answer = await _told(url, head + b"0\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 400 ")
         assert faults.pop("http") == 1
