@@ -8,6 +8,7 @@ from reserver.cluster.constraints import LENT, UNCONSTRAINED, Constraints, Taint
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
+from reserver.reservations.entry import identified
 from reserver.reservations.enums import Policy, Strategy
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
@@ -16,7 +17,6 @@ from reserver.scheduling.effects import Effect
 from reserver.scheduling.placement import Placed, placing
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import Wake
-from reserver.stores.codec.identity import identified
 
 NAMESPACE = "shop"
 BORROWER = Constraints(tolerations=(Toleration(LENT, "Exists", "", ""),), tolerates_recall=True)

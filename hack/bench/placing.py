@@ -18,13 +18,13 @@ from reserver.cluster.pod import PodName
 from reserver.extender.placer import Placer
 from reserver.k8s.objects.nodes import NodeObject
 from reserver.k8s.objects.objects import decode
+from reserver.reservations.entry import identified
 from reserver.reservations.enums import Phase, Strategy
 from reserver.reservations.placement import ANYWHERE, Placement
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.placement import Placed, placing
 from reserver.scheduling.state import State
 from reserver.stores.codec import placement_codec
-from reserver.stores.codec.identity import identified
 
 _CALLS = 20
 _SLOTS = 100

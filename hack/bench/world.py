@@ -15,9 +15,9 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.k8s.objects.nodes import NodeObject
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.pods import PodObject
+from reserver.reservations.entry import identified
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.state import State
-from reserver.stores.codec.identity import identified
 
 REFUSED_REQUESTS = {"cpu": "21", "memory": "4Gi"}
 """Fits on every node of `state`, but not beside two reservations there."""

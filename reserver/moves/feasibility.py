@@ -16,9 +16,8 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.moves.index import MoveIndex
 from reserver.moves.model import Move
 from reserver.moves.phases import MoveMode, MovePhase
-from reserver.scheduling.fit import cells as table
-from reserver.scheduling.fit import wanted
 from reserver.scheduling.node_rules import allowed_by_affinity, is_closed
+from reserver.scheduling.request_arrays import amount_table, request_columns
 from reserver.scheduling.state import State
 from reserver.scheduling.volumes import confinement
 
@@ -89,8 +88,8 @@ def _has_room(pod: Pod, row: int, state: State, moves: MoveIndex) -> bool:
         leaving = state.pods.get(name)
         if leaving is not None and leaving.node == node and not leaving.finished:
             coming.update(leaving.requests)
-    columns, amounts = wanted(pod, snapshot)
+    columns, amounts = request_columns(pod, snapshot)
     at = np.array([row]), columns
     cells = np.ix_(*at)
     free = snapshot.allocatable[cells] - snapshot.requested[cells] - snapshot.held[cells]
-    return bool(np.all(free + table({node: coming}, snapshot, *at) >= amounts))
+    return bool(np.all(free + amount_table({node: coming}, snapshot, *at) >= amounts))

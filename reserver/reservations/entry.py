@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
+from reserver.cluster.byte_cache import same
+from reserver.cluster.quantity import shared
 from reserver.reservations.placement import Parts, clipped
-from reserver.reservations.reservation import NOT_YET, Reservation, Written
+from reserver.reservations.reservation import NOT_YET, Reservation, Written, digest
 
 UNSEEN = -1
 """Instead of a resourceVersion, for a claim whose binding no watch has shown."""
@@ -21,9 +23,8 @@ class Recorded(NamedTuple):
         at: a resourceVersion at which the pod had its slot.
         known_at: one at which the claim was of what was written there; not earlier.
         node: where the slot was; empty if unknown.
-        is_written: it was written down, and stays so while it is unsure. What the past tells of
-            besides is written down only once it is sure: of all that is, it is noted at which
-            version of the store it was of what stood there.
+        is_written: whether the claim is persisted in the status. Claims recovered from the watch
+            history are persisted only once confirmed.
     """
 
     at: int
@@ -56,7 +57,7 @@ class Entry:
         written: when.
         since: when something was first written there, unix seconds.
         recorded: where it is placed, as written.
-        unsure: recorded claims of it, or of what stood there before and said the same, by UID.
+        unsure: recovered claims, by UID, that may belong to an earlier entry with the same content.
         unwritten: why its expiry or place cannot be written into it; empty if it can, or need not.
     """
 
@@ -66,6 +67,24 @@ class Entry:
     recorded: Parts
     unsure: Mapping[str, Recorded] = field(default_factory=lambda: NO_UNSURE)
     unwritten: str = ""
+
+
+def identified(written: Reservation) -> Reservation:
+    """Return a reservation with its digest, which depends on what it says, not on its layout.
+
+    Nor does it depend on where it is written, `origin` included, so that a copy in another store is
+    the same reservation; nor on where Reserver has placed it.
+
+    Rewriting it (another layout, a ttl resolved to its moment) keeps its claims. Replacing it by
+    another one, if only with a later expiry, does not.
+    """
+    return replace(
+        written,
+        digest=digest(written),
+        node=same(written.node),
+        owners=tuple(sorted(written.owners)),
+        resources=shared(written.resources),
+    )
 
 
 def inherit(entry: Entry, old: Entry) -> bool:

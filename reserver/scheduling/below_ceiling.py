@@ -10,7 +10,7 @@ from reserver.cluster.headroom import Int64s
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Reservation
-from reserver.scheduling.fit import cells, wanted
+from reserver.scheduling.request_arrays import amount_table, request_columns
 from reserver.scheduling.state import State
 
 REACHED = "node(s) at the tenantCeiling"
@@ -31,11 +31,11 @@ def most_slots(reservation: Reservation, pod: Pod, state: State) -> Int64s:
     percent = quotas.ceiling.limits.percent_of_node
     if percent is None or not quotas.is_below_ceiling(reservation.ref.namespace):
         return np.full(len(snapshot.exists), _UNLIMITED)
-    columns, amounts = wanted(pod, snapshot)
+    columns, amounts = request_columns(pod, snapshot)
     offered = snapshot.allocatable[:, columns]
     limits = offered // 100 * percent + offered % 100 * percent // 100  # Without overflow.
     every = np.arange(len(offered), dtype=np.intp)
-    free = limits - cells(quotas.ceiling.on_nodes, snapshot, every, columns)
+    free = limits - amount_table(quotas.ceiling.on_nodes, snapshot, every, columns)
     most: Int64s = np.maximum((free // amounts).min(axis=1, initial=_UNLIMITED), 0)
     return most
 

@@ -18,8 +18,8 @@ from reserver.cluster.node import HOSTNAME
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.scheduling.fit import wanted
 from reserver.scheduling.placement import slot_pod
+from reserver.scheduling.request_arrays import request_columns
 from reserver.scheduling.state import State
 
 MOST_NODES = 500
@@ -100,7 +100,7 @@ def buffer(ref: Ref, state: State, sight: KeptOutNodes) -> Buffer | None:
 
 def deceptive(pod: Pod, snapshot: Snapshot) -> Rows:
     """Return the rows of the nodes where such pods fit, and fewer of them beside the holds."""
-    columns, amounts = wanted(pod, snapshot)
+    columns, amounts = request_columns(pod, snapshot)
     rows: Rows = np.flatnonzero(snapshot.has_holds & snapshot.exists)
     is_offered = len(columns) == sum(amount > 0 for amount in pod.requests.values())
     if not is_offered or not len(columns) or not len(rows):

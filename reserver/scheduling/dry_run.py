@@ -18,8 +18,8 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.enums import Phase
 from reserver.reservations.placement import Part
 from reserver.reservations.reservation import Reservation
-from reserver.scheduling.fit import ByNode
 from reserver.scheduling.placement import Aside, placing, slot_pod
+from reserver.scheduling.request_arrays import ByNode
 from reserver.scheduling.state import State
 from reserver.scheduling.what_if import Seat, trial, without
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from reserver.cluster.capacity_matrix import Amounts, Rows
 from reserver.cluster.categorical import Bools
-from reserver.cluster.headroom import Int64s, clamped
+from reserver.cluster.headroom import clamped
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
@@ -31,6 +31,7 @@ from reserver.reservations.view import LedgerView
 from reserver.scheduling.node_rules import node_refusals
 from reserver.scheduling.pod_affinity import affinity_refusals
 from reserver.scheduling.reasons import HELD, UNKNOWN_NODE, Reason, Refusal, insufficient
+from reserver.scheduling.request_arrays import ByNode, request_columns
 from reserver.scheduling.spread import spread_refusals
 from reserver.scheduling.volumes import volume_refusals
 
@@ -38,9 +39,6 @@ EXEMPT_PRIORITY = 2_000_000_000
 """From this priority on holds refuse nothing in the namespaces trusted with that: no node agent."""
 
 _MOST_UNKNOWN = 16
-
-ByNode = Mapping[str, Mapping[str, int]]
-"""Amounts by node and resource."""
 
 _NOTHING: ByNode = MappingProxyType({})
 
@@ -273,35 +271,9 @@ def _fits_exactly(amount: int, amounts: Amounts, seat: Seat, resource: str, take
 
 def has_room(pod: Pod, snapshot: Snapshot, rows: Rows) -> Bools:
     """Return, for each row, whether all that the pod requests is unused there, holds aside."""
-    columns, amounts = wanted(pod, snapshot)
+    columns, amounts = request_columns(pod, snapshot)
     if any(amount and name not in snapshot.columns for name, amount in pod.requests.items()):
         return np.zeros(len(rows), dtype=np.bool_)  # No node offers it.
     at = np.ix_(rows, columns)
     room: Bools = np.all(snapshot.allocatable[at] - snapshot.requested[at] >= amounts, axis=1)
     return room
-
-
-def wanted(pod: Pod, snapshot: Snapshot) -> tuple[Rows, Int64s]:
-    """Return the columns of what a pod requests of resources that nodes offer, and the amounts."""
-    known = {
-        snapshot.columns[name]: amount
-        for name, amount in pod.requests.items()
-        if amount and name in snapshot.columns
-    }
-    columns = np.fromiter(known, dtype=np.intp, count=len(known))
-    amounts = map(clamped, known.values())
-    return columns, np.fromiter(amounts, dtype=np.int64, count=len(known))
-
-
-def cells(by_node: ByNode, snapshot: Snapshot, rows: Rows, columns: Rows) -> Int64s:
-    """Return amounts by node in the shape of rows × columns, 0 for all other nodes."""
-    at = {int(column): index for index, column in enumerate(columns)}
-    table = np.zeros((len(snapshot.exists), len(columns)), dtype=np.int64)
-    for node, amounts in by_node.items():
-        row = snapshot.row(node)
-        for resource, amount in amounts.items() if row is not None else ():
-            index = at.get(snapshot.columns.get(resource, -1))
-            if index is not None:
-                table[row, index] = clamped(amount)
-    found: Int64s = table[rows]
-    return found

@@ -28,9 +28,10 @@ from reserver.scheduling.attaching import too_many
 from reserver.scheduling.below_ceiling import REACHED, most_slots, taken
 from reserver.scheduling.closures import Nodes, without
 from reserver.scheduling.explain import count_reasons, reasons_against, summary
-from reserver.scheduling.fit import allowed, cells, wanted
+from reserver.scheduling.fit import allowed
 from reserver.scheduling.node_rules import allowed_by_affinity
 from reserver.scheduling.reasons import TOO_MANY_VOLUMES
+from reserver.scheduling.request_arrays import amount_table, request_columns
 from reserver.scheduling.slot_distribution import distribute
 from reserver.scheduling.state import State
 from reserver.scheduling.what_if import trial
@@ -165,14 +166,14 @@ def _apart(  # noqa: PLR0913 - of `placing`
 def room_for(pod: Pod, state: State, rows: Rows) -> Int64s:
     """Return for how many pods like this each row has room, constraints aside."""
     snapshot, nominations = state.snapshot, state.nominations
-    columns, amounts = wanted(pod, snapshot)
+    columns, amounts = request_columns(pod, snapshot)
     if len(columns) < sum(amount > 0 for amount in pod.requests.values()):
         return np.zeros(len(rows), dtype=np.int64)  # No node offers it.
     at = np.ix_(rows, columns)
     free = snapshot.allocatable[at] - snapshot.requested[at] - snapshot.held[at]
     promised = nominations.promised(pod, nominations.nodes(), (), state.ledger)
     if promised:
-        free -= cells(promised, snapshot, rows, columns)
+        free -= amount_table(promised, snapshot, rows, columns)
     room: Int64s = np.maximum((free // amounts).min(axis=1), 0)
     return room
 
@@ -279,7 +280,7 @@ def _refused(reservation: Reservation, pod: Pod, slots: int, state: State) -> Pl
 
 def _never_fits(pod: Pod, slots: int, snapshot: Snapshot) -> bool:
     """Return whether the nodes would be too few or small even without pods and taints."""
-    columns, amounts = wanted(pod, snapshot)
+    columns, amounts = request_columns(pod, snapshot)
     if len(columns) < len(pod.requests):
         return True
     rows = np.flatnonzero(snapshot.exists & allowed_by_affinity(pod.constraints, snapshot))

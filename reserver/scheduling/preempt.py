@@ -18,13 +18,13 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.fit import (
     NO_SEAT,
-    ByNode,
     fits,
     fits_beside_holds,
     seats_by_node,
     with_yields,
 )
 from reserver.scheduling.recall import recall
+from reserver.scheduling.request_arrays import ByNode
 from reserver.scheduling.state import State
 
 Victims = Mapping[str, Sequence[str]]

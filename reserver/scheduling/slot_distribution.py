@@ -10,7 +10,7 @@ from reserver.cluster.headroom import Int64s
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.enums import Strategy
-from reserver.scheduling.fit import wanted
+from reserver.scheduling.request_arrays import request_columns
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ def _fullness(pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[Floats, Floats]
 
     That is the mean over its resources, pods aside, as in kube-scheduler's MostAllocated.
     """
-    columns, amounts = wanted(pod, snapshot)
+    columns, amounts = request_columns(pod, snapshot)
     counts = columns != snapshot.columns["pods"] if len(columns) > 1 else np.ones(1, dtype=np.bool_)
     columns, amounts = columns[counts], amounts[counts]
     at = np.ix_(rows, columns)

@@ -11,8 +11,9 @@ from reserver.reservations.placement import joined
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.attaching import too_many
 from reserver.scheduling.closures import Nodes
-from reserver.scheduling.fit import allowed, wanted
+from reserver.scheduling.fit import allowed
 from reserver.scheduling.placement import Placed, placing, slot_pod
+from reserver.scheduling.request_arrays import request_columns
 from reserver.scheduling.state import State
 
 
@@ -37,7 +38,7 @@ def suits(reservation: Reservation, state: State) -> Suits:
     if reservation.volume_claims:
         may_go &= ~too_many(reservation, state)
     is_allowed = bool(np.all(may_go[rows] & (rows >= 0)))
-    columns, _ = wanted(pod, snapshot)
+    columns, _ = request_columns(pod, snapshot)
     at = np.ix_(rows, columns)
     free = snapshot.allocatable[at] - snapshot.requested[at] - snapshot.held[at]
     return Suits(is_allowed, bool(np.all(free >= 0)))

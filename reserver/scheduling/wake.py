@@ -17,7 +17,8 @@ from reserver.cluster.headroom import Int64s, clamped
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.scheduling.effects import Activate, Effect, Nominate, Retry
-from reserver.scheduling.fit import allowed, total, wanted
+from reserver.scheduling.fit import allowed, total
+from reserver.scheduling.request_arrays import request_columns
 from reserver.scheduling.state import State
 from reserver.scheduling.waiting_pod import Waiting
 
@@ -87,7 +88,7 @@ class Wake:
         asked = frozenset(pod.requests.items())
         if asked in self._too_large:
             return None  # What was not free before is not now: all of it only becomes less.
-        columns, amounts = wanted(pod, self._may_go.snapshot)
+        columns, amounts = request_columns(pod, self._may_go.snapshot)
         if columns.max(initial=-1) >= self._free.shape[1]:
             return None  # Nobody offered it when this began.
         has_room = np.all(self._free[:, columns] >= amounts, axis=1)
@@ -134,7 +135,7 @@ def _preempted(waiting: Waiting, nodes: list[str], free: Int64s, snapshot: Snaps
     """Return the first node where a pod fits once the pods spared before are evicted."""
     if not (waiting.spared or waiting.spared_more):
         return None
-    columns, amounts = wanted(waiting.pod, snapshot)
+    columns, amounts = request_columns(waiting.pod, snapshot)
     width = free.shape[1]
     if columns.max(initial=-1) >= width:
         return None  # Nobody offered it when this began.

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 from reserver.errors import ConfigurationError, InvalidInput
 from reserver.k8s.objects import move_windows
 from reserver.reservations.enums import StoreKind
-from reserver.settings.accounting import Accounting
 from reserver.settings.flags import (
     NO_PERCENT,
     InFile,
     Stage,
     check_duration,
-    check_name,
     check_percent,
     declared,
     parse_ip,
     parse_seconds,
     setting,
 )
+from reserver.settings.installation import Installation
 from reserver.stores.codec.quota_codec import read_default, show_default
 
 DEFAULT_QUOTA = (
@@ -30,7 +28,6 @@ DEFAULT_QUOTA = (
     "held.*=0,maxTTL=168h"
 )
 """The quota of namespaces without one: a worker's worth, for a week at most (docs/adr/0018)."""
-
 
 WEBHOOK_SERVICE = "reserver-webhook"
 """Name of the Service that API servers call the webhooks by."""
@@ -52,91 +49,16 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
-def _parse_configmap(flag: str, text: str) -> tuple[str, str]:
-    namespace, slash, name = text.partition("/")
-    if not (namespace and slash and name) or "/" in name:
-        problem = f"{flag}: {text!r} is not of the form NAMESPACE/NAME"
-        raise ConfigurationError(f"{problem}; write e.g. shop/holds")
-    return namespace, name
-
-
-def _check_names(flag: str, parts: tuple[str, str]) -> None:
-    for name in parts:
-        check_name(flag, name)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(Accounting):
+class Settings(Installation):
     """The settings of `reserver serve`: the flags of the same names, of which lists are the plural.
 
     The fields of a file, `config`, come on top (`configuration.py`).
-
-    Attributes:
-        given: the fields of which a flag or a variable was given.
 
     Raises:
         ConfigurationError: some cannot work; it names the setting, the value and the remedy.
     """
 
-    given: frozenset[str] = field(default=frozenset(), repr=False)
-    config: Annotated[
-        Path | None,
-        setting(
-            "File with a ReserverConfiguration (docs/configuration.md), which is read again when "
-            "it changes."
-        ),
-    ] = None
-    kubeconfig: Annotated[
-        Path | None, setting("Default: $KUBECONFIG, the pod's service account, ~/.kube/config.")
-    ] = None
-    leader_elect: Annotated[
-        bool,
-        setting(
-            "Stand by while another Reserver holds the Lease of this namespace.",
-            in_file=InFile("leaderElection.leaderElect"),
-        ),
-    ] = False
-    pod_name: Annotated[
-        str,
-        setting(
-            "This process's pod, in --namespace. With --leader-elect it has the label "
-            "reserver.io/serving while it leads, by which a Service finds it."
-        ),
-    ] = ""
-    namespace: Annotated[
-        str,
-        setting(
-            'Namespace whose ConfigMaps labelled reserver.io/store: "true" are stores.',
-            check=check_name,
-        ),
-    ] = "reserver-system"
-    configmaps: Annotated[
-        tuple[tuple[str, str], ...],
-        setting(
-            "Another store ConfigMap, with the label or without.",
-            metavar="NAMESPACE/NAME",
-            read=_parse_configmap,
-            check=_check_names,
-            in_file=InFile("storeConfigMaps"),
-        ),
-    ] = ()
-    exempt_namespaces: Annotated[
-        tuple[str, ...],
-        setting(
-            "Another namespace, beside kube-system, whose pods of system priority (2,000,000,000 "
-            "and above) may take held room.",
-            metavar="NAMESPACE",
-            check=check_name,
-            in_file=InFile("exemptNamespaces", is_live=True),
-        ),
-    ] = ()
-    crd: Annotated[
-        bool,
-        setting(
-            "Be ready only once the CRD reservations.reserver.io exists.",
-            in_file=InFile("requireCRD"),
-        ),
-    ] = True
     pod_moves: Annotated[
         bool,
         setting(

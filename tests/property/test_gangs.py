@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reserver.cluster.pod import Controller, Pod
+from reserver.reservations.entry import identified
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
-from reserver.stores.codec.identity import identified
 from tests.builders import NAMESPACE, NOW, node, pod, reservation, state_of
 
 GANG, OTHER = "training", "blog"

@@ -6,11 +6,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from reserver.base.moment import Moment
 from reserver.cluster.pod import PodName
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.entry import identified
 from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.node_holds import Hold
 from reserver.reservations.reservation import Ref, Reservation, Written
-from reserver.stores.codec.identity import identified
 from tests.builders import node, pod, reservation
 
 WORKERS = ("worker-1", "worker-2", "worker-3")

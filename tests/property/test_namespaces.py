@@ -28,12 +28,12 @@ from reserver.patches.book import Book, Mark, NewPod
 from reserver.patches.model import PatchName, SchedPatch, Scheduling
 from reserver.provisioning.codec import RequestObject
 from reserver.provisioning.observe import KnownRequests
+from reserver.reservations.entry import identified
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.quota import Quota
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
-from reserver.stores.codec.identity import identified
 from reserver.stores.object.codec import ABANDONED, SET_LABEL, UNFINISHED_ANNOTATION, ObjectMetadata
 from reserver.stores.object.sets import Sets
 from tests.builders import node, pod, reservation, state_of

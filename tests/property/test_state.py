@@ -7,6 +7,7 @@ from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from reserver.cluster.labels import equals
 from reserver.cluster.pod import Controller, Pod, PodName
+from reserver.reservations.entry import identified
 from reserver.reservations.enums import Phase
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.quota import Quota
@@ -14,7 +15,6 @@ from reserver.reservations.reservation import Reservation
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
-from reserver.stores.codec.identity import identified
 from tests.builders import node, pod, reservation
 from tests.property.lagging import CPUS, SPACES, WORKERS, LaggingApiServer
 

@@ -27,14 +27,15 @@ from reserver.k8s.objects.limits import (
 )
 from reserver.k8s.objects.times import parse_duration, parse_moment
 from reserver.reservations import owner
+from reserver.reservations.entry import identified
 from reserver.reservations.enums import Policy, StoreKind
 from reserver.reservations.placement import ANYWHERE, Parts, Placement, clipped
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.stores.codec import owner_codec, placement_codec
+from reserver.stores.codec import owner_codec, placement_codec, yield_codec
 from reserver.stores.codec.decode_errors import misfit
-from reserver.stores.codec.identity import identified
 from reserver.stores.codec.owner_codec import OwnerEntry, Owners
 from reserver.stores.codec.placement_codec import PartObject
+from reserver.stores.codec.yield_codec import LendFields
 
 DEFAULT_TTL_S = 24 * 3600.0
 """How long a reservation lives that does not say so, in seconds."""
@@ -43,19 +44,9 @@ MOST_DRIFT_S = 30
 """Two readers of a ttl may compute expiries this many seconds apart (docs/adr/0001)."""
 
 MAX_TTL_S = 100 * 365 * DEFAULT_TTL_S
-LEAST_PRIORITY = -(2**31)
-MOST_PRIORITY = 1_000_000_000
-"""HighestUserDefinablePriority in pkg/apis/scheduling/types.go."""
-
 _ORIGIN = re.compile(
     r"[-a-z0-9]{1,63}(/[-._a-zA-Z0-9]{1,253}){1,2}(\[[-./a-z0-9]{1,317}\])?(#[-a-zA-Z0-9]{1,64})?"
 )
-
-
-class LendFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """To whom a reservation lends, as it is written."""
-
-    below_priority: int
 
 
 class SpecFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -124,9 +115,9 @@ def read(
             starts_at=starts_at,
             expires_at=expires_at,
             policy=spec.policy,
-            yields_above=_yields_above(spec),
+            yields_above=yield_codec.yields_above(spec.priority, preemptible=spec.preemptible),
             reusable=spec.reusable,
-            lends_below=_lends_below(spec),
+            lends_below=yield_codec.lends_below(spec.lend, preemptible=spec.preemptible),
             placement=_placement(spec, owners, limits),
             placed=_placed(spec),
             origin=_origin(spec.origin),
@@ -219,31 +210,6 @@ def _retained(spec: SpecFields) -> bool:
         remedy = f"write {MOST_CLAIMS_RECORDED} at most: so many claims outlive a restart"
         raise InvalidInput("slots", f"{spec.slots} are too many to be retained", remedy)
     return spec.retain
-
-
-def _lends_below(spec: SpecFields) -> int | None:
-    if spec.lend is None:
-        return None
-    if spec.preemptible:
-        remedy = "remove one of the two: pods take the room, or borrow it"
-        raise InvalidInput("lend", "cannot be set together with preemptible", remedy)
-    return _priority(spec.lend.below_priority, "lend.belowPriority")
-
-
-def _priority(priority: int, path: str) -> int:
-    if not LEAST_PRIORITY <= priority <= MOST_PRIORITY:
-        problem = f"{quantity.shorten(str(priority))} is out of range"
-        remedy = f"write {LEAST_PRIORITY} to {MOST_PRIORITY}, as in a PriorityClass"
-        raise InvalidInput(path, problem, remedy)
-    return priority
-
-
-def _yields_above(spec: SpecFields) -> int | None:
-    priority = _priority(spec.priority or 0, "priority")
-    if spec.priority is not None and not spec.preemptible:
-        remedy = "remove it, or let pods of higher priority take the hold: preemptible: true"
-        raise InvalidInput("priority", "has no effect without preemptible", remedy)
-    return priority if spec.preemptible else None
 
 
 def _origin(text: str) -> str:

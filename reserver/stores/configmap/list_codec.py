@@ -22,8 +22,8 @@ from reserver.errors import InvalidInput, under
 from reserver.k8s.objects import names
 from reserver.k8s.objects.limits import check_amount
 from reserver.k8s.objects.times import parse_unix_or_moment
+from reserver.reservations.entry import identified
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.stores.codec.identity import identified
 
 
 @dataclass(frozen=True, slots=True)

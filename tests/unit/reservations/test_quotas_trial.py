@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.entry import identified
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.quota import Quota
-from reserver.stores.codec.identity import identified
 from tests.builders import NAMESPACE, node, reservation
 
 

@@ -1,0 +1,93 @@
+"""The settings that say where Reserver runs, and which stores are its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from reserver.errors import ConfigurationError
+from reserver.settings.accounting import Accounting
+from reserver.settings.flags import InFile, check_name, setting
+
+
+def _parse_configmap(flag: str, text: str) -> tuple[str, str]:
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        problem = f"{flag}: {text!r} is not of the form NAMESPACE/NAME"
+        raise ConfigurationError(f"{problem}; write e.g. shop/holds")
+    return namespace, name
+
+
+def _check_names(flag: str, parts: tuple[str, str]) -> None:
+    for name in parts:
+        check_name(flag, name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation(Accounting):
+    """Where Reserver runs, and which stores are its own.
+
+    Attributes:
+        given: the fields of which a flag or a variable was given.
+    """
+
+    given: frozenset[str] = field(default=frozenset(), repr=False)
+    config: Annotated[
+        Path | None,
+        setting(
+            "File with a ReserverConfiguration (docs/configuration.md), which is read again when "
+            "it changes."
+        ),
+    ] = None
+    kubeconfig: Annotated[
+        Path | None, setting("Default: $KUBECONFIG, the pod's service account, ~/.kube/config.")
+    ] = None
+    leader_elect: Annotated[
+        bool,
+        setting(
+            "Stand by while another Reserver holds the Lease of this namespace.",
+            in_file=InFile("leaderElection.leaderElect"),
+        ),
+    ] = False
+    pod_name: Annotated[
+        str,
+        setting(
+            "This process's pod, in --namespace. With --leader-elect it has the label "
+            "reserver.io/serving while it leads, by which a Service finds it."
+        ),
+    ] = ""
+    namespace: Annotated[
+        str,
+        setting(
+            'Namespace whose ConfigMaps labelled reserver.io/store: "true" are stores.',
+            check=check_name,
+        ),
+    ] = "reserver-system"
+    configmaps: Annotated[
+        tuple[tuple[str, str], ...],
+        setting(
+            "Another store ConfigMap, with the label or without.",
+            metavar="NAMESPACE/NAME",
+            read=_parse_configmap,
+            check=_check_names,
+            in_file=InFile("storeConfigMaps"),
+        ),
+    ] = ()
+    exempt_namespaces: Annotated[
+        tuple[str, ...],
+        setting(
+            "Another namespace, beside kube-system, whose pods of system priority (2,000,000,000 "
+            "and above) may take held room.",
+            metavar="NAMESPACE",
+            check=check_name,
+            in_file=InFile("exemptNamespaces", is_live=True),
+        ),
+    ] = ()
+    crd: Annotated[
+        bool,
+        setting(
+            "Be ready only once the CRD reservations.reserver.io exists.",
+            in_file=InFile("requireCRD"),
+        ),
+    ] = True
