@@ -133,17 +133,19 @@ class MaintenanceController(Listener):
         in_hand = self._in_hand(turns)
         await pacer.awaited(self._emptying.look(in_hand, self._clock()))
         nodes = self._nodes = self._known_nodes()
-        seen = {name: observed(node, self._emptying.drain(name)) for name, node in nodes.items()}
+        seen = {}
+        for name, node in nodes.items():
+            seen[name] = observed(node, self._emptying.drain(name))
+            await pacer.give_way()
         unread, limit_s = self.windows.unread, self._not_ready_s
         every = tuple(seen.values())
         decided_at = self._clock()
         search = decide(turns, every, decided_at, unread=unread, not_ready_s=limit_s)
         decision = await pacer.run(search)
-        self._close(decision)
+        await self._close(decision, pacer)
         is_busy = await pacer.awaited(self._write_nodes(decision, seen))
         await pacer.awaited(self._emptying.move(in_hand, self._clock()))
-        await pacer.awaited(self._write_statuses(decision, decided_at))
-        self.counts = Counter(each.phase for found in decision.progress.values() for each in found)
+        self.counts = await self._write_statuses(decision, decided_at, pacer)
         wait_s = LOOK_AGAIN_S if is_busy or in_hand else inf
         wait_s = min(wait_s, decision.next_at - self._clock())
         if wait_s < inf:
@@ -170,12 +172,14 @@ class MaintenanceController(Listener):
             if each.is_cordoned and each.holder in windows
         }
 
-    def _close(self, decision: MaintenanceDecision) -> None:
+    async def _close(self, decision: MaintenanceDecision, pacer: Pacer) -> None:
         """Close nodes for holds, and have what is placed there leave those that are vacated."""
         state = self._state
         for node in state.closures.set(decision.closures):
             state.listener.on_node_changed(node)
+            await pacer.give_way()
         for node in state.closures.vacated:
+            await pacer.give_way()
             for part in tuple(state.ledger.holding_on(node)):
                 reservation = state.ledger.get(part.ref)
                 if reservation is not None and state.closures.leaving(reservation):
@@ -198,22 +202,28 @@ class MaintenanceController(Listener):
                     self._note(exc)
         return bool(due)
 
-    async def _write_statuses(self, decision: MaintenanceDecision, decided_at: float) -> None:
+    async def _write_statuses(
+        self, decision: MaintenanceDecision, decided_at: float, pacer: Pacer
+    ) -> Mapping[NodePhase, int]:
+        """Write how far each window is; return how many nodes are in each phase."""
+        counts = Counter[NodePhase]()
         for known in tuple(self.windows):
+            await pacer.give_way()
             generation, window = known.metadata.generation, known.window
             if window is None:
                 assert known.problem is not None  # noqa: S101 - one of both is there
-                await self._write_status(known, refused(known.problem, generation))
+                await pacer.awaited(self._write_status(known, refused(known.problem, generation)))
                 continue
             progress = decision.progress.get(window.key, ())
+            counts.update(each.phase for each in progress)
             before = {each.name: each.phase for each in known.said.nodes} if known.said else {}
-            await self._write_status(
-                known, show_status(phase_of(window, decided_at), progress, generation)
-            )
-            for each in progress:
-                if before and each.node in before and before[each.node] != each.phase:
+            status = show_status(phase_of(window, decided_at), progress, generation)
+            await pacer.awaited(self._write_status(known, status))
+            for each in progress if before else ():
+                if each.node in before and before[each.node] != each.phase:
                     for tell in self.subscribers:
                         tell(known, each)
+        return counts
 
     async def _write_status(self, known: KnownWindow, status: WindowStatusObject) -> None:
         if status == known.said:

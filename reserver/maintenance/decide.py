@@ -21,12 +21,15 @@ from reserver.maintenance.model import (
     WindowUse,
 )
 from reserver.moves.drain import BEING_DELETED
-from reserver.scheduling.closures import Closure
+from reserver.scheduling.closures import Closure, NodesByClosure
 
 IN_HAND = "were in maintenance"
 COMING = "had maintenance planned"
 BY_OTHERS = "had a condition of maintenance"
 NOT_READY = "were not ready for a while"
+
+_STEP = 200
+"""So many nodes are decided on in one step."""
 
 
 class NodeLifecycle(NamedTuple):
@@ -87,13 +90,13 @@ class MaintenanceDecision:
     Attributes:
         goals: how nodes are to be, by name.
         progress: how far each window is, by its key.
-        closures: which nodes are closed for holds.
+        closures: the nodes that are closed for holds.
         next_at: when time alone changes something, unix seconds.
     """
 
     goals: Mapping[str, NodeGoal]
     progress: Mapping[str, tuple[NodeProgress, ...]]
-    closures: Mapping[str, tuple[Closure, ...]]
+    closures: NodesByClosure
     next_at: float = inf
 
 
@@ -138,25 +141,27 @@ def decide(
         key=lambda turn: (turn.window.period.start, turn.window.name),
     )
     active = {turn.window.key: turn for turn in open_ if turn.window.drain_at <= now}
-    by_name = {node.name: _settled(node, active, unread) for node in nodes}
+    by_name: dict[str, _Node] = {}
+    for node in nodes:
+        by_name[node.name] = _settled(node, active, unread)
+        if len(by_name) % _STEP == 0:
+            yield
     for turn in active.values():
         _take(turn, by_name)
         yield
+    closed: dict[Closure, set[str]] = {}
     for turn in open_:
         yield
         if now >= turn.window.drain_at - PLANNED_AHEAD_S:
             for name in turn.members:
                 by_name[name].planned.append(turn.window)
+            closed.setdefault(_coming(turn), set()).update(_untouched(turn, by_name))
     progress = {}
     for window, members in open_:
         progress[window.key] = tuple(_progress(window, by_name[name], now) for name in members)
         yield
-    goals = {name: goal for name, node in by_name.items() if (goal := _goal(node, active, now))}
-    closures = {
-        node.name: found
-        for node in nodes
-        if (found := tuple(_closures(by_name[node.name], active, open_, now, not_ready_s)))
-    }
+    goals = yield from _goals(by_name, active, now)
+    closures = yield from _closed(closed, by_name.values(), active, now, not_ready_s)
     return MaintenanceDecision(goals, progress, closures, _next_at(open_, nodes, now, not_ready_s))
 
 
@@ -190,6 +195,18 @@ def _take(turn: Turn, nodes: Mapping[str, _Node]) -> None:
         node.released, node.taken = None, True
 
 
+def _goals(
+    nodes: Mapping[str, _Node], active: Mapping[str, Turn], now: float
+) -> Generator[None, None, dict[str, NodeGoal]]:
+    goals = {}
+    for number, (name, node) in enumerate(nodes.items()):
+        if goal := _goal(node, active, now):
+            goals[name] = goal
+        if number % _STEP == 0:
+            yield
+    return goals
+
+
 def _goal(node: _Node, active: Mapping[str, Turn], now: float) -> NodeGoal | None:
     """Return how a node is to be; None for one that no window has anything to do with."""
     seen, turn = node.seen, active.get(node.holder)
@@ -204,9 +221,9 @@ def _goal(node: _Node, active: Mapping[str, Turn], now: float) -> NodeGoal | Non
     if turn is not None:
         lifecycle = NodeLifecycle(frozenset(_kinds(turn.window, node, now)), _times(turn.window))
     else:
-        planned = [window for window in node.planned if window.key not in node.uses]
-        if planned:
-            lifecycle = NodeLifecycle(frozenset({PLANNED}), _times(planned[0]))
+        planned = (window for window in node.planned if window.key not in node.uses)
+        if first := next(planned, None):
+            lifecycle = NodeLifecycle(frozenset({PLANNED}), _times(first))
     is_idle = not node.uses and not seen.is_marked and not lifecycle.kinds
     return None if is_idle else NodeGoal(node.uses, cordon, lifecycle)
 
@@ -251,21 +268,45 @@ def _progress(window: Window, node: _Node, now: float) -> NodeProgress:
     return NodeProgress(name, NodePhase.IN_MAINTENANCE if has_started else NodePhase.DRAINED)
 
 
-def _closures(
-    node: _Node,
+def _coming(turn: Turn) -> Closure:
+    """Return what closes nodes that a window has not had in hand yet."""
+    since, end = turn.window.drain_at, turn.window.period.end
+    return Closure(COMING, since=since, until=end, is_firm=not turn.is_rolling)
+
+
+def _untouched(turn: Turn, nodes: Mapping[str, _Node]) -> Iterator[str]:
+    key = turn.window.key
+    return (name for name in turn.members if key not in nodes[name].uses)
+
+
+def _closed(
+    found: dict[Closure, set[str]],
+    nodes: Iterable[_Node],
     active: Mapping[str, Turn],
-    open_: Sequence[Turn],
     now: float,
     not_ready_s: float,
+) -> Generator[None, None, NodesByClosure]:
+    """Return the nodes of each closure: those that were found, and what closes each node now."""
+    for number, each in enumerate(nodes):
+        for closure in _closures(each, active, now, not_ready_s):
+            found.setdefault(closure, set()).add(each.seen.name)
+        if number % _STEP == 0:
+            yield
+    closures = {}
+    for closure, names in found.items():
+        if names:
+            closures[closure] = frozenset(names)
+        yield
+    return closures
+
+
+def _closures(
+    node: _Node, active: Mapping[str, Turn], now: float, not_ready_s: float
 ) -> Iterator[Closure]:
+    """Yield what closes a node beside windows that are to come."""
     seen, holder = node.seen, active.get(node.holder)
     if holder is not None:
         yield Closure(IN_HAND, until=holder.window.period.end, is_vacated=True)
-    rolling = {turn.window.key: turn.is_rolling for turn in open_} if node.planned else {}
-    for window in node.planned:
-        if window.key not in node.uses:
-            since, end = window.drain_at, window.period.end
-            yield Closure(COMING, since=since, until=end, is_firm=not rolling[window.key])
     if seen.is_maintained_by_others:
         yield Closure(BY_OTHERS, is_vacated=True)
     since_not_ready = seen.not_ready_since

@@ -26,8 +26,12 @@ from reserver.k8s.objects.times import show_moment
 LOOK_AGAIN_S = 60.0
 """How often windows are looked at while a move waits: annotations of namespaces may change."""
 
-_TRIED = 32
-"""So many openings are compared until all windows are open at once; the others later."""
+_MOST_LOOKS = 64
+"""So many times a schedule is asked until all windows are open at once; again when the last of
+these moments has come. Who annotates a pod chooses how many it takes, each 0.2 ms."""
+
+_AHEAD_S = 366 * 86_400.0
+"""A moment further ahead is told without another look: no move waits that long."""
 
 _MOST_KNOWN = 4096
 
@@ -128,7 +132,7 @@ class MoveWindows:
 def judge(demands: _Demands, now: float) -> WindowState:
     """Return whether all demands are met at a moment, and since or until when; unix seconds."""
     at = now
-    for _ in range(_TRIED):
+    for _ in range(max(1, _MOST_LOOKS // max(1, sum(map(len, demands))))):
         nearest = [_nearest(schedules, at) for schedules in demands]
         if None in nearest:
             return WindowState(inf, 0.0)
@@ -138,6 +142,8 @@ def judge(demands: _Demands, now: float) -> WindowState:
             closes_at = min(each.end for each in found)
             return WindowState(0.0 if at == now else at, closes_at)
         at = latest
+        if at > now + _AHEAD_S:
+            break
     return WindowState(at, 0.0)
 
 

@@ -114,11 +114,20 @@ class Accounts:
                 for owner, account in owners.items():
                     yield AccountKey(week, namespace, owner), account
 
-    def fold(self) -> Generator[None]:
+    @property
+    def weeks(self) -> list[int]:
+        """The weeks, the earliest first."""
+        return sorted(self._weeks)
+
+    def of(self, week: int) -> Iterator[tuple[str, Mapping[str, Uses]]]:
+        """Yield each namespace of a week with its accounts by owner; others may be added."""
+        yield from tuple(self._weeks.get(week, {}).items())
+
+    def fold(self) -> Generator[None, None, int]:
         """Keep less: sum the owners of the oldest week, then of others, then the namespaces.
 
         Only once there is nothing else to sum, the oldest week is forgotten. Others may be added
-        between the steps.
+        between the steps. Returns the week that has changed.
         """
         for week in sorted(self._weeks):
             many = [name for name, owners in self._weeks[week].items() if owners.keys() != {OTHERS}]
@@ -127,16 +136,17 @@ class Accounts:
                 self._sum(AccountKey(week, namespace, OTHERS), owners)
                 yield
             if many:
-                return
+                return week
         for week in sorted(self._weeks):
             many = [name for name in self._weeks[week] if name != OTHERS]
             for namespace in many:
                 self._sum(AccountKey(week, OTHERS, OTHERS), self._weeks[week].pop(namespace))
                 yield
             if many:
-                return
-        if self._weeks:
-            del self._weeks[min(self._weeks)]
+                return week
+        oldest = min(self._weeks)
+        del self._weeks[oldest]
+        return oldest
 
     def _sum(self, key: AccountKey, owners: Mapping[str, Uses]) -> None:
         for account in owners.values():

@@ -43,22 +43,25 @@ class Closure(NamedTuple):
         return begins and (expires_at is None or expires_at > self.since)
 
 
+NodesByClosure = Mapping[Closure, Nodes]
+"""The nodes of each closure: many nodes close for one reason, so that few closures are judged."""
+
+
 class Closures:
     """The closures of all nodes."""
 
     def __init__(self) -> None:
         """Begin with every node open."""
-        self._by_node: Mapping[str, tuple[Closure, ...]] = {}
+        self._nodes: NodesByClosure = {}
         self._vacated = NO_NODES
 
-    def set(self, by_node: Mapping[str, tuple[Closure, ...]]) -> Nodes:
+    def set(self, nodes: NodesByClosure) -> Nodes:
         """Take all closures as they are now; return the nodes of which they have changed."""
-        before, self._by_node = self._by_node, by_node
-        self._vacated = frozenset(
-            node for node, closures in by_node.items() if any(each.is_vacated for each in closures)
-        )
-        both = before.keys() | by_node.keys()
-        return frozenset(node for node in both if before.get(node) != by_node.get(node))
+        before, self._nodes = self._nodes, nodes
+        self._vacated = NO_NODES.union(*(nodes[each] for each in nodes if each.is_vacated))
+        both = before.keys() | nodes.keys()
+        changed = (before.get(each, NO_NODES) ^ nodes.get(each, NO_NODES) for each in both)
+        return NO_NODES.union(*changed)
 
     @property
     def vacated(self) -> Nodes:
@@ -67,12 +70,9 @@ class Closures:
 
     def tiers(self, reservation: Reservation) -> Iterator[Nodes]:
         """Yield the nodes to avoid: first all that are closed for a reservation, then the firm."""
-        if not self._by_node:
-            yield NO_NODES
-            return
         met = tuple(self._met(reservation))
-        every = frozenset(node for node, _ in met)
-        firm = frozenset(node for node, closure in met if closure.is_firm)
+        every = NO_NODES.union(*(nodes for _, nodes in met))
+        firm = NO_NODES.union(*(nodes for closure, nodes in met if closure.is_firm))
         yield every
         if firm != every:
             yield firm
@@ -85,18 +85,18 @@ class Closures:
 
     def refusals(self, reservation: Reservation, snapshot: Snapshot) -> dict[str, Bools]:
         """Return why nodes are closed for a reservation, with their rows."""
-        by_why: dict[str, set[str]] = {}
-        for node, closure in self._met(reservation):
+        by_why: dict[str, Nodes] = {}
+        for closure, nodes in self._met(reservation):
             if closure.is_firm:
-                by_why.setdefault(f"node(s) {closure.why}", set()).add(node)
+                why = f"node(s) {closure.why}"
+                by_why[why] = nodes | by_why.get(why, NO_NODES)
         exists = snapshot.exists
         return {why: exists & ~without(nodes, snapshot) for why, nodes in by_why.items()}
 
-    def _met(self, reservation: Reservation) -> Iterator[tuple[str, Closure]]:
-        for node, closures in self._by_node.items():
-            for closure in closures:
-                if closure.meets(reservation):
-                    yield node, closure
+    def _met(self, reservation: Reservation) -> Iterator[tuple[Closure, Nodes]]:
+        for closure, nodes in self._nodes.items():
+            if closure.meets(reservation):
+                yield closure, nodes
 
 
 def without(avoided: Iterable[str], snapshot: Snapshot) -> Bools:

@@ -23,6 +23,7 @@ from reserver.k8s.objects.constraints import Affinity
 from reserver.k8s.objects.limits import POD, TENANT
 from reserver.k8s.objects.objects import ConfigMapObject, decode
 from reserver.k8s.objects.pods import BoundPod, PodObject
+from reserver.maintenance import codec as maintenance
 from reserver.moves import podmove
 from reserver.patches import codec as patches_codec
 from reserver.provisioning import codec as provisioning_codec
@@ -65,6 +66,8 @@ RAW: dict[tuple[type, str], Any] = {
     (patches_codec.PatchObject, "status"): list[Any],
     (podmove.MoveObject, "spec"): podmove.SpecObject,
     (podmove.MoveObject, "status"): list[Any],
+    (maintenance.WindowObject, "spec"): maintenance._Spec,
+    (maintenance.WindowObject, "status"): maintenance.WindowStatusObject,
     (provisioning_codec.RequestObject, "spec"): provisioning_codec._Spec,
     (provisioning_codec.RequestObject, "status"): provisioning_codec._Status,
     (template._Object, "template"): template._Template,
@@ -106,6 +109,11 @@ def request(spec: bytes) -> object:
     metadata = provisioning_codec.RequestMetadata(name="p", namespace="shop")
     said = provisioning_codec.RequestObject(metadata, msgspec.Raw(spec))
     return said.is_ours, provisioning_codec.read_object(said)
+
+
+def window(spec: bytes) -> object:
+    metadata = maintenance.WindowMetadata(name="w", uid="u")
+    return maintenance.read_object(maintenance.WindowObject(metadata, msgspec.Raw(spec)))
 
 
 def reviewed(pod: bytes) -> review.ReviewRequest:
@@ -162,6 +170,12 @@ READERS: dict[str, Reader] = {
     "spec of a SchedPatch": Reader(patches_codec.PatchSpec, TENANT.spec_bytes, patch),
     "PodMove": Reader(podmove.MoveObject, OBJECT, decoded(podmove.MoveObject)),
     "spec of a PodMove": Reader(podmove.SpecObject, podmove.MOST_BYTES, move),
+    "MaintenanceWindow": Reader(
+        maintenance.WindowObject,
+        OBJECT,
+        lambda raw: decode(maintenance.WindowObject, raw).said(),
+    ),
+    "spec of a MaintenanceWindow": Reader(maintenance._Spec, maintenance.MOST_BYTES, window),
     "ProvisioningRequest": Reader(
         provisioning_codec.RequestObject,
         OBJECT,
@@ -199,7 +213,6 @@ ELSEWHERE: dict[str, str] = {
     "process.leadership.": "the API server: names of pods in Reserver's own namespace",
     "settings.configuration.": "a cluster administrator, by strict_yaml.MOST_BYTES",
     "rebalance.": "a process of its own (docs/adr/0066); a policy by strict_yaml.MOST_BYTES",
-    "maintenance.codec.": "cluster administrators, by maintenance.codec.MOST_BYTES, and Reserver",
     "moves.drain.": "the command `drain`",
     "patches.replacement.": "the command `move`",
     "extender.protocol.Extender": "kube-scheduler; the pod that it sends is one of READERS",

@@ -16,9 +16,6 @@ MOST_BYTES = 768 * 1024
 
 _UNTIL = "until"
 _DIGITS = 7
-_STEP = 100
-"""So many accounts are shown between two chances for other work."""
-
 _Week = dict[str, dict[str, dict[str, tuple[float, float, float]]]]
 _decoder = msgspec.json.Decoder(_Week)
 
@@ -30,23 +27,31 @@ def week_name(week: int) -> str:
 
 def write(accounts: Accounts, until: float) -> Generator[None, None, dict[str, str]]:
     """Return the data of accounts counted until a moment; what is too much is summed first."""
+    texts: dict[int, str] = {}
     while True:
-        weeks: dict[str, _Week] = {}
-        for number, (key, uses) in enumerate(tuple(accounts)):
-            if number % _STEP == 0:
-                yield
-            namespaces = weeks.setdefault(week_name(key.week), {})
-            namespaces.setdefault(key.namespace, {})[key.owner] = {
+        for week in accounts.weeks:
+            if week not in texts:
+                texts[week] = yield from _text(accounts, week)
+        data = {week_name(week): texts[week] for week in accounts.weeks if week in texts}
+        if sum(len(name) + len(text.encode()) for name, text in data.items()) <= MOST_BYTES:
+            return {**data, _UNTIL: f"{until:.0f}"}
+        texts.pop((yield from accounts.fold()), None)
+
+
+def _text(accounts: Accounts, week: int) -> Generator[None, None, str]:
+    """Return the accounts of a week as JSON, a namespace a step: a whole week took 0.1 s."""
+    parts = []
+    for namespace, owners in accounts.of(week):
+        shown = {
+            owner: {
                 name: (_short(use.free), _short(use.spare), _short(use.used))
                 for name, use in uses.items()
             }
-        data = {}
-        for name, week in weeks.items():
-            data[name] = encode(week).decode()
-            yield
-        if sum(len(name) + len(text.encode()) for name, text in data.items()) <= MOST_BYTES:
-            return {**data, _UNTIL: f"{until:.0f}"}
-        yield from accounts.fold()
+            for owner, uses in owners.items()
+        }
+        parts.append(f"{encode(namespace).decode()}:{encode(shown).decode()}")
+        yield
+    return f"{{{','.join(parts)}}}"
 
 
 def read(data: Mapping[str, str]) -> Generator[None, None, tuple[Accounts, float]]:

@@ -1,5 +1,6 @@
 """Occurrences come when cron says so in their zone, each once."""
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from zoneinfo import ZoneInfo
@@ -7,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from reserver.base.schedule import Occurrence, Schedule, ScheduleError, checked
+from tests.cpu import MOST_S, least_cpu_s
 
 HOUR = 3600.0
 
@@ -113,3 +115,34 @@ def test_it_ends_with_the_calendar() -> None:
     assert (
         Schedule("0 0 1 1 *", HOUR).occurrence(late + timedelta(days=9000).total_seconds()) is None
     )
+
+
+@pytest.mark.parametrize(
+    "cron",
+    [
+        "{} 0 * 2 TUE#5",
+        "{} 0 30 2 MON#5",
+        "*/{} */23 */31 * TUE#5",
+        "{} 23 LW * */6",
+        "{} 0 29 2 *",
+    ],
+)
+def test_one_that_comes_rarely_is_read_and_asked_in_a_moment(cron: str) -> None:
+    """Whoever may annotate a pod writes one: a leap day on a fifth Tuesday took 0.1 s to check."""
+
+    def made(number: int) -> Schedule:
+        return Schedule(cron.format(number + 7), 60.0, "America/St_Johns")
+
+    def looked(schedule: Schedule) -> None:
+        with suppress(ScheduleError):
+            checked(schedule)
+
+    assert least_cpu_s(made, looked) < MOST_S
+    assert least_cpu_s(made, lambda each: each.occurrence(at("2026-01-02 00:00"))) < MOST_S
+
+
+def test_one_that_comes_rarely_is_compared_with_its_duration() -> None:
+    with pytest.raises(ScheduleError, match="lasts into the next one"):
+        checked(Schedule("0 0,1 * 2 TUE#5", 2 * HOUR))
+    with pytest.raises(ScheduleError, match="lasts into the next one"):
+        checked(Schedule("0 0 29 2 *", 5 * 365 * 24 * HOUR))

@@ -366,7 +366,7 @@ VACATED = Closure("were in maintenance", is_vacated=True)
 
 async def closed(world: World, **closures: Closure) -> None:
     """Close nodes, and have what is placed there looked at, as a feature does."""
-    for name in world.state.closures.set({name: (each,) for name, each in closures.items()}):
+    for name in world.state.closures.set({each: frozenset({n}) for n, each in closures.items()}):
         world.state.listener.on_node_changed(name)
     world.placer.unsuited(ref("r"), anywhere=False)
     await world.look()
@@ -417,7 +417,7 @@ async def test_one_that_is_edited_leaves_a_vacated_node() -> None:
     world.write(r=SPEC)
     await world.look()
     world.make()
-    world.state.closures.set({"small": (VACATED,)})
+    world.state.closures.set({VACATED: frozenset({"small"})})
     world.write(r={**SPEC, "resources": {"cpu": "2"}})
     await world.look()
     assert world.placed() == {"big": 1}

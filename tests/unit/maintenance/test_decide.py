@@ -8,6 +8,7 @@ import pytest
 
 from reserver.base.pacer import outcome
 from reserver.cluster.node import READY, NodeCondition
+from reserver.maintenance.codec import MOST_WINDOWS
 from reserver.maintenance.decide import (
     COMING,
     IN_HAND,
@@ -27,6 +28,8 @@ from reserver.maintenance.model import (
     WindowUse,
 )
 from reserver.moves.drain import BEING_DELETED, Drain, LeavingPod, StayingPod
+from reserver.scheduling.closures import Closure
+from tests.cpu import MOST_S, longest_step_s
 
 START, END = 1_900_010_000.0, 1_900_020_000.0
 DRAIN_AT = START - 1_000
@@ -239,15 +242,20 @@ def test_a_clock_that_goes_back_gives_a_node_back_and_forward_takes_it_again() -
     assert in_hand(decided([A], DRAIN_AT)) == {"a"}
 
 
+def closures_of(name: str, found: MaintenanceDecision) -> list[Closure]:
+    return [closure for closure, nodes in found.closures.items() if name in nodes]
+
+
 def test_closures_are_firm_where_all_nodes_go_at_once() -> None:
     rolling, whole = decided([A, B], DRAIN_AT - 1), decided([A], DRAIN_AT - 1)
-    assert [each.is_firm for each in rolling.closures["a"]] == [False]
-    assert [each.is_firm for each in whole.closures["a"]] == [True]
-    assert rolling.closures["a"][0].why == COMING
-    assert rolling.closures["a"][0].since == DRAIN_AT
-    now = decided([held("a"), B])
-    assert [(each.why, each.is_vacated) for each in now.closures["a"]] == [(IN_HAND, True)]
-    assert "a" not in decided([held("a", DONE), B]).closures
+    assert [each.is_firm for each in closures_of("a", rolling)] == [False]
+    assert [each.is_firm for each in closures_of("a", whole)] == [True]
+    (coming,) = rolling.closures
+    assert (coming.why, coming.since) == (COMING, DRAIN_AT)
+    assert rolling.closures[coming] == {"a", "b"}
+    now = closures_of("a", decided([held("a"), B]))
+    assert [(each.why, each.is_vacated) for each in now] == [(IN_HAND, True)]
+    assert not closures_of("a", decided([held("a", DONE), B]))
 
 
 @pytest.mark.parametrize(
@@ -257,7 +265,7 @@ def test_closures_are_firm_where_all_nodes_go_at_once() -> None:
 def test_conditions_of_others_close_a_node(reason: str, status: str, *, is_closed: bool) -> None:
     seen = node("a", conditions={"DrainInProgress": NodeCondition(status, reason)})
     found = decided([seen], windows={})
-    assert any(each.is_vacated for each in found.closures.get("a", ())) is is_closed
+    assert any(each.is_vacated for each in closures_of("a", found)) is is_closed
 
 
 def test_a_node_that_is_not_ready_for_a_while_closes() -> None:
@@ -266,7 +274,7 @@ def test_a_node_that_is_not_ready_for_a_while_closes() -> None:
     assert not before.closures
     assert before.next_at == START + 300
     after = decided([seen], START + 300, {}, not_ready_s=300)
-    assert [each.why for each in after.closures["a"]] == [NOT_READY]
+    assert [each.why for each in closures_of("a", after)] == [NOT_READY]
     assert not decided([seen], START + 300, {}).closures
 
 
@@ -277,3 +285,12 @@ def test_the_next_pass_comes_when_time_changes_something() -> None:
         found = decided([A], now)
         assert found.next_at == moment
         now = moment
+
+
+@pytest.mark.parametrize("now", [DRAIN_AT - 1, START])
+def test_no_step_is_long_with_as_many_windows_as_are_read(now: float) -> None:
+    """Each of 100 windows has each of 5,000 nodes: the last step took 1.5 s."""
+    names = [f"node-{number}" for number in range(5_000)]
+    nodes = [node(name, **not_ready(since=START - 1_000)) for name in names]
+    turns = [Turn(window(f"w{number}"), tuple(names)) for number in range(MOST_WINDOWS)]
+    assert longest_step_s(lambda: decide(turns, nodes, now, not_ready_s=1)) < MOST_S

@@ -21,6 +21,7 @@ from reserver.k8s.objects import move_windows
 from reserver.k8s.objects.pod_annotations import MOVE_WINDOW_ANNOTATION
 from reserver.moves.windows import ALWAYS, MoveWindows, judge
 from tests.builders import node, pod
+from tests.cpu import MOST_S, least_cpu_s
 from tests.unit.k8s.crashes import crash_at_each_write, done_or_not
 from tests.unit.moves.world import MOVES, PODS, World
 
@@ -103,6 +104,22 @@ def test_windows_that_are_never_open_at_once_are_looked_at_again_later() -> None
     state = windows(namespace="0 1 * * * 1h").of(moved("0 5 * * * 1h"), SUNDAY)
     assert SUNDAY < state.opens_at < inf
     assert state.why
+
+
+@pytest.mark.parametrize("number", [0, 1, 20, move_windows.MOST_WINDOWS])
+@pytest.mark.parametrize("own", ["{} 12 * * * 1m", "{} 0 * 2 TUE#5 1m", "* * * * * 1m"])
+def test_a_look_takes_little_however_many_windows_are_never_open_at_once(
+    own: str, number: int
+) -> None:
+    """Beside the windows of the configuration: any pod may have its own annotation."""
+    nights = [
+        {"cron": f"{minute} 22 * * *", "duration": "6h", "timeZone": "Europe/Berlin"}
+        for minute in range(number)
+    ]
+    both = windows(*nights, namespace="0 0 * 2 MON#5 1m")
+    made = [moved(own.format(minute)) for minute in range(10)]
+    assert least_cpu_s(made.__getitem__, lambda one: both.of(one, SUNDAY)) < MOST_S
+    assert both.of(made[0], SUNDAY).opens_at > SUNDAY
 
 
 def test_a_zone_counts_and_a_change_of_clocks() -> None:

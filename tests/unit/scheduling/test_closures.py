@@ -20,11 +20,19 @@ def wanted(**more: object) -> Reservation:
     return reservation("r", node="", cpu="2", **more)  # type: ignore[arg-type]
 
 
+def by_closure(closures: dict[str, Closure]) -> dict[Closure, frozenset[str]]:
+    """Return the nodes of each closure."""
+    return {
+        each: frozenset(node for node, closure in closures.items() if closure == each)
+        for each in closures.values()
+    }
+
+
 def placed(asked: Reservation, **closures: Closure) -> Placed:
     state = state_of(
         *(node(name, cpu=cpu, labels={HOSTNAME: name}) for name, cpu in (("a", "4"), ("b", "8")))
     )
-    state.closures.set({name: (closure,) for name, closure in closures.items()})
+    state.closures.set(by_closure(closures))
     return place(asked, asked.slots, state)
 
 
@@ -81,7 +89,8 @@ def test_the_reason_names_the_closure_and_room_comes_with_its_end() -> None:
 
 def test_setting_closures_returns_the_nodes_that_changed() -> None:
     state = state_of(node("a"))
-    assert state.closures.set({"a": (PLANNED,), "b": (PLANNED,)}) == {"a", "b"}
-    assert state.closures.set({"a": (PLANNED._replace(until=inf),), "b": (PLANNED,)}) == {"a"}
+    later = PLANNED._replace(until=inf)
+    assert state.closures.set(by_closure({"a": PLANNED, "b": PLANNED})) == {"a", "b"}
+    assert state.closures.set(by_closure({"a": later, "b": PLANNED})) == {"a"}
     assert state.closures.vacated == frozenset()
     assert state.closures.set({}) == {"a", "b"}

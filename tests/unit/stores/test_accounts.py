@@ -27,6 +27,7 @@ from reserver.stores.account_writer import NAME, AccountWriter
 from reserver.stores.codec import account_codec
 from reserver.stores.hold_accounts import HoldAccounts
 from tests.builders import NOW, state_of
+from tests.cpu import MOST_S, longest_step_s
 from tests.unit.k8s.fakes import ScriptedClient, refused
 
 WEEK = 7 * 86_400
@@ -217,3 +218,14 @@ async def test_what_cannot_be_written_is_written_with_the_next() -> None:
     await desk.writer.write()  # Somebody has deleted it: it is made whole.
     assert len(desk.client.requests[-1].body["data"]) == 2
     assert desk.writer.writes == 2
+
+
+def test_no_step_is_long_with_as_much_as_is_kept() -> None:
+    """A step for each week had taken 0.1 s."""
+    accounts, uses = Accounts(), {f"gpu-{n}": HoldUse(1, 2, 3) for n in range(MOST_RESOURCES)}
+    for namespace in range(MOST_NAMESPACES):
+        for owner in range(MOST_OWNERS):
+            accounts.put(AccountKey(week_of(NOW), f"n-{namespace}", f"web-{owner}"), uses)
+    assert longest_step_s(lambda: account_codec.write(accounts, NOW)) < MOST_S / 2
+    data = outcome(account_codec.write(accounts, NOW))
+    assert longest_step_s(lambda: account_codec.read(data)) < MOST_S
