@@ -8,29 +8,16 @@ from contextlib import suppress
 from time import thread_time
 from typing import TypeVar
 
-import msgspec
-
+from hack.bed.pace import IDLE_S, decoding_s, slowness
 from reserver.errors import InvalidInput
 
 MOST_S = 0.05
-"""How much CPU one step may take, in seconds: the loop may be held for a tenth of a second."""
+"""How much CPU one step may take, in seconds: the loop may be held for a tenth of a second.
 
-_OBJECTS = b"[" + b",".join([b"{}"] * 350_000) + b"]"
-"""1 MiB of JSON, which becomes as many small objects as fit."""
-
-_OBJECTS_S = 0.018
-"""How long an idle core decodes them, in seconds.
-
-A step that seems slow is compared with the decoder, which asks for as much new memory: where the
+A step that seems slow is compared with a decoder, which asks for as much new memory: where the
 machine is slow, or its memory is busy with other processes, both take longer."""
 
 T = TypeVar("T")
-
-
-def _decoding_s() -> float:
-    began = thread_time()
-    msgspec.json.decode(_OBJECTS)
-    return thread_time() - began
 
 
 def least_cpu_s(make: Callable[[int], T], step: Callable[[T], object]) -> float:
@@ -50,7 +37,7 @@ def least_cpu_s(make: Callable[[int], T], step: Callable[[T], object]) -> float:
         taken_s = thread_time() - began
         best = min(best, taken_s)
         if best >= MOST_S:
-            best = min(best, taken_s * _OBJECTS_S / _decoding_s())
+            best = min(best, taken_s * IDLE_S / decoding_s())
         gc.enable()
         if best < MOST_S:
             break
@@ -70,7 +57,7 @@ def longest_step_s(begin: Callable[[], Generator[None, None, object]]) -> float:
         best = [min(each) for each in zip(best, taken, strict=True)] if best else taken
         if max(best) < MOST_S:
             return max(best)
-    return max(best) * _OBJECTS_S / min(_decoding_s() for _ in range(3))
+    return max(best) / slowness()
 
 
 def _steps_s(steps: Generator[None, None, object]) -> Iterator[float]:

@@ -23,6 +23,9 @@ from rich.table import Table
 
 from hack.bed.api import Api
 from hack.bed.install import MOVES, WEBHOOKS, install
+from hack.bed.pace import slowness
+from hack.bench.client import Client
+from hack.bench.server import FLOOR, serving
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.process import HeldPort, StartError
 from hack.hostile.bounds import Found, Row, judge, quantile
@@ -108,13 +111,19 @@ def _measure(
     )
     own = folder / "tenant-kubeconfig"
     tenant_kubeconfig(plane.kubeconfig, api, own)
-    with ReserverProcess(
-        kubeconfig, folder / "reserver.log", *_FLAGS, *_webhooks(folder, webhooks.number)
-    ) as reserver:
+    with (
+        serving(FLOOR) as server,
+        Client(server.port()) as floor,
+        ReserverProcess(
+            kubeconfig, folder / "reserver.log", *_FLAGS, *_webhooks(folder, webhooks.number)
+        ) as reserver,
+    ):
         kubelet = Kubelet(reserver, show)
-        probe = Probe(reserver, world, api, options.calls)
+        probe = Probe(reserver, world, api, options.calls, floor)
         quiet_starts = kubelet.restart(options.starts)
         quiet = probe.run("quiet", options.quiet, kubelet.attend)
+        slow = slowness()
+        show(f"this machine takes {slow:.1f} times as long as an idle core")
         show("the tenants come")
         crowd(api, world.nodes)
         with at_work(
@@ -136,6 +145,7 @@ def _measure(
         quiet_starts=quiet_starts,
         hostile_starts=hostile_starts,
         ended=kubelet.ended,
+        slowness=slow,
     )
 
 

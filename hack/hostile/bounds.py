@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from hack.hostile.probe import Phase
 
 SLOWER = 3.0
-"""How many times as long the 99th percentile of Filter calls may take."""
+"""How many times as long the 99th percentile of Filter calls may take, measured in that of answers
+that decide nothing: what the machine does meanwhile prolongs both."""
 
 HELD_S = 0.2
-"""How long the event loop may be held, in seconds."""
+"""How long the event loop may be held, in seconds of an idle core."""
 
 COMPUTED_S = 0.1
-"""How much of that may be its own computing, in seconds of CPU: others may have the cores."""
+"""How much of that may be its own computing, in seconds of an idle core's CPU: others may have the
+cores."""
 
 RSS_BYTES = 512 << 20
 """How much memory may be resident, in bytes."""
@@ -34,6 +36,7 @@ class Found:
         quiet_starts: from each start until Reserver was ready, in seconds, before the tenant came.
         hostile_starts: the same with all that it wrote, and goes on to write.
         ended: how often Reserver ended by itself.
+        slowness: how many times as long as on an idle core a computation took, quiet.
     """
 
     quiet: Phase
@@ -41,6 +44,7 @@ class Found:
     quiet_starts: Sequence[float]
     hostile_starts: Sequence[float]
     ended: int
+    slowness: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -59,10 +63,16 @@ def judge(found: Found) -> Iterator[Row]:
     quiet, hostile = found.quiet, found.hostile
     yield _row("Filter p50", _ms, quantile(quiet.seconds, 0.5), quantile(hostile.seconds, 0.5))
     p99s = quantile(quiet.seconds, 0.99), quantile(hostile.seconds, 0.99)
-    yield _times("Filter p99", *p99s, SLOWER)
+    floors = quantile(quiet.floor, 0.99), quantile(hostile.floor, 0.99)
+    yield _row("Filter p99", _ms, *p99s)
+    yield _row("of the floor", _ms, *floors)
+    yield _times(
+        "Filter p99 in floors", _ratio(p99s[0], floors[0]), _ratio(p99s[1], floors[1]), SLOWER, _x
+    )
     yield Row("Filter p99, its pods", "", _ms(quantile(hostile.tenants, 0.99)))
-    yield _row("event loop held", _ms, _longest(quiet), _longest(hostile), most=HELD_S)
-    yield _row("of CPU", _ms, _computed(quiet), _computed(hostile), most=COMPUTED_S)
+    held_s, computed_s = HELD_S * found.slowness, COMPUTED_S * found.slowness
+    yield _row("event loop held", _ms, _longest(quiet), _longest(hostile), most=held_s)
+    yield _row("of CPU", _ms, _computed(quiet), _computed(hostile), most=computed_s)
     yield _row("slowest /readyz", _ms, quantile(quiet.looks, 1), quantile(hostile.looks, 1))
     yield _row("not ready", _count, quiet.unready, hostile.unready, most=0)
     yield _row("calls that failed", _count, len(quiet.failures), len(hostile.failures), most=0)
@@ -70,7 +80,7 @@ def judge(found: Found) -> Iterator[Row]:
     yield Row("ended by itself", "", str(found.ended), "0", is_kept=not found.ended)
     yield _row("RSS", _mib, quiet.rss, hostile.rss, most=RSS_BYTES)
     starts = quantile(found.quiet_starts, 0.5), quantile(found.hostile_starts, 0.5)
-    yield _times("restart to ready", *starts, START_SLOWER)
+    yield _times("restart to ready", *starts, START_SLOWER, _ms)
 
 
 def _longest(phase: Phase) -> float:
@@ -88,10 +98,20 @@ def _row(
     return Row(what, show(quiet), show(hostile), bound, is_kept=hostile <= most)
 
 
-def _times(what: str, quiet: float, hostile: float, most: float) -> Row:
-    ratio = hostile / quiet if math.isfinite(quiet) and quiet else math.inf
+def _times(
+    what: str, quiet: float, hostile: float, most: float, show: Callable[[float], str]
+) -> Row:
+    ratio = _ratio(hostile, quiet)
     bound = f"{most:g} × ({ratio:.1f} ×)"
-    return Row(what, _ms(quiet), _ms(hostile), bound, is_kept=ratio <= most)
+    return Row(what, show(quiet), show(hostile), bound, is_kept=ratio <= most)
+
+
+def _ratio(value: float, to: float) -> float:
+    return value / to if math.isfinite(to) and to else math.inf
+
+
+def _x(ratio: float) -> str:
+    return f"{ratio:.2f} ×"
 
 
 def quantile(values: Sequence[float], share: float) -> float:

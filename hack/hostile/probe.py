@@ -23,6 +23,9 @@ _SAMPLE = 420
 """How many of 1,000 nodes kube-scheduler asks about."""
 
 _BODIES = 50
+_FLOOR_BYTES = 4096
+"""How long the floor's answers are: about as long as a hundred names."""
+
 _LOOK_S = 0.05
 _TENANTS_TURN = 25
 """One Filter call of so many is for a pod of the tenant."""
@@ -73,6 +76,8 @@ class Phase:
         name: of the phase.
         seconds: how long each Filter call for the shop's pods took, from when it was due.
         tenants: the same for the tenant's own pods.
+        floor: the same for a server beside that reads as much and only answers: what the machine
+            adds to any answer.
         given_away: answers that offered a node where all is held for others.
         failures: calls that were not answered as they must be.
         looks: at /readyz: how long each took, in seconds.
@@ -84,6 +89,7 @@ class Phase:
     name: str
     seconds: list[float] = field(default_factory=list)
     tenants: list[float] = field(default_factory=list)
+    floor: list[float] = field(default_factory=list)
     given_away: int = 0
     failures: list[str] = field(default_factory=list)
     looks: list[float] = field(default_factory=list)
@@ -100,13 +106,17 @@ class Probe:
         world: what it is asked about.
         api: where the tenant's waiting pods are found.
         rate: Filter calls a second.
+        floor: a server that only answers, in a process of its own.
     """
 
-    def __init__(self, reserver: ReserverProcess, world: World, api: Api, rate: float) -> None:
+    def __init__(
+        self, reserver: ReserverProcess, world: World, api: Api, rate: float, floor: Client
+    ) -> None:
         self._reserver = reserver
         self._world = world
         self._api = api
         self._rate = rate
+        self._floor = floor
         rng = random.Random(0)  # noqa: S311
         samples = [rng.sample(world.nodes, min(_SAMPLE, len(world.nodes))) for _ in range(_BODIES)]
         self._samples = samples
@@ -114,6 +124,7 @@ class Probe:
         self._bodies = [
             filter_request("/filter", pod, names) for pod, names in zip(pods, samples, strict=True)
         ]
+        self._asked = filter_request(f"/floor/{_FLOOR_BYTES}", pods[0], samples[0])
 
     def run(self, name: str, seconds: float, attend: Callable[[Phase], None]) -> Phase:
         """Asks for so long; `attend` is called every second."""
@@ -164,8 +175,17 @@ class Probe:
                 phase.failures.append(answer["Error"])
             elif not self._world.held.isdisjoint(answer.get("NodeNames") or ()):
                 phase.given_away += 1
+            self._ask_floor(phase, due + 0.5 / self._rate)
             due += 1 / self._rate
             number += 1
+
+    def _ask_floor(self, phase: Phase, due: float) -> None:
+        """Asks the floor between two calls, as late as these if answers are late."""
+        if time.monotonic() < due:
+            time.sleep(due - time.monotonic())
+        began = time.monotonic()
+        self._floor.call(self._asked)
+        phase.floor.append(time.monotonic() - min(due, began))
 
     def _tenants(self) -> Sequence[bytes]:
         """Calls for the tenant's pods that wait, as kube-scheduler would make them."""

@@ -12,6 +12,10 @@ from typing import NamedTuple
 
 from reserver.cluster.pod import Pod
 
+MOST_BORROWERS = 500
+"""So many pods of one node may borrow: more than kubelets run. Whoever creates pods that name their
+node chooses how many there are, and an owner's call asks about each of them."""
+
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
@@ -58,8 +62,10 @@ class Lending:
         return {name: amount - borrowed.get(name, 0) for name, amount in held.items()}
 
     def add(self, node: str, pod: Pod) -> None:
-        """Count a borrower on a node."""
-        self._borrowers.setdefault(node, {})[pod.uid] = pod
+        """Count a borrower on a node; one too many is a pod as any other."""
+        pods = self._borrowers.setdefault(node, {})
+        if pod.uid in pods or len(pods) < MOST_BORROWERS:
+            pods[pod.uid] = pod
 
     def remove(self, node: str, pod_uid: str) -> None:
         """Count a borrower there no more."""
@@ -110,11 +116,12 @@ class Lending:
     def left(self, priority: int, nodes: Iterable[str], now: float) -> dict[str, dict[str, int]]:
         """Return what a pod of a priority may still borrow on some nodes at `now` (unix seconds).
 
-        Where an owner waits, and as long as a borrower is on its way out, nothing is lent.
+        Where an owner waits, as long as a borrower is on its way out, and to more than
+        `MOST_BORROWERS`, nothing is lent.
         """
         found: dict[str, dict[str, int]] = {}
         for node in self._loans.keys() & nodes:
-            if self._is_recalled(node, now):
+            if self._is_closed(node, now):
                 continue
             total: dict[str, int] = {}
             for loan, taken in _matched(self._loans[node], self._pods(node)):
@@ -124,8 +131,10 @@ class Lending:
                 found[node] = total
         return found
 
-    def _is_recalled(self, node: str, now: float) -> bool:
+    def _is_closed(self, node: str, now: float) -> bool:
         if now < self._recalled.get(node, 0.0):
+            return True
+        if len(self._borrowers.get(node, ())) >= MOST_BORROWERS:
             return True
         self._recalled.pop(node, None)
         return any(pod.terminating for pod in self.borrowers(node))

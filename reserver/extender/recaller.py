@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import structlog
 
+from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
 from reserver.cluster.pod import Pod
 from reserver.errors import ApiError
@@ -51,7 +52,8 @@ class Recaller:
 
     async def look(self, state: State) -> None:
         """Look at all nodes with borrowers once."""
-        before, self._short = self._short, dict(recalls_for_room(state, self._clock()))
+        before = self._short
+        self._short = await Pacer().run(recalls_for_room(state, self._clock()))
         for node, borrowers in self._short.items():
             if node not in before:
                 continue  # Perhaps a watch has yet to show all of it.

@@ -9,7 +9,7 @@ kube-scheduler deletes its victims: the pods' grace periods count, and no budget
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 
 from reserver.cluster.pod import Pod
@@ -42,9 +42,10 @@ def recall(pod: Pod, seats: Sequence[Reservation], state: State) -> Recall | Non
     return Recall(pod, node, tuple(each for each in going if not each.terminating))
 
 
-def recalls_for_room(state: State, now: float) -> Iterator[tuple[str, Sequence[Pod]]]:
-    """Yield each node whose borrowers are in the way of its holds, with those to delete.
+def recalls_for_room(state: State, now: float) -> Generator[None, None, dict[str, Sequence[Pod]]]:
+    """Find the nodes whose borrowers are in the way of their holds, each with those to delete.
 
+    Other work may come between the steps: a node is judged as it is by then.
     Holds that are to start count `AHEAD_S` before. Those that lend are in no hurry: their owners
     recall what they need.
     """
@@ -53,7 +54,9 @@ def recalls_for_room(state: State, now: float) -> Iterator[tuple[str, Sequence[P
         for part in each.parts if each.lends_below is None else ():
             amounts = times(each.resources, part.slots)
             coming[part.node] = total((coming.get(part.node, {}), amounts))
+    found: dict[str, Sequence[Pod]] = {}
     for node in state.snapshot.lending.nodes():
+        yield
         borrowers = state.snapshot.lending.borrowers(node)
         needed = coming.get(node, {})
         # They cannot help where something else is short.
@@ -61,7 +64,8 @@ def recalls_for_room(state: State, now: float) -> Iterator[tuple[str, Sequence[P
         wanted = {name: needed.get(name, 0) for name in names}
         going = _fewest(borrowers, partial(_is_enough, node, wanted, state=state))
         if any(not each.terminating for each in going):
-            yield node, [each for each in going if not each.terminating]
+            found[node] = [each for each in going if not each.terminating]
+    return found
 
 
 def _is_enough(node: str, wanted: Mapping[str, int], gone: Sequence[Pod], *, state: State) -> bool:

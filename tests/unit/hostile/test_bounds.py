@@ -19,7 +19,7 @@ half a li
 
 def phase(**changes: Any) -> Phase:
     calls = [0.001] * 90 + [0.005] * 10
-    return replace(Phase("any", seconds=calls, looks=[0.01], rss=200 << 20), **changes)
+    return replace(Phase("any", seconds=calls, floor=calls, looks=[0.01], rss=200 << 20), **changes)
 
 
 def found(**changes: Any) -> Found:
@@ -44,8 +44,8 @@ def test_what_costs_nothing_breaks_no_bound() -> None:
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
-        ({"seconds": [0.001] * 90 + [0.016] * 10}, "Filter p99"),
-        ({"seconds": []}, "Filter p99"),
+        ({"seconds": [0.001] * 90 + [0.016] * 10}, "Filter p99 in floors"),
+        ({"seconds": []}, "Filter p99 in floors"),
         ({"held": [Hold("a", "b", 0.21, 0.1)]}, "event loop held"),
         ({"held": [Hold("a", "b", 0.2, 0.11)]}, "of CPU"),
         ({"unready": 1}, "not ready"),
@@ -56,6 +56,23 @@ def test_what_costs_nothing_breaks_no_bound() -> None:
 )
 def test_what_costs_too_much_breaks_a_bound(changes: dict[str, Any], what: str) -> None:
     assert broken(found(**changes)) == {what}
+
+
+@pytest.mark.parametrize(
+    ("floor", "is_kept"), [(0.001, False), (0.005, False), (0.0052, False), (0.0054, True)]
+)
+def test_what_the_machine_does_to_any_answer_is_not_reservers(
+    floor: float, *, is_kept: bool
+) -> None:
+    slower = found(seconds=[0.001] * 90 + [0.016] * 10, floor=[0.001] * 90 + [floor] * 10)
+    assert ("Filter p99 in floors" not in broken(slower)) is is_kept
+
+
+def test_a_slow_machine_may_compute_for_longer_and_not_more() -> None:
+    long = found(held=[Hold("a", "b", 0.39, 0.19)])
+    assert broken(long) == {"event loop held", "of CPU"}
+    assert not broken(replace(long, slowness=2.0))
+    assert broken(replace(long, slowness=1.8)) == {"event loop held", "of CPU"}
 
 
 def test_a_start_may_take_twice_as_long_and_reserver_may_not_end() -> None:
