@@ -99,5 +99,8 @@ def _is_sure(life: Life, pod: Pod, world: World, span: Span) -> bool:
     """Return whether a pod says that it claimed an entry, and can have meant no other."""
     if life.name not in pod.claims or not life.is_of(pod):
         return False
+    assert pod.binding is not None  # noqa: S101 - for mypy
+    if not life.names(pod) and pod.binding.node not in life.nodes:
+        return False  # It was without a place just before; who says that it was here may forge.
     lives = world.lives_called[life.name]
     return [x for x in lives if x.touches(span.since, span.revision)] == [life]

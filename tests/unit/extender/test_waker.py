@@ -83,14 +83,14 @@ async def test_who_asks_for_what_was_found_not_to_fit_is_not_compared_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compared = 0
-    wanted = Wake.judge.__globals__["wanted"]
+    wanted = Wake.judge.__globals__["request_columns"]
 
     def counting(*arguments: object) -> object:
         nonlocal compared
         compared += 1
         return wanted(*arguments)
 
-    monkeypatch.setitem(Wake.judge.__globals__, "wanted", counting)
+    monkeypatch.setitem(Wake.judge.__globals__, "request_columns", counting)
     waker = _waker(Sends())
     state = _waiting(*(pod(f"p{number}", cpu="8") for number in range(1_000)))
     _free(state, waker, 0)

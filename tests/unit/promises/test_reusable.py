@@ -187,3 +187,15 @@ def test_what_was_moved_is_held_from_strangers(tape: Tape) -> None:
     tape.land("stranger", "n", cpu="3")
     (violation,) = tape.report().violations
     assert (violation.kind, violation.entry) == (Kind.GIVEN_AWAY, "shop/holds/before")
+
+
+def test_who_forges_a_claim_elsewhere_just_after_it_was_placed_took_no_slot(tape: Tape) -> None:
+    entry = json.loads(tape.entry(owners=OWNERS, slots=1, node="", cpu="3", reusable=True))
+    tape.put("seats", json.dumps(entry))
+    tape.edit({"seats": json.dumps(entry | {"placements": [{"node": "m", "slots": 1}]})})
+    tape.land("forged", "n", SEATS, cpu="1", labels=WEB, schedulerName="other")
+    tape.wait(5)
+    tape.land("owner", "m", SEATS, cpu="3", labels=WEB)
+    assert tape.kinds() == []
+    tape.land("another", "m", SEATS, cpu="1", labels=WEB)
+    assert Kind.CLAIMED_TWICE in tape.kinds()
