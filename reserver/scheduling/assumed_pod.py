@@ -18,12 +18,16 @@ class AssumedPod:
     Attributes:
         pod: the pod as it was when the binding was decided.
         node: where it goes.
+        claims: the identities of the reservations that it claims.
         is_written: the API server has accepted the binding.
+        is_gone: the pod was deleted, and its claims are taken back until the binding is answered.
     """
 
     pod: Pod
     node: str
+    claims: tuple[str, ...] = ()
     is_written: bool = False
+    is_gone: bool = False
 
 
 def slots_of(pod: Pod, node: str, claims: tuple[str, ...], ledger: Ledger) -> Mapping[str, int]:

@@ -106,14 +106,13 @@ class CapacityState:
 
         What a slot has beyond the pod's request is free only once the binding is written.
         """
-        self._assumed[pod.uid] = AssumedPod(pod, node)
+        self._assumed[pod.uid] = AssumedPod(pod, node, claims)
         self.listener.on_pod_assumed(pod, node)
         self.nominations.drop(pod.uid)
         self.gangs.drop(pod)
         slots = slots_of(pod, node, claims, self.ledger)
         self.snapshot.count(pod, node)
-        for identity in claims:
-            self.ledger.claim(identity, replace(pod, node=node), written=False)
+        self._claim(self._assumed[pod.uid])
         if slots:
             self.snapshot.count(with_rest(pod, node, slots, self.snapshot), node)
 
@@ -123,6 +122,8 @@ class CapacityState:
         if assumption is None:
             return  # The watch was faster.
         assumption.is_written = True
+        if assumption.is_gone:
+            self._claim(assumption)
         self._place_written(assumption.pod, assumption.node)
         self.ledger.written(pod_uid)
         known = self._pods.get(assumption.pod.name)
@@ -131,6 +132,11 @@ class CapacityState:
             del self._assumed[pod_uid]
             self._uncount(pod_uid)
             self.ledger.pod_gone(assumption.pod)
+
+    def _claim(self, assumption: AssumedPod) -> None:
+        for identity in assumption.claims:
+            pod = replace(assumption.pod, node=assumption.node)
+            self.ledger.claim(identity, pod, written=False)
 
     def forget(self, pod_uid: str) -> None:
         """Take an assumption back: the binding failed."""

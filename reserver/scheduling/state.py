@@ -136,7 +136,12 @@ class State(CapacityState):
         self.ledger.succession.gone(pod)
         assumption = self._assumed.get(pod.uid)
         if assumption is not None and not assumption.is_written:
-            return  # Its binding is still under way, and decides what becomes of the claims.
+            # The answer to its binding decides what becomes of the claims. As a rule that fails,
+            # and kube-scheduler gives the room to others already: it is held meanwhile.
+            assumption.is_gone = True
+            self._uncount(pod.uid)
+            self.ledger.unclaim(pod.uid)
+            return
         self._assumed.pop(pod.uid, None)
         self.pending_resizes.drop(pod)
         self._uncount(pod.uid)

@@ -15,7 +15,7 @@ from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.fit import has_room
 from reserver.scheduling.recall import RECALL_S
 from reserver.scheduling.state import State
-from tests.builders import BORROWER, NOW, node, pod, reservation
+from tests.builders import BORROWER, NAMESPACE, NOW, node, pod, reservation
 
 NODE, CPUS = "worker-1", 12
 PRIORITIES = st.sampled_from([-5, 0, 5, 10])
@@ -36,9 +36,14 @@ def holds(draw: st.DrawFn) -> Reservation:
 
 @st.composite
 def strangers(draw: st.DrawFn) -> Pod:
-    """Draw a pod that owns nothing, and perhaps may borrow."""
+    """Draw a pod that owns nothing, and perhaps may borrow; some are called as owners elsewhere."""
+    namespace = draw(st.sampled_from([NAMESPACE, "other"]))
+    owners = ["owner-0", "owner-1"] if namespace != NAMESPACE else []
+    name = draw(st.sampled_from([*owners, *(f"p{number}" for number in range(8))]))
     return pod(
-        f"p{draw(st.integers(0, 9))}",
+        name,
+        namespace=namespace,
+        uid=f"{namespace}-{name}",
         priority=draw(PRIORITIES),
         constraints=BORROWER
         if draw(st.integers(0, 2))

@@ -100,6 +100,13 @@ def test_of_the_configuration_one_is_enough_and_annotations_narrow_it() -> None:
     assert by_both.why.endswith(f"{MOVE_WINDOW_ANNOTATION} of the namespace and the configuration")
 
 
+def test_a_pod_of_that_name_elsewhere_has_windows_of_its_own() -> None:
+    both = windows(namespace=NIGHT)
+    assert both.of(moved(), SUNDAY).why
+    assert both.of(moved(namespace="other"), SUNDAY) == ALWAYS
+    assert not both.of(moved("* * * * * 1m", namespace="other"), SUNDAY).why
+
+
 def test_windows_that_are_never_open_at_once_are_looked_at_again_later() -> None:
     state = windows(namespace="0 1 * * * 1h").of(moved("0 5 * * * 1h"), SUNDAY)
     assert SUNDAY < state.opens_at < inf

@@ -4,8 +4,9 @@ import pytest
 
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Reservation
+from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
-from tests.builders import held, name, node, pod, ref, requested, reservation, state_of
+from tests.builders import NOW, held, name, node, pod, ref, requested, reservation, state_of
 from tests.listening import Recorded
 
 WORKER = node("worker-1", cpu="8")
@@ -120,7 +121,6 @@ UNDER_WAY = {
     "an older event after it": ("assume", "pending"),
     "confirmed, not shown": ("pending", "assume", "confirm"),
     "confirmed, an older event after it": ("pending", "assume", "confirm", "pending"),
-    "deleted, the answer still to come": ("pending", "assume", "gone"),
 }
 
 
@@ -130,6 +130,18 @@ def test_a_binding_under_way_counts_until_its_outcome_is_known(
 ) -> None:
     play(state, order)
     assert amounts(state) == SEATED
+
+
+def test_the_slot_of_a_pod_that_is_deleted_is_held_until_its_binding_is_answered(
+    state: State,
+) -> None:
+    """kube-scheduler gives its room to others at once, and the binding fails as a rule."""
+    play(state, ("pending", "assume", "gone"))
+    assert amounts(state) == WAITING
+    stranger = pod("stranger", cpu="7")
+    assert judge_bind(stranger, "worker-1", state, NOW).refusal is not None
+    play(state, ("forget",))
+    assert amounts(state) == WAITING
 
 
 ENDS = {
