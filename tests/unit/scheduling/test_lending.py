@@ -98,6 +98,19 @@ def test_a_borrower_counts_against_the_loan_first() -> None:
     assert not passes(pod("b", cpu="5"), state)
 
 
+def test_who_may_not_borrow_of_a_loan_takes_nothing_of_it() -> None:
+    state = lending(W1, LENT, borrower("a", "4", priority=100, on="worker-1"))
+    assert not passes(pod("b", cpu="1"), state)
+
+
+def test_nothing_is_lent_while_a_borrower_is_on_its_way_out() -> None:
+    leaving = replace(borrower("a", "1", on="worker-1"), terminating=True)
+    state = lending(W1, LENT, leaving)
+    assert not passes(borrower("b", "5"), state)
+    state.pod_gone(leaving.name)
+    assert passes(borrower("b", "5"), state)
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_loans_that_ask_for_a_low_priority_are_used_up_first(order: int) -> None:
     low = reservation("low", owners=("a",), lends_below=1, cpu="4")
