@@ -77,6 +77,14 @@ def test_a_occurrence_ends_where_the_next_begins() -> None:
     assert first.end - first.start == 23 * HOUR
 
 
+def test_at_its_end_an_occurrence_is_over_also_where_the_next_cuts_it_off() -> None:
+    overlapping = Schedule("0 0 * * *", 25 * HOUR)
+    midnight = at("2026-01-02 00:00")
+    found = overlapping.occurrence(midnight)
+    assert found is not None
+    assert found.start == midnight
+
+
 def test_no_occurrence_starts_after_its_last_moment() -> None:
     schedule = Schedule("0 0 * * *", HOUR, until=at("2026-01-02 00:00"))
     found = list(schedule.occurrences(at("2026-01-01 00:30")))
