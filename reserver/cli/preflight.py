@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from importlib import metadata
 from itertools import chain
@@ -14,7 +14,15 @@ from typing import Annotated, Any
 import typer
 
 from reserver import DISTRIBUTION
-from reserver.cli import failure, interrupt, preflight_files, preflight_holds
+from reserver.base.backoff import Backoff
+from reserver.cli import (
+    failure,
+    interrupt,
+    preflight_features,
+    preflight_files,
+    preflight_holds,
+    preflight_settings,
+)
 from reserver.cli.checkup import Finding
 from reserver.cli.connection import calling
 from reserver.cli.doctor import show
@@ -29,7 +37,9 @@ from reserver.cli.target import Target
 from reserver.errors import ApiError, ReserverError
 from reserver.k8s.objects.objects import LabelledConfigMap, decode
 from reserver.moves import podmove
+from reserver.printable import printable
 from reserver.reservations.quota import Quota
+from reserver.settings.configuration import API_VERSION
 from reserver.settings.serve import DEFAULT_QUOTA
 from reserver.stores.codec import quota_codec
 from reserver.stores.codec.newer_fields import known_part
@@ -41,9 +51,17 @@ _VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.\d{1,6})?")
 _LENIENT_SINCE = (0, 2)
 """The version from which unknown fields in ConfigMaps are ignored (docs/adr/0070)."""
 
-_UNKNOWN_BEFORE = {(0, 2): frozenset({"retain", "description", "author", "owners[].replaces"})}
-"""The fields of a reservation that versions before one do not have."""
+_FIRST = frozenset(
+    {"owners", "owners[].controller", "owners[].pod", "owners[].selector", "resources", "slots"}
+    | {"node", "placement", "placements", "startsAt", "expiresAt", "ttl", "policy", "reusable"}
+    | {"preemptible", "priority", "requestId", "origin"}
+)
+"""The fields of a reservation that versions before `_LENIENT_SINCE` have."""
 
+_PATIENCE_S = 30.0
+"""How long the API server may be busy, in seconds: after a change of a CRD it is for some."""
+
+_GROUP = f"/apis/{API_VERSION}"
 _NAMESPACES_OF_ROLES = "kube-system"
 _CRD = Id("CustomResourceDefinition", "", "reservations.reserver.io")
 
@@ -81,19 +99,26 @@ def preflight(
         raise typer.Exit(ExitStatus.REFUSED)
 
 
+def _own() -> tuple[int, int]:
+    """Return major and minor of this command's version."""
+    match = _VERSION.match(metadata.version(DISTRIBUTION))
+    assert match is not None  # noqa: S101 - a test reads it
+    return int(match[1]), int(match[2])
+
+
 def _version(text: str) -> tuple[int, int]:
     """Return major and minor of a version, of this command's if the text is empty.
 
     Raises:
         Failed: it is none, or newer than this command.
     """
-    own = metadata.version(DISTRIBUTION)
-    match, mine = _VERSION.fullmatch(text or own), _VERSION.match(own)
-    if match is None or mine is None:
+    own = _own()
+    match = _VERSION.fullmatch(text)
+    if text and match is None:
         raise Failed(ExitStatus.USAGE, f"--to: {text!r} is not a version; write for example 0.1.0")
-    wanted, here = ((int(each[1]), int(each[2])) for each in (match, mine))
-    if wanted > here:
-        problem = f"{text} is newer than this command ({own})"
+    wanted = (int(match[1]), int(match[2])) if match else own
+    if wanted > own:
+        problem = f"{text} is newer than this command ({metadata.version(DISTRIBUTION)})"
         raise Failed(ExitStatus.USAGE, f"--to: {problem}; run the preflight of that version")
     return wanted
 
@@ -142,23 +167,41 @@ class _Looking:
             *preflight_holds.of_fields(written, unknown, is_strict=version < _LENIENT_SINCE),
             *preflight_holds.of_quotas(written, await self._default(), self._home),
             *preflight_holds.of_moves(moves, keeps_seats=keeps_seats),
+            *(await self._of_features(there, version)),
             *(await self._of_files(there) if there else ()),
+            *(preflight_settings.of_settings(there) if version == _own() else ()),
         ]
         checks = (
             "entries",
             "fields",
             "quotas",
             "moves",
+            "features",
             *(("leftovers", "apply") if there else ()),
+            *(("settings",) if there and version == _own() else ()),
         )
         named = {each.check for each in found}
         quiet = [Finding(each, True, "nothing to do") for each in checks if each not in named]
         return sorted([*found, *quiet], key=lambda each: each.is_ok)
 
+    async def _get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+        """Return what the API server answers; while it is busy, ask again."""
+        backoff = Backoff(0.5, 3.0)
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                answer: bytes = await self._client.get(path, params)
+            except ApiError as exc:
+                if not (exc.is_away and exc.status and time.monotonic() < deadline):
+                    raise
+            else:
+                return answer
+            await backoff.sleep()
+
     async def _items(self, path: str, **params: str) -> list[dict[str, Any]]:
         """Return the objects of a path; none where the API server has no such kind."""
         try:
-            items: list[dict[str, Any]] = json.loads(await self._client.get(path, params))["items"]
+            items: list[dict[str, Any]] = json.loads(await self._get(path, params))["items"]
         except ApiError as exc:
             if not exc.is_absent:
                 raise
@@ -185,12 +228,21 @@ class _Looking:
     async def _default(self) -> Quota | None:
         """Return the default quota if the running version has no quotas; else it judges by them."""
         try:
-            await self._client.get(quota_codec.COLLECTION)
+            await self._get(quota_codec.COLLECTION)
         except ApiError as exc:
             if not exc.is_absent:
                 raise
             return quota_codec.parse_default(DEFAULT_QUOTA)
         return None
+
+    async def _of_features(
+        self, there: Mapping[Id, Object], version: tuple[int, int]
+    ) -> Iterator[Finding]:
+        found = {
+            plural: await self._items(f"{_GROUP}/{plural}")
+            for plural in preflight_features.REMEDIES
+        }
+        return preflight_features.of_features(found, there, is_first=version < _LENIENT_SINCE)
 
     async def _of_files(self, there: dict[Id, Object]) -> Iterator[Finding]:
         here: dict[Id, Object] = {}
@@ -203,7 +255,7 @@ class _Looking:
                     here[id_] = each
         pods = await self._items(f"/api/v1/namespaces/{self._home}/pods")
         labels = [each["metadata"].get("labels") or {} for each in pods]
-        server = json.loads(await self._client.get("/version"))["gitVersion"]
+        server = json.loads(await self._get("/version"))["gitVersion"]
         return chain(
             preflight_files.of_apply(here, there),
             preflight_files.of_services(here, there, labels),
@@ -223,14 +275,15 @@ def _unknown_to(there: dict[Id, Object], version: tuple[int, int]) -> Unknown:
         schema = preflight_files.spec_schema(there[_CRD])
         known = {**schema, "properties": {**schema.get("properties", {}), "placements": {}}}
         return partial(preflight_files.unknown_fields, schema=known)
-    missing = frozenset[str]().union(*(f for v, f in _UNKNOWN_BEFORE.items() if version < v))
 
     def unknown(spec: Any) -> Iterator[str]:  # noqa: ANN401 - whatever YAML can hold
         said = spec if isinstance(spec, dict) else {}
+        if version >= _LENIENT_SINCE:
+            yield from known_part(said, "", was_in_force=True).ignored
+            return
         owners = said.get("owners")
         listed = owners if isinstance(owners, list) else ()
         names = {f"owners[].{name}" for each in listed if isinstance(each, dict) for name in each}
-        yield from sorted(missing & (said.keys() | names))
-        yield from known_part(said, "", was_in_force=True).ignored
+        yield from map(printable, sorted({*map(str, said), *names} - _FIRST))
 
     return unknown

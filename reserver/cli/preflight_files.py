@@ -198,10 +198,17 @@ def of_crds(here: Mapping[Id, Object], there: Mapping[Id, Object]) -> Iterator[F
         if id_.kind != "CustomResourceDefinition" or id_ not in here:
             continue
         old, new = (set(_paths(spec_schema(each[id_]))) for each in (here, there))
-        told = [f"adds {', '.join(sorted(new - old))}"] if new - old else []
-        told += [f"drops {', '.join(sorted(old - new))}"] if old - new else []
+        told = [f"adds {', '.join(_topmost(new - old))}"] if new - old else []
+        told += [f"drops {', '.join(_topmost(old - new))}"] if old - new else []
         if told:
             yield Finding("CRDs", True, f"{id_.name}: {'; '.join(told)}")
+
+
+def _topmost(paths: Collection[str]) -> list[str]:
+    """Return the paths that lie below no other of them."""
+    return [
+        path for path in sorted(paths) if path.rpartition(".")[0].removesuffix("[]") not in paths
+    ]
 
 
 def spec_schema(crd: Object) -> Object:

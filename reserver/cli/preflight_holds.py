@@ -29,6 +29,12 @@ MOST_NAMED = 5
 SEAT_FIELD = "owners[].replaces"
 """The field that keeps the seat of a move for the replacement of its pod."""
 
+_REMEDIES = {
+    SEAT_FIELD: "end all moves first",
+    "lend": "remove it first, or nobody deletes the borrowers when an owner comes",
+}
+"""What to do about a field before a version runs that does not have it."""
+
 Unknown = Callable[[Any], Iterable[str]]
 """Yields the fields of a spec that the other version does not have."""
 
@@ -121,12 +127,12 @@ def of_fields(
             fields.setdefault(field, []).append(each.where)
     for field, where in keys.items():
         if not is_strict:
-            yield Finding("fields", True, _listed(where, f"{{}} keep {field}, ignored: {{}}"))
+            yield Finding("fields", True, listed(where, f"{{}} keep {field}, ignored: {{}}"))
             continue
         text = f"{{}} would be Invalid, and hold nothing, because of {field}: {{}}"
         yield from _said("fields", where, text, "remove the field, or have it only in objects")
     for field, where in objects.items():
-        remedy = "end all moves first" if field == SEAT_FIELD else "write it again afterwards"
+        remedy = _REMEDIES.get(field, "write it again afterwards")
         yield from _said("fields", where, f"{{}} would lose {field}: {{}}", remedy)
 
 
@@ -165,7 +171,7 @@ def of_moves(moves: Iterable[Mapping[str, Any]], *, keeps_seats: bool) -> Iterat
         if each.get("status", {}).get("phase") not in ENDED
     ]
     if where and keeps_seats:
-        said = _listed(where, "{} under way, which go on: {}")
+        said = listed(where, "{} under way, which go on: {}")
         yield Finding("moves", True, said)
         return
     text = "{} under way, whose seats any pod of the workload could take: {}"
@@ -175,9 +181,10 @@ def of_moves(moves: Iterable[Mapping[str, Any]], *, keeps_seats: bool) -> Iterat
 
 def _said(check: str, where: Sequence[str], text: str, remedy: str) -> Iterator[Finding]:
     if where:
-        yield Finding(check, False, _listed(where, text), remedy)
+        yield Finding(check, False, listed(where, text), remedy)
 
 
-def _listed(where: Sequence[str], text: str) -> str:
+def listed(where: Sequence[str], text: str) -> str:
+    """Return a text with a number of names, and the first of them."""
     named, more = ", ".join(map(printable, where[:MOST_NAMED])), len(where) - MOST_NAMED
     return text.format(len(where), f"{named} and {more} more" if more > 0 else named)

@@ -8,9 +8,17 @@ from typing import Any
 
 import pytest
 
-from reserver.cli import preflight_files, preflight_holds
+from reserver.base.backoff import Backoff
+from reserver.cli import (
+    preflight,
+    preflight_features,
+    preflight_files,
+    preflight_holds,
+    preflight_settings,
+)
 from reserver.cli.preflight_files import Id
 from reserver.cli.preflight_holds import WrittenSpec
+from reserver.errors import ApiError
 from reserver.k8s.objects.objects import LabelledConfigMap, LabelledMetadata, decode
 from reserver.reservations.quota import Quota
 from reserver.stores.object.codec import ReservationObject
@@ -252,7 +260,7 @@ def test_rights_and_fields_of_crds_that_differ_are_shown() -> None:
 
     old, new = crd(a={}, b={"items": {"properties": {"c": {}}}}), crd(a={}, d={})
     (found,) = preflight_files.of_crds(of(old), of(new))
-    assert found.said == "reservations.reserver.io: adds d; drops b, b[].c"
+    assert found.said == "reservations.reserver.io: adds d; drops b"
     assert not list(preflight_files.of_crds(of(old), of(old)))
 
 
@@ -264,6 +272,156 @@ def scheduler(image: str, config: str) -> Any:
         an("Deployment", "reserver-scheduler", spec=spec),
         an("ConfigMap", "kube-scheduler-config-x", data=data),
     )
+
+
+def crd_of(plural: str, **fields: Any) -> dict[str, Any]:
+    schema = {"openAPIV3Schema": {"properties": {"spec": {"properties": fields}}}}
+    versions = [{"storage": True, "schema": schema}]
+    name = f"{plural}.reserver.io"
+    return an("CustomResourceDefinition", name, spec={"versions": versions})
+
+
+WINDOWS, QUOTAS = "maintenancewindows", "reservationquotas"
+WINDOW = an("MaintenanceWindow", "night", spec={"start": "x", "drainBefore": "1h"})
+
+
+@pytest.mark.parametrize(
+    ("plural", "there", "is_first", "lines"),
+    [
+        (
+            "maintenancewindows",
+            of(crd_of("maintenancewindows", start={}, drainBefore={})),
+            False,
+            [],
+        ),
+        ("maintenancewindows", {}, False, []),
+        ("maintenancewindows", {}, True, ["1 maintenancewindows have no effect then: night"]),
+        (
+            "maintenancewindows",
+            of(crd_of("podmoves")),
+            False,
+            ["1 maintenancewindows have no effect then: night"],
+        ),
+        (
+            "maintenancewindows",
+            of(crd_of("maintenancewindows", start={})),
+            False,
+            ["1 maintenancewindows would lose drainBefore: night; write them again afterwards"],
+        ),
+        ("schedpatches", {}, True, []),
+        (
+            "reservationquotas",
+            of(crd_of("podmoves")),
+            False,
+            ["1 reservationquotas have no effect"],
+        ),
+    ],
+)
+def test_what_another_version_does_not_carry_out_is_named(
+    plural: str, there: Any, lines: list[str], *, is_first: bool
+) -> None:
+    found = list(preflight_features.of_features({plural: [WINDOW]}, there, is_first=is_first))
+    for each, line in zip(found, lines, strict=True):
+        assert str(each).startswith(line)
+        assert each.is_ok is (plural == QUOTAS)
+
+
+def test_moves_that_have_ended_do_not_matter() -> None:
+    moves = {"podmoves": [move("Succeeded")]}
+    assert not list(preflight_features.of_features(moves, of(role()), is_first=True))
+
+
+def test_each_field_that_the_first_version_lacks_is_named() -> None:
+    """Its CRD is fixed, so whatever field is added one day is named."""
+    unknown = preflight._unknown_to({}, (0, 1))
+    spec = SPEC | {"lend": {}, "someday": 1, "placements": []}
+    spec["owners"] = [{"pod": {"name": "w"}, "replaces": {}}]
+    assert list(unknown(spec)) == ["lend", "owners[].replaces", "someday"]
+    assert not list(unknown(SPEC))
+    assert not list(unknown([{"pod": "w"}]))
+    (lent,) = preflight_holds.of_fields(
+        [reservation(SPEC | {"lend": {"belowPriority": 1}}, {})], unknown, is_strict=True
+    )
+    assert "borrowers" in lent.remedy
+
+
+def test_what_the_command_of_this_version_has_is_no_field_of_a_newer_one() -> None:
+    unknown = preflight._unknown_to({}, preflight._own())
+    assert not list(unknown(SPEC | {"lend": {"belowPriority": 1}}))
+
+
+def serving(*args: str, **env: str) -> Any:
+    container = {
+        "command": ["reserver", "serve"],
+        "args": list(args),
+        "env": [{"name": name, "value": value} for name, value in env.items()],
+    }
+    others = {"command": ["kube-scheduler"], "args": ["--whatever"]}
+    spec = {"template": {"spec": {"containers": [others, container]}}}
+    return of(an("Deployment", "reserver", spec=spec))
+
+
+def configured(text: str) -> Any:
+    return of(an("ConfigMap", "mine", data={"reserver.yaml": text}))
+
+
+MINE = "configmap/mine: reserver.yaml:"
+BEGIN = "apiVersion: reserver.io/v1alpha1\nkind: ReserverConfiguration\n"
+
+
+@pytest.mark.parametrize(
+    ("there", "lines"),
+    [
+        (serving("--leader-elect", "--no-crd", "--http-port=9440", RESERVER_POD_NAME="p"), []),
+        (
+            serving("--rebalance-interval=5m"),
+            ["deployment/reserver: --rebalance-interval is no flag of this version"],
+        ),
+        (
+            serving(RESERVER_DEFAULT_QUTOA="none"),
+            ["deployment/reserver: RESERVER_DEFAULT_QUTOA: is no setting of Reserver"],
+        ),
+        (configured(f"{BEGIN}warnBeforeExpiry: 30m\n"), []),
+        (configured("kind: KubeSchedulerConfiguration\nnonsense: 1\n"), []),
+        (
+            configured(f"{BEGIN}warnBeforExpiry: 30m\nfeatureGates: {{Lendings: true}}\n"),
+            [
+                "configmap/mine: reserver.yaml: warnBeforExpiry",
+                "configmap/mine: reserver.yaml: fea",
+            ],
+        ),
+    ],
+)
+def test_settings_with_which_it_would_not_start_are_named(there: Any, lines: list[str]) -> None:
+    found = list(preflight_settings.of_settings(there))
+    for each, line in zip(found, lines, strict=True):
+        assert str(each).startswith(line)
+        assert each.remedy
+        assert not each.is_ok
+
+
+class Answering:
+    """An API server that gives some answers, one after the other."""
+
+    def __init__(self, *answers: ApiError | bytes) -> None:
+        self.answers = [*answers]
+
+    async def get(self, *_: Any) -> bytes:
+        answer = self.answers.pop(0)
+        if isinstance(answer, ApiError):
+            raise answer
+        return answer
+
+
+async def test_an_api_server_that_is_busy_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def at_once(_: Any) -> None: ...
+
+    monkeypatch.setattr(Backoff, "sleep", at_once)
+    busy = ApiError(429, "TooManyRequests", "storage is (re)initializing")
+    assert await preflight._Looking(Answering(busy, b"{}"), HOME)._get("/version") == b"{}"
+    for other in (ApiError(403, "Forbidden", "no"), ApiError(0, "", "connection refused")):
+        with pytest.raises(ApiError):
+            await preflight._Looking(Answering(other, b"{}"), HOME)._get("/version")
 
 
 def test_kube_scheduler_is_compared() -> None:
