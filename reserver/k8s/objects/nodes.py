@@ -24,9 +24,9 @@ class Labelled(Metadata, frozen=True):
 
 
 class _Taint(WireStruct, frozen=True):
-    key: str = ""
+    key: str
+    effect: str
     value: str = ""
-    effect: str = ""
 
 
 class NodeSpec(WireStruct, frozen=True):
@@ -37,8 +37,8 @@ class NodeSpec(WireStruct, frozen=True):
 
 
 class _Condition(WireStruct, frozen=True):
-    type: str = ""
-    status: str = ""
+    type: str
+    status: str
     reason: str = ""
     last_transition_time: str | None = None
 

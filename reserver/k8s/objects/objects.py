@@ -20,6 +20,9 @@ _MOST_DIGITS = 20
 class WireStruct(msgspec.Struct, rename="camel", frozen=True):
     """Base of all objects on the wire: camelCase, unknown fields ignored.
 
+    A field that the API server writes even when empty has no default in entries of long lists:
+    a list of a million empty entries, which no API server sends, then ends at its first.
+
     Attributes:
         MOST_BYTES: how long its JSON may be to be read; 0 where who sends it sees to that.
     """

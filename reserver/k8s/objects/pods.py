@@ -92,9 +92,9 @@ class BoundPod(WireStruct, frozen=True):
 class OwnerReference(WireStruct, frozen=True):
     """One owner of an object."""
 
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
+    kind: str
+    name: str
+    uid: str
     controller: bool | None = None
 
 

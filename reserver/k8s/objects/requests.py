@@ -39,7 +39,7 @@ class ContainerSpec(WireStruct, frozen=True):
 class ContainerStatus(WireStruct, frozen=True):
     """The status of a container, as the kubelet reports it."""
 
-    name: str = ""
+    name: str
     allocated_resources: Amounts | None = None
     resources: Resources | None = None
 
@@ -47,7 +47,7 @@ class ContainerStatus(WireStruct, frozen=True):
 class PodCondition(WireStruct, frozen=True):
     """A condition of a pod."""
 
-    type: str = ""
+    type: str
     reason: str = ""
     message: str = ""
     observed_generation: int = 0

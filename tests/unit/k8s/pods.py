@@ -20,7 +20,9 @@ POD: dict[str, Any] = {
         "deletionTimestamp": None,
         "labels": {"app": "web"},
         "annotations": {"kubectl.kubernetes.io/restartedAt": "x", "reserver.io/claims": '["a@1"]'},
-        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web"}],
+        "ownerReferences": [
+            {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "u"}
+        ],
         "managedFields": [{"manager": "x", "fieldsV1": {"f:metadata": {"f:labels": {}}}}],
     },
     "spec": {

@@ -50,7 +50,7 @@ BEYOND: dict[str, tuple[bytes, str]] = {
         "status.containerStatuses",
     ),
     "statuses of init containers": (
-        written({}, initContainerStatuses=[{}] * (POD.containers + 1)),
+        written({}, initContainerStatuses=[{"name": "c"}] * (POD.containers + 1)),
         "status.initContainerStatuses",
     ),
     "resources": (written({"containers": resources(3_500)}), "spec"),

@@ -47,7 +47,10 @@ def test_what_a_pod_says_of_itself_beside_resources_is_read() -> None:
     assert not value.terminating
     assert value.volume_claims == ()
     assert [toleration.key for toleration in value.constraints.tolerations] == ["x"]
-    owners = [{"kind": "Node", "name": "n"}, {"kind": "Job", "name": "j", "controller": True}]
+    owners = [
+        {"kind": "Node", "name": "n", "uid": "u"},
+        {"kind": "Job", "name": "j", "uid": "v", "controller": True},
+    ]
     volumes = [
         {"name": "a", "persistentVolumeClaim": {"claimName": "data"}},
         {"name": "b", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},

@@ -11,7 +11,7 @@ ALL = DrainOptions(ignores_daemon_sets=True, deletes_empty_dirs=True, evicts_unm
 
 
 def pod(name: str, kind: str = "ReplicaSet", **metadata: Any) -> dict[str, Any]:
-    owners = [{"kind": kind, "name": "web", "controller": True}] if kind else []
+    owners = [{"kind": kind, "name": "web", "uid": "u", "controller": True}] if kind else []
     known = {"name": name, "namespace": "shop", "uid": f"uid-{name}", "ownerReferences": owners}
     return {"metadata": known | metadata, "spec": {}, "status": {"phase": "Running"}}
 

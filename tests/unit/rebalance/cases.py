@@ -34,8 +34,8 @@ FAILED = status(phase="Failed", reason="Evicted")
 
 def restarted(count: int, init: int = 0, **state: Any) -> dict[str, Any]:
     return status(
-        containerStatuses=[{"restartCount": count, **state}],
-        initContainerStatuses=[{"restartCount": init}],
+        containerStatuses=[{"name": "a", "restartCount": count, **state}],
+        initContainerStatuses=[{"name": "b", "restartCount": init}],
     )
 
 

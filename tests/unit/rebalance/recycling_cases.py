@@ -18,11 +18,11 @@ def _owned(kind: str) -> dict[str, Any]:
 
 
 def _waits(reason: str) -> list[dict[str, Any]]:
-    return [{"state": {"waiting": {"reason": reason}}}]
+    return [{"name": "a", "state": {"waiting": {"reason": reason}}}]
 
 
 def _ended(reason: str, code: int = 1) -> list[dict[str, Any]]:
-    return [{"state": {"terminated": {"reason": reason, "exitCode": code}}}]
+    return [{"name": "a", "state": {"terminated": {"reason": reason, "exitCode": code}}}]
 
 
 CRASHES = "CrashLoopBackOff"

@@ -130,11 +130,15 @@ PARTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {
             "status": {
                 "containerStatuses": [
-                    {"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}},
-                    {"state": {"terminated": {"reason": "Error", "exitCode": 2}}},
-                    {"state": {"running": {"startedAt": "2030-01-31T10:00:00Z"}}},
+                    {
+                        "name": "a",
+                        "restartCount": 3,
+                        "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+                    },
+                    {"name": "b", "state": {"terminated": {"reason": "Error", "exitCode": 2}}},
+                    {"name": "c", "state": {"running": {"startedAt": "2030-01-31T10:00:00Z"}}},
                 ],
-                "initContainerStatuses": [{"restartCount": 1}],
+                "initContainerStatuses": [{"name": "d", "restartCount": 1}],
             }
         },
         {
