@@ -109,8 +109,7 @@ class Catalogue:
 
     def short_nodes(self) -> ShortNodes:
         """Return which nodes are short now."""
-        self.state.ledger.advance(self.clock())
-        return ShortNodes.of(self.state.snapshot)
+        return self.stores.short_nodes(self.state, self.clock())
 
     def written(self, ref: Ref) -> list[tuple[Reservation, str]]:
         """Return what is written at a ref, or the one of an item, each with its text."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
@@ -35,12 +34,16 @@ Warn = Callable[[Metadata, str, str], None]
 
 
 class RoomReport:
-    """Reports each reservation whose node has become short, closed, or neither any more."""
+    """Reports each reservation whose node has become short, closed, or neither any more.
+
+    All that shows a status looks here: else a node that is short for an instant, between two
+    passes, would be shown as short for good.
+    """
 
     def __init__(self, changed: Callable[[Ref], None]) -> None:
         """Call `changed` with reservations."""
         self._changed = changed
-        self._refs: deque[Ref] = deque()
+        self._refs: dict[Ref, None] = {}
         self._short_nodes = ShortNodes({}, frozenset())
 
     def look(self, state: State, now: float) -> ShortNodes:
@@ -52,19 +55,21 @@ class RoomReport:
         before, after = self._short_nodes, ShortNodes.of(state.snapshot)
         self._short_nodes = after
         if after.offered != before.offered:  # Rare: some node has a kind of device that none had.
-            self._refs.extend(state.ledger.refs())
+            self._refs |= dict.fromkeys(state.ledger.refs())
         nodes = {node for each in (before, after) for node in (*each.by_node, *each.closed)}
         for node in nodes:
             is_as_short = before.by_node.get(node, ()) == after.by_node.get(node, ())
             if not is_as_short or before.closed.get(node) != after.closed.get(node):
-                self._refs.extend(each.ref for each in state.ledger.holding_on(node))
+                self._refs |= dict.fromkeys(each.ref for each in state.ledger.holding_on(node))
         return after
 
     def report(self, state: State, now: float) -> Steps:
         """Report each reservation whose node has changed, one in a step."""
         self.look(state, now)
         while self._refs:
-            self._changed(self._refs.popleft())
+            ref = next(iter(self._refs))
+            del self._refs[ref]
+            self._changed(ref)
             yield
 
 

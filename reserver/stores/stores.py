@@ -12,6 +12,8 @@ from reserver.k8s.objects.objects import Metadata, ObjectKind
 from reserver.reservations.enums import StoreKind
 from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.status import ShortNodes
+from reserver.scheduling.state import State
 from reserver.stores.cache import Cache, Name
 from reserver.stores.configmap.entries import Entries
 from reserver.stores.configmap.entry_edits import Edit
@@ -73,6 +75,10 @@ class Stores(Listener):
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
         """Return what is written at a ref, or being written, and what that says."""
         return self.at(ref).cache.latest(ref)
+
+    def short_nodes(self, state: State, now: float) -> ShortNodes:
+        """Return where room is short at `now`, in unix seconds; passes report what changes."""
+        return self.by_kind[self.default].statuses.room.look(state, now)
 
     def is_unfinished(self, ref: Ref) -> bool:
         """Return whether an entry is of a set that is being written, or taken back."""

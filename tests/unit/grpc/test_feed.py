@@ -10,9 +10,13 @@ from reserver.grpc.feed import ReservationFeed
 from reserver.grpc.reservation_list import Catalogue
 from reserver.grpc.status_errors import CallError
 from reserver.reservations.reservation import Ref
+from reserver.reservations.status import ShortNodes
+from reserver.scheduling.state import State
 from reserver.stores.codec.archive import Archive
 from reserver.stores.configmap.entries import Entries, read_key
-from tests.builders import NOW, node, ref, state_of
+from reserver.stores.status import RoomReport
+from reserver.v1 import reservation_pb2 as pb
+from tests.builders import NOW, node, outcome, pod, ref, state_of
 
 TEXT = "owners: [{pod: {name: owner}}]\nresources: {cpu: 1}\nnode: worker-1\nttl: 0\n"
 
@@ -22,6 +26,8 @@ class Written:
 
     def __init__(self) -> None:
         self.keys: dict[Ref, str] = {}
+        self.room = RoomReport(lambda each: self.feed.touched(each))
+        self.feed: ReservationFeed
 
     def find(self, _: str) -> None:
         return None
@@ -33,13 +39,16 @@ class Written:
     def labels(self, _: Ref) -> dict[str, str]:
         return {}
 
+    def short_nodes(self, state: State, now: float) -> ShortNodes:
+        return self.room.look(state, now)
+
 
 class Scene:
     def __init__(self) -> None:
         self.written = Written()
-        state = state_of(node("worker-1", cpu="4"))
-        self.feed = ReservationFeed(
-            Catalogue(self.written, state, lambda: NOW, "home", Archive(0.0))
+        self.state = state_of(node("worker-1", cpu="4"))
+        self.feed = self.written.feed = ReservationFeed(
+            Catalogue(self.written, self.state, lambda: NOW, "home", Archive(0.0))
         )
 
     async def write(self, *keys: str, text: str | None = TEXT) -> None:
@@ -52,8 +61,26 @@ class Scene:
         await self.feed.catch_up()
 
 
+def shown(scene: Scene) -> list[pb.Reservation]:
+    return [pb.Reservation.FromString(packed) for packed in scene.feed.all()]
+
+
 def told(changes: Iterable[module.FeedChange]) -> list[tuple[bool, bool]]:
     return [(change.before is not None, change.after is not None) for change in changes]
+
+
+async def test_a_hold_whose_node_was_short_between_two_passes_is_shown_in_force() -> None:
+    scene = Scene()
+    leaving = pod("leaving", node="worker-1", cpu="4")
+    scene.state.pod_seen(leaving)
+    (held,) = read_key(ref("a"), TEXT, NOW).reservations
+    scene.state.ledger.put(held)
+    await scene.write("a")
+    assert [each.status.backed for each in shown(scene)] == [False]
+    scene.state.pod_gone(leaving.name)
+    outcome(scene.written.room.report(scene.state, NOW))  # As the status writers do in each pass.
+    await scene.feed.catch_up()
+    assert [each.status.backed for each in shown(scene)] == [True]
 
 
 async def test_what_comes_changes_and_goes_is_told_in_order_and_once() -> None:
