@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import time
 import webbrowser
 from collections.abc import AsyncIterator, Mapping
@@ -11,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urljoin
 
 import typer
 
@@ -94,16 +96,19 @@ def ui(
 
 
 async def _serve(target: Target, view: str, port: int, policy: str, *, opens: bool) -> None:
-    async with serving(target, port, policy) as address:
-        typer.echo(f"The page is at {address}#/{view.lstrip('#/')}")
+    ticket, view = secrets.token_urlsafe(24), view.lstrip("#/")
+    async with serving(target, port, policy, ticket) as address:
+        typer.echo(f"The page is at {address}#/{view}")
         if opens:
-            await asyncio.to_thread(webbrowser.open, f"{address}#/{view.lstrip('#/')}")
+            await asyncio.to_thread(webbrowser.open, urljoin(address, f"/{ticket}#/{view}"))
         await asyncio.Event().wait()
 
 
 @asynccontextmanager
-async def serving(target: Target, port: int = 0, policy: str = "") -> AsyncIterator[str]:
-    """Serve the page in a block, which gets its address.
+async def serving(
+    target: Target, port: int = 0, policy: str = "", ticket: str = ""
+) -> AsyncIterator[str]:
+    """Serve the page in a block, which gets its address; a ticket leads there once.
 
     Raises:
         Failed: Reserver cannot be reached.
@@ -125,7 +130,7 @@ async def serving(target: Target, port: int = 0, policy: str = "") -> AsyncItera
         )
         filling = asyncio.create_task(sources.fill(stream.board))
         try:
-            async with server.serving(stream, views.by_name(), _explained, port) as address:
+            async with server.serving(stream, views.by_name(), _explained, port, ticket) as address:
                 yield address
         finally:
             filling.cancel()

@@ -56,11 +56,13 @@ class Page:
         views: the questions that it may ask, by name.
         explained: puts a failure into words.
         secret: stands in every address, so that no other page and no other user can ask.
+        ticket: leads to the page once; empty for none.
     """
 
     views: Mapping[str, View]
     explained: Callable[[ReserverError], str]
     secret: str
+    ticket: str = ""
 
 
 class Stream:
@@ -102,14 +104,21 @@ class Stream:
 
 @asynccontextmanager
 async def serving(
-    stream: Stream, views: Mapping[str, View], explained: Callable[[ReserverError], str], port: int
+    stream: Stream,
+    views: Mapping[str, View],
+    explained: Callable[[ReserverError], str],
+    port: int,
+    ticket: str = "",
 ) -> AsyncIterator[str]:
     """Serve the page in a block, which gets its address.
+
+    With a ticket, `/TICKET` leads there as well, once: all users of a machine may read with which
+    address a browser was started.
 
     Raises:
         ConfigurationError: the port is taken.
     """
-    page = Page(views, explained, secrets.token_urlsafe(24))
+    page = Page(views, explained, secrets.token_urlsafe(24), ticket)
     runner = web.AppRunner(_application(stream, page), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:
@@ -135,6 +144,15 @@ def _application(stream: Stream, page: Page) -> web.Application:
     async def answer(request: web.Request) -> web.Response:
         return await _answer(request, page)
 
+    tickets = {page.ticket} - {""}
+
+    async def admit(request: web.Request) -> web.Response:
+        if (ticket := request.path[1:]) not in tickets:
+            raise web.HTTPNotFound
+        tickets.discard(ticket)
+        return web.Response(status=HTTPStatus.SEE_OTHER, headers={"Location": f"/{page.secret}/"})
+
+    application.router.add_get("/{ticket}", admit)
     application.router.add_get(f"/{page.secret}/api/stream", follow)
     application.router.add_get(f"/{page.secret}/api/{{view}}", answer)
     application.router.add_get(f"/{page.secret}/{{file:[a-z.]*}}", _file)

@@ -47,7 +47,7 @@ const link = (name) => `#/pod/${name.split('/').map(encodeURIComponent).join('/'
 
 /** @param {Explanation} found */
 function shown(found) {
-  const [first] = found.in_the_way;
+  const first = found.in_the_way.find((each) => !reservations.get(key(each.reservation))?.isSeat); // A move would lose its seat.
   return h('section', { class: 'details' },
     h('h2', {}, found.pod), h('p', { class: 'summary' }, found.summary),
     found.exempt && h('p', {}, 'Its priority is so high that no hold keeps it from anything.'),

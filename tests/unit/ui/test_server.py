@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from importlib import resources
 from typing import Any
+from urllib.parse import urljoin
 
 import aiohttp
 import pytest
@@ -59,6 +60,20 @@ async def test_every_file_of_the_page_is_served_with_a_strict_policy(served: Ser
             assert response.status == 200
             assert "default-src 'self'" in response.headers["Content-Security-Policy"]
             assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_the_address_that_a_browser_is_started_with_leads_to_the_page_once() -> None:
+    async with (
+        server.serving(Stream(), {}, str, 0, "ticket") as address,
+        aiohttp.ClientSession() as session,
+    ):
+        start = urljoin(address, "/ticket")
+        async with session.get(start, headers={"Origin": "http://evil.example"}) as refused:
+            assert refused.status == 403
+        async with session.get(start) as page:
+            assert (page.status, str(page.url)) == (200, address)
+        async with session.get(start) as again:
+            assert again.status == 404
 
 
 def test_the_page_asks_nobody_else_and_has_no_code_in_its_markup() -> None:
