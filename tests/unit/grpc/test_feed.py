@@ -26,8 +26,7 @@ class Written:
 
     def __init__(self) -> None:
         self.keys: dict[Ref, str] = {}
-        self.room = RoomReport(lambda each: self.feed.touched(each))
-        self.feed: ReservationFeed
+        self.room = RoomReport(lambda _: None)
 
     def find(self, _: str) -> None:
         return None
@@ -47,9 +46,10 @@ class Scene:
     def __init__(self) -> None:
         self.written = Written()
         self.state = state_of(node("worker-1", cpu="4"))
-        self.feed = self.written.feed = ReservationFeed(
+        self.feed = ReservationFeed(
             Catalogue(self.written, self.state, lambda: NOW, "home", Archive(0.0))
         )
+        self.written.room = RoomReport(self.feed.touched)
 
     async def write(self, *keys: str, text: str | None = TEXT) -> None:
         for key in keys:
@@ -71,6 +71,7 @@ def told(changes: Iterable[module.FeedChange]) -> list[tuple[bool, bool]]:
 
 async def test_a_hold_whose_node_was_short_between_two_passes_is_shown_in_force() -> None:
     scene = Scene()
+    outcome(scene.written.room.report(scene.state, NOW))  # As the status writers do in each pass.
     leaving = pod("leaving", node="worker-1", cpu="4")
     scene.state.pod_seen(leaving)
     (held,) = read_key(ref("a"), TEXT, NOW).reservations
@@ -78,7 +79,7 @@ async def test_a_hold_whose_node_was_short_between_two_passes_is_shown_in_force(
     await scene.write("a")
     assert [each.status.backed for each in shown(scene)] == [False]
     scene.state.pod_gone(leaving.name)
-    outcome(scene.written.room.report(scene.state, NOW))  # As the status writers do in each pass.
+    outcome(scene.written.room.report(scene.state, NOW))
     await scene.feed.catch_up()
     assert [each.status.backed for each in shown(scene)] == [True]
 
