@@ -101,6 +101,7 @@ def reservation(  # noqa: PLR0913 - the fields of a reservation
     lends_below: int | None = None,
     rules: Iterable[OwnerRule] = (),
     reusable: bool = False,
+    refill_up_to: int = 0,
     placement: Placement = ANYWHERE,
     placed: Mapping[str, int] | None = None,
     **resources: str,
@@ -120,7 +121,8 @@ def reservation(  # noqa: PLR0913 - the fields of a reservation
             yields_above=yields_above,
             lends_below=lends_below,
             rules=tuple(rules),
-            reusable=reusable,
+            reusable=reusable or refill_up_to > 0,
+            refill_up_to=refill_up_to,
             placement=placement,
             placed=parts(placed or {}),
         )

@@ -51,7 +51,8 @@ class GroupRemains:
         lines = [f"reservation of a group leaked: {g.ref}" for g in known if g not in due]
         for group in due:
             # A slot that comes back is claimed by the pods that are there.
-            claims = set() if group.is_reusable else group.claimants.keys()
+            comes_back = group.is_reusable or group.is_refilled
+            claims = set() if comes_back else group.claimants.keys()
             if forgotten := claims - stands[str(group.ref)].claimants:
                 lines.append(f"claims of {group.ref} forgotten: {', '.join(sorted(forgotten))}")
         phases = Counter(map(_phase, due))
@@ -66,7 +67,8 @@ class GroupRemains:
 def _phase(group: Group) -> str:
     if group.is_claimed:
         return "Claimed"
-    return "Pending" if group.left.get("") else "Active"
+    is_short = bool(group.left.get("")) and not (group.is_refilled and any(group.nodes.values()))
+    return "Pending" if is_short else "Active"
 
 
 def _waiting(group: Group, book: Book) -> Iterator[str]:

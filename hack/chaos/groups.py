@@ -39,6 +39,7 @@ class Group:
         expires: unix seconds, whole ones.
         policy: where owners may land.
         is_reusable: a slot comes back when its pod goes.
+        is_refilled: a claimed slot is replaced.
         is_over: removed.
         placed: slots by node, as it was read last.
         pods: the nodes of those that said they claimed a slot, by UID.
@@ -58,6 +59,7 @@ class Group:
     expires: int
     policy: str
     is_reusable: bool
+    is_refilled: bool = False
     is_over: bool = False
     placed: Mapping[str, int] = field(default_factory=dict)
     pods: dict[str, str] = field(default_factory=dict)
@@ -77,6 +79,7 @@ class Group:
             "expiresAt": moment(self.expires),
             "policy": self.policy,
             "reusable": self.is_reusable,
+            **({"refill": True} if self.is_refilled else {}),
         }
         where = {"node": self.node} if self.node else {"placement": self.placement}
         return self.write(spec | where)
@@ -89,20 +92,23 @@ class Group:
     @property
     def claimants(self) -> dict[str, str]:
         """The nodes of the pods that have a slot, by UID."""
-        gone = self.gone if self.is_reusable else set()
+        gone = self.gone if self.is_reusable or self.is_refilled else set()
         return {uid: node for uid, node in self.pods.items() if uid not in gone}
 
     @property
     def left(self) -> dict[str, int]:
         """Slots that nobody has, by node; those without a place under an empty name."""
         taken = Counter(self.claimants.values())
+        if self.is_refilled:
+            free = {node: max(0, slots - taken[node]) for node, slots in self.placed.items()}
+            return {**free, "": max(0, self.slots - sum(free.values()))}
         nodes = {**self.nodes, "": self.slots - sum(self.nodes.values())}
         return {node: max(0, slots - taken[node]) for node, slots in nodes.items()}
 
     @property
     def is_claimed(self) -> bool:
         """Whether every slot is claimed."""
-        return len(self.claimants) >= self.slots
+        return len(self.claimants) >= self.slots and not self.is_refilled
 
     def is_due(self, now: float) -> bool:
         """Whether it should stand at `now`, unix seconds."""

@@ -21,6 +21,7 @@ _LONG = 900  # seconds: longer than any storm
 _SLOTS = (1, 2, 2, 3, 4)
 _NODELESS = 0.5  # share of those that reserver places
 _REUSABLE = 0.4
+_REFILLED = 0.3  # share of those that reserver places
 _REQUIRED = 0.3
 _SHARED = 0.25  # share of those whose pods are those of the group before as well
 _EDITED = 0.3
@@ -89,6 +90,7 @@ class Steward:
             expires=int(time.time()) + _LONG,
             policy="Require" if self._rng.random() < _REQUIRED else "Prefer",
             is_reusable=self._rng.random() < _REUSABLE,
+            is_refilled=not node and self._rng.random() < _REFILLED,
         )
 
     def _owners(self, name: str) -> list[dict[str, Any]]:
@@ -155,7 +157,7 @@ class Steward:
         if not number:
             return
         self._agenda.after(0.1, 3 + 2 * self._book.grace_s, come)
-        if group.is_reusable:
+        if group.is_reusable or group.is_refilled:
             for turn in range(3):
                 self._agenda.after(6 + 3 * turn, 9 + 3 * turn, lambda: self._wear(group))
         self._agenda.after(14, 20, lambda: self._disband(group))

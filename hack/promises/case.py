@@ -56,7 +56,7 @@ class Case:
         return tuple(
             life
             for life in naming
-            if len(self._claimants(life, span) - {pod.uid}) < life.entry.slots
+            if len(self._claimants(life, span) - {pod.uid}) < life.entry.most_slots
         )
 
     def seats(self, pod: Pod, span: Span) -> tuple[Life, ...]:
@@ -78,7 +78,7 @@ class Case:
             coming = {other.uid for other in self._under_way(life, span)}
             claimants = (self._claimants(life, span) | coming) - {pod.uid}
             if not life.is_placed_by(span.revision):
-                if len(claimants) < life.entry.slots and life.entry.starts <= span.since:
+                if len(claimants) < life.entry.most_slots and life.entry.starts <= span.since:
                     yield life, ""
                 continue
             for node in sorted(life.nodes):
@@ -167,7 +167,21 @@ class Case:
         slots, _ = life.least_on(node, span.since, span.revision)
         if not self.is_placed(life, node, span) or life.entry.starts > span.since:
             return 0
+        slots -= self._surplus(life, span) if life.entry.refill_up_to else 0
         return max(0, slots - len(claimants - self._claimed_elsewhere(life, node)))
+
+    def _surplus(self, life: Life, span: Span) -> int:
+        """Return how many slots of an entry that replaces them may be of claims that have ended.
+
+        Any of them may hold nothing any more.
+        """
+        lasting = sum(
+            claim.sure
+            and claim.moment.at <= span.since
+            and not (claim.back and claim.back.at <= span.until)
+            for claim in self.claims.get(life, ())
+        )
+        return max(0, life.most_placed(span.since, span.revision) - life.entry.slots - lasting)
 
     def is_placed(self, life: Life, node: str, span: Span) -> bool:
         """Return whether an entry certainly was on a node all the time."""

@@ -18,13 +18,13 @@ def claimed_twice(case: Case) -> Iterator[Violation]:
             if not case.decides(claim.pod):
                 continue  # What it says that it claims is nobody's decision.
             others = [c for c in sure[:index] if _keeps_its_slot(case, c, claim)]
-            if len(others) >= life.entry.slots:
+            if len(others) >= life.entry.most_slots:
                 yield _about(
                     Kind.CLAIMED_TWICE,
                     life,
                     claim,
                     text=f"claimed by {', '.join(c.pod.name for c in others)} before",
-                    sums={"slots": life.entry.slots},
+                    sums={"slots": life.entry.most_slots},
                 )
 
 

@@ -14,12 +14,13 @@ from hack.promises.amounts import Amounts, amounts, duration, moment
 from hack.promises.owners import Rule, read_owners
 
 DEFAULT_TTL_S = 24 * 3600.0
+_MOST_REFILLED = 1000
 _SHORT = ("pod", "namespace", "cpu", "mem", "expire")
 _LONG = ("reservingPod", "reservingPodNamespace", "cpuMilli", "memMilli", "expireAt")
 _SPEC_FIELDS = frozenset(
     (
         *("owners", "resources", "slots", "node", "startsAt", "expiresAt", "ttl", "policy"),
-        *("reusable", "placement", "placements", "preemptible", "priority"),
+        *("reusable", "refill", "refillUpTo", "placement", "placements", "preemptible", "priority"),
         *("requestId", "origin"),
     )
 )
@@ -70,6 +71,7 @@ class Entry:
         resources: what one slot holds.
         slots: how many pods may claim it.
         reusable: a slot comes back when its pod goes.
+        refill_up_to: a claimed slot is replaced until so many are claimed or free; 0: none is.
         starts: unix seconds, 0 for at once.
         expires: unix seconds, None if it does not say.
         ttl_s: how long it lives from when it is seen; None for ever, or if it says `expires`.
@@ -87,6 +89,7 @@ class Entry:
     resources: Amounts = field(default_factory=dict, hash=False)
     slots: int = 1
     reusable: bool = False
+    refill_up_to: int = 0
     starts: float = 0.0
     expires: float | None = None
     ttl_s: float | None = None
@@ -96,6 +99,11 @@ class Entry:
     placement: str = ""
     placements: Parts = field(default=(), compare=False)
     broken: str = ""
+
+    @property
+    def most_slots(self) -> int:
+        """How many pods may have a slot of it at once."""
+        return self.refill_up_to or self.slots
 
 
 @lru_cache(maxsize=100_000)
@@ -182,7 +190,8 @@ def _spec(document: dict[str, Any], namespace: str) -> Entry:
         rules=rules,
         resources=resources,
         slots=slots,
-        reusable=_flag(document, "reusable"),
+        reusable=_flag(document, "reusable") or _flag(document, "refill"),
+        refill_up_to=_refill_up_to(document, slots),
         starts=moment(document["startsAt"]) if document.get("startsAt") else 0.0,
         expires=None if expires is None else moment(expires),
         ttl_s=None if expires is not None else ttl_s or None,
@@ -190,6 +199,17 @@ def _spec(document: dict[str, Any], namespace: str) -> Entry:
         yields_above=_yields_above(document),
         origin=str(document.get("origin") or "").partition("#")[0],
     )
+
+
+def _refill_up_to(document: dict[str, Any], slots: int) -> int:
+    is_refilled, most = _flag(document, "refill"), document.get("refillUpTo")
+    if is_refilled and document.get("node"):
+        raise ValueError("replaces slots on a node that it names")
+    if most is None:
+        return max(slots, _MOST_REFILLED) if is_refilled else 0
+    if not is_refilled or _whole(most) < slots:
+        raise ValueError("limits what it does not replace, or to less than it has")
+    return _whole(most)
 
 
 def _yields_above(document: dict[str, Any]) -> int | None:

@@ -87,7 +87,7 @@ class Life:
         return any(
             start.revision <= revision
             and end >= since
-            and sum(slots for _, slots in parts) < self.entry.slots
+            and sum(slots for _, slots in parts) < self.entry.most_slots
             for (start, parts), end in zip(starts, ends, strict=True)
         )
 
@@ -107,6 +107,12 @@ class Life:
             return 0, since
         slots = (dict(parts).get(node, 0) for _, parts in (before[-1], *after))
         return min(slots), before[-1][0].at
+
+    def most_placed(self, since: float, revision: int) -> int:
+        """Return the most slots that had a place at once, from a time to a revision."""
+        before = [move for move in self.moves if move[0].at <= since][-1:]
+        after = [m for m in self.moves if m[0].at > since and m[0].revision <= revision]
+        return max((sum(slots for _, slots in parts) for _, parts in before + after), default=0)
 
     def names(self, pod: Pod) -> bool:
         """Return whether a pod is an owner by its name; a mirror pod has one that it chose."""

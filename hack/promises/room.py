@@ -65,6 +65,6 @@ def ended(case: Case, life: Life, at: float) -> float:
         ends.append(life.expires)
     sure = (claim for claim in case.claims.get(life, ()) if claim.sure)
     claims = sorted(c.moment.at for c in sure if c.back is None or c.back.at > at)
-    if len(claims) >= life.entry.slots:
-        ends.append(claims[life.entry.slots - 1])
+    if len(claims) >= life.entry.most_slots:
+        ends.append(claims[life.entry.most_slots - 1])
     return min(ends)

@@ -13,6 +13,7 @@ from reserver.cli.connection import Session, run
 from reserver.cli.options import NamespaceOption
 from reserver.cli.target import Target
 from reserver.client import Phase, Policy, ReservationInfo
+from reserver.k8s.objects.limits import MOST_REFILLED
 from reserver.printable import printable
 
 _WIDTH = 16
@@ -117,6 +118,9 @@ def _head(reservation: ReservationInfo) -> Iterator[tuple[str, str]]:
 
 def _slots(reservation: ReservationInfo) -> str:
     taken = len(reservation.claims)
+    if reservation.spec.refill:
+        most = reservation.spec.refill_up_to or MOST_REFILLED
+        return f"{reservation.spec.slots} kept free, up to {most} in all; {taken} claimed"
     again = "; they come back when their pods go" if reservation.spec.reusable else ""
     return f"{reservation.spec.slots}, {taken} of them claimed{again}"
 

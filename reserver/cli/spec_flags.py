@@ -31,7 +31,7 @@ _DROPPED: Mapping[str, Sequence[str]] = {
 
 _MOMENTS = {"starts_at", "expires_at"}
 _OWNER_FORMS = "write pod/NAME, KIND/NAME or LABEL=VALUE,…"
-_EXCLUDING = {"--node": {"--node-selector", "--strategy"}, "--ttl": {"--expires-at"}}
+_EXCLUDING = {"--node": {"--node-selector", "--strategy", "--refill"}, "--ttl": {"--expires-at"}}
 _EXAMPLES = {"--resource": "nvidia.com/gpu=1", "--node-selector": "disk=ssd"}
 
 
@@ -108,6 +108,17 @@ class SpecFlags:
         _flag("Whether owners may land elsewhere (Prefer) or not (Require). Default: Prefer."),
     ] = None
     reusable: Annotated[bool | None, _flag("Free a slot again when its pod goes.")] = None
+    refill: Annotated[
+        bool | None,
+        _flag("Keep --slots free: replace a claimed slot where there is room. Not with --node."),
+    ] = None
+    refill_up_to: Annotated[
+        int | None,
+        _flag(
+            "Number of claimed and free slots at which --refill replaces no more. Default: 1000.",
+            path="refillUpTo",
+        ),
+    ] = None
     preemptible: Annotated[
         bool | None, _flag("Let pods of a higher priority than --priority take what it holds.")
     ] = None

@@ -107,6 +107,8 @@ class Spec:
         ttl: instead: how long it lives. Neither stands for 24 hours, zero for ever.
         policy: where owners may land when their seat cannot be had.
         reusable: a slot comes back when its pod goes.
+        refill: a claimed slot is replaced where there is room, so that `slots` of them are free.
+        refill_up_to: with so many claimed and free slots none is replaced; None for 1,000.
         preemptible: pods of higher priority than `priority` may take the hold.
         priority: as in a PriorityClass; for `preemptible` only.
         placement: where the server may put it, as ``placement`` of docs/reservations.md in JSON.
@@ -124,6 +126,8 @@ class Spec:
     ttl: timedelta | None = None
     policy: Policy = Policy.PREFER
     reusable: bool = False
+    refill: bool = False
+    refill_up_to: int | None = None
     preemptible: bool = False
     priority: int | None = None
     placement: Mapping[str, Any] | None = None

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import structlog
 
@@ -24,7 +25,7 @@ from reserver.reservations.ledger import Ledger
 from reserver.reservations.listener import Listener
 from reserver.reservations.placement import Parts, joined, nodes_of
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.scheduling.placement import AllowedNodes, placing, slot_pod
+from reserver.scheduling.placement import AllowedNodes, Placed, placing, slot_pod
 from reserver.scheduling.state import State
 from reserver.scheduling.suitability import moving_off, suits
 from reserver.scheduling.what_if import without
@@ -141,9 +142,10 @@ class Placer(Listener):
 
     def _consider(self, ref: Ref, state: State) -> None:
         """Note whether a reservation wants a place."""
+        if (parts := state.ledger.compact(ref)) is not None:
+            state.ledger.place(ref, parts)
         reservation = state.ledger.get(ref)
-        _, slots = state.ledger.wants_place(ref)
-        if reservation is None or not slots:
+        if reservation is None or not state.ledger.wants_place(ref)[1]:
             self._wishes.pop(ref, None)
             if reservation is None:
                 self.queue.succeeded(ref)
@@ -176,11 +178,7 @@ class Placer(Listener):
         key = (wish.shape, slots, *state.closures.tiers(reservation))
         found = this.hopeless.get(key)
         if found is None:
-            for meant in self._meanings(reservation):
-                found = await this.find(meant, slots, state)
-                if found.parts:
-                    break
-            assert found is not None  # noqa: S101 - it means one thing at least
+            found = await self._find(reservation, slots, state, this)
             is_same = state.ledger.get(ref) is reservation
             if not is_same or state.ledger.wants_place(ref) != (kept, slots):
                 self.queue.add(ref)  # It has changed while others had their turn.
@@ -189,6 +187,8 @@ class Placer(Listener):
             if found.parts:
                 del self._wishes[ref]
                 self._put(reservation, joined(kept, found.parts), state)
+                if state.ledger.wants_place(ref)[1]:
+                    self.queue.add(ref)
                 return
             this.hopeless[key] = found
             if not state.ledger.obstacle(ref):
@@ -197,6 +197,17 @@ class Placer(Listener):
                 return
             wish.said_at = self._clock()
             state.ledger.cannot_place(ref, found.why)
+
+    async def _find(
+        self, reservation: Reservation, slots: int, state: State, this: PlacingPass
+    ) -> Placed:
+        """Find where slots go: all of them, or one where claimed slots are replaced."""
+        found, numbers = Placed(), (slots, 1) if reservation.refill_up_to else (slots,)
+        for meant, number in product(self._meanings(reservation), numbers):
+            found = await this.find(meant, number, state)
+            if found.parts:
+                break
+        return found
 
     def _put(self, reservation: Reservation, parts: Parts, state: State) -> None:
         ref = reservation.ref

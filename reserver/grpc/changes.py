@@ -80,7 +80,9 @@ class Changes:
                     written |= documents.expiry(old)
                 new = self.catalogue.read(written, ref)
                 if not new.node:
-                    new = replace(new, placed=clipped(self.state.ledger.placed(old), new.slots))
+                    new = replace(
+                        new, placed=clipped(self.state.ledger.placed(old), new.most_slots)
+                    )
                 status_errors.require_future(new, "expiresAt", self.clock())
             if labels and _says_the_same(new, old):
                 return text, None

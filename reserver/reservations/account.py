@@ -13,6 +13,7 @@ from typing import cast
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.claimed_slots import compacted
 from reserver.reservations.entry import NO_UNSURE, UNSEEN, Claimed, Entry
 from reserver.reservations.mark import is_mark, mark
 from reserver.reservations.node_holds import Hold
@@ -252,7 +253,9 @@ class Account:
             return self._left
         left = self.reservation.unclaimed([claim.node for claim in self.claimants.values()])
         # Most are on one node or have no claim, and need not keep it: that is quickly reckoned.
-        self._left = left if self.claimants and self.holds[1:] else None
+        # Of one that replaces slots another one is wanted with each claim.
+        is_kept = self.claimants and self.holds[1:] and not self.reservation.refill_up_to
+        self._left = left if is_kept else None
         return left
 
     def lacks_place(self, snapshot: Snapshot) -> bool:
@@ -272,29 +275,9 @@ class Account:
             lost = 0 if stays(part.node) else left[part.node]
             staying.append(part._replace(slots=part.slots - lost))
             unplaced += lost
-        return clipped(staying, self.reservation.slots), unplaced
+        return clipped(staying, self.reservation.most_slots), unplaced
 
-
-def kept_turns(
-    after: Reservation, before: Account | None, *, is_same: bool
-) -> Mapping[str, Written]:
-    """Return the turns that a reservation takes over from what stood at its ref, if anything did.
-
-    It does where it holds no more than that still did at this moment, claimed slots aside: what
-    was written meanwhile may have been told that it has the rest. One that yielded stood behind all
-    that did not, and does not come to stand before them by an edit. What is the same keeps them,
-    and so does what was written elsewhere as well, which stands on.
-    """
-    if before is None or is_same:
-        return before.turns if before else {}
-    if len(before.entries) > 1:
-        return {}
-    kept, holds = {}, before.by_node()
-    for part in after.parts:
-        hold = holds.get(part.node)
-        here = after.on(part)
-        if hold is None or (hold.yields and here.yields_above is None):
-            continue
-        if all(n * here.slots <= hold.amounts.get(name, 0) for name, n in here.resources.items()):
-            kept[part.node] = hold.since
-    return kept
+    def compact(self) -> Parts:
+        """Return where it is placed, without the slots of claims that have ended."""
+        claimed_on = [claim.node for claim in self.claimants.values()]
+        return compacted(self.reservation.placed, self.left()[0], claimed_on)

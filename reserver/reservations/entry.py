@@ -95,7 +95,7 @@ def inherit(entry: Entry, old: Entry) -> bool:
     """
     after = entry.reservation
     if not (after.node or after.placed or old.reservation.node):
-        after = replace(after, placed=clipped(old.reservation.placed, after.slots))
+        after = replace(after, placed=clipped(old.reservation.placed, after.most_slots))
     is_same = after.continues(old.reservation)
     if is_same:
         after = replace(after, drift=old.reservation.drift)

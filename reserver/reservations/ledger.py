@@ -16,7 +16,7 @@ from itertools import count
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations.account import Account, kept_turns
+from reserver.reservations.account import Account
 from reserver.reservations.entry import UNSEEN, Entry, inherit
 from reserver.reservations.index import raising
 from reserver.reservations.lifecycle import Lifecycle
@@ -27,6 +27,7 @@ from reserver.reservations.quotas import Quotas
 from reserver.reservations.recovery import RecoveredClaims
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservation, Written
 from reserver.reservations.reservation_view import OVER
+from reserver.reservations.turns import kept_turns
 
 
 class Ledger(Lifecycle):
@@ -147,7 +148,7 @@ class Ledger(Lifecycle):
             return
         entry.recorded = again.placed
         if is_news and again.placed != account.reservation.placed:
-            self._move(account, clipped(again.placed, again.slots))
+            self._move(account, clipped(again.placed, again.most_slots))
         for hold in account.holds:
             if hold.since is NOT_YET:
                 hold.since = written

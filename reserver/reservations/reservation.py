@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from typing import NamedTuple
 from cachetools import LRUCache
 
 from reserver.cluster.pod import Pod, PodName
+from reserver.reservations.claimed_slots import refilled, unclaimed
 from reserver.reservations.enums import Phase, Policy, StoreKind
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
@@ -95,6 +95,8 @@ class Reservation:
         policy: where owners may land when their seat cannot be had.
         yields_above: pods of a higher priority than this may take what it holds; None: none may.
         reusable: a slot comes back when its pod goes.
+        refill_up_to: claimed slots are replaced where there is room, so that `slots` of them are
+            free, as long as both are no more than this; 0: none is replaced.
         lends_below: pods of a lower priority than this may borrow what it holds while no owner has
             come, if they tolerate the recall (`reserver.cluster.lending`); None: none may.
         placement: where Reserver may choose.
@@ -127,6 +129,7 @@ class Reservation:
     yields_above: int | None = None
     rules: tuple[OwnerRule, ...] = ()
     reusable: bool = False
+    refill_up_to: int = 0
     lends_below: int | None = None
     placement: Placement = ANYWHERE
     placed: Parts = ()
@@ -160,6 +163,11 @@ class Reservation:
         if self.node:
             return self
         return replace(self, node=part.node, slots=part.slots, placed=())
+
+    @property
+    def most_slots(self) -> int:
+        """How many slots it has at most, claimed and free ones together."""
+        return self.refill_up_to or self.slots
 
     @property
     def record(self) -> str:
@@ -204,7 +212,7 @@ class Reservation:
 
     def phase(self, claims: int, now: float) -> Phase:
         """Return its phase at `now` (unix seconds), with this many slots claimed."""
-        if claims >= self.slots:
+        if claims >= self.most_slots:
             return Phase.CLAIMED
         if self.expires_at is not None and now >= self.expires_at:
             return Phase.EXPIRED
@@ -220,23 +228,11 @@ class Reservation:
         """
         if self.node:
             return {self.node: max(0, self.slots - len(claimed_on))}, 0
-        left = {part.node: part.slots for part in self.placed}
-        placeless = self.slots - sum(left.values())
-        if not claimed_on:
-            return left, placeless
-        elsewhere = 0
-        for node, claims in Counter(claimed_on).items():
-            there = min(left.get(node, 0), claims)
-            if there:
-                left[node] -= there
-            elsewhere += claims - there
-        without = min(placeless, elsewhere)
-        elsewhere -= without
-        for node in reversed(left):
-            given = min(left[node], elsewhere)
-            left[node] -= given
-            elsewhere -= given
-        return left, placeless - without
+        if self.refill_up_to:
+            return refilled(
+                self.placed, min(self.slots, self.refill_up_to - len(claimed_on)), claimed_on
+            )
+        return unclaimed(self.placed, self.slots, claimed_on)
 
 
 def digest(reservation: Reservation) -> str:
@@ -277,6 +273,8 @@ def _text(reservation: Reservation) -> tuple[str, str]:
         tail.append(reservation.yields_above)
     if reservation.rules or reservation.reusable:
         tail.append([sorted(map(_said, reservation.rules)), reservation.reusable])
+    if reservation.refill_up_to:
+        tail.append({"refillUpTo": reservation.refill_up_to})
     if reservation.lends_below is not None:
         tail.append({"lendsBelow": reservation.lends_below})
     if reservation.placement.text:

@@ -134,6 +134,18 @@ class ReservationView:
             return (), 0
         return account.staying(lambda node: node not in leaving)
 
+    def compact(self, ref: Ref) -> Parts | None:
+        """Return where a reservation that replaces slots is placed, once a claim of it has ended.
+
+        None if nothing has changed, or of any other reservation.
+        """
+        account = self._register.get(ref)
+        is_it = account is not None and account.reservation.ref == ref
+        if account is None or not is_it or not account.reservation.refill_up_to:
+            return None
+        parts = account.compact()
+        return parts if parts != account.reservation.placed else None
+
     def is_edited(self, ref: Ref) -> bool:
         """Return whether a reservation's place was decided for the entry before it."""
         account = self._register.get(ref)
@@ -216,7 +228,10 @@ class ReservationView:
         if account.reservation.node:
             is_there = self._snapshot.has_node(account.reservation.node)
             return Phase.ACTIVE if is_there else Phase.FAILED
-        return Phase.PENDING if self._is_unplaced(account) else Phase.ACTIVE
+        # What replaces slots is in force with those that it has.
+        is_in_force = account.reservation.refill_up_to and account.is_holding
+        is_waiting = not is_in_force and self._is_unplaced(account)
+        return Phase.PENDING if is_waiting else Phase.ACTIVE
 
     def _is_active(self, account: Account) -> bool:
         """Return whether it holds wherever it has a place."""

@@ -47,6 +47,9 @@ _REASONS = {
 }
 
 
+NOT_REFILLED = "NotRefilled"
+"""The reason of a reservation that is backed, and has no room for a slot that was claimed."""
+
 NODE_CORDONED, NODE_LEAVING, NODE_TAINTED = "NodeCordoned", "NodeLeaving", "NodeTainted"
 """The reasons of a reservation that is backed by a node which takes no pods now."""
 
@@ -71,7 +74,8 @@ class ReservationState(NamedTuple):
         is_unplaced: it is Pending because it has no place.
         exceeds_quota: it is Pending because it exceeds a quota of its namespace.
         exceeds: which limit it exceeds, and was admitted before it; empty if none.
-        closed: why its node takes no pods now, in one word; empty if nothing says so.
+        closed: why its node takes no pods now, or no slot is replaced, in one word; empty if
+            nothing says so.
         ignored: its fields of a newer version, in words; empty if there are none.
     """
 
@@ -191,7 +195,7 @@ class ShortNodes:
                 if unknown:
                     message += f"; {_NO_RESOURCE.format(', '.join(unknown))}"
                 return ReservationState(phase, is_backed=False, message=message)
-        return self._judge_nodes(reservation)
+        return _not_refilled(reservation, ledger) or self._judge_nodes(reservation)
 
     def _judge_nodes(self, reservation: Reservation) -> ReservationState:
         """Return the status of a reservation for which there is room, which may be out of reach."""
@@ -221,6 +225,15 @@ def _lack(amounts: Amounts) -> int:
     return amounts.requested + amounts.held - amounts.allocatable
 
 
+def _not_refilled(reservation: Reservation, ledger: LedgerView) -> ReservationState | None:
+    """Return the status of a reservation whose claimed slots find no room; None of any other."""
+    waits = _placelessness(reservation, ledger) if reservation.refill_up_to else ""
+    if not waits:
+        return None
+    message = f"a claimed slot is not replaced: {waits}"
+    return ReservationState(Phase.ACTIVE, is_backed=True, message=message, closed=NOT_REFILLED)
+
+
 def _placelessness(reservation: Reservation, ledger: LedgerView) -> str:
     """Return why some slots have no place; empty if all that need one have one."""
     if not ledger.is_unplaced(reservation.ref):
@@ -233,7 +246,11 @@ def _unsettled(reservation: Reservation, ledger: LedgerView) -> str:
     if ledger.is_edited(reservation.ref):
         return "it was edited; whether it can stay where it is placed is being looked at"
     placed = ledger.placed(reservation)
-    if placed != reservation.placed:  # A Reserver that starts later would not know it.
+    # What replaces slots is in force with those that are written.
+    is_known = bool(reservation.refill_up_to and reservation.placed)
+    if (
+        placed != reservation.placed and not is_known
+    ):  # A Reserver that starts later would not know it.
         return f"placed on {nodes_of(placed)}, which is being written down"
     return ""
 

@@ -66,7 +66,7 @@ class Reservation(_message.Message):
     def __init__(self, name: _Optional[str] = ..., id: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., status: _Optional[_Union[ReservationStatus, _Mapping]] = ..., etag: _Optional[str] = ..., author: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class ReservationSpec(_message.Message):
-    __slots__ = ("owners", "resources", "slots", "node", "placement", "starts_at", "expires_at", "ttl", "policy", "reusable", "preemptible", "priority", "retain", "description", "lend")
+    __slots__ = ("owners", "resources", "slots", "node", "placement", "starts_at", "expires_at", "ttl", "policy", "reusable", "refill", "refill_up_to", "preemptible", "priority", "retain", "description", "lend")
     class ResourcesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -84,6 +84,8 @@ class ReservationSpec(_message.Message):
     TTL_FIELD_NUMBER: _ClassVar[int]
     POLICY_FIELD_NUMBER: _ClassVar[int]
     REUSABLE_FIELD_NUMBER: _ClassVar[int]
+    REFILL_FIELD_NUMBER: _ClassVar[int]
+    REFILL_UP_TO_FIELD_NUMBER: _ClassVar[int]
     PREEMPTIBLE_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     RETAIN_FIELD_NUMBER: _ClassVar[int]
@@ -99,12 +101,14 @@ class ReservationSpec(_message.Message):
     ttl: _duration_pb2.Duration
     policy: Policy
     reusable: bool
+    refill: bool
+    refill_up_to: int
     preemptible: bool
     priority: int
     retain: bool
     description: str
     lend: Lend
-    def __init__(self, owners: _Optional[_Iterable[_Union[Owner, _Mapping]]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., node: _Optional[str] = ..., placement: _Optional[_Union[Placement, _Mapping]] = ..., starts_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., policy: _Optional[_Union[Policy, str]] = ..., reusable: _Optional[bool] = ..., preemptible: _Optional[bool] = ..., priority: _Optional[int] = ..., retain: _Optional[bool] = ..., description: _Optional[str] = ..., lend: _Optional[_Union[Lend, _Mapping]] = ...) -> None: ...
+    def __init__(self, owners: _Optional[_Iterable[_Union[Owner, _Mapping]]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., node: _Optional[str] = ..., placement: _Optional[_Union[Placement, _Mapping]] = ..., starts_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., policy: _Optional[_Union[Policy, str]] = ..., reusable: _Optional[bool] = ..., refill: _Optional[bool] = ..., refill_up_to: _Optional[int] = ..., preemptible: _Optional[bool] = ..., priority: _Optional[int] = ..., retain: _Optional[bool] = ..., description: _Optional[str] = ..., lend: _Optional[_Union[Lend, _Mapping]] = ...) -> None: ...
 
 class Lend(_message.Message):
     __slots__ = ("below_priority",)

@@ -92,14 +92,19 @@ class Corner:
         self.api.delete_namespaced_pod(self.name, SYSTEM, grace_period_seconds=0)
 
     def create_pod(
-        self, name: str, requests: Mapping[str, str], namespace: Any = "", **spec: Any
+        self,
+        name: str,
+        requests: Mapping[str, str],
+        namespace: Any = "",
+        labels: Any = None,
+        **spec: Any,
     ) -> None:
         # Extended resources are requested by their limit.
         limits = {key: value for key, value in requests.items() if "/" in key}
         resources = {"requests": dict(requests), "limits": limits}
         container = {"name": "main", "image": "none", "resources": resources}
         body = {
-            "metadata": {"name": name},
+            "metadata": {"name": name, "labels": dict(labels or {})},
             "spec": {
                 "schedulerName": self.scheduler,
                 "nodeSelector": {GROUP: self.name},

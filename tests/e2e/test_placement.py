@@ -166,3 +166,32 @@ def test_an_owner_that_has_to_land_there_waits_for_the_place(corner: Corner, for
     corner.wait_refused("owner", "waiting for a place of reservation")
     (node,) = corner.add_nodes(1, cpu="8")
     assert corner.wait_bound("owner", 10) == node
+
+
+@pytest.mark.controlplane
+def test_a_claimed_slot_is_replaced_and_a_restart_replaces_none_again(
+    corner: Corner, reserver: ReserverProcess, form: Form
+) -> None:
+    first, second = sorted(corner.add_nodes(2, cpu="4"))
+    owners = [{"selector": {"matchLabels": {"app": "web"}, "namespace": corner.name}}]
+    key = write(corner, form, "web", owners=owners, resources={"cpu": "3"}, refill=True)
+    taken = wait_placed(corner, form, key)
+    other = second if taken == first else first
+    corner.create_pod("web-1", {"cpu": "3"}, labels={"app": "web"})
+    assert corner.wait_bound("web-1") == taken
+    wait_for(lambda: parts(corner, form, key) == {taken: 1, other: 1}, "it is replaced")
+    reserver.kill()
+    reserver.start()
+    reserver.wait_ready()
+    for node in (first, second):
+        corner.create_pod(f"on-{node}", {"cpu": "2"}, nodeSelector={"kubernetes.io/hostname": node})
+    corner.wait_refused(f"on-{other}", "held by reservation")
+    assert parts(corner, form, key) == {taken: 1, other: 1}
+    corner.create_pod("web-2", {"cpu": "3"}, labels={"app": "web"})
+    assert corner.wait_bound("web-2") == other
+    said = wait_status(corner, form, key, phase="Pending")  # There is no room for a third.
+    assert "Insufficient cpu" in said["message"]
+    corner.delete_pod("web-1")
+    wait_status(corner, form, key, phase="Active", backed=True)
+    corner.create_pod("web-3", {"cpu": "3"}, labels={"app": "web"})
+    assert corner.wait_bound("web-3") == taken

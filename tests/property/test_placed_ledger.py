@@ -30,8 +30,9 @@ def reservations(draw: st.DrawFn) -> Reservation:
         slots=draw(st.integers(1, 3)),
         expires=draw(st.none() | st.integers(1, 20).map(float)),
         cpu=str(draw(st.integers(1, 2))),
+        refill_up_to=draw(st.sampled_from((0, 3, 4))),
     )
-    return replace(wanted, placed=clipped(draw(parts), wanted.slots))
+    return replace(wanted, placed=clipped(draw(parts), wanted.most_slots))
 
 
 class PlacedLedger(RuleBasedStateMachine):
@@ -70,7 +71,7 @@ class PlacedLedger(RuleBasedStateMachine):
     def place(self, key: str, to: Parts) -> None:
         known = self._known(key)
         if known is not None:
-            self.ledger.place(known.ref, clipped(to, known.slots))
+            self.ledger.place(known.ref, clipped(to, known.most_slots))
 
     @rule(key=st.sampled_from(KEYS), bare=st.booleans())
     def record(self, key: str, *, bare: bool) -> None:
@@ -86,7 +87,7 @@ class PlacedLedger(RuleBasedStateMachine):
         """Show an entry as another reserver has placed it."""
         known = self._known(key)
         if known is not None:
-            there = clipped(to, known.slots)
+            there = clipped(to, known.most_slots)
             before = self.ledger.recorded_place(known.ref)
             self.ledger.put(replace(known, placed=there), self._write())
             if there and there != before:
@@ -137,6 +138,11 @@ class PlacedLedger(RuleBasedStateMachine):
             claims = len(self.ledger.claimants(known.ref))
             there = sum(n for name, n in held.items() if self.state.snapshot.has_node(name))
             _, unplaced = self.ledger.wants_place(known.ref)
+            if known.refill_up_to:
+                assert there + unplaced == min(known.slots, known.refill_up_to - claims)
+                in_force = bool(sum(held.values()))
+                assert (unplaced > 0 and not in_force) is (phase is Phase.PENDING)
+                continue
             assert there + unplaced + claims == known.slots
             assert (unplaced > 0) is (phase is Phase.PENDING)
         for worker in WORKERS:

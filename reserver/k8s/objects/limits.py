@@ -102,6 +102,10 @@ MOST_DESCRIPTION = 512
 MOST_AUTHOR = 512
 """Characters of the name of who wrote it; that of a service account has 340 at most."""
 
+MOST_REFILLED = 1_000
+"""How many slots, claimed and free ones together, a reservation that replaces claimed slots has at
+most if it does not say so."""
+
 MOST_CLAIMS_RECORDED = 1_000
 """How many claims of one reservation are recorded with UIDs; the others with eight characters each
 (`reservations.mark`), so that a status of `MOST_SLOTS` stays below etcd's 1.5 MiB."""

@@ -14,7 +14,6 @@ from reserver.k8s.objects import names
 from reserver.k8s.objects.limits import (
     HOME,
     MOST_AUTHOR,
-    MOST_CLAIMS_RECORDED,
     MOST_DESCRIPTION,
     SET_SLOTS_BESIDE_EACH_OTHER,
     SLOTS_BESIDE_EACH_OTHER,
@@ -31,7 +30,7 @@ from reserver.reservations.entry import identified
 from reserver.reservations.enums import Policy, StoreKind
 from reserver.reservations.placement import ANYWHERE, Parts, Placement, clipped
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.stores.codec import owner_codec, placement_codec, yield_codec
+from reserver.stores.codec import owner_codec, placement_codec, slot_rules, yield_codec
 from reserver.stores.codec.decode_errors import misfit
 from reserver.stores.codec.owner_codec import OwnerEntry, Owners
 from reserver.stores.codec.placement_codec import PartObject
@@ -64,6 +63,8 @@ class SpecFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     preemptible: bool = False
     priority: int | None = None
     reusable: bool = False
+    refill: bool = False
+    refill_up_to: int | None = None
     lend: LendFields | None = None
     retain: bool = False
     description: str = ""
@@ -101,7 +102,8 @@ def read(
     spec = convert(document, EntrySpec if ref.kind is StoreKind.CONFIGMAP else SpecFields)
     if spec.node:
         names.check_subdomain(spec.node, "node", "a node's name")
-    slots, (starts_at, expires_at) = _slots(spec, limits), _window(spec, seen_at)
+    slots, refill = slot_rules.slots(spec, limits), slot_rules.refill_up_to(spec, limits)
+    starts_at, expires_at = _window(spec, seen_at)
     owners = owner_codec.read(spec.owners, ref.namespace, limits, nobody)
     reservation = identified(
         Reservation(
@@ -116,13 +118,14 @@ def read(
             expires_at=expires_at,
             policy=spec.policy,
             yields_above=yield_codec.yields_above(spec.priority, preemptible=spec.preemptible),
-            reusable=spec.reusable,
+            reusable=spec.reusable or spec.refill,
+            refill_up_to=refill,
             lends_below=yield_codec.lends_below(spec.lend, preemptible=spec.preemptible),
             placement=_placement(spec, owners, limits),
-            placed=_placed(spec),
+            placed=_placed(spec, refill or slots),
             origin=_origin(spec.origin),
             drift=_drift(spec) if ref.kind is StoreKind.CONFIGMAP else 0,
-            is_retained=_retained(spec),
+            is_retained=slot_rules.retained(spec),
             description=check_length(spec.description, "description", MOST_DESCRIPTION),
             author=check_length(spec.author, "author", MOST_AUTHOR),
         )
@@ -172,18 +175,11 @@ def _placement(spec: SpecFields, owners: Owners, limits: SpecLimits) -> Placemen
         return placement_codec.read(spec.placement, home, limits)
 
 
-def _placed(spec: SpecFields) -> Parts:
+def _placed(spec: SpecFields, slots: int) -> Parts:
     if spec.node or not isinstance(spec, EntrySpec):
         return ()  # It may have been placed before somebody set the node.
     with under("placements"):
-        return clipped(placement_codec.read_parts(spec.placements), spec.slots)
-
-
-def _slots(spec: SpecFields, limits: SpecLimits) -> int:
-    if not 1 <= spec.slots <= limits.slots:
-        problem = f"{quantity.shorten(str(spec.slots))} is out of range"
-        raise InvalidInput("slots", problem, f"write 1 to {limits.slots}")
-    return spec.slots
+        return clipped(placement_codec.read_parts(spec.placements), slots)
 
 
 def _window(spec: SpecFields, seen_at: float) -> tuple[float | None, float | None]:
@@ -203,13 +199,6 @@ def _check_neighbours(reservation: Reservation) -> None:
 
 def _is_about_neighbours(reservation: Reservation) -> bool:
     return reservation.placement.constraints.are_about_neighbours
-
-
-def _retained(spec: SpecFields) -> bool:
-    if spec.retain and spec.slots > MOST_CLAIMS_RECORDED:
-        remedy = f"write {MOST_CLAIMS_RECORDED} at most: so many claims outlive a restart"
-        raise InvalidInput("slots", f"{spec.slots} are too many to be retained", remedy)
-    return spec.retain
 
 
 def _origin(text: str) -> str:

@@ -84,7 +84,7 @@ def with_placements(reservation: Reservation, said: ReservationStatus | None) ->
         parts = read_parts(said.placements) if said else ()
     except InvalidInput:
         parts = ()  # Not written by us.
-    return replace(reservation, placed=clipped(parts, reservation.slots))
+    return replace(reservation, placed=clipped(parts, reservation.most_slots))
 
 
 def _text(spec: msgspec.Raw) -> str:

@@ -1,0 +1,57 @@
+"""Which slots of a placed reservation are not claimed, by the nodes of its claims."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from reserver.reservations.placement import Parts
+
+FreeSlots = tuple[dict[str, int], int]
+"""How many slots are not claimed, by node, and how many of these have no place."""
+
+
+def unclaimed(placed: Parts, slots: int, claimed_on: Sequence[str]) -> FreeSlots:
+    """Return what is left of so many slots.
+
+    A claim where there is no slot is of one without a place, or else of the last node.
+    """
+    left = {part.node: part.slots for part in placed}
+    placeless = slots - sum(left.values())
+    if not claimed_on:
+        return left, placeless
+    elsewhere = 0
+    for node, claims in Counter(claimed_on).items():
+        there = min(left.get(node, 0), claims)
+        if there:
+            left[node] -= there
+        elsewhere += claims - there
+    without = min(placeless, elsewhere)
+    elsewhere -= without
+    for node in reversed(left):
+        given = min(left[node], elsewhere)
+        left[node] -= given
+        elsewhere -= given
+    return left, placeless - without
+
+
+def refilled(placed: Parts, wanted: int, claimed_on: Sequence[str]) -> FreeSlots:
+    """Return what is left where claimed slots are replaced: so many as are wanted.
+
+    Once a claim ends, there is a slot too many: that which was placed last.
+    """
+    claims, wanted = Counter(claimed_on), max(0, wanted)
+    left: dict[str, int] = {}
+    for part in placed:
+        left[part.node] = min(wanted, max(0, part.slots - claims[part.node]))
+        wanted -= left[part.node]
+    return left, wanted
+
+
+def compacted(placed: Parts, left: Mapping[str, int], claimed_on: Sequence[str]) -> Parts:
+    """Return where slots are placed, without those of claims that have ended."""
+    claims = Counter(claimed_on)
+    parts = (
+        part._replace(slots=min(part.slots, claims[part.node] + left[part.node])) for part in placed
+    )
+    return tuple(part for part in parts if part.slots)

@@ -1,0 +1,66 @@
+"""How many slots a reservation has, and whether claimed ones are replaced, as it is written."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from reserver.cluster import quantity
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED, MOST_REFILLED, SpecLimits
+
+
+class SlotFields(Protocol):
+    """The fields of a spec that are about its slots."""
+
+    node: str
+    slots: int
+    refill: bool
+    refill_up_to: int | None
+    retain: bool
+
+
+def slots(spec: SlotFields, limits: SpecLimits) -> int:
+    """Return how many slots it holds.
+
+    Raises:
+        InvalidInput: they are too many, or none.
+    """
+    return _within(spec.slots, 1, limits.slots, "slots")
+
+
+def refill_up_to(spec: SlotFields, limits: SpecLimits) -> int:
+    """Return how many slots it has at most, claimed and free ones together; 0: none is replaced.
+
+    Raises:
+        InvalidInput: it replaces none, or has a node where it would have to, or has fewer slots.
+    """
+    if not spec.refill:
+        if spec.refill_up_to is not None:
+            remedy = "remove it, or replace claimed slots: refill: true"
+            raise InvalidInput("refillUpTo", "has no effect without refill", remedy)
+        return 0
+    if spec.node:
+        remedy = "remove node; placement.nodeSelector says where slots may be"
+        raise InvalidInput("refill", "cannot be set together with node", remedy)
+    if spec.refill_up_to is None:
+        return max(spec.slots, MOST_REFILLED)
+    return _within(spec.refill_up_to, spec.slots, limits.slots, "refillUpTo")
+
+
+def retained(spec: SlotFields) -> bool:
+    """Return whether it stays written once it is over.
+
+    Raises:
+        InvalidInput: it has too many slots for that.
+    """
+    if spec.retain and spec.slots > MOST_CLAIMS_RECORDED:
+        remedy = f"write {MOST_CLAIMS_RECORDED} at most: so many claims outlive a restart"
+        raise InvalidInput("slots", f"{spec.slots} are too many to be retained", remedy)
+    return spec.retain
+
+
+def _within(number: int, least: int, most: int, path: str) -> int:
+    if not least <= number <= most:
+        problem = f"{quantity.shorten(str(number))} is out of range"
+        raise InvalidInput(path, problem, f"write {least} to {most}")
+    return number

@@ -1,0 +1,125 @@
+"""Reservations that replace a claimed slot: so many stay free, where there is room."""
+
+import json
+from typing import Any
+
+import pytest
+
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod
+from reserver.reservations.enums import Phase
+from reserver.reservations.status import NOT_REFILLED, ReservationState, ShortNodes
+from tests.builders import held, node, pod, ref
+from tests.unit.extender.test_placer import World
+
+W1, W2 = node("w1", cpu="4"), node("w2", cpu="4")
+SPEC: dict[str, Any] = {
+    "owners": [{"selector": {"matchLabels": {"app": "web"}}}],
+    "resources": {"cpu": "2"},
+    "slots": 2,
+    "refill": True,
+    "ttl": 0,
+}
+
+
+async def refilled(*nodes: Node, **more: Any) -> World:
+    """Return a world with such a reservation in its place, which is written."""
+    world = World(*nodes)
+    world.write(r=SPEC | more)
+    await world.look()
+    world.make()
+    return world
+
+
+def claim(world: World, name: str, on: str) -> Pod:
+    """Bind an owner onto a slot, as Bind does."""
+    owner = pod(name, cpu="2", labels={"app": "web"})
+    world.state.assume(owner, on, (world.reservation().identity,))
+    bound = pod(name, node=on, cpu="2", labels={"app": "web"}, claims=[world.reservation()])
+    world.state.pod_seen(bound)
+    return bound
+
+
+def free(world: World) -> dict[str, int]:
+    """Return the slots that are held, by node."""
+    return {each: n // 2000 for each in ("w1", "w2") if (n := held(world.state, each))}
+
+
+def status(world: World) -> ReservationState:
+    return ShortNodes.of(world.state.snapshot).status(world.reservation(), world.state.ledger)
+
+
+async def test_a_claimed_slot_is_replaced_where_there_is_room() -> None:
+    world = await refilled(W1, W2)
+    assert free(world) == {"w1": 2}
+    claim(world, "a", "w1")
+    assert free(world) == {"w1": 1}
+    await world.look()
+    assert free(world) == {"w1": 1, "w2": 1}
+    assert (world.phase(), status(world).is_backed) == (Phase.ACTIVE, True)
+
+
+async def test_without_room_it_holds_what_it_has_and_says_what_is_missing() -> None:
+    world = await refilled(W1)
+    claim(world, "a", "w1")
+    await world.look()
+    assert free(world) == {"w1": 1}
+    assert world.phase() is Phase.ACTIVE
+    assert (status(world).is_backed, status(world).reason) == (True, NOT_REFILLED)
+    assert "a claimed slot is not replaced: 0/1 nodes" in status(world).message
+    world.state.node_seen(W2)
+    await world.look()
+    assert free(world) == {"w1": 1, "w2": 1}
+
+
+async def test_as_many_are_placed_as_there_is_room_for() -> None:
+    world = World(node("w1", cpu="2"))
+    world.write(r=SPEC)
+    await world.look()
+    await world.look()
+    assert free(world) == {"w1": 1}
+    assert world.phase() is Phase.ACTIVE
+
+
+async def test_it_never_holds_more_than_its_slots_when_claims_end() -> None:
+    world = await refilled(W1, W2)
+    gone = claim(world, "a", "w1")
+    await world.look()
+    world.state.pod_gone(gone.name)
+    assert sum(free(world).values()) == 2
+    await world.look()
+    assert sum(world.placed().values()) == 2  # What is written shrinks with it.
+
+
+async def test_no_more_are_replaced_than_it_says() -> None:
+    world = await refilled(W1, W2, refillUpTo=3)
+    for name, on in (("a", "w1"), ("b", "w1")):
+        claim(world, name, on)
+        await world.look()
+    assert free(world) == {"w2": 1}
+    last = claim(world, "c", "w2")
+    await world.look()
+    assert (free(world), world.phase()) == ({}, Phase.CLAIMED)
+    world.make()  # It is written where it is placed; it is not over: a claim may end.
+    world.state.pod_gone(last.name)
+    await world.look()
+    assert sum(free(world).values()) == 1
+
+
+@pytest.mark.parametrize("first", ["entry", "pods"])
+async def test_a_start_knows_which_slots_were_claimed_whatever_it_sees_first(first: str) -> None:
+    world = await refilled(W1, W2)
+    bound = claim(world, "a", "w1")
+    await world.look()
+    world.make()
+    said = json.loads(world.data["r"])
+    again = World(W1, W2)
+    if first == "entry":
+        again.write(r=said)
+    again.state.pod_seen(bound)
+    if first == "pods":
+        again.write(r=said)
+    assert free(again) == free(world) == {"w1": 1, "w2": 1}
+    await again.look()
+    assert again.placed() == world.placed()
+    assert bound.uid in again.state.ledger.claims(ref("r"))
