@@ -263,5 +263,5 @@ def _extender(assembly: Assembly, writes: asyncio.TaskGroup, tracing: Tracing | 
         assembly.clock,
         assembly.readiness,
         writes,
-        on_event=assembly.recorder.tell,
+        on_event=assembly.recorder.record,
     )

@@ -40,7 +40,7 @@ class Buffers(Listener):
         queue: of reservations to look at, and of the UIDs of pods; an empty one has all that wait
             looked at again.
         writer: writes the buffers.
-        guests: the pods that came by one, whose nodes stay.
+        buffered_pods: the pods that came by one, whose nodes stay.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Buffers(Listener):
         self.writer = BufferWriter(client, subject, again, time)
         self._waiting: dict[Ref, Name] = {}
         self._refused: dict[str, Name] = {}
-        self.guests = BufferedPods()
+        self.buffered_pods = BufferedPods()
 
     def on_reservation_changed(self, ref: Ref) -> None:
         """Note that a reservation may wait for room now, or no longer; returns at once."""
@@ -86,11 +86,11 @@ class Buffers(Listener):
         name = self._refused.pop(pod.uid, None)
         if name is not None and self.writer.wanted(name) is not None:
             self.writer.end(name)
-            self.guests.add(pod, node)
+            self.buffered_pods.add(pod, node)
 
     def on_node_changed(self, node: str) -> None:  # noqa: ARG002 - any may help
         """Note that some node has changed; returns at once."""
-        if self._waiting or self._refused or self.guests:
+        if self._waiting or self._refused or self.buffered_pods:
             self.queue.add(_AGAIN, AFTER_S)
 
     async def run(self, state: State) -> None:
@@ -111,7 +111,7 @@ class Buffers(Listener):
             self.queue.add(uid)
         for pod in tuple(state.pods.values()):
             if came_before(pod, state):
-                self.guests.add(pod, pod.node)
+                self.buffered_pods.add(pod, pod.node)
             await pacer.give_way()
         self.queue.add(_AGAIN)
 
@@ -122,17 +122,17 @@ class Buffers(Listener):
             with quarantined("buffer", key):
                 self._take(key, state)
             await pacer.give_way()
-        sight, numbers = KeptOutNodes(), Counter[str]()
+        kept_out, numbers = KeptOutNodes(), Counter[str]()
         for ref in tuple(self._waiting):
             with quarantined("buffer", ref):
-                self._decide(ref, state, sight, numbers)
+                self._decide(ref, state, kept_out, numbers)
             if await pacer.give_way():
-                sight = KeptOutNodes()
+                kept_out = KeptOutNodes()
         await self._look_at_pods(state, Simulation(state, numbers), pacer)
         self.writer.keep_only({*self._waiting.values(), *self._refused.values()})
-        for uid in self.guests.uids():
+        for uid in self.buffered_pods.uids():
             with quarantined("buffer", uid):
-                if node := self.guests.let_go(uid, state):
+                if node := self.buffered_pods.let_go(uid, state):
                     self._listener.on_node_changed(node)
             await pacer.give_way()
 
@@ -144,12 +144,14 @@ class Buffers(Listener):
         elif key not in self._waiting and need(key, state) is not Need.NOTHING:
             self._waiting[key] = (key.namespace, name_for(key))
 
-    def _decide(self, ref: Ref, state: State, sight: KeptOutNodes, numbers: Counter[str]) -> None:
+    def _decide(
+        self, ref: Ref, state: State, kept_out: KeptOutNodes, numbers: Counter[str]
+    ) -> None:
         """Decide whether a reservation should have a buffer, and which."""
         name, needed = self._waiting[ref], need(ref, state)
         if needed is Need.PATIENCE and name in self.writer:
             return  # Without it an autoscaler might remove the node before it is kept.
-        wanted = buffer(ref, state, sight) if numbers[ref.namespace] < MOST_BUFFERS else None
+        wanted = buffer(ref, state, kept_out) if numbers[ref.namespace] < MOST_BUFFERS else None
         numbers[ref.namespace] += wanted is not None
         if needed is not Need.ROOM:
             del self._waiting[ref]

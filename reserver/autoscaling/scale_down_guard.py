@@ -1,4 +1,4 @@
-"""The keeper: keeps autoscalers from removing nodes that hold reservations, exactly so long."""
+"""Keeps autoscalers from removing nodes as long as they hold reservations."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ScaleDownGuard(Listener):
         self._client = client
         self._state = state
         self._is_host = is_host
-        self._queue = queue or WorkQueue[str]("keeper")
+        self._queue = queue or WorkQueue[str]("scale-down guard")
         self.writes = 0
 
     def on_reservation_changed(self, ref: Ref) -> None:

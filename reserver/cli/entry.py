@@ -53,7 +53,7 @@ def program_name(path: str) -> str:
 
 def main() -> None:
     """Run the command line; output that cannot be written is an error like any other."""
-    interrupt.heed()
+    interrupt.handle_signals()
     null = Path(os.devnull)
     sys.stdout = sys.stdout or null.open("w")  # Python has none for what the shell has closed.
     sys.stderr = sys.stderr or null.open("w")
@@ -80,7 +80,7 @@ def main() -> None:
 
 def complete() -> None:
     """Print completions of the last argument, one a line, as fish takes them."""
-    interrupt.heed()
+    interrupt.handle_signals()
     import typer
 
     from reserver.cli.main import app

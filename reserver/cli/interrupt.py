@@ -129,7 +129,7 @@ class _Listener:
 _listener = _Listener()
 
 
-def heed() -> None:
+def handle_signals() -> None:
     """Have signals end this process from now on, but for those that it was started to ignore."""
     if _listener.pipe >= 0:
         return
@@ -156,7 +156,7 @@ def run(
 
     is_cancelled = False
 
-    async def heeding() -> Result:
+    async def cancelling_on_signal() -> Result:
         _take_descriptor()  # uvloop has it.
         task = asyncio.current_task()
 
@@ -171,7 +171,7 @@ def run(
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         try:
-            return runner.run(heeding())
+            return runner.run(cancelling_on_signal())
         except BaseException:
             if is_cancelled:  # Whatever it raises: nobody waits for it any more.
                 _leave()

@@ -63,9 +63,10 @@ class CapacityMatrix:
         without_holds: the names of all other rows.
         headroom: what pods may request beside the holds.
         exists: bool array, rows: the Node object is known.
-        in_doubt: bool array, rows: something there cannot be read, so more may be taken, or less
+        has_unreadable: bool array, rows: something there cannot be read, so more may be taken, or
+            less
             offered, than is known.
-        doubtful: the names of these nodes, and of such as are not known.
+        unreadable_nodes: the names of these nodes, and of such as are not known.
         columns: resource name to column; resources that no node offers any more may linger.
         layout: changes when the columns of resources change.
         topology: labels, taints and cordons of nodes, by row.
@@ -87,8 +88,8 @@ class CapacityMatrix:
         self.without_holds: set[str] = set()
         self.exists: Bools = np.zeros(64, dtype=np.bool_)
         self.headroom = Headroom(self.columns, self._cells, ~self.has_holds)
-        self.in_doubt: Bools = np.zeros(64, dtype=np.bool_)
-        self.doubtful: set[str] = set()
+        self.has_unreadable: Bools = np.zeros(64, dtype=np.bool_)
+        self.unreadable_nodes: set[str] = set()
         self.topology = Topology(64)
         self._forks = WeakSet[CapacityMatrix]()
 
@@ -202,7 +203,7 @@ class CapacityMatrix:
             self._grow_rows(row)
         self._row_of[name] = row
         self.without_holds.add(name)
-        self.in_doubt[row] = name in self.doubtful
+        self.has_unreadable[row] = name in self.unreadable_nodes
         return row
 
     def _grow_rows(self, row: int) -> None:
@@ -217,7 +218,7 @@ class CapacityMatrix:
         self._cells = np.pad(self._cells, ((0, 0), (0, 0), (0, more)))
         self.has_holds = np.pad(self.has_holds, (0, more))
         self.exists = np.pad(self.exists, (0, more))
-        self.in_doubt = np.pad(self.in_doubt, (0, more))
+        self.has_unreadable = np.pad(self.has_unreadable, (0, more))
         self._compare_anew()
 
     def _compare_anew(self) -> None:
@@ -239,6 +240,6 @@ class CapacityMatrix:
         self._cells = self._cells.copy()
         self.holding, self.without_holds = set(self.holding), set(self.without_holds)
         self.has_holds = self.has_holds.copy()
-        self.exists, self.in_doubt = self.exists.copy(), self.in_doubt.copy()
+        self.exists, self.has_unreadable = self.exists.copy(), self.has_unreadable.copy()
         self._forks = WeakSet()
         self._compare_anew()

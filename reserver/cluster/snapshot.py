@@ -193,12 +193,12 @@ class Snapshot(CapacityMatrix):
             (self.without_holds.discard if totals else self.without_holds.add)(node)
             self._set(HELD, node, self.lending.held(node) or totals)
 
-    def doubt(self, node: str, *, is_doubtful: bool) -> None:
+    def mark_unreadable(self, node: str, *, is_unreadable: bool) -> None:
         """Set whether something on a node cannot be read; the node may be unknown."""
-        (self.doubtful.add if is_doubtful else self.doubtful.discard)(node)
+        (self.unreadable_nodes.add if is_unreadable else self.unreadable_nodes.discard)(node)
         row = self._row_of.get(node)
         if row is not None:
-            self.in_doubt[row] = is_doubtful
+            self.has_unreadable[row] = is_unreadable
 
     def fork(self) -> Snapshot:
         """Return the capacity of now, to try on it what nobody else is to see.

@@ -138,11 +138,11 @@ class Cleaner(Listener):
     async def _try(self, batch: list[Tidying]) -> ApiError | None:
         """Make edits; return why they could not be made."""
 
-        def spoil(fault: Fault) -> None:
+        def on_fault(fault: Fault) -> None:
             for edit in batch:
                 self._on_fault(edit.ref, fault)
 
-        with quarantined("cleaner", batch[0].ref, spoil):
+        with quarantined("cleaner", batch[0].ref, on_fault):
             try:
                 await self._make(batch)
             except ApiError as exc:

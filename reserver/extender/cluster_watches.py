@@ -71,7 +71,7 @@ def pod_view(state: State) -> ObjectView[PodObject]:
         except InvalidInput:  # Not even that can be read: no API server has such a pod.
             pod = BoundPod()
         # What has finished takes nothing from its node, however much it requests.
-        state.unreadable.doubt(key, "" if pod.status.phase in FINISHED else pod.spec.node_name)
+        state.unreadable.note(key, "" if pod.status.phase in FINISHED else pod.spec.node_name)
 
     return ObjectView(
         PodObject,
@@ -109,7 +109,7 @@ def node_view(state: State) -> ObjectView[NodeObject]:
             *(("", name) for name in state.snapshot.node_names()),
             *(key for key in state.unreadable if not _has_namespace(key)),
         ),
-        broken=lambda key, _: state.unreadable.doubt(key, key[1]),
+        broken=lambda key, _: state.unreadable.note(key, key[1]),
     )
 
 

@@ -138,7 +138,7 @@ class Placer(Listener):
         """Give way to other work if this takes long."""
         if await this.pacer.give_way():
             await this.pacer.run(state.ledger.advancing(self._clock()))
-            this.sight = AllowedNodes()
+            this.allowed_nodes = AllowedNodes()
 
     def _consider(self, ref: Ref, state: State) -> None:
         """Note whether a reservation wants a place."""

@@ -55,7 +55,7 @@ class PlacingPass:
         changed: the nodes that have changed since the last one.
         helped: whether that may help reservations of a shape.
         hopeless: why so many slots of a shape have no place.
-        sight: where constraints let slots go.
+        allowed_nodes: where constraints let slots go.
         pacer: lets other work have its turn.
     """
 
@@ -63,7 +63,7 @@ class PlacingPass:
     pacer: Pacer
     helped: dict[object, bool] = field(default_factory=dict)
     hopeless: dict[object, Placed] = field(default_factory=dict)
-    sight: AllowedNodes = field(default_factory=AllowedNodes)
+    allowed_nodes: AllowedNodes = field(default_factory=AllowedNodes)
 
     def may_help(self, wish: Unplaced, state: State) -> bool:
         """Return whether a slot fits on a changed node, or whether that cannot be told."""
@@ -80,7 +80,7 @@ class PlacingPass:
 
     async def find(self, reservation: Reservation, slots: int, state: State) -> Placed:
         """Find where slots go, giving way."""
-        found = await self.pacer.run(placing(reservation, slots, state, self.sight))
+        found = await self.pacer.run(placing(reservation, slots, state, self.allowed_nodes))
         if reservation.placement.constraints.are_about_neighbours:
-            self.sight = AllowedNodes()  # Others may have had their turn.
+            self.allowed_nodes = AllowedNodes()  # Others may have had their turn.
         return found

@@ -75,7 +75,7 @@ class CallCounts:
         peers: open calls by peer, from before it is known who makes them.
         users: open calls by user.
         watches: open watches by user.
-        strangers: calls that need no token, by peer: health.
+        anonymous: calls that need no token, by peer: health.
         lasting: those that last, reflection among them, so that they keep nobody from asking once.
     """
 
@@ -84,5 +84,5 @@ class CallCounts:
         self.peers = CallCount("calls", each=256)
         self.users = CallCount("calls", each=128)
         self.watches = CallCount("watches", each=32, everybody=256)
-        self.strangers = CallCount("calls without a token", each=8, everybody=64)
+        self.anonymous = CallCount("calls without a token", each=8, everybody=64)
         self.lasting = CallCount("watches without a token", each=8, everybody=64)

@@ -95,7 +95,7 @@ class ReservationFeed:
         self._catalogue = catalogue
         self._short_nodes: ShortNodes | None = None
         self._epoch = uuid4().hex[:12]
-        self._touched: dict[Ref, None] = {}
+        self._changed: dict[Ref, None] = {}
         self._something_touched = asyncio.Event()
         self._known: dict[Ref, dict[str, bytes]] = {}
         self._changes: deque[FeedChange] = deque()
@@ -104,9 +104,9 @@ class ReservationFeed:
         self._watchers: set[Watcher] = set()
         self._catching_up = asyncio.Lock()
 
-    def touched(self, ref: Ref) -> None:
+    def on_changed(self, ref: Ref) -> None:
         """Note that a ref or one of its items may look different now; returns at once."""
-        self._touched[ref.whole] = None
+        self._changed[ref.whole] = None
         self._something_touched.set()
 
     async def run(self) -> None:
@@ -122,9 +122,9 @@ class ReservationFeed:
         """Take all changes that have happened until now."""
         async with self._catching_up:
             pacer = pacer or Pacer()
-            while self._touched:
-                key = next(iter(self._touched))
-                del self._touched[key]
+            while self._changed:
+                key = next(iter(self._changed))
+                del self._changed[key]
                 with quarantined("feed", key):
                     await pacer.run(self._compare(key, await self._look(key, pacer)))
                 if await pacer.give_way():

@@ -63,7 +63,7 @@ class Calls(grpc.aio.ServerInterceptor):
         if handler is None:
             return None
         if not method.startswith(_PREFIX):
-            return self._for_strangers(handler)
+            return self._for_anonymous(handler)
         call, decode = call_of(method), handler.request_deserializer
         # Without a deserializer of its own gRPC hands over what came, packed.
         codec = None, handler.response_serializer
@@ -75,13 +75,13 @@ class Calls(grpc.aio.ServerInterceptor):
         single = self._single(handler.unary_unary, call, decode)
         return grpc.stream_unary_rpc_method_handler(single, *codec)
 
-    def _for_strangers(self, handler: Any) -> Handler:  # noqa: ANN401 - as grpc types handlers
+    def _for_anonymous(self, handler: Any) -> Handler:  # noqa: ANN401 - as grpc types handlers
         """Return the handler of health or reflection, which reveal nothing of the cluster."""
         decode, encode = handler.request_deserializer, handler.response_serializer
 
         async def answer(requests: Any, context: Aio) -> Any:  # noqa: ANN401 - any message
             is_lasting = not (handler.unary_unary or handler.stream_unary)
-            share = self._shares.lasting if is_lasting else self._shares.strangers
+            share = self._shares.lasting if is_lasting else self._shares.anonymous
             try:
                 with share.of(peer_of(context.peer())):
                     if handler.stream_stream is not None:

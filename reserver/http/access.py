@@ -40,7 +40,7 @@ class Tls(Protocol):
     def context(self) -> ssl.SSLContext:
         """The context of new connections; when it is another one, former connections end."""
 
-    def stranger(self, certificate: Mapping[str, Any] | None) -> str | None:
+    def refused_name(self, certificate: Mapping[str, Any] | None) -> str | None:
         """Return why the owner of a certificate may not call; None if they may."""
 
 
@@ -195,9 +195,9 @@ class Access:
             problem = "the server's certificates or CA were replaced; reconnect"
             return CheckFailure(HTTPStatus.FORBIDDEN, "replaced", problem)
         if self._tls is not None and is_first:
-            stranger = self._tls.stranger(connection.certificate)
-            if stranger is not None:
-                return CheckFailure(HTTPStatus.FORBIDDEN, "name", stranger)
+            refused = self._tls.refused_name(connection.certificate)
+            if refused is not None:
+                return CheckFailure(HTTPStatus.FORBIDDEN, "name", refused)
         target = request.path if self._limits.queries else request.target
         return refusal(request.method, target, request.headers, self._hosts, self._limits.bodies)
 

@@ -16,7 +16,7 @@ _BACKLOG = 1024
 
 @asynccontextmanager
 async def listening(
-    paths: Paths, address: tuple[str, int], shutdown_s: float, door: Access
+    paths: Paths, address: tuple[str, int], shutdown_s: float, access: Access
 ) -> AsyncIterator[str]:
     """Serve paths, and yield their base URL; then let requests in flight finish.
 
@@ -25,17 +25,17 @@ async def listening(
     Raises:
         ConfigurationError: the port is taken, or the address is not this machine's.
     """
-    door.serves(paths)
+    access.serves(paths)
     with _listener(address) as listener:
         host, port = listener.getsockname()[:2]
         async with asyncio.TaskGroup() as tasks:
-            accepting = tasks.create_task(door.accept(listener))
+            accepting = tasks.create_task(access.accept(listener))
             try:
                 where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-                yield f"{door.scheme}://{where}"
+                yield f"{access.scheme}://{where}"
             finally:
                 accepting.cancel()
-    await door.close(shutdown_s)
+    await access.close(shutdown_s)
 
 
 def _listener(address: tuple[str, int]) -> socket.socket:

@@ -56,7 +56,7 @@ class ServerTls:
                 log.warning("certificates cannot be read, the former ones serve", why=self._told)
         return self._context
 
-    def stranger(self, certificate: Mapping[str, Any] | None) -> str | None:
+    def refused_name(self, certificate: Mapping[str, Any] | None) -> str | None:
         """Return why the owner of a certificate (`getpeercert`) may not call; None if they may."""
         names = tuple(_names(certificate or {}))
         if certificate and (known := self._allowed.intersection(names)):

@@ -197,18 +197,18 @@ class Recorder:
         self._counts[store.uid, reason] = count
         return count
 
-    def tell(self, telling: PodEvent) -> None:
+    def record(self, event: PodEvent) -> None:
         """Queue an event on a pod, once for each cause; returns at once.
 
         If there are too many, it is dropped, and queued at a later attempt at the pod.
         """
-        pod = telling.pod
-        key = _digest(pod.uid, telling.reason, telling.cause)
+        pod = event.pod
+        key = _digest(pod.uid, event.reason, event.cause)
         namespace = pod.name.namespace
         if key in self._told or not self._room.has_room(namespace) or not self._has_turn(namespace):
             return
         self._told[key] = True
-        self._put(_Subject(POD, *pod.name, pod.uid), telling.reason, telling.message)
+        self._put(_Subject(POD, *pod.name, pod.uid), event.reason, event.message)
 
     def _has_turn(self, namespace: str) -> bool:
         """Count an event on a pod; return False when there were too many lately."""

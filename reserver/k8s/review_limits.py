@@ -22,7 +22,7 @@ MOST_PENDING = 100
 _PEERS = 4096
 
 
-class Strangers:
+class ReviewLimits:
     """Counts of reviews of unknown tokens, by peer and in all."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

@@ -22,7 +22,7 @@ from reserver.k8s.objects.reviews import (
     path_review,
     token_review,
 )
-from reserver.k8s.review_limits import Strangers
+from reserver.k8s.review_limits import ReviewLimits
 
 BELIEVED_S = 10.0
 """How long a verdict is cached, in seconds: a revoked right serves as long."""
@@ -59,7 +59,7 @@ class Reviewer:
         self._client = client
         self._namespace = namespace
         self._audiences = audiences
-        self._strangers = Strangers(clock)
+        self._limits = ReviewLimits(clock)
         self._users: TTLCache[bytes, User] = TTLCache(_REMEMBERED, BELIEVED_S, clock)
         self._nobodys: TTLCache[bytes, None] = TTLCache(_REMEMBERED, BELIEVED_S, clock)
         self._proven: LRUCache[bytes, None] = LRUCache(_PROVEN)
@@ -83,18 +83,18 @@ class Reviewer:
         if key in self._users:
             return self._users[key]
         if not token or len(token) > _MOST_TOKEN or key in self._nobodys:
-            self._strangers.failed(peer)
+            self._limits.failed(peer)
             return None
         return await self._once(key, lambda: self._review(key, token, peer))
 
     async def _review(self, key: bytes, token: str, peer: str) -> User | None:
         is_stranger = key not in self._proven
-        with self._strangers.asking(peer) if is_stranger else nullcontext():
+        with self._limits.asking(peer) if is_stranger else nullcontext():
             try:
                 status = await self._ask(_TOKENS, token_review(token, self._audiences))
             except ApiError:
                 if is_stranger:
-                    self._strangers.known(peer)
+                    self._limits.known(peer)
                 raise
         owner = status.owner(self._audiences)
         if owner is None:
@@ -102,7 +102,7 @@ class Reviewer:
             self._proven.pop(key, None)
             return None
         if is_stranger:
-            self._strangers.known(peer)
+            self._limits.known(peer)
         self._users[key] = owner
         self._proven[key] = None
         return owner

@@ -41,9 +41,9 @@ class KnownWindow:
 class KnownWindows:
     """All MaintenanceWindows by name."""
 
-    def __init__(self, touched: Callable[[], None]) -> None:
-        """Begin with none; `touched` is called when one has changed."""
-        self._touched = touched
+    def __init__(self, on_changed: Callable[[], None]) -> None:
+        """Begin with none; `on_changed` is called when one has changed."""
+        self._on_changed = on_changed
         self._known: dict[str, KnownWindow] = {}
 
     def __iter__(self) -> Iterator[KnownWindow]:
@@ -75,18 +75,18 @@ class KnownWindows:
             problem = f"there are {MOST_WINDOWS} MaintenanceWindows already"
             error = InvalidInput("", problem, "delete those that are over")
             self._known[metadata.name] = KnownWindow(metadata, None, error, item.said())
-            self._touched()
+            self._on_changed()
             return
         try:
             known = KnownWindow(metadata, read_object(item), None, item.said())
         except InvalidInput as exc:
             known = KnownWindow(metadata, None, exc, item.said())
         self._known[metadata.name] = known
-        self._touched()
+        self._on_changed()
 
     def _drop(self, key: Key) -> None:
         self._known.pop(key[1], None)
-        self._touched()
+        self._on_changed()
 
 
 def turn_of(window: Window, nodes: list[Node]) -> Generator[None, None, Turn]:

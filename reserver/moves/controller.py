@@ -85,7 +85,7 @@ class MoveController(Listener):
         self._clock = clock
         self._is_up_to_date = is_up_to_date
         self.queue = WorkQueue[PodName]("moves")
-        self.moves = MoveIndex(self._touched)
+        self.moves = MoveIndex(self._on_move_changed)
         self._workloads = Workloads(client, state.pods)
         self._observer = Observer(state, seats, self.moves, self._workloads)
         self._executor = Executor(client, seats, self._unsuited)
@@ -100,13 +100,13 @@ class MoveController(Listener):
         self.writes = 0
         self._fault = ""
 
-    def _touched(self, name: PodName) -> None:
+    def _on_move_changed(self, name: PodName) -> None:
         for each in (name, *self.moves.followers(name)):
             self.queue.add(each)
         self.arbitration.changed()
         known = self.moves.get(name)
         if known is not None and known.move is not None:
-            self.groups.touched(known.move)
+            self.groups.on_move_changed(known.move)
 
     def on_pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         """Take a pod that was added, changed or deleted; returns at once."""
@@ -161,7 +161,7 @@ class MoveController(Listener):
             self.queue.discard(name)
             self._results.pop(name, None)
             return
-        with quarantined("move", str(name), partial(self._spoiled, name)):
+        with quarantined("move", str(name), partial(self._on_fault, name)):
             try:
                 await self._go_on(known)
             except ApiError as exc:
@@ -285,7 +285,7 @@ class MoveController(Listener):
             log.warning("move cannot go on, retrying", name=str(name), why=fault)
             self._fault = fault
 
-    def _spoiled(self, name: PodName, fault: Fault) -> None:
+    def _on_fault(self, name: PodName, fault: Fault) -> None:
         """Have a move that could not be judged tried again, later each time."""
         log.error("move cannot be judged", name=str(name), why=str(fault))
         self.queue.failed(name, what=str(fault))

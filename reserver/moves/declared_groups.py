@@ -91,7 +91,7 @@ class DeclaredGroups:
             else:
                 await self._delete(known)
 
-    def touched(self, move: Move) -> None:
+    def on_move_changed(self, move: Move) -> None:
         """Note that a PodMove is another one; returns at once."""
         if move.is_over and move.spec.group.across:
             self.queue.add(move.spec.group.name)

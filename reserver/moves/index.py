@@ -63,9 +63,9 @@ class KnownMove:
 class MoveIndex:
     """All PodMoves, by name, by pod and by seat."""
 
-    def __init__(self, touched: Callable[[PodName], None]) -> None:
-        """Begin with none; `touched` is called with each that is written or gone."""
-        self._touched = touched
+    def __init__(self, on_changed: Callable[[PodName], None]) -> None:
+        """Begin with none; `on_changed` is called with each that is written or gone."""
+        self._on_changed = on_changed
         self._known: dict[PodName, KnownMove] = {}
         self._of_pod: defaultdict[PodName, set[PodName]] = defaultdict(set)
         self._of_workload: defaultdict[Workload, set[PodName]] = defaultdict(set)
@@ -118,14 +118,14 @@ class MoveIndex:
         self._forget(before)
         self._known[item.name] = known = self._read(item, before)
         self._remember(known)
-        self._touched(item.name)
+        self._on_changed(item.name)
 
     def drop(self, name: PodName) -> None:
         """Forget a PodMove that is gone."""
         known = self._known.pop(name, None)
         if known is not None:
             self._forget(known)
-            self._touched(name)
+            self._on_changed(name)
 
     def judged(self, known: KnownMove, status: MoveStatus) -> None:
         """Take how far a PodMove is from now on."""

@@ -153,7 +153,7 @@ class Assembly:
         self.recorder = Recorder(client, clock)
         self.requeue = Requeue(self.pod_writes, lambda: self.state.pods, time.monotonic)
         self.waker = Waker(self.requeue, clock)
-        self.recaller = Recaller(clock, self.pod_writes.recall, self.recorder.tell)
+        self.recaller = Recaller(clock, self.pod_writes.recall, self.recorder.record)
         self.placer = Placer(clock, self.waker.on_capacity_freed, self._placed, self._on_fault)
         self.cleaner = Cleaner(
             StoreEdits(client), clock, self._cleaned, self._unwritten, self._on_fault

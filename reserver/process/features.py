@@ -65,7 +65,7 @@ class Features:
     """What Reserver is asked to do beside holding reservations; None is what it is not.
 
     Attributes:
-        keeper: keeps autoscalers from nodes that are held.
+        scale_down_guard: keeps autoscalers from nodes that are held.
         buffers: has autoscalers make room for reservations that wait.
         mover: carries out PodMoves.
         maintainer: carries out MaintenanceWindows.
@@ -84,23 +84,23 @@ class Features:
         self.unawaited: list[Reflector] = []
         self.queues: list[WorkQueue[Any]] = []
         self.runs: list[Callable[[], Coroutine[None, None, None]]] = []
-        self.keeper = self._keeping() if settings.keep_held_nodes else None
+        self.scale_down_guard = self._guarding() if settings.keep_held_nodes else None
         self.buffers = self._buffering() if settings.capacity_buffers else None
         self.mover = self._moving(settings) if settings.pod_moves else None
         self.maintainer = self._maintaining(settings) if settings.maintenance_windows else None
         self.provisioner = self._provisioning() if settings.provisioning_requests else None
         self.patches = self._patching() if settings.webhook_address else None
 
-    def _keeping(self) -> ScaleDownGuard:
+    def _guarding(self) -> ScaleDownGuard:
         from reserver.autoscaling.scale_down_guard import ScaleDownGuard
 
-        keeper = ScaleDownGuard(self._core.client, self._core.state, self._is_host)
-        self._core.listeners.add(keeper)
-        self.runs.append(keeper.run)
-        return keeper
+        scale_down_guard = ScaleDownGuard(self._core.client, self._core.state, self._is_host)
+        self._core.listeners.add(scale_down_guard)
+        self.runs.append(scale_down_guard.run)
+        return scale_down_guard
 
     def _is_host(self, node: str) -> bool:
-        return self.buffers is not None and node in self.buffers.guests
+        return self.buffers is not None and node in self.buffers.buffered_pods
 
     def _buffering(self) -> Buffers:
         from reserver.autoscaling.controller import Buffers

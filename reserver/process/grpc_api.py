@@ -27,7 +27,7 @@ class _FeedListener(Listener):
         self._feed = feed
 
     def on_reservation_changed(self, ref: Ref) -> None:
-        self._feed.touched(ref)
+        self._feed.on_changed(ref)
 
 
 def prepare(

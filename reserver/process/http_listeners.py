@@ -62,8 +62,8 @@ class HttpListeners:
         tls = ServerTls(settings.tls, settings.extender_allowed_names) if settings.tls else None
         self.expiries.callers = tls.admitted if tls else {}
         hosts = Hosts.of(settings.bind_address, settings.allowed_hosts)
-        door = Access(EXTENDER_LIMITS, hosts, self.metrics.count_refused, tls)
-        return listening(paths, (settings.bind_address, settings.http_port), SHUTDOWN_S, door)
+        access = Access(EXTENDER_LIMITS, hosts, self.metrics.count_refused, tls)
+        return listening(paths, (settings.bind_address, settings.http_port), SHUTDOWN_S, access)
 
     async def _health(self, stack: AsyncExitStack) -> str | None:
         address = self.settings.health_address
@@ -73,8 +73,8 @@ class HttpListeners:
         if self.settings.metrics_address is None:
             paths |= self.routes.metrics_paths()
         hosts = Hosts.of(address[0], self.settings.allowed_hosts)
-        door = Access(HEALTH_LIMITS, hosts, self.metrics.count_refused)
-        return await stack.enter_async_context(listening(paths, address, SHUTDOWN_S, door))
+        access = Access(HEALTH_LIMITS, hosts, self.metrics.count_refused)
+        return await stack.enter_async_context(listening(paths, address, SHUTDOWN_S, access))
 
     async def _metrics(self, paths: Paths, stack: AsyncExitStack) -> str | None:
         address, files = self.settings.metrics_address, self.settings.metrics_tls
@@ -84,9 +84,9 @@ class HttpListeners:
 
         hosts = Hosts.of(address[0], self.settings.allowed_hosts)
         tls = AnyClientTls(files, ())
-        door = Access(_METRICS_LIMITS, hosts, self.metrics.count_refused, tls)
+        access = Access(_METRICS_LIMITS, hosts, self.metrics.count_refused, tls)
         reviewer = Reviewer(self.reviews, self.settings.namespace, time.monotonic)
-        site = listening(guarded(paths, reviewer), address, SHUTDOWN_S, door)
+        site = listening(guarded(paths, reviewer), address, SHUTDOWN_S, access)
         return await stack.enter_async_context(site)
 
 

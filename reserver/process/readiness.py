@@ -101,7 +101,7 @@ class ProcessReadiness:
             return
         log.warning("stood still, asking what happened meanwhile", seconds=round(seconds, 1))
         for reflector in self.reflectors:
-            reflector.doubt(seconds)
+            reflector.distrust(seconds)
 
     def inability(self) -> tuple[str, ...]:
         """Return what keeps us from leading, or, if we lead, from deciding."""

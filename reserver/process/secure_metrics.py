@@ -23,7 +23,7 @@ _BEARER = "bearer "
 class AnyClientTls(ServerTls):
     """TLS without certificates of clients."""
 
-    def stranger(self, certificate: Mapping[str, Any] | None) -> str | None:  # noqa: ARG002
+    def refused_name(self, certificate: Mapping[str, Any] | None) -> str | None:  # noqa: ARG002
         """Return None: a token says who calls."""
         return None
 

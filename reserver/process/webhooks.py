@@ -71,6 +71,6 @@ def prepare(
     resizes = Resizes(assembly.state, assembly.clock, assembly.readiness)
     webhooks = Webhooks(patches, resizes.judge, assembly.clock, metrics)
     hosts = Hosts.of(settings.webhook_address[0], (*names, *settings.allowed_hosts))
-    door = Access(WEBHOOK_LIMITS, hosts, metrics.count_refused, tls)
-    listener = listening(webhooks.paths(), settings.webhook_address, _SHUTDOWN_S, door)
+    access = Access(WEBHOOK_LIMITS, hosts, metrics.count_refused, tls)
+    listener = listening(webhooks.paths(), settings.webhook_address, _SHUTDOWN_S, access)
     return Prepared(listener, tuple(loops), patches.release)

@@ -123,7 +123,7 @@ class Provisioner(Listener):
 
     async def step(self, name: PodName) -> None:
         """Make the next step of a request; what fails is tried later."""
-        with quarantined("provisioning", str(name), partial(self._spoiled, name)):
+        with quarantined("provisioning", str(name), partial(self._on_fault, name)):
             try:
                 await self._tidy(name)
                 known = self.requests.get(name)
@@ -274,7 +274,7 @@ class Provisioner(Listener):
             log.warning("request cannot go on, retrying", name=str(name), why=fault)
             self._fault = fault
 
-    def _spoiled(self, name: PodName, fault: Fault) -> None:
+    def _on_fault(self, name: PodName, fault: Fault) -> None:
         """Have a request that could not be judged tried again, later each time."""
         log.error("request cannot be judged", name=str(name), why=str(fault))
         self.queue.failed(name, what=str(fault))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from reserver.base.backoff import Backoff
 from reserver.k8s.client import ApiClient
 from reserver.k8s.eviction import Reply, evict, eviction
-from reserver.rebalance.outcomes import NAME, MoveOutcome, Result, Teller, Terms
+from reserver.rebalance.outcomes import NAME, MoveOutcome, OutcomeReporter, Result, Terms
 from reserver.rebalance.plan import PlannedMove
 
 FIRST_PAUSE_S, LAST_PAUSE_S = 1.0, 10.0
@@ -64,7 +64,7 @@ class Evictions:
     """Evicts pods, at a bounded rate."""
 
     def __init__(
-        self, client: ApiClient, clock: Callable[[], float], pace: Pace, teller: Teller
+        self, client: ApiClient, clock: Callable[[], float], pace: Pace, reporter: OutcomeReporter
     ) -> None:
         """Evict through a client.
 
@@ -72,12 +72,12 @@ class Evictions:
             client: to the API server.
             clock: unix seconds.
             pace: how often a request may be sent.
-            teller: told of each outcome.
+            reporter: told of each outcome.
         """
         self._client = client
         self._clock = clock
         self._pace = pace
-        self._teller = teller
+        self._reporter = reporter
 
     async def carry_out(self, moves: Iterable[PlannedMove], terms: Terms) -> list[MoveOutcome]:
         """Evict the pods of a plan, in its order; return what became of each.
@@ -103,7 +103,7 @@ class Evictions:
             why = "" if result is Result.SUCCESS else attempt.why
             outcome = MoveOutcome(attempt.move, result or Result.ERROR, self._clock(), why)
             outcomes.append(outcome)
-            await self._teller.tell(outcome, terms)
+            await self._reporter.report(outcome, terms)
         return outcomes
 
     async def _try(self, attempt: _Attempt, terms: Terms) -> Result | None:

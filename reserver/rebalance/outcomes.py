@@ -71,7 +71,7 @@ class Terms:
     patience_s: float = 60.0
 
 
-class Teller:
+class OutcomeReporter:
     """Tells what became of moves."""
 
     def __init__(
@@ -91,7 +91,7 @@ class Teller:
         self._instance = instance
         self._counted = counted
 
-    async def tell(self, outcome: MoveOutcome, terms: Terms) -> None:
+    async def report(self, outcome: MoveOutcome, terms: Terms) -> None:
         """Log and count what became of a move, and write an event on the pod."""
         move, why = outcome.move, outcome.why
         context = {"pod": str(move.pod), "node": move.source, "strategy": move.strategy}

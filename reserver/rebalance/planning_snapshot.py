@@ -85,7 +85,7 @@ class PlanningSnapshot:
         stays = [pod.controller.kind == _DAEMONS or pod.is_mirror for pod in self.pods]
         self.stays_behind: Bools = np.array(stays, dtype=np.bool_)
         self.before = requested_by_node(snapshot)
-        self.closed: Bools = ~snapshot.exists | snapshot.in_doubt
+        self.closed: Bools = ~snapshot.exists | snapshot.has_unreadable
         # Column by column, as it is read: one pod against all nodes.
         self.free: Int64s = np.asfortranarray(
             snapshot.allocatable - snapshot.requested - snapshot.held

@@ -26,7 +26,7 @@ from reserver.moves.model import GroupMember, MoveGroup
 from reserver.rebalance import evictions
 from reserver.rebalance.evictions import Pace
 from reserver.rebalance.move_batch import Missing, chains, makes_room
-from reserver.rebalance.outcomes import MoveOutcome, Result, Teller, Terms
+from reserver.rebalance.outcomes import MoveOutcome, OutcomeReporter, Result, Terms
 from reserver.rebalance.plan import PlannedMove
 
 MOST_OPEN = DEFAULT.ahead
@@ -46,7 +46,7 @@ class PodMoves:
     """Writes PodMoves, at a bounded rate."""
 
     def __init__(
-        self, client: ApiClient, clock: Callable[[], float], pace: Pace, teller: Teller
+        self, client: ApiClient, clock: Callable[[], float], pace: Pace, reporter: OutcomeReporter
     ) -> None:
         """Write through a client.
 
@@ -54,12 +54,12 @@ class PodMoves:
             client: to the API server.
             clock: unix seconds.
             pace: how often a request may be sent.
-            teller: told of each outcome.
+            reporter: told of each outcome.
         """
         self._client = client
         self._clock = clock
         self._pace = pace
-        self._teller = teller
+        self._reporter = reporter
 
     async def known(self) -> tuple[list[OpenMove], list[FailedMove]]:
         """Return the PodMoves that have not ended, and those that failed, whoever wrote them.
@@ -118,7 +118,7 @@ class PodMoves:
                 outcome = MoveOutcome(move, Result.BACKGROUND, self._clock(), pod_move=name)
             outcomes.append(outcome)
             if move.source:
-                await self._teller.tell(outcome, terms)
+                await self._reporter.report(outcome, terms)
             else:
                 log.info("room is held", pod=str(move.pod), node=move.target, name=name, why=why)
         return outcomes

@@ -46,8 +46,8 @@ _MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
-    """Decides a round.
+class RoundOptions:
+    """The options of a round: how to judge, and when pods may move.
 
     Attributes:
         decide: how to judge.
@@ -79,8 +79,8 @@ class Round:
     left: int = 0
 
 
-class Hands(NamedTuple):
-    """Carries a plan out.
+class Executors(NamedTuple):
+    """The two ways in which a plan is carried out.
 
     Attributes:
         evictions: evict pods.
@@ -102,8 +102,8 @@ class Rebalancer:
         self,
         client: ApiClient,
         file: PolicyFile | None,
-        hands: Hands,
-        judge: Judge,
+        executors: Executors,
+        options: RoundOptions,
         clock: Callable[[], float],
         *,
         dry_run: bool = False,
@@ -113,22 +113,22 @@ class Rebalancer:
         Args:
             client: to the API server.
             file: of the policy; None for one that says nothing.
-            hands: carry plans out.
-            judge: decides.
+            executors: carry plans out.
+            options: say when rounds run, and what holds room.
             clock: unix seconds.
             dry_run: nothing is evicted.
         """
         self._client = client
         self._file = file
-        self._hands = hands
-        self._judge = judge
+        self._executors = executors
+        self._options = options
         self._clock = clock
         self._dry_run = dry_run
         self._rounds: Mapping[str, Rounds] = {}
         self.loads = Loads(client, clock)
 
     async def round(self, most_s: float = _PATIENCE_S) -> Round:
-        """RoundInput, decide and evict once.
+        """Read the cluster, decide and evict once.
 
         Args:
             most_s: so long what a budget forbids is tried, in seconds.
@@ -141,7 +141,7 @@ class Rebalancer:
             ConfigurationError: the policy is broken, and was never good; or the API server has no
                 PodMoves, which are to be written.
         """
-        windows = () if self._dry_run else self._judge.windows
+        windows = () if self._dry_run else self._options.windows
         if windows and (opens_at := judge((windows,), self._clock()).opens_at):
             note = f"rounds move nothing before {show_moment(opens_at)}, by --move-window"
             log.info("rebalancing", note=note)
@@ -155,9 +155,9 @@ class Rebalancer:
         look = await self._look()
         cluster = without(look.cluster, {move.pod for move in under_way})
         look = replace(look, cluster=cluster)
-        held = await self._judge.held()
+        held = await self._options.held()
         # In a thread, because it may take seconds, and a Lease is to be renewed meanwhile.
-        decision = await asyncio.to_thread(self._judge.decide, look, held)
+        decision = await asyncio.to_thread(self._options.decide, look, held)
         self._rounds = decision.rounds
         moving = frozenset((move.pod, move.uid) for move in under_way)
         moving |= resting(failed, look.now)
@@ -192,13 +192,13 @@ class Rebalancer:
             loads=await self.loads.read(policy, dump.inventory),
             rounds=self._rounds,
             now=self._clock(),
-            timed=self._judge.timed,
-            least_gain=self._judge.least_gain,
+            timed=self._options.timed,
+            least_gain=self._options.least_gain,
         )
 
     async def _known(self) -> tuple[list[OpenMove], list[FailedMove]]:
         """Return the PodMoves that a round looks at; none if none are to be written."""
-        pod_moves = self._hands.pod_moves
+        pod_moves = self._executors.pod_moves
         return ([], []) if pod_moves is None else await pod_moves.known()
 
     def _divided(
@@ -212,7 +212,7 @@ class Rebalancer:
             moving: the pods that are left alone.
             own: how many PodMoves of rounds are under way.
         """
-        if self._hands.pod_moves is None:
+        if self._executors.pod_moves is None:
             moves = once(plan.moves)
             further = len(plan.moves) - len(moves)
             note = f"{further} further steps of pods are left out: who is evicted is gone"
@@ -229,7 +229,7 @@ class Rebalancer:
         self, moves: tuple[PlannedMove, ...], seats: int, terms: Terms
     ) -> list[MoveOutcome]:
         """Write the first moves as PodMoves, as many as take seats, and evict the others."""
-        evictions, pod_moves = self._hands
+        evictions, pod_moves = self._executors
         written = [] if pod_moves is None else await pod_moves.carry_out(moves[:seats], terms)
         return written + await evictions.carry_out(moves[seats:], terms)
 

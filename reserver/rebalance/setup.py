@@ -28,11 +28,11 @@ from reserver.rebalance.capacity import Held
 from reserver.rebalance.evictions import Evictions, Pace
 from reserver.rebalance.metrics import DeschedulingMetrics, health_paths
 from reserver.rebalance.modes import Compat, Mode
-from reserver.rebalance.outcomes import MoveOutcome, Teller
+from reserver.rebalance.outcomes import MoveOutcome, OutcomeReporter
 from reserver.rebalance.pod_moves import PodMoves
 from reserver.rebalance.policy_file import PolicyFile
 from reserver.rebalance.round_input import Decision, RoundInput
-from reserver.rebalance.rounds import Hands, Judge, Rebalancer, Round
+from reserver.rebalance.rounds import Executors, Rebalancer, Round, RoundOptions
 from reserver.rebalance.settings import RebalanceSettings
 
 log = structlog.get_logger(__name__)
@@ -84,16 +84,16 @@ async def rebalance(
             started(f"health      {await stack.enter_async_context(site)}")
         path = settings.policy_config_file
         file = PolicyFile(path) if path is not None else None
-        hands = _hands(settings, client, clock, metrics)
+        executors = _executors(settings, client, clock, metrics)
         decide = pending.decide if settings.make_room else WAYS[settings.compat]
-        judge = Judge(
+        judge = RoundOptions(
             decide=decide,
             held=held,
             timed=metrics.time_strategy,
             windows=settings.move_windows,
             least_gain=settings.least_gain,
         )
-        rebalancer = Rebalancer(client, file, hands, judge, clock, dry_run=settings.dry_run)
+        rebalancer = Rebalancer(client, file, executors, judge, clock, dry_run=settings.dry_run)
         if not settings.descheduling_interval:
             return await _once(rebalancer, metrics, clock)
 
@@ -119,23 +119,25 @@ def _health(
 ) -> AbstractAsyncContextManager[str]:
     """Return what serves health and metrics while it is open; it tells the URL."""
     hosts = Hosts.of(address[0], ())
-    door = Access(HEALTH_LIMITS, hosts, refusals(metrics.registry))
-    return listening(health_paths(metrics.registry), address, _SHUTDOWN_S, door)
+    access = Access(HEALTH_LIMITS, hosts, refusals(metrics.registry))
+    return listening(health_paths(metrics.registry), address, _SHUTDOWN_S, access)
 
 
-def _hands(
+def _executors(
     settings: RebalanceSettings,
     client: ApiClient,
     clock: Callable[[], float],
     metrics: DeschedulingMetrics,
-) -> Hands:
+) -> Executors:
     """Return what carries plans out, at the pace and in the way that were asked for."""
     pace = Pace(settings.client_connection_qps, settings.client_connection_burst)
-    teller = Teller(client, socket.gethostname(), lambda outcome: _count(metrics, outcome))
-    hands = Hands(Evictions(client, clock, pace, teller))
+    reporter = OutcomeReporter(
+        client, socket.gethostname(), lambda outcome: _count(metrics, outcome)
+    )
+    executors = Executors(Evictions(client, clock, pace, reporter))
     if settings.mode is Mode.RESERVE_FIRST:
-        hands = hands._replace(pod_moves=PodMoves(client, clock, pace, teller))
-    return hands
+        executors = executors._replace(pod_moves=PodMoves(client, clock, pace, reporter))
+    return executors
 
 
 async def _once(

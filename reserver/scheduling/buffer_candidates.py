@@ -34,7 +34,7 @@ class Simulation:
         self._state, self._numbers = state, numbers
         self._chosen: list[Waiting] = []
         self._simulated, self._namespace = state.snapshot, ""
-        self._sight, self._may_go = KeptOutNodes(), placement.AllowedNodes()
+        self._kept_out, self._may_go = KeptOutNodes(), placement.AllowedNodes()
 
     def consider(self, uid: str) -> None:
         """Take a pod to which a buffer may be of use; those that have waited longest come first."""
@@ -65,7 +65,7 @@ class Simulation:
             return None
         self._simulated.take(node, pod.requests)
         bare = Pod(name=pod.name, uid=pod.uid, requests=pod.requests)
-        return Buffer(None, bare, 1, self._sight.shunned(pod, self._state))
+        return Buffer(None, bare, 1, self._kept_out.shunned(pod, self._state))
 
     def _believed(self, waiting: Waiting) -> str | None:
         """Return the held node to which an autoscaler believes a pod will be bound."""

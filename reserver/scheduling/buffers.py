@@ -89,13 +89,13 @@ def need(ref: Ref, state: State) -> Need:
     return Need.NOTHING if is_kept else Need.PATIENCE
 
 
-def buffer(ref: Ref, state: State, sight: KeptOutNodes) -> Buffer | None:
+def buffer(ref: Ref, state: State, kept_out: KeptOutNodes) -> Buffer | None:
     """Return what an autoscaler is to make room for; None if no slot waits."""
     reservation, (_, slots) = state.ledger.get(ref), state.ledger.wants_place(ref)
     if reservation is None or not slots:
         return None
     pod = slot_pod(reservation)
-    return Buffer(reservation, pod, slots, sight.shunned(pod, state))
+    return Buffer(reservation, pod, slots, kept_out.shunned(pod, state))
 
 
 def deceptive(pod: Pod, snapshot: Snapshot) -> Rows:

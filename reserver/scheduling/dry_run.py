@@ -126,7 +126,7 @@ def _among(
 def _have_room(taken: ByNode, snapshot: Snapshot) -> bool:
     """Return whether there is so much free on each node."""
     for node, amounts in taken.items():
-        if not snapshot.has_node(node) or node in snapshot.doubtful:
+        if not snapshot.has_node(node) or node in snapshot.unreadable_nodes:
             return False
         for name, amount in amounts.items():
             offered, requested, held = snapshot.amounts(node, name)
@@ -207,7 +207,7 @@ def _lack(
     row = snapshot.row(node)
     if row is None or not snapshot.exists[row]:
         return Lack(index, f"node {node!r} does not exist", never=True)
-    if snapshot.in_doubt[row]:
+    if snapshot.has_unreadable[row]:
         why = f"what is free on {node} is unknown; see reserver's log"
         return Lack(index, why, never=False)
     lacking, impossible = [], []

@@ -240,7 +240,7 @@ def fits_beside_holds(
     if is_exempt(pod, snapshot):
         return np.ones(len(snapshot.exists), dtype=np.bool_)
     found = snapshot.headroom.fits(pod.requests)
-    if not (own or taken or snapshot.doubtful):
+    if not (own or taken or snapshot.unreadable_nodes):
         return found
     free = found.copy()
     asked = {name: n for name, n in pod.requests.items() if n and name in snapshot.columns}
@@ -252,10 +252,10 @@ def fits_beside_holds(
             _fits_exactly(amount, snapshot.amounts(node, name), seat, name, gone.get(name, 0))
             for name, amount in asked.items()
         )
-    if snapshot.doubtful:  # Rare: an owner's seat is its own all the same.
-        in_doubt = snapshot.in_doubt & snapshot.has_holds
-        in_doubt[[row for row, node in special.items() if own.get(node, NO_SEAT).slot]] = False
-        free &= ~in_doubt
+    if snapshot.unreadable_nodes:  # Rare: an owner's seat is its own all the same.
+        unreadable = snapshot.has_unreadable & snapshot.has_holds
+        unreadable[[row for row, node in special.items() if own.get(node, NO_SEAT).slot]] = False
+        free &= ~unreadable
     return free
 
 

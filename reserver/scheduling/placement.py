@@ -83,7 +83,7 @@ class AllowedNodes:
         key = (pod.name.namespace, labels, pod.constraints, pod.volume_claims)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = allowed(pod, snapshot) & ~snapshot.in_doubt
+            known = self._known[key] = allowed(pod, snapshot) & ~snapshot.has_unreadable
         return known
 
 
@@ -112,7 +112,7 @@ def placing(
     reservation: Reservation,
     slots: int,
     state: State,
-    sight: AllowedNodes | None = None,
+    allowed_nodes: AllowedNodes | None = None,
     aside: Aside = nullcontext,
 ) -> Generator[None, None, Placed]:
     """Find where so many slots of a reservation go: all of them somewhere, or none.
@@ -124,13 +124,19 @@ def placing(
         reservation: names no node.
         slots: how many of its slots; one or more.
         state: the cluster. The ledger has been advanced to now.
-        sight: what was judged of it before.
+        allowed_nodes: what was judged of it before.
         aside: what is to be counted, or not to be, while this is judged.
     """
-    pod, sight = slot_pod(reservation), sight or AllowedNodes()
+    pod, allowed_nodes = slot_pod(reservation), allowed_nodes or AllowedNodes()
     for avoided in state.closures.tiers(reservation):
         parts = yield from _apart(
-            reservation, pod, slots, state, sight=sight, aside=aside, avoided=avoided
+            reservation,
+            pod,
+            slots,
+            state,
+            allowed_nodes=allowed_nodes,
+            aside=aside,
+            avoided=avoided,
         )
         if parts:
             return Placed(parts)
@@ -145,7 +151,7 @@ def _apart(  # noqa: PLR0913 - of `placing`
     slots: int,
     state: State,
     *,
-    sight: AllowedNodes,
+    allowed_nodes: AllowedNodes,
     aside: Aside,
     avoided: Nodes,
 ) -> Generator[None, None, Parts]:
@@ -153,7 +159,7 @@ def _apart(  # noqa: PLR0913 - of `placing`
     if pod.constraints.are_about_neighbours and slots > 1:
         return (yield from _beside_each_other(reservation, pod, slots, state, aside, avoided))
     with aside():
-        may_go = sight.allowed(pod, state.snapshot)
+        may_go = allowed_nodes.allowed(pod, state.snapshot)
         if avoided:
             may_go = may_go & without(avoided, state.snapshot)
         if reservation.volume_claims:

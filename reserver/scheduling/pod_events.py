@@ -43,8 +43,8 @@ def event_for(pod: Pod, names: int, verdict: FilterVerdict, state: State) -> Pod
     """
     if verdict.lost_seat is not None:
         return _lost(pod, verdict.lost_seat, state)
-    if pod.has_resource_claims and (telling := _without_devices(pod, state)):
-        return telling
+    if pod.has_resource_claims and (event := _without_devices(pod, state)):
+        return event
     if verdict.waits_for is WaitsFor.ROOM and not verdict.effects:
         cause = _held_by(pod, verdict.in_the_way, state) or "many reservations"
         nodes = "1 node has" if names == 1 else f"{names} nodes have"

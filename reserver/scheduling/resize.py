@@ -70,7 +70,7 @@ def judge_resize(pod: Pod, state: State, now: float) -> str | None:
     more = growth(pod, state)
     if not more or not state.ledger.held_on(node) or is_exempt(pod, snapshot):
         return None
-    if node in snapshot.doubtful or not snapshot.has_node(node):
+    if node in snapshot.unreadable_nodes or not snapshot.has_node(node):
         return (
             f"room is held on node {node}, where the node or a pod cannot be read, so nobody knows "
             f"what pod {pod.name} may have beside it; wait until it can be, or the hold ends"

@@ -28,18 +28,18 @@ class UnreadableObjects:
         """Yield the objects that cannot be read."""
         return iter(self._nodes)
 
-    def doubt(self, key: Key, node: str) -> None:
+    def note(self, key: Key, node: str) -> None:
         """Note that an object on a node cannot be read."""
         if self._nodes.get(key) == node:
             return
         self.trust(key)
         if node:
             self._nodes[key] = node
-            self._snapshot.doubt(node, is_doubtful=True)
+            self._snapshot.mark_unreadable(node, is_unreadable=True)
 
     def trust(self, key: Key) -> None:
         """Note that an object is read, or gone."""
         node = self._nodes.pop(key, None)
         if node is not None and node not in self._nodes.values():
-            self._snapshot.doubt(node, is_doubtful=False)
+            self._snapshot.mark_unreadable(node, is_unreadable=False)
             self._listener.on_capacity_freed(node)

@@ -67,6 +67,6 @@ class WebhookTls:
         finally:
             os.close(descriptor)
 
-    def stranger(self, certificate: Mapping[str, Any] | None) -> str | None:  # noqa: ARG002 - as ServerTls
+    def refused_name(self, certificate: Mapping[str, Any] | None) -> str | None:  # noqa: ARG002 - as ServerTls
         """Return None: everybody may ask, and what is answered says nothing of others."""
         return None

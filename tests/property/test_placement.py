@@ -33,7 +33,7 @@ def clusters(draw: st.DrawFn) -> State:
     ]
     state = state_of(*nodes, *pods, *held)
     for name in draw(st.sets(names, max_size=2)):
-        state.unreadable.doubt(("Pod", name), name)
+        state.unreadable.note(("Pod", name), name)
     return state
 
 
@@ -63,7 +63,7 @@ def room(state: State, wanted: Reservation) -> dict[str, int]:
             if amount
         ):
             slots += 1
-        found[name] = slots if name not in snapshot.doubtful else 0
+        found[name] = slots if name not in snapshot.unreadable_nodes else 0
     return found
 
 

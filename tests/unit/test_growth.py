@@ -148,7 +148,7 @@ class Whole:
             clock,
             Seeing(),
             tasks,
-            on_event=self.assembly.recorder.tell,
+            on_event=self.assembly.recorder.record,
         )
         self.views = {reflector.path: reflector.view for reflector in self.assembly.reflectors}
         outcome(self.state.ledger.open())

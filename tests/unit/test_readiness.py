@@ -19,7 +19,7 @@ class Reflector:
         self.current = self.lag.over
         self.doubted: list[float] = []
 
-    def doubt(self, seconds: float) -> None:
+    def distrust(self, seconds: float) -> None:
         self.doubted.append(seconds)
         self.lag.begin(0.0)
 

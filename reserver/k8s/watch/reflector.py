@@ -109,7 +109,7 @@ class Reflector:
         """Set while the watch has shown everything that happened before it began."""
         return self._lag.over
 
-    def doubt(self, seconds: float) -> None:
+    def distrust(self, seconds: float) -> None:
         """Treat the last seconds as unseen until the watch has shown what happened."""
         self._lag.begin(self._now() - seconds)
         if self._watching is not None:

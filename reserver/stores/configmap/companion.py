@@ -43,14 +43,14 @@ class Companion:
 
     Attributes:
         store: namespace and name of the store that it is for.
-        touched: the keys of the store whose status may have changed.
+        changed_keys: the keys of the store whose status may have changed.
         left_out: the keys for whose status there was no room.
     """
 
     def __init__(self, client: ApiClient, store: tuple[str, str]) -> None:
         """Read and write through a client."""
         self.store = store
-        self.touched: set[str] = set()
+        self.changed_keys: set[str] = set()
         self.left_out: set[str] = set()
         self._uid = ""
         self._client = client
@@ -83,7 +83,7 @@ class Companion:
             now: unix seconds.
         """
         is_behind = bool(self._contents and self._contents.recording) and self._seen < seen
-        has_work = bool(self.touched) or is_behind or self._has_to_be_read(now)
+        has_work = bool(self.changed_keys) or is_behind or self._has_to_be_read(now)
         return now >= self._retry_at and has_work
 
     def belongs_to(self, uid: str) -> None:

@@ -56,7 +56,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
                 companion.belongs_to(metadata.uid)
             try:
                 if await companion.read_if_due(self.now):
-                    companion.touched |= {*self.cache.keys(name), *companion.said}
+                    companion.changed_keys |= {*self.cache.keys(name), *companion.said}
                     _recall(companion, ledger, self.cache)
             except (ApiError, InvalidInput, NotOurs) as exc:
                 companion.failed(exc, self.now)
@@ -72,7 +72,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             await pacer.give_way()
             companion = self._companions.get((ref.namespace, ref.configmap))
             if companion is not None:  # Else the store came and went before anything was said.
-                companion.touched.add(ref.key)
+                companion.changed_keys.add(ref.key)
         for companion in tuple(self._companions.values()):
             seen = _seen(self.cache.metadata(companion.store), state.ledger)
             # One write for all keys that were written together.
@@ -102,7 +102,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
         metadata = self.cache.metadata(companion.store)
         if metadata is not None:
             companion.belongs_to(metadata.uid)
-        keys, companion.touched = companion.touched, set()
+        keys, companion.changed_keys = companion.changed_keys, set()
         if await companion.read_if_due(self.now):
             keys |= {*self.cache.keys(companion.store), *companion.said}
             _recall(companion, state.ledger, self.cache)
@@ -131,8 +131,8 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
                 continue
             statuses: dict[Ref, ReservationState] = {}
             for reservation in entries.reservations:
-                spoil = partial(self.cache.on_fault, reservation.ref)
-                with quarantined("status", reservation.ref, spoil):
+                on_fault = partial(self.cache.on_fault, reservation.ref)
+                with quarantined("status", reservation.ref, on_fault):
                     next_ones = self._nodes(refs[index + 1 : index + 1 + _AT_ONCE])
                     short_nodes = short.nodes(reservation, next_ones)
                     statuses[reservation.ref] = short_nodes.status(reservation, state.ledger)

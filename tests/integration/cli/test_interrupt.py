@@ -23,7 +23,7 @@ from tests.terminal import terminal
 HEED = """
 import asyncio, os, signal, sys, time
 from reserver.cli import interrupt
-interrupt.heed()
+interrupt.handle_signals()
 def say(words):
     print(words, flush=True)
 """

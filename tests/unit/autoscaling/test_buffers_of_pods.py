@@ -49,11 +49,11 @@ async def test_the_node_of_a_pod_that_came_by_a_buffer_stays_while_a_held_one_lo
     await desk.work()
     desk.bind(STRANGER, "new")
     await desk.work()
-    assert ("new" in desk.buffers.guests, desk.heard.nodes) == (True, [])
+    assert ("new" in desk.buffers.buffered_pods, desk.heard.nodes) == (True, [])
     desk.state.ledger.drop(HELD.ref)
     desk.buffers.on_node_changed("any")
     await desk.work()
-    assert ("new" in desk.buffers.guests, desk.heard.nodes) == (False, ["new"])
+    assert ("new" in desk.buffers.buffered_pods, desk.heard.nodes) == (False, ["new"])
 
 
 async def test_a_node_is_let_go_once_its_last_guest_is_gone_and_when_a_binding_fails() -> None:
@@ -74,7 +74,7 @@ async def test_a_node_is_let_go_once_its_last_guest_is_gone_and_when_a_binding_f
     desk.state.forget(pods[1].uid)
     desk.buffers.on_node_changed("any")
     await desk.work()
-    assert (desk.heard.nodes, len(desk.buffers.guests)) == (["new"], 0)
+    assert (desk.heard.nodes, len(desk.buffers.buffered_pods)) == (["new"], 0)
 
 
 @pytest.mark.parametrize("is_over", [False, True])
@@ -91,7 +91,7 @@ async def test_a_successor_keeps_the_node_of_a_guest(*, is_over: bool) -> None:
         desk.state.ledger.drop(HELD.ref)
     await desk.buffers.begin(desk.state, Pacer())
     await desk.work()
-    assert desk.buffers.guests.uids() == (() if is_over else ("uid-app-new",))
+    assert desk.buffers.buffered_pods.uids() == (() if is_over else ("uid-app-new",))
     assert sorted(desk.heard.nodes) == (["a", "new"] if is_over else [])
 
 
@@ -101,7 +101,7 @@ async def test_a_pod_that_came_without_a_buffer_is_no_guest() -> None:
     desk.bind(STRANGER, "a")
     desk.refuse(dataclasses.replace(STRANGER, uid="u2"), "a")
     desk.bind(dataclasses.replace(STRANGER, uid="u2"), "a")  # It had no time to come by one.
-    assert len(desk.buffers.guests) == 0
+    assert len(desk.buffers.buffered_pods) == 0
 
 
 async def test_a_pod_that_is_too_long_to_copy_is_read_once_and_has_no_buffer() -> None:

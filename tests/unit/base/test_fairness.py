@@ -13,7 +13,7 @@ from reserver.base.fairness import FairCount
 from reserver.errors import TooMany
 from reserver.grpc.concurrency import MOST_CALLS, CallCounts
 from reserver.k8s.objects.objects import decode, encode
-from reserver.k8s.review_limits import MOST_PENDING, Strangers
+from reserver.k8s.review_limits import MOST_PENDING, ReviewLimits
 from reserver.moves.index import MOST_MOVES, MOST_MOVES_IN_ALL, MoveIndex
 from reserver.moves.podmove import MoveObject
 
@@ -108,15 +108,15 @@ def test_health_watches_of_many_addresses_keep_nobody_from_asking() -> None:
     with ExitStack() as stack:
         take(stack, (shares.lasting.of(peer) for peer in PEERS for _ in range(8)))
         for _ in range(8):
-            stack.enter_context(shares.strangers.of("10.9.9.9"))
+            stack.enter_context(shares.anonymous.of("10.9.9.9"))
 
 
 def test_unknown_tokens_of_one_address_leave_their_part_to_others() -> None:
-    strangers = Strangers(lambda: 0.0)
+    limits = ReviewLimits(lambda: 0.0)
     with ExitStack() as stack:
-        greedy = (strangers.asking("10.0.0.1") for _ in range(MOST_PENDING))
+        greedy = (limits.asking("10.0.0.1") for _ in range(MOST_PENDING))
         assert take(stack, greedy)[0] == MOST_PENDING // 2
-        stack.enter_context(strangers.asking("10.9.9.9"))
+        stack.enter_context(limits.asking("10.9.9.9"))
 
 
 def move(namespace: str, number: int) -> MoveObject:

@@ -53,7 +53,7 @@ class Scene:
 
     async def write(self, *keys: str, text: str | None = TEXT) -> None:
         for key in keys:
-            self.feed.touched(ref(key))
+            self.feed.on_changed(ref(key))
             if text is None:
                 del self.written.keys[ref(key)]
             else:
@@ -149,6 +149,6 @@ class Counting(Pacer):
 async def test_refs_where_nothing_is_written_give_way_too() -> None:
     scene, pacer = Scene(), Counting()
     for number in range(20):
-        scene.feed.touched(ref(f"gone-{number}"))
+        scene.feed.on_changed(ref(f"gone-{number}"))
     await scene.feed.catch_up(pacer)
     assert pacer.ways >= 20

@@ -169,7 +169,7 @@ async def test_reporting_never_waits_even_when_no_event_can_be_written() -> None
 async def test_what_keeps_a_pod_becomes_an_event_on_it() -> None:
     client = ScriptedClient({})
     async with recording(client) as recorder:
-        recorder.tell(telling())
+        recorder.record(telling())
     (event,) = events(client)
     assert client.requests[0].path == "/api/v1/namespaces/shop/events"
     assert (event["type"], event["reason"]) == ("Warning", "HeldByReservations")
@@ -187,9 +187,9 @@ async def test_of_each_cause_a_pod_has_one_event_however_often_it_is_tried() -> 
     client = ScriptedClient(*[{}] * 9)
     async with recording(client) as recorder:
         for number in range(30):
-            recorder.tell(telling(message=f"{number} nodes"))
-            recorder.tell(telling("other"))
-            recorder.tell(telling(name="web-1"))
+            recorder.record(telling(message=f"{number} nodes"))
+            recorder.record(telling("other"))
+            recorder.record(telling(name="web-1"))
     assert len(events(client)) == 3
 
 
@@ -198,7 +198,7 @@ async def test_when_very_many_pods_are_refused_at_once_the_rest_are_told_later()
     async with recording(client, clock) as recorder:
         for window in (1, 2, 3):
             for number in range(250):
-                recorder.tell(telling(name=f"web-{number}"))
+                recorder.record(telling(name=f"web-{number}"))
             for _ in range(500):
                 await asyncio.sleep(0)
             assert len(events(client)) == min(250, window * 100)
@@ -209,9 +209,9 @@ async def test_pods_of_one_namespace_leave_their_part_of_the_events_to_others() 
     client = ScriptedClient(*[{}] * 999)
     async with recording(client) as recorder:
         for number in range(1000):
-            recorder.tell(telling(name=f"web-{number}"))
+            recorder.record(telling(name=f"web-{number}"))
         other = pod("api", namespace="blog")
-        recorder.tell(PodEvent(other, "HeldByReservations", "r", "held by r"))
+        recorder.record(PodEvent(other, "HeldByReservations", "r", "held by r"))
     told = [event["involvedObject"]["namespace"] for event in events(client)]
     assert (len(told), told.count("blog")) == (101, 1)
 
@@ -241,9 +241,9 @@ async def test_what_has_been_written_makes_room_for_more_events() -> None:
 async def test_a_clock_that_goes_back_silences_nobody() -> None:
     client, clock = ScriptedClient({}, {}), Clock()
     async with recording(client, clock) as recorder:
-        recorder.tell(telling())
+        recorder.record(telling())
         clock.now -= 86_400
-        recorder.tell(telling(name="web-1"))
+        recorder.record(telling(name="web-1"))
     assert len(events(client)) == 2
 
 
@@ -252,7 +252,7 @@ async def test_telling_never_waits_even_when_no_event_can_be_written() -> None:
     async with recording(PatientClient(), clock) as recorder:
         for number in range(5000):
             clock.now += 1
-            recorder.tell(telling(name=f"web-{number}"))
+            recorder.record(telling(name=f"web-{number}"))
 
 
 async def test_one_configmap_leaves_a_hundred_lines_in_the_log() -> None:

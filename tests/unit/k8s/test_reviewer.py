@@ -223,7 +223,7 @@ async def test_what_floods_are_remembered_by_is_bounded() -> None:
     reviewer = reviewing(client)
     for number in range(10_000):
         await flood(reviewer, 1, f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
-    assert len(reviewer._strangers._failures) <= 4096
+    assert len(reviewer._limits._failures) <= 4096
     assert len(reviewer._nobodys) <= 4096
     assert not reviewer._asked
 

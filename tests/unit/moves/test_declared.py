@@ -35,7 +35,7 @@ class World:
     def _touched(self, name: PodName) -> None:
         known = self.moves.get(name)
         if known is not None and known.move is not None:
-            self.groups.touched(known.move)
+            self.groups.on_move_changed(known.move)
 
     def _changed(self) -> None:
         self.changes += 1

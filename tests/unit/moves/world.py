@@ -294,7 +294,7 @@ class World:
 
     def break_watch(self, path: str) -> None:
         """Have Reserver know that it lacks what happened to a collection in the last seconds."""
-        self._reflector(path).doubt(10.0)
+        self._reflector(path).distrust(10.0)
 
     def mend_watch(self, path: str) -> None:
         """Have Reserver see what it lacked."""

@@ -6,7 +6,7 @@ import pytest
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
 from reserver.rebalance.evictions import Evictions, Pace
-from reserver.rebalance.outcomes import MoveOutcome, Result, Teller, Terms
+from reserver.rebalance.outcomes import MoveOutcome, OutcomeReporter, Result, Terms
 from reserver.rebalance.plan import PlannedMove
 from tests.unit.k8s.fakes import NO_ANSWER, Request, ScriptedClient, refused
 
@@ -71,7 +71,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 async def carried_out(
     client: ScriptedClient, clock: Clock, *moves: PlannedMove, terms: Terms | None = None
 ) -> list[MoveOutcome]:
-    evictions = Evictions(client, clock, Pace(1000, 1000), Teller(client, "host-1"))
+    evictions = Evictions(client, clock, Pace(1000, 1000), OutcomeReporter(client, "host-1"))
     return await evictions.carry_out(moves or (move(),), terms or Terms())
 
 
@@ -223,7 +223,9 @@ async def test_a_failure_is_an_event_where_the_policy_asks_for_it(clock: Clock) 
 async def test_each_outcome_is_counted_once(clock: Clock) -> None:
     counted: list[MoveOutcome] = []
     client = ScriptedClient(FORBIDDEN_FOR_NOW, GONE, DONE, EVENT)
-    evictions = Evictions(client, clock, Pace(1000, 1000), Teller(client, "host-1", counted.append))
+    evictions = Evictions(
+        client, clock, Pace(1000, 1000), OutcomeReporter(client, "host-1", counted.append)
+    )
     outcomes = await evictions.carry_out((move(), move("web-1")), Terms())
     assert counted == outcomes
     assert [outcome.result for outcome in counted] == [Result.ERROR, Result.SUCCESS]
@@ -232,7 +234,7 @@ async def test_each_outcome_is_counted_once(clock: Clock) -> None:
 async def test_evictions_keep_to_their_rate(clock: Clock) -> None:
     count = 30
     client = ScriptedClient(*[DONE, EVENT] * count)
-    evictions = Evictions(client, clock, Pace(5, 10), Teller(client, "host-1"))
+    evictions = Evictions(client, clock, Pace(5, 10), OutcomeReporter(client, "host-1"))
     await evictions.carry_out([move(f"web-{n}") for n in range(count)], Terms())
     assert clock.now == pytest.approx(1000 + (count - 10) / 5)
 

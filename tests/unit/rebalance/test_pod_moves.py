@@ -13,7 +13,7 @@ from reserver.cluster.pod import PodName
 from reserver.moves.model import MoveGroup, MoveSpec
 from reserver.moves.podmove import MoveObject, read_object
 from reserver.rebalance.evictions import Pace
-from reserver.rebalance.outcomes import MoveOutcome, Result, Teller, Terms
+from reserver.rebalance.outcomes import MoveOutcome, OutcomeReporter, Result, Terms
 from reserver.rebalance.plan import PlannedMove
 from reserver.rebalance.pod_moves import PodMoves
 from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
@@ -48,8 +48,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 async def carried_out(
     client: ScriptedClient, clock: list[float], *moves: PlannedMove, terms: Terms | None = None
 ) -> list[MoveOutcome]:
-    teller = Teller(client, "host-1")
-    pod_moves = PodMoves(client, lambda: clock[0], Pace(1000, 1000), teller)
+    reporter = OutcomeReporter(client, "host-1")
+    pod_moves = PodMoves(client, lambda: clock[0], Pace(1000, 1000), reporter)
     return await pod_moves.carry_out(moves, terms or Terms())
 
 

@@ -14,12 +14,12 @@ from reserver.rebalance.capacity import Held
 from reserver.rebalance.evictions import Evictions, Pace
 from reserver.rebalance.listing import COLLECTIONS
 from reserver.rebalance.measured_load import METRICS_API
-from reserver.rebalance.outcomes import Result, Teller
+from reserver.rebalance.outcomes import OutcomeReporter, Result
 from reserver.rebalance.plan import Plan, PlannedMove
 from reserver.rebalance.pod_moves import MOST_OPEN, PodMoves
 from reserver.rebalance.policy_file import PolicyFile
 from reserver.rebalance.round_input import Decision, RoundInput
-from reserver.rebalance.rounds import SAMPLE_S, Hands, Judge, Rebalancer
+from reserver.rebalance.rounds import SAMPLE_S, Executors, Rebalancer, RoundOptions
 from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
 
 POLICY = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
@@ -94,14 +94,14 @@ class World:
         self.now = 1000.0
         self.looks: list[RoundInput] = []
         self.moves = moves
-        teller, pace = Teller(self.client, "host"), Pace(1000, 1000)
-        parts = (self.client, lambda: self.now, pace, teller)
+        reporter, pace = OutcomeReporter(self.client, "host"), Pace(1000, 1000)
+        parts = (self.client, lambda: self.now, pace, reporter)
         pod_moves = PodMoves(*parts) if reserves_first else None
         self.rebalancer = Rebalancer(
             self.client,
             PolicyFile(path),
-            Hands(Evictions(*parts), pod_moves),
-            Judge(decide=self.decide, held=self.held),
+            Executors(Evictions(*parts), pod_moves),
+            RoundOptions(decide=self.decide, held=self.held),
             lambda: self.now,
             dry_run=dry_run,
         )
@@ -347,8 +347,8 @@ async def test_between_rounds_load_is_read_as_often_as_it_is_new(
 
 async def test_outside_of_its_windows_a_round_moves_nothing_and_says_until_when(path: Path) -> None:
     world = World(path, *CLUSTER, {}, {})
-    judge = world.rebalancer._judge
-    world.rebalancer._judge = replace(judge, windows=(parse("0 22 * * * 6h"),))
+    judge = world.rebalancer._options
+    world.rebalancer._options = replace(judge, windows=(parse("0 22 * * * 6h"),))
     world.now = 1_896_084_000.0
     found = await world.rebalancer.round()
     assert found.plan.notes == (

@@ -93,7 +93,7 @@ def test_nodes_are_named_up_to_a_bound() -> None:
 def test_what_is_judged_once_serves_all_that_ask_for_the_same() -> None:
     other = reservation("other", node="", cpu="3")
     state = state_of(node("a", cpu="4"), reservation("held", node="a", cpu="2"), WAITS, other)
-    sight = KeptOutNodes()
-    found = [buffer(each.ref, state, sight) for each in (WAITS, other)]
+    allowed_nodes = KeptOutNodes()
+    found = [buffer(each.ref, state, allowed_nodes) for each in (WAITS, other)]
     assert [each.shunned for each in found if each] == [("a",), ("a",)]
-    assert len(sight.known) == 1
+    assert len(allowed_nodes.known) == 1

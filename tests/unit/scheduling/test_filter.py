@@ -216,7 +216,7 @@ def test_filter_changes_nothing() -> None:
 
 def test_where_something_cannot_be_read_nobody_but_a_seats_owner_may_land() -> None:
     state = state_of(W1, W2, W3, SEAT)
-    state.unreadable.doubt(("shop", "unreadable"), "worker-2")
+    state.unreadable.note(("shop", "unreadable"), "worker-2")
     stranger = filter_nodes(pod("a", cpu="1"), NAMES, state, NOW)
     assert answer(stranger) == ["worker-1", "worker-3"]
     assert answer(filter_nodes(OWNER, NAMES, state, NOW)) == ["worker-2"]

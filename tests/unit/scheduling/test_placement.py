@@ -338,7 +338,7 @@ def test_what_is_placed_counts_below_the_ceiling_and_the_reason_names_it() -> No
 
 def test_nothing_is_placed_where_an_object_cannot_be_read() -> None:
     state = state_of(node("a", cpu="4"))
-    state.unreadable.doubt((NAMESPACE, "unreadable"), "a")
+    state.unreadable.note((NAMESPACE, "unreadable"), "a")
     assert place(wanted(1), 1, state).parts == ()
     state.unreadable.trust((NAMESPACE, "unreadable"))
     assert place(wanted(1), 1, state).parts

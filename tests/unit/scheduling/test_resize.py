@@ -88,7 +88,7 @@ def test_all_holds_that_are_due_are_in_its_way_however_many_begin_at_once() -> N
 def test_where_something_cannot_be_read_a_pod_may_shrink_and_not_grow(
     state: State, cpu: str
 ) -> None:
-    state.unreadable.doubt(("shop", "unreadable"), "worker-1")
+    state.unreadable.note(("shop", "unreadable"), "worker-1")
     assert "cannot be read" in (judge_resize(grown("2"), state, NOW) or "")
     assert "cannot be read" in (judge_resize(grown("1", memory="1Gi"), state, NOW) or "")
     assert judge_resize(grown(cpu), state, NOW) is None

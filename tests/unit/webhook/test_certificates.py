@@ -83,7 +83,7 @@ async def test_another_one_is_served_by_the_same_context() -> None:
     with pytest.raises(ssl.SSLCertVerificationError):
         await called(tls, first.ca)
     assert await called(tls, first.ca + second.ca)
-    assert tls.stranger(None) is None
+    assert tls.refused_name(None) is None
 
 
 async def test_files_are_read_again_once_they_are_replaced(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ async def test_who_stood_still_waits_until_the_open_watch_has_told_what_happened
         assert reflector.current.is_set()
         missed = [event("ADDED", "a", "15"), event("BOOKMARK", "", "20")]
         client.script += [page(version="20"), missed]
-        reflector.doubt(6.0)
+        reflector.distrust(6.0)
         assert not reflector.current.is_set()
         assert "is out of date" in reflector.obstacle()
         await until(lambda: not client.script)
@@ -127,7 +127,7 @@ async def test_who_stood_still_waits_until_the_open_watch_has_told_what_happened
 async def test_who_stood_still_while_nothing_happened_goes_on_at_once() -> None:
     async with watching(page(), [b"", asyncio.Event()], page()) as (reflector, client):
         client.script += [page()]
-        reflector.doubt(40.0)
+        reflector.distrust(40.0)
         await until(reflector.current.is_set)
 
 
