@@ -32,6 +32,9 @@ class ListedStores(Protocol):
     def labels(self, ref: Ref) -> Mapping[str, str]:
         """Return the labels of the object at a ref."""
 
+    def short_nodes(self, state: State, now: float) -> ShortNodes:
+        """Return where room is short at `now`, in unix seconds."""
+
 
 @dataclass(eq=False, repr=False)
 class Catalogue:

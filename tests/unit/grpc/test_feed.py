@@ -3,7 +3,7 @@ from collections.abc import Iterable
 import grpc
 import pytest
 
-from reserver.base.pacer import Pacer
+from reserver.base.pacer import Pacer, outcome
 from reserver.errors import InvalidInput
 from reserver.grpc import feed as module
 from reserver.grpc.feed import ReservationFeed
@@ -16,7 +16,7 @@ from reserver.stores.codec.archive import Archive
 from reserver.stores.configmap.entries import Entries, read_key
 from reserver.stores.status import RoomReport
 from reserver.v1 import reservation_pb2 as pb
-from tests.builders import NOW, node, outcome, pod, ref, state_of
+from tests.builders import NOW, node, pod, ref, state_of
 
 TEXT = "owners: [{pod: {name: owner}}]\nresources: {cpu: 1}\nnode: worker-1\nttl: 0\n"
 
@@ -49,7 +49,7 @@ class Scene:
         self.feed = ReservationFeed(
             Catalogue(self.written, self.state, lambda: NOW, "home", Archive(0.0))
         )
-        self.written.room = RoomReport(self.feed.touched)
+        self.written.room = RoomReport(self.feed.on_changed)
 
     async def write(self, *keys: str, text: str | None = TEXT) -> None:
         for key in keys:
