@@ -9,6 +9,7 @@ import pytest
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ceiling import CeilingLimits
 from reserver.reservations.ledger import Ledger
+from reserver.reservations.placement import Part
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Reservation
@@ -154,3 +155,14 @@ def test_the_quota_of_the_namespace_comes_first() -> None:
     quota = Quota(name="default", hard={"held.cpu": 1000})
     tenants = Tenants(default=quota)
     assert "exceeded quota: default" in tenants.quotas.why(tenants.put("shop", 9))
+
+
+def test_who_waits_for_a_node_is_admitted_once_what_was_placed_there_is_placed_elsewhere() -> None:
+    tenants = Tenants(cluster=100)
+    placed = replace(tenants.made("shop", 4), placed=(Part("worker-1", 1),))
+    tenants.ledger.put(placed)
+    waiting = tenants.put("blog", 1, where="worker-1")
+    assert not tenants.quotas.admits(waiting)
+    tenants.ledger.put(replace(placed, placed=(Part("worker-2", 1),)))
+    tenants.settle()
+    assert tenants.quotas.admits(waiting)
