@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from reserver.cli import formatting
 from reserver.client import PastReservation, Phase, ReservationInfo
+from reserver.client.slots import all_slots
 from reserver.cluster import quantity
 
 BUCKETS = 24
@@ -127,7 +128,7 @@ def of_present(reservation: ReservationInfo, resource: str, now: datetime) -> It
         return
     first, *_ = spec.owners
     owner = ", ".join(formatting.owner(each) for each in spec.owners)
-    for slots, came in ((taken, Fate.USED), (spec.slots - taken, fate)):
+    for slots, came in ((taken, Fate.USED), (all_slots(reservation) - taken, fate)):
         if slots:
             yield Held(
                 first.namespace,

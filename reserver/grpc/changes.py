@@ -118,7 +118,9 @@ class Changes:
 
         async def change(text: str, old: Reservation) -> _Changed:
             if claims := self.state.ledger.claimed(ref):
-                problem = f"{claims} of {old.slots} slots are claimed; create another one"
+                problem = (
+                    f"{claims} of {old.slots_beside(claims)} slots are claimed; create another one"
+                )
                 raise CallError(grpc.StatusCode.FAILED_PRECONDITION, "PARTLY_CLAIMED", problem)
             written = documents.with_lifetime(text, lifetime, ref)
             new = self.catalogue.read(written, ref, is_stored=True)

@@ -11,6 +11,17 @@ FreeSlots = tuple[dict[str, int], int]
 """How many slots are not claimed, by node, and how many of these have no place."""
 
 
+def slots_in_all(slots: int, refill_up_to: int, claims: int) -> int:
+    """Return how many slots there are beside so many claims, claimed and wanted ones together.
+
+    Args:
+        slots: that a reservation has, or keeps free where it replaces claimed ones.
+        refill_up_to: the limit of replacing; 0: none is replaced.
+        claims: how many slots are claimed.
+    """
+    return max(claims, min(slots + claims, refill_up_to)) if refill_up_to else slots
+
+
 def unclaimed(placed: Parts, slots: int, claimed_on: Sequence[str]) -> FreeSlots:
     """Return what is left of so many slots.
 

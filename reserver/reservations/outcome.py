@@ -85,7 +85,7 @@ class Ending:
     def __str__(self) -> str:
         """Return half a sentence for people."""
         pods, claimed = [claim.pod for claim in self.claims if claim.pod], len(self.claims)
-        return describe(self.outcome, pods, claimed, self.reservation.slots)
+        return describe(self.outcome, pods, claimed, self.reservation.slots_beside(claimed))
 
 
 def _told_first(claim: EndedClaim) -> tuple[bool, float, str]:

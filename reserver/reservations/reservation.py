@@ -11,7 +11,7 @@ from typing import NamedTuple
 from cachetools import LRUCache
 
 from reserver.cluster.pod import Pod, PodName
-from reserver.reservations.claimed_slots import refilled, unclaimed
+from reserver.reservations.claimed_slots import refilled, slots_in_all, unclaimed
 from reserver.reservations.enums import Phase, Policy, StoreKind
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
@@ -168,6 +168,10 @@ class Reservation:
     def most_slots(self) -> int:
         """How many slots it has at most, claimed and free ones together."""
         return self.refill_up_to or self.slots
+
+    def slots_beside(self, claims: int) -> int:
+        """Return how many slots it has with so many claims, these included."""
+        return slots_in_all(self.slots, self.refill_up_to, claims)
 
     @property
     def record(self) -> str:

@@ -73,7 +73,7 @@ class ExpiryWarnings:
 def _message(reservation: Reservation, claimed: int, now: float) -> str:
     ends_at = reservation.expires_at or now
     left = timedelta(seconds=int(ends_at - now))
-    free = reservation.slots - claimed
+    free = reservation.slots_beside(claimed) - claimed
     what = "nobody has claimed it" if not claimed else f"{free} slots are unclaimed"
     return (
         f"expires in {left}, at {show_moment(int(ends_at))}, and {what}; let it live longer "

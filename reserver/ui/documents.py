@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from reserver.client import NodeCapacity, OwnerSelector, PastReservation, Phase, ReservationInfo
+from reserver.client.slots import all_slots
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput
 from reserver.maintenance.model import Window
@@ -35,7 +36,7 @@ def reservation(info: ReservationInfo, words: str, owners: str) -> Document:
         "owners": owners[:_MOST_TEXT],
         "amounts": _amounts(spec.resources),
         "holds": ", ".join(f"{name} {text}" for name, text in sorted(spec.resources.items())),
-        "slots": spec.slots,
+        "slots": all_slots(info),
         "claimed": len(info.claims),
         "claims": [claim.pod for claim in info.claims[:_MOST_CLAIMS]],
         "nodes": [[part.node, part.slots] for part in info.placements],

@@ -121,7 +121,7 @@ def past(ending: Ending) -> ArchivedReservation:
         expires_at=show_moment(reservation.expires_at) if reservation.expires_at else "",
         nodes=[part.node for part in reservation.parts][:_MOST_CLAIMS],
         resources={name: quantity.show(name, amount) for name, amount in resources},
-        slots=reservation.slots,
+        slots=reservation.slots_beside(len(ending.claims)),
         claimed=len(ending.claims),
         claims=[
             ArchivedClaim(c.uid, c.pod, c.node, show_moment(c.at) if c.at else "")

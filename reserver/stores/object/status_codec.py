@@ -169,7 +169,7 @@ def summary(reservation: Reservation, claimed: int, home: str | None = None) -> 
         nodes=_shortly([part.node for part in reservation.parts]),
         resources=times + _shortly(resources),
         owners=_shortly([*named, *(_rule(rule, home) for rule in reservation.rules)]),
-        claimed=f"{claimed}/{reservation.slots}",
+        claimed=f"{claimed}/{reservation.slots_beside(claimed)}",
     )
 
 

@@ -8,7 +8,9 @@ import pytest
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.reservations.enums import Phase
+from reserver.reservations.outcome import Ending
 from reserver.reservations.status import NOT_REFILLED, ReservationState, ShortNodes
+from reserver.stores.object.status_codec import summary
 from tests.builders import held, node, pod, ref
 from tests.unit.extender.test_placer import World
 
@@ -123,3 +125,13 @@ async def test_a_start_knows_which_slots_were_claimed_whatever_it_sees_first(fir
     await again.look()
     assert again.placed() == world.placed()
     assert bound.uid in again.state.ledger.claims(ref("r"))
+
+
+async def test_what_is_told_of_it_counts_claimed_and_free_slots() -> None:
+    world = await refilled(W1, W2)
+    for name, on in (("a", "w1"), ("b", "w1"), ("c", "w2")):
+        claim(world, name, on)
+        await world.look()
+    assert summary(world.reservation(), 3).claimed == "3/5"
+    ending = Ending.of(world.reservation(), world.state.ledger, world.now)
+    assert str(ending).startswith("removed with 3 of 5 slots claimed by ")

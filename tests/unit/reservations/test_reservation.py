@@ -31,3 +31,21 @@ def test_a_reservation_without_limits_holds_at_once_and_for_ever() -> None:
 def test_messages_name_a_reservation_by_where_it_is_written() -> None:
     assert str(ref("web")) == "shop/store/web"
     assert str(ref("worker-1", "shop/web-0")) == "shop/store/worker-1[shop/web-0]"
+
+
+@pytest.mark.parametrize(
+    ("refill_up_to", "claims", "expected"),
+    [
+        pytest.param(0, 2, 3, id="none is replaced"),
+        pytest.param(20, 5, 8, id="three stay free"),
+        pytest.param(6, 5, 6, id="the limit leaves one"),
+        pytest.param(6, 7, 7, id="more claimed than the limit, which was lowered"),
+    ],
+)
+def test_its_slots_are_those_claimed_and_those_that_it_keeps_free(
+    refill_up_to: int, claims: int, expected: int
+) -> None:
+    kept = reservation("r", node="", slots=3, refill_up_to=refill_up_to)
+    assert kept.slots_beside(claims) == expected
+    left, placeless = kept.unclaimed(["a"] * claims)
+    assert sum(left.values()) + placeless == expected - claims
