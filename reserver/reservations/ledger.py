@@ -19,7 +19,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.account import Account
 from reserver.reservations.entry import UNSEEN, Entry, inherit
 from reserver.reservations.index import raising
-from reserver.reservations.lifecycle import Lifecycle
+from reserver.reservations.lifecycle import Lifecycle, kept_turns
 from reserver.reservations.listener import NOBODY, Listener
 from reserver.reservations.node_holds import NOTHING
 from reserver.reservations.placement import Parts, clipped
@@ -27,7 +27,6 @@ from reserver.reservations.quotas import Quotas
 from reserver.reservations.recovery import RecoveredClaims
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservation, Written
 from reserver.reservations.reservation_view import OVER
-from reserver.reservations.turns import kept_turns
 
 
 class Ledger(Lifecycle):

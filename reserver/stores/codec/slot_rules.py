@@ -1,12 +1,24 @@
-"""How many slots a reservation has, and whether claimed ones are replaced, as it is written."""
+"""The slots of a spec: how many, whether claimed ones are replaced, which other pods use them."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
+import msgspec
+
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED, MOST_REFILLED, SpecLimits
+
+LEAST_PRIORITY = -(2**31)
+MOST_PRIORITY = 1_000_000_000
+"""HighestUserDefinablePriority in pkg/apis/scheduling/types.go."""
+
+
+class LendFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """To whom a reservation lends, as it is written."""
+
+    below_priority: int
 
 
 class SlotFields(Protocol):
@@ -57,6 +69,33 @@ def retained(spec: SlotFields) -> bool:
         remedy = f"write {MOST_CLAIMS_RECORDED} at most: so many claims outlive a restart"
         raise InvalidInput("slots", f"{spec.slots} are too many to be retained", remedy)
     return spec.retain
+
+
+def lends_below(lend: LendFields | None, *, preemptible: bool) -> int | None:
+    """Return below which priority pods may borrow a hold; None if it is not lent."""
+    if lend is None:
+        return None
+    if preemptible:
+        remedy = "remove one of the two: pods take the room, or borrow it"
+        raise InvalidInput("lend", "cannot be set together with preemptible", remedy)
+    return _priority(lend.below_priority, "lend.belowPriority")
+
+
+def yields_above(priority: int | None, *, preemptible: bool) -> int | None:
+    """Return above which priority pods may take a hold; None if none may."""
+    least = _priority(priority or 0, "priority")
+    if priority is not None and not preemptible:
+        remedy = "remove it, or let pods of higher priority take the hold: preemptible: true"
+        raise InvalidInput("priority", "has no effect without preemptible", remedy)
+    return least if preemptible else None
+
+
+def _priority(priority: int, path: str) -> int:
+    if not LEAST_PRIORITY <= priority <= MOST_PRIORITY:
+        problem = f"{quantity.shorten(str(priority))} is out of range"
+        remedy = f"write {LEAST_PRIORITY} to {MOST_PRIORITY}, as in a PriorityClass"
+        raise InvalidInput(path, problem, remedy)
+    return priority
 
 
 def _within(number: int, least: int, most: int, path: str) -> int:

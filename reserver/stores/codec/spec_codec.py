@@ -30,11 +30,11 @@ from reserver.reservations.entry import identified
 from reserver.reservations.enums import Policy, StoreKind
 from reserver.reservations.placement import ANYWHERE, Parts, Placement, clipped
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.stores.codec import owner_codec, placement_codec, slot_rules, yield_codec
+from reserver.stores.codec import owner_codec, placement_codec, slot_rules
 from reserver.stores.codec.decode_errors import misfit
 from reserver.stores.codec.owner_codec import OwnerEntry, Owners
 from reserver.stores.codec.placement_codec import PartObject
-from reserver.stores.codec.yield_codec import LendFields
+from reserver.stores.codec.slot_rules import LendFields
 
 DEFAULT_TTL_S = 24 * 3600.0
 """How long a reservation lives that does not say so, in seconds."""
@@ -117,10 +117,10 @@ def read(
             starts_at=starts_at,
             expires_at=expires_at,
             policy=spec.policy,
-            yields_above=yield_codec.yields_above(spec.priority, preemptible=spec.preemptible),
+            yields_above=slot_rules.yields_above(spec.priority, preemptible=spec.preemptible),
             reusable=spec.reusable or spec.refill,
             refill_up_to=refill,
-            lends_below=yield_codec.lends_below(spec.lend, preemptible=spec.preemptible),
+            lends_below=slot_rules.lends_below(spec.lend, preemptible=spec.preemptible),
             placement=_placement(spec, owners, limits),
             placed=_placed(spec, refill or slots),
             origin=_origin(spec.origin),

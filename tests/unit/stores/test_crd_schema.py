@@ -12,7 +12,7 @@ from msgspec import inspect
 from reserver.k8s.objects.conditions import Condition
 from reserver.k8s.objects.limits import HOME, MOST_AUTHOR, MOST_DESCRIPTION
 from reserver.reservations.owner import MOST_EXISTING
-from reserver.stores.codec import owner_codec, placement_codec, spec_codec, yield_codec
+from reserver.stores.codec import owner_codec, placement_codec, slot_rules, spec_codec
 from reserver.stores.object import codec as reservation
 
 CRD = Path(__file__).parents[3] / "scheduler-config/core/crd.yaml"
@@ -119,7 +119,7 @@ BOUNDS = {
     "owners[].selector.matchExpressions[].values": ("maxItems", HOME.values),
     "resources": ("maxProperties", HOME.resources),
     "slots": ("maximum", HOME.slots),
-    "priority": ("maximum", yield_codec.MOST_PRIORITY),
+    "priority": ("maximum", slot_rules.MOST_PRIORITY),
     "description": ("maxLength", MOST_DESCRIPTION),
     "author": ("maxLength", MOST_AUTHOR),
     "placement.nodeSelector": ("maxProperties", HOME.labels),
