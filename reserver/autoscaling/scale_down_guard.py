@@ -51,7 +51,7 @@ class ScaleDownGuard(Listener):
         self._client = client
         self._state = state
         self._is_host = is_host
-        self._queue = queue or WorkQueue[str]("scale-down guard")
+        self._queue = queue or WorkQueue[str]("guard")
         self.writes = 0
 
     def on_reservation_changed(self, ref: Ref) -> None:

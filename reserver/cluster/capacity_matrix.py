@@ -64,8 +64,7 @@ class CapacityMatrix:
         headroom: what pods may request beside the holds.
         exists: bool array, rows: the Node object is known.
         has_unreadable: bool array, rows: something there cannot be read, so more may be taken, or
-            less
-            offered, than is known.
+            less offered, than is known.
         unreadable_nodes: the names of these nodes, and of such as are not known.
         columns: resource name to column; resources that no node offers any more may linger.
         layout: changes when the columns of resources change.

@@ -50,7 +50,7 @@ class RoundOptions:
     """The options of a round: how to judge, and when pods may move.
 
     Attributes:
-        decide: how to judge.
+        decide: decides a round.
         held: what reservations hold, by node.
         timed: told how long each strategy takes.
         windows: when rounds move pods; without any always.

@@ -86,14 +86,14 @@ async def rebalance(
         file = PolicyFile(path) if path is not None else None
         executors = _executors(settings, client, clock, metrics)
         decide = pending.decide if settings.make_room else WAYS[settings.compat]
-        judge = RoundOptions(
+        options = RoundOptions(
             decide=decide,
             held=held,
             timed=metrics.time_strategy,
             windows=settings.move_windows,
             least_gain=settings.least_gain,
         )
-        rebalancer = Rebalancer(client, file, executors, judge, clock, dry_run=settings.dry_run)
+        rebalancer = Rebalancer(client, file, executors, options, clock, dry_run=settings.dry_run)
         if not settings.descheduling_interval:
             return await _once(rebalancer, metrics, clock)
 

@@ -26,10 +26,10 @@ class Desk:
     def __init__(self, *script: Any, is_kept: bool = False) -> None:
         self.time = ManualTime()
         self.client = ScriptedClient(*script)
-        queue = WorkQueue[str]("keeper", time=self.time)
+        queue = WorkQueue[str]("guard", time=self.time)
         self.state = state_of()
         self.hosts: set[str] = set()
-        self.keeper = ScaleDownGuard(self.client, self.state, self.hosts.__contains__, queue)
+        self.guard = ScaleDownGuard(self.client, self.state, self.hosts.__contains__, queue)
         self._queue = queue
         self.see(is_kept=is_kept)
 
@@ -38,17 +38,17 @@ class Desk:
 
     def hold(self) -> None:
         self.state.ledger.put(HOLD)
-        self.keeper.on_reservation_changed(HOLD.ref)
+        self.guard.on_reservation_changed(HOLD.ref)
 
     def release(self) -> None:
         self.state.ledger.drop(HOLD.ref)
-        self.keeper.on_node_changed("worker-1")
+        self.guard.on_node_changed("worker-1")
 
     async def work(self, seconds: float = AFTER_S) -> list[Request]:
         """Let time pass; return what was patched then."""
         self.client.requests.clear()
         self.time.now += seconds
-        await worked_off(self.keeper.run(), self._queue)
+        await worked_off(self.guard.run(), self._queue)
         return [each for each in self.client.requests if each.verb == "patch"]
 
 
@@ -62,19 +62,19 @@ async def test_a_node_is_kept_for_as_long_as_something_is_held_there() -> None:
     desk.release()
     (patch,) = await desk.work()
     assert patch.body["metadata"]["annotations"] == dict.fromkeys(ALL)
-    assert desk.keeper.writes == 2
+    assert desk.guard.writes == 2
 
 
 async def test_a_node_is_kept_for_who_is_there_too() -> None:
     desk = Desk(shown(), {}, shown(**ALL), {})
     desk.hosts.add("worker-1")
-    desk.keeper.on_node_changed("worker-1")
+    desk.guard.on_node_changed("worker-1")
     (patch,) = await desk.work()
     assert patch.body["metadata"]["annotations"] == ALL
     desk.see(is_kept=True)
     desk.hold()
     desk.hosts.clear()
-    desk.keeper.on_node_changed("worker-1")
+    desk.guard.on_node_changed("worker-1")
     assert await desk.work() == []  # It is held now.
     desk.release()
     assert len(await desk.work()) == 1
@@ -90,7 +90,7 @@ async def test_a_hold_that_comes_and_goes_costs_nothing() -> None:
 
 async def test_after_a_restart_what_is_kept_and_held_no_more_is_let_go() -> None:
     desk = Desk(shown(**ALL), {}, is_kept=True)
-    desk.keeper.on_node_changed("worker-1")
+    desk.guard.on_node_changed("worker-1")
     assert len(await desk.work()) == 1
 
 
@@ -111,6 +111,6 @@ async def test_a_node_that_cannot_be_written_is_written_later_and_one_that_is_go
     desk.hold()
     desk.release()
     desk.see(is_kept=True)
-    desk.keeper.on_node_changed("worker-1")
+    desk.guard.on_node_changed("worker-1")
     assert await desk.work() == []
     assert await desk.work(600) == []
