@@ -115,6 +115,10 @@ ARRIVALS: dict[str, Arrival] = {
     "capacityBuffers.enabled": Arrival(
         "true", f"{RESERVER}.args", ["--capacity-buffers"], "{autoscalers: {enabled: true}}"
     ),
+    "lending.enabled": Arrival("true", f"{RESERVER}.args", ["--lending"]),
+    "maintenance.enabled": Arrival(
+        "true", f"{RESERVER}.args", ["--maintenance-windows"], "{moves: {enabled: true}}"
+    ),
     "moves.enabled": Arrival("true", f"{RESERVER}.args", ["--pod-moves"]),
     "provisioning.enabled": Arrival("true", f"{RESERVER}.args", ["--provisioning-requests"]),
     "webhooks.enabled": Arrival(

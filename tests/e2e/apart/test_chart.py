@@ -38,7 +38,7 @@ TEMPLATE = (
 VALUES = {"capacity-buffers": "capacityBuffers"}
 """The values of components that have another name there."""
 
-NEEDED = {"capacity-buffers": ("autoscalers",)}
+NEEDED = {"capacity-buffers": ("autoscalers",), "maintenance": ("moves",)}
 """What a component needs beside itself."""
 
 KEEP = {"helm.sh/resource-policy": "keep"}
@@ -417,6 +417,7 @@ REFUSED = {
     "settings.crd=maybe": "'/settings/crd': got string, want boolean",
     "settings.configmap={x}": 'settings.configmap: "x" names no ConfigMap; write NAMESPACE/NAME',
     "capacityBuffers.enabled=true": "set autoscalers.enabled: true, too",
+    "maintenance.enabled=true": "set moves.enabled: true, too",
     "settings.rebalance-mode=reserve-first": "write rebalance.settings.mode",
     "rebalance.run=within": "rebalance any more; write deployment or cronjob",
     "rebalance.settings.mode=reserve-first": "set moves.enabled: true, too",
