@@ -169,7 +169,11 @@ def overlay(folder: Path, base: str, components: tuple[str, ...]) -> Path:
 VARIANTS = [
     (base, components)
     for base in BASES
-    for components in [(), *((*NEEDED.get(each, ()), each) for each in COMPONENTS), COMPONENTS]
+    for components in [
+        (),
+        *(tuple(sorted((*NEEDED.get(each, ()), each))) for each in COMPONENTS),
+        COMPONENTS,
+    ]
 ]
 
 
