@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from hack.controlplane.process import HeldPort
 from hack.programs import end
@@ -27,12 +27,15 @@ class ReserverProcess:
     """`reserver serve` on a port of its own, as a context manager.
 
     Attributes:
+        running: those that are open, of this Python process.
         url: base URL of the extender.
         health_url: base URL of health and metrics; empty if they are served with the extender.
         grpc_address: of its gRPC API; empty if it has none.
         webhook_url: base URL of its webhooks; empty if it has none.
         log: file that its log is written to.
     """
+
+    running: ClassVar[list[ReserverProcess]] = []
 
     def __init__(
         self,
@@ -58,10 +61,12 @@ class ReserverProcess:
     def __enter__(self) -> Self:
         """Start it."""
         self.start()
+        self.running.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Stop it."""
+        self.running.remove(self)
         self.stop()
 
     def prepare(self, code: str) -> None:
@@ -137,6 +142,11 @@ class ReserverProcess:
         """Return its exit status once it has ended by itself."""
         self.process.communicate(timeout=_DEADLINE_S)
         return self.process.returncode
+
+    def log_tail(self, lines: int) -> str:
+        """Return the last lines of its log, without those for debugging."""
+        said = self.log.read_text().splitlines()
+        return "\n".join([line for line in said if '"level": "debug"' not in line][-lines:])
 
     def is_ready(self) -> bool:
         """Whether it says that it answers calls; False too if it says nothing."""

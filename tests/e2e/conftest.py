@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,6 +42,18 @@ PROXIED_SCHEDULER = "over-proxy"
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "run" in metafunc.fixturenames:
         metafunc.parametrize("run", range(metafunc.config.getoption("--runs")))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show with a failure what each Reserver that runs has logged last."""
+    report = yield
+    if report.failed:
+        for process in ReserverProcess.running:
+            report.sections.append((f"log of {process.url} [{call.when}]", process.log_tail(40)))
+    return report
 
 
 @pytest.fixture(params=FORMS, ids=lambda form: form.name)

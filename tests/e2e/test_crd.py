@@ -116,7 +116,7 @@ def test_a_bad_one_that_the_api_server_takes_is_told_and_costs_no_other(corner: 
         ("theft", "spec.owners[0]: namespace 'kube-system'"),
         ("nonsense", "spec.resources.Cpu"),
     ):
-        found = wait_for(partial(conditions, name), f"{name} has conditions", 5)
+        found = wait_for(partial(conditions, name), f"{name} has conditions")
         assert found["Valid"]["status"] == "False"
         assert words in found["Valid"]["message"]
         wait_for(partial(_event, corner, words), f"an event says {words}")
@@ -157,7 +157,7 @@ def test_claims_are_told_slot_by_slot(corner: Corner) -> None:
         said: list[dict[str, str]] = found.get("claims", [])
         return said
 
-    (claim,) = wait_for(claims, "the claim is told", 5)
+    (claim,) = wait_for(claims, "the claim is told")
     assert (claim["pod"], claim["node"]) == (f"{corner.name}/first", node)
     assert claim["uid"] == corner.pod("first").metadata.uid
     status = (corner.object("pair") or {})["status"]
@@ -174,9 +174,9 @@ def test_another_spec_is_another_reservation_and_is_acknowledged_anew(corner: Co
         found = (corner.object("web") or {}).get("status", {})
         return int(found.get("observedGeneration", 0))
 
-    wait_for(lambda: generation() == 1, "it is acknowledged", 5)
+    wait_for(lambda: generation() == 1, "it is acknowledged")
     corner.write_object("web", spec | {"resources": {"cpu": "4"}})
-    wait_for(lambda: generation() == 2, "it is acknowledged anew", 5)
+    wait_for(lambda: generation() == 2, "it is acknowledged anew")
     corner.create_pod("stranger", {"cpu": "1"})
     corner.wait_refused("stranger", "held by reservation")
 
@@ -187,7 +187,7 @@ def test_a_ttl_counts_from_the_creation(corner: Corner) -> None:
     def expires() -> str:
         return str((corner.object("hour") or {}).get("status", {}).get("expiresAt") or "")
 
-    text = wait_for(expires, "the expiry is told", 5)
+    text = wait_for(expires, "the expiry is told")
     created = (corner.object("hour") or {})["metadata"]["creationTimestamp"]
     form = "%Y-%m-%dT%H:%M:%SZ"
     seconds = time.mktime(time.strptime(text, form)) - time.mktime(time.strptime(created, form))

@@ -12,12 +12,6 @@ from tests.e2e.cluster import GROUP, Corner
 from tests.e2e.forms import OBJECT, SPEC, Form
 from tests.e2e.test_status import wait_status
 
-PROMPT_S = 1.0
-"""Within so long of a change that helps, a reservation has its place."""
-
-ACKNOWLEDGED_S = 3.0
-"""And within so long it says so."""
-
 
 @pytest.fixture(params=[SPEC, OBJECT], ids=lambda form: form.name)
 def form(request: pytest.FixtureRequest) -> Form:
@@ -47,9 +41,9 @@ def parts(corner: Corner, form: Form, key: str) -> dict[str, int]:
     return {part["node"]: part["slots"] for part in placements}
 
 
-def wait_placed(corner: Corner, form: Form, key: str, seconds: float = ACKNOWLEDGED_S) -> str:
+def wait_placed(corner: Corner, form: Form, key: str) -> str:
     """Return the node of a reservation that says it is in force."""
-    wait_status(corner, form, key, seconds, phase="Active", backed=True)
+    wait_status(corner, form, key, phase="Active", backed=True)
     ((node, _),) = parts(corner, form, key).items()
     return node
 
@@ -78,7 +72,7 @@ def test_one_that_does_not_fit_says_why_and_is_placed_when_a_node_comes(
     assert "2 Insufficient cpu" in said["message"]
     wait_for(lambda: _told(corner, form, "NotPlaced", key), "an event says so")
     (node,) = corner.add_nodes(1, cpu="8")
-    wait_for(lambda: parts(corner, form, key), "it is placed", PROMPT_S)
+    wait_for(lambda: parts(corner, form, key), "it is placed")
     assert wait_placed(corner, form, key) == node
     wait_for(lambda: _told(corner, form, "Placed", key), "an event says so")
 
@@ -96,7 +90,7 @@ def test_one_that_waits_gets_what_a_pod_gives_back(corner: Corner, form: Form) -
     key = write(corner, form, "owner", resources={"cpu": "2"})
     wait_status(corner, form, key, phase="Pending")
     corner.delete_pod("before")
-    wait_for(lambda: parts(corner, form, key), "it is placed", PROMPT_S)
+    wait_for(lambda: parts(corner, form, key), "it is placed")
     assert wait_placed(corner, form, key) == node
 
 
@@ -107,7 +101,7 @@ def test_it_is_moved_when_its_node_goes(corner: Corner, form: Form) -> None:
     other = second if before == first else first
     corner.api.delete_node(before)
     corner.nodes.remove(before)
-    wait_for(lambda: parts(corner, form, key) == {other: 1}, "it is moved", PROMPT_S)
+    wait_for(lambda: parts(corner, form, key) == {other: 1}, "it is moved")
     wait_status(corner, form, key, phase="Active", backed=True)
     corner.create_pod("stranger", {"cpu": "2"})
     corner.wait_refused("stranger", "held by reservation")
@@ -121,7 +115,7 @@ def test_it_waits_when_its_node_goes_and_no_other_has_room(corner: Corner, form:
     wait_placed(corner, form, key)
     corner.api.delete_node(node)
     corner.nodes.remove(node)
-    said = wait_status(corner, form, key, ACKNOWLEDGED_S, phase="Pending", backed=False)
+    said = wait_status(corner, form, key, phase="Pending", backed=False)
     assert "available" in said["message"]
 
 
@@ -148,7 +142,7 @@ def test_slots_are_divided_over_nodes_and_each_owner_takes_one(corner: Corner, f
     nodes = corner.add_nodes(2, cpu="4")
     owners = [{"pod": {"name": f"owner-{n}", "namespace": corner.name}} for n in range(3)]
     key = write(corner, form, "owner", owners=owners, slots=3, resources={"cpu": "2"})
-    wait_status(corner, form, key, ACKNOWLEDGED_S, phase="Active", backed=True)
+    wait_status(corner, form, key, phase="Active", backed=True)
     assert sorted(parts(corner, form, key).values()) == [1, 2]
     assert set(parts(corner, form, key)) == set(nodes)
     for number in range(3):

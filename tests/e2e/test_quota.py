@@ -52,7 +52,7 @@ def test_out_of_the_box_a_team_cannot_keep_the_cluster_from_others(corner: Corne
         corner.write_object(f"greedy-{node}", {**greedy, "ttl": "0"})
     for node in nodes:
         told = partial(_message, corner, f"greedy-{node}")
-        assert "exceeded quota: default" in wait_for(told, "the quota is exceeded", 5)
+        assert "exceeded quota: default" in wait_for(told, "the quota is exceeded")
     corner.create_pod("stranger", {"cpu": "100m"})
     corner.wait_bound("stranger")
 
