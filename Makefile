@@ -93,7 +93,7 @@ AUDIT = build/audit-logs
 # Each process has a control plane of its own, and mostly waits. Rights are judged by what all of them requested.
 e2e-scenarios:
 	@rm -rf $(AUDIT)
-	$(BIN)/pytest -q tests/e2e --controlplane --numprocesses 3 --dist loadfile --audit-logs $(AUDIT) $(ARGS)
+	$(BIN)/pytest -q tests/e2e --controlplane --numprocesses 3 --dist loadfile --durations 25 --audit-logs $(AUDIT) $(ARGS)
 	$(if $(ARGS),,$(BIN)/pytest -q tests/rights --audit-logs $(AUDIT))
 
 e2e-others:
