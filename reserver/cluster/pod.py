@@ -74,6 +74,7 @@ class Pod:
         group: the PodGroup that it is scheduled with (KEP-4671); empty for none.
         request: the ProvisioningRequest that it says it was provisioned by; empty for none.
         move_window: in which window it may be moved, as its annotation says; empty for any time.
+        surge: the PodMove that it is a copy for, or is to be removed for; empty for none.
         constraints: what it demands of its node and its neighbours.
         volume_claims: the PersistentVolumeClaims that it uses.
         is_refused: it is pending, and its condition says that a reservation keeps it from a node.
@@ -99,6 +100,7 @@ class Pod:
     group: str = ""
     request: str = ""
     move_window: str = ""
+    surge: str = ""
     constraints: Constraints = UNCONSTRAINED
     volume_claims: tuple[ClaimUse, ...] = ()
     is_refused: bool = False

@@ -31,6 +31,7 @@ class VolumeClaim:
         owner_uid: UID of the object that controls it; empty for none.
         selected_node: where its volume is being provisioned; empty if nowhere yet.
         is_exclusive: only one pod may use it (access mode ReadWriteOncePod).
+        is_shared: pods of several nodes may use it at once (ReadWriteMany, ReadOnlyMany).
     """
 
     name: PodName
@@ -42,6 +43,7 @@ class VolumeClaim:
     owner_uid: str = ""
     selected_node: str = ""
     is_exclusive: bool = False
+    is_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from reserver.moves.observation import (
     ObservedSeat,
 )
 from reserver.moves.phases import MoveMode, MovePhase, MoveReason
+from reserver.moves.surging import fallen_back, has_copy, starting, surging
 from reserver.moves.transitions import (
     Judged,
     answered,
@@ -32,6 +33,7 @@ from reserver.moves.transitions import (
     hold_seat,
     place_seat_anew,
     ready_to_evict,
+    ready_to_go,
     with_status,
 )
 
@@ -74,6 +76,8 @@ def _judge(move: Move, seen: Observation, now: float) -> Judged:
     pod = _the_pod(move, seen)
     if move.status.phase is MovePhase.EVICTING and (judged := _in_doubt(move, seen, pod, now)):
         return judged
+    if has_copy(move, seen):
+        return surging(move, seen, pod, now)
     if now >= move.deadline:
         said = _last_words(move, seen)
         return finished(move, now, MovePhase.FAILED, MoveReason.DEADLINE_EXCEEDED, said)
@@ -152,6 +156,10 @@ def _pending(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Jud
     if move.is_planned and (why := outcomes.outdated(move, seen)):
         return finished(move, now, MovePhase.FAILED, MoveReason.PLAN_OUTDATED, why)
     move = at_window(move, seen.turn, now)
+    if move.is_surging and seen.surge is not None and seen.surge.unfit:
+        message = f"the pod is evicted, because it cannot surge: {seen.surge.unfit}"
+        waiting = {"reason": MoveReason.WAITS_FOR_TURN, "message": message}
+        return with_status(fallen_back(move, seen.surge.unfit, now), **waiting), ()
     if waits := held_back(move, seen.turn, begins=True):
         return waits
     if move.spec.mode is MoveMode.EVICT_ONLY:
@@ -181,7 +189,7 @@ def _reserving(move: Move, seen: Observation, pod: ObservedPod, now: float) -> J
         message = f"the pod is awaited on {seat.node}, where its room is held"
         waiting = {"reason": MoveReason.WAITS_FOR_POD, "message": message}
         return with_status(move, target=seat.node, **waiting), ()
-    return ready_to_evict(move, target=seat.node), ()
+    return ready_to_go(move, seat.node), ()
 
 
 def _entered(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Judged:
@@ -196,7 +204,8 @@ def _evicting(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Ju
     """Evict the pod, when that is allowed; not without a seat that is held and backed."""
     if problem := outcomes.refused(seen) or outcomes.unusable(move, seen):
         return finished(move, now, MovePhase.FAILED, *problem)
-    if move.spec.mode is MoveMode.RESERVE_FIRST and (seen.seat is None or not seen.seat.is_usable):
+    takes_seat = move.spec.mode is not MoveMode.EVICT_ONLY
+    if takes_seat and (seen.seat is None or not seen.seat.is_usable):
         return with_status(move, phase=MovePhase.RESERVING, reason=MoveReason.WAITS_FOR_SEAT), ()
     if seen.answer is not None:
         return answered(move, seen, now)
@@ -246,6 +255,8 @@ _PHASES: dict[MovePhase, Callable[[Move, Observation, ObservedPod, float], Judge
     MovePhase.PENDING: _pending,
     MovePhase.RESERVING: _reserving,
     MovePhase.EVICTING: _evicting,
+    MovePhase.SURGING: starting,
+    MovePhase.HANDING_OVER: starting,
 }
 
 

@@ -20,7 +20,7 @@ from reserver.cluster.pod import NO_CONTROLLER, PodName
 from reserver.moves.groups import Contender, Groups
 from reserver.moves.model import ALONE, Declared, Move
 from reserver.moves.observation import GO, MoveTurn
-from reserver.moves.phases import MovePhase, MoveReason
+from reserver.moves.phases import SURGE_PHASES, MovePhase, MoveReason
 
 STALLED_S = 120.0
 """Seconds after its eviction from which a move no longer delays moves of other namespaces: with a
@@ -103,6 +103,17 @@ def arbitrate(
 _WAIT = MoveTurn(may_begin=False, may_evict=False)
 
 
+def _stage(move: Move) -> MovePhase:
+    """Return the phase that a move counts as: one whose pod surges is as others in their places.
+
+    From when its copy is started it counts as one that has evicted.
+    """
+    phase = move.status.phase
+    if phase not in SURGE_PHASES:
+        return phase
+    return MovePhase.EVICTING if move.status.surged_at is None else MovePhase.LANDING
+
+
 def _order(contender: Contender) -> tuple[int, float, str, str]:
     """Return what puts the move of the most important pod first, and then the oldest."""
     move, pod = contender.move, contender.pod
@@ -116,12 +127,12 @@ def _by_turns(ordered: list[Contender]) -> list[Contender]:
     """
     turns: Counter[tuple[str, MovePhase]] = Counter()
     for each in ordered:
-        namespace, phase = each.move.name.namespace, each.move.status.phase
+        namespace, phase = each.move.name.namespace, _stage(each.move)
         turns[namespace, MovePhase.EVICTING] += phase is MovePhase.LANDING
         turns[namespace, MovePhase.PENDING] += phase in {MovePhase.RESERVING, MovePhase.EVICTING}
     turn = dict[PodName, int]()
     for each in ordered:
-        namespace, phase = each.move.name.namespace, each.move.status.phase
+        namespace, phase = each.move.name.namespace, _stage(each.move)
         turn[each.move.name] = turns[namespace, phase]
         turns[namespace, phase] += 1
     return sorted(ordered, key=lambda each: turn[each.move.name])
@@ -154,10 +165,12 @@ def _free_turn(each: Contender, groups: Groups, ahead: _Ahead, under_way: _Under
     move = each.move
     if move.spec.paused:
         return GO  # What is paused stands still by itself, and takes nobody's turn.
+    if _stage(move) is MovePhase.LANDING:
+        return GO
     missing = groups.incomplete(move)
     if move.status.phase is MovePhase.PENDING and (why := missing or ahead.refusal(each)):
         return _WAIT._replace(why=why, is_blocked=not missing, waits_for_group=bool(missing))
-    if move.status.phase is not MovePhase.EVICTING:
+    if _stage(move) is not MovePhase.EVICTING:
         return MoveTurn(
             may_evict=False
         )  # It is asked once that counts: not with what was said before.
@@ -176,16 +189,17 @@ class _Ahead:
         self._budgets = Budgets(budgets)
         self._ahead = FairCount.each(limits.ahead)
         for each in moves:
-            if each.move.status.phase in {MovePhase.RESERVING, MovePhase.EVICTING}:
+            if _stage(each.move) in {MovePhase.RESERVING, MovePhase.EVICTING}:
                 self._count(each)
 
     def refusal(self, each: Contender) -> str:
         """Return why a move may not begin; empty if it may, and counts from now on.
 
         The members of a group take their seats together; it is their evictions that follow one
-        another as budgets allow.
+        another as budgets allow. Whose pod surges, no budget is asked.
         """
-        refusal = self._budgets.refusal(each.pod) if each.pod and each.pod.node else ""
+        is_asked = each.pod and each.pod.node and not each.move.is_surging
+        refusal = self._budgets.refusal(each.pod) if each.pod and is_asked else ""
         namespace, is_alone = each.move.name.namespace, each.move.spec.group == ALONE
         if is_alone and not self._ahead.has_room(namespace):
             own, total = self._ahead.of(namespace), self._ahead.total
@@ -198,7 +212,8 @@ class _Ahead:
     def _count(self, each: Contender) -> None:
         if each.move.spec.group == ALONE:
             self._ahead.add(each.move.name.namespace)
-            if each.pod is not None and not each.move.is_entering:
+            move = each.move
+            if each.pod is not None and not (move.is_entering or move.is_surging):
                 self._budgets.spend(each.pod)
 
 
@@ -212,7 +227,7 @@ class _UnderWay:
         self._leaving: dict[str, FairCount] = {}
         self._stalled: Counter[tuple[str, str]] = Counter()
         for each in moves:
-            if each.move.status.phase is MovePhase.LANDING:
+            if _stage(each.move) is MovePhase.LANDING:
                 self._count(each)
 
     def refusal(self, each: Contender) -> str:
@@ -265,7 +280,7 @@ class _UnderWay:
 
 def is_stalled(move: Move, now: float) -> bool:
     """Return whether a replacement should have landed long ago, at `now` (unix seconds)."""
-    left_at = move.status.evicted_at
+    left_at = move.status.evicted_at or move.status.surged_at
     return left_at is not None and now - left_at >= STALLED_S
 
 

@@ -67,6 +67,11 @@ class ArbitrationLoop:
         """Return what was said of a PodMove; None if nobody was asked yet, or it has ended."""
         return self._rulings.get(name)
 
+    def may_begin(self, move: Move) -> bool:
+        """Return whether it is a move's turn to begin, as far as that was asked."""
+        ruling = self._rulings.get(move.name)
+        return ruling is not None and ruling.turn.may_begin
+
     def changed(self) -> None:
         """Note that another thing may be said now; returns at once."""
         self.queue.add(_ALL)
@@ -106,7 +111,8 @@ class ArbitrationLoop:
             if before.get(name) != ruling:
                 self._again(name)
                 await pacer.give_way()
-        left_at = (each.move.status.evicted_at for each in contenders if not each.move.is_over)
+        statuses = (each.move.status for each in contenders if not each.move.is_over)
+        left_at = (status.evicted_at or status.surged_at for status in statuses)
         stall = [at + STALLED_S - asked_at for at in left_at if at is not None]
         stall += [after_s for each in contenders for after_s in _changes(each, asked_at)]
         if due := [after_s for after_s in stall if after_s > 0]:

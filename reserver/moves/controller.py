@@ -26,11 +26,15 @@ from reserver.moves.arbitration_loop import ArbitrationLoop
 from reserver.moves.declared_groups import DeclaredGroups
 from reserver.moves.execute import Executor
 from reserver.moves.index import KnownMove, MoveIndex
-from reserver.moves.model import Move, MoveStatus
-from reserver.moves.observe import EffectResult, Observer
-from reserver.moves.phases import MovePhase, MoveReason
+from reserver.moves.model import Move
+from reserver.moves.observation import EffectResult
+from reserver.moves.observe import Observer
+from reserver.moves.phases import MovePhase
 from reserver.moves.podmove import MoveObject, path, status_path
 from reserver.moves.podmove_status import StatusObject, refused, show_status
+from reserver.moves.surge_remains import SurgeRemains
+from reserver.moves.surges import Surges
+from reserver.moves.transitions import is_news
 from reserver.moves.workload_object import WantedPods
 from reserver.moves.workloads import Workloads, workload
 from reserver.reservations.enums import StoreKind
@@ -59,8 +63,7 @@ class MoveController(Listener):
         groups: the PodMoveGroups.
         writes: how many statuses were written.
         subscribers: called with each PodMove whose phase has changed.
-        unsuited: called with each seat that is to be placed anew, and whether anywhere
-            (`Reseat`).
+        unsuited: called with each seat that is to be placed anew, and whether anywhere.
     """
 
     def __init__(
@@ -70,6 +73,8 @@ class MoveController(Listener):
         state: State,
         seats: ObjectCache,
         is_up_to_date: Callable[[], Awaitable[bool]],
+        *,
+        may_surge: bool = False,
     ) -> None:
         """Begin without moves.
 
@@ -80,6 +85,7 @@ class MoveController(Listener):
             seats: the Reservation objects.
             is_up_to_date: waits for what watches are known to have missed, and returns whether
                 anything may be decided.
+            may_surge: whether copies of pods may be made.
         """
         self._client = client
         self._clock = clock
@@ -94,6 +100,9 @@ class MoveController(Listener):
         )
         self.groups = DeclaredGroups(client, clock, self.moves, self.arbitration.changed)
         self.arbitration.declared = self.groups.members
+        workload_of, may_begin = self._observer.workload, self.arbitration.may_begin
+        self._surges = Surges(client, clock, workload_of, may_begin, is_on=may_surge)
+        self.remains = SurgeRemains(client, self.moves)
         self._results: dict[PodName, EffectResult] = {}
         self.subscribers: list[Callable[[KnownMove], None]] = []
         self.unsuited: list[Callable[[Ref, bool], None]] = []
@@ -104,6 +113,7 @@ class MoveController(Listener):
         for each in (name, *self.moves.followers(name)):
             self.queue.add(each)
         self.arbitration.changed()
+        self.remains.touched(name)
         known = self.moves.get(name)
         if known is not None and known.move is not None:
             self.groups.on_move_changed(known.move)
@@ -111,6 +121,7 @@ class MoveController(Listener):
     def on_pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         """Take a pod that was added, changed or deleted; returns at once."""
         self._workloads.changed(before, after)
+        self.remains.changed(before, after)
         for pod in (before, after):
             if pod is None:
                 continue
@@ -149,6 +160,8 @@ class MoveController(Listener):
             tasks.create_task(self.arbitration.run())
             tasks.create_task(self.groups.run())
             tasks.create_task(self.queue.run(self._work, _AT_ONCE))
+            if self._surges.is_on:
+                tasks.create_task(self.remains.queue.run(self.remains.work))
 
     async def _work(self, names: list[PodName]) -> None:
         for name in names:
@@ -158,9 +171,8 @@ class MoveController(Listener):
         """Make the next step of a PodMove; what fails is tried later."""
         known = self.moves.get(name)
         if known is None:
-            self.queue.discard(name)
             self._results.pop(name, None)
-            return
+            return self.queue.discard(name)
         with quarantined("move", str(name), partial(self._on_fault, name)):
             try:
                 await self._go_on(known)
@@ -172,7 +184,7 @@ class MoveController(Listener):
         if move is None:
             await self._refuse(known)
             return
-        wanted = await self._wanted(move)
+        wanted, surge = await self._wanted(move), await self._surges.read(move)
         # As in Bind: a watch that broke may be about to show that the seat is gone.
         if not await self._is_up_to_date():
             self.queue.add(name, LOOK_AGAIN_S)
@@ -184,9 +196,8 @@ class MoveController(Listener):
         if not move.is_over and (ruling is None or ruling.turn.closes_at <= now):
             return  # It was written a moment ago, or its window has closed; its turn comes soon.
         result = self._results.get(name, EffectResult())
-        step = advance(
-            move, self._observer.observe(move, ruling or Ruling(), result, wanted, now), now
-        )
+        seen = self._observer.observe(move, ruling or Ruling(), result, wanted, now, surge)
+        step = advance(move, seen, now)
         self._take_replacement(step.move)
         if show_status(step.move.status, known.generation) != known.said:
             await self._write(known, step.move)
@@ -222,7 +233,7 @@ class MoveController(Listener):
             known.writing = (status, move.status)
             self.moves.put(decode(MoveObject, answer))
         written = self.moves.get(move.name)
-        if written is not None and _is_news(before, move.status):
+        if written is not None and is_news(before, move.status):
             log.info(
                 "move", name=str(move.name), phase=move.status.phase, reason=move.status.reason
             )
@@ -277,8 +288,7 @@ class MoveController(Listener):
 
     def _later(self, name: PodName, error: ApiError) -> None:
         if error.is_absent:
-            self.queue.discard(name)  # The watch will show that it is gone.
-            return
+            return self.queue.discard(name)  # The watch will show that it is gone.
         fault = advice(error)
         self.queue.failed(name, error, None if error.is_conflict else fault)
         if fault != self._fault and not error.is_conflict:
@@ -289,11 +299,3 @@ class MoveController(Listener):
         """Have a move that could not be judged tried again, later each time."""
         log.error("move cannot be judged", name=str(name), why=str(fault))
         self.queue.failed(name, what=str(fault))
-
-
-def _is_news(before: MoveStatus | None, after: MoveStatus) -> bool:
-    """Return whether an Event says a status: of each phase, a lost seat and a closed window."""
-    if before is None or before.phase is not after.phase:
-        return True
-    is_other = before.reason is not after.reason
-    return is_other and after.reason in {MoveReason.SEAT_LOST, MoveReason.WAITS_FOR_WINDOW}

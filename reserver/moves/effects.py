@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from reserver.cluster.pod import PodName
+from reserver.moves.observation import LeavingPod, ObservedCopy
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import Placement
 
@@ -28,6 +30,7 @@ class HoldSeat:
         avoid: the node that it must not be on: that which the pod leaves, if there is one.
         expires_at: when it ends whatever happens, unix seconds (`Move.seat_until`).
         volume_claims: the names of the claims that the replacement will use.
+        copy: the name of the copy of the pod, which may claim it before the pod goes; or empty.
     """
 
     seat: PodName
@@ -40,6 +43,7 @@ class HoldSeat:
     avoid: str
     expires_at: float
     volume_claims: tuple[str, ...] = ()
+    copy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,4 +75,49 @@ class ReleaseSeat:
     seat: PodName
 
 
-Effect = HoldSeat | PlaceSeatAnew | EvictPod | ReleaseSeat
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartCopy:
+    """Create a copy of the pod, owned by the PodMove.
+
+    Attributes:
+        copy: its namespace and name.
+        template: as its ReplicaSet has it.
+        withheld: the labels that it does not get yet.
+    """
+
+    copy: PodName
+    template: Mapping[str, Any]
+    withheld: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkLeaving:
+    """Give the pod the lowest deletion cost, and note what it was.
+
+    Attributes:
+        pod: its namespace and name.
+        seen: as it was seen; if it is another one by now, nothing is done.
+    """
+
+    pod: PodName
+    seen: LeavingPod
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandOver:
+    """Make the copy a pod of its ReplicaSet, in one write: labels and controller.
+
+    Attributes:
+        namespace: of the copy.
+        copy: as it was seen: if it is another one by now, nothing is done.
+        labels: those that were withheld.
+        owner: the ReplicaSet, as an entry of ``ownerReferences``.
+    """
+
+    namespace: str
+    copy: ObservedCopy
+    labels: Mapping[str, str]
+    owner: Mapping[str, object]
+
+
+Effect = HoldSeat | PlaceSeatAnew | EvictPod | ReleaseSeat | StartCopy | MarkLeaving | HandOver

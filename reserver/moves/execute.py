@@ -14,10 +14,19 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.eviction import Reply, evict, eviction
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.watch import PartialObject
-from reserver.moves.effects import Effect, EvictPod, HoldSeat, PlaceSeatAnew, ReleaseSeat
+from reserver.moves import surge_writes
+from reserver.moves.effects import (
+    Effect,
+    EvictPod,
+    HandOver,
+    HoldSeat,
+    MarkLeaving,
+    PlaceSeatAnew,
+    ReleaseSeat,
+    StartCopy,
+)
 from reserver.moves.model import Move
-from reserver.moves.observation import EffectAnswer
-from reserver.moves.observe import EffectResult
+from reserver.moves.observation import EffectAnswer, EffectResult
 from reserver.moves.seat import seat
 from reserver.reservations.reservation import Ref
 from reserver.stores.object import codec as reservation
@@ -70,6 +79,8 @@ class Executor:
                 return await self._evict(move, effect)
             case ReleaseSeat():
                 return await self._release(effect)
+            case StartCopy() | MarkLeaving() | HandOver():
+                return await surge_writes.carry_out(self.client, move, effect)
 
     async def _hold(self, move: Move, hold: HoldSeat) -> EffectResult:
         namespace, name = hold.like

@@ -29,7 +29,8 @@ def confined(move: Move, state: State) -> str:
     replacement cannot take, and could return to its volume only once that seat is given up.
     """
     pod, snapshot = state.pods.get(move.pod), state.snapshot
-    is_judged = move.spec.mode is MoveMode.RESERVE_FIRST and not (move.awaits_first or move.is_over)
+    takes_seat = move.spec.mode is not MoveMode.EVICT_ONLY
+    is_judged = takes_seat and not (move.awaits_first or move.is_over)
     if not is_judged or move.status.phase is MovePhase.LANDING:
         return ""
     if pod is None or not pod.volume_claims:

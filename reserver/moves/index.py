@@ -178,7 +178,8 @@ class MoveIndex:
         if move.status.replacement.uid:
             self.take(move.status.replacement.uid, move.name)
         if not move.is_over:
-            self._of_pod[move.pod].add(move.name)
+            for pod in _pods_of(move):
+                self._of_pod[pod].add(move.name)
             self._of_workload[workload_of(move)].add(move.name)
             if move.status.phase is MovePhase.LANDING:
                 self._landing_on[move.status.target].add(move.name)
@@ -193,7 +194,8 @@ class MoveIndex:
         self._of_seat.pop(PodName(move.name.namespace, move.seat_name), None)
         self._replacements.pop(move.status.replacement.uid, None)
         if not move.is_over:
-            _discard(self._of_pod, move.pod, move.name)
+            for pod in _pods_of(move):
+                _discard(self._of_pod, pod, move.name)
             _discard(self._of_workload, workload_of(move), move.name)
             if move.status.phase is MovePhase.LANDING:
                 _discard(self._landing_on, move.status.target, move.name)
@@ -210,6 +212,12 @@ def first_name(move: Move) -> PodName:
 def workload_of(move: Move) -> Workload:
     """Return what makes a move's pod again, as far as that is known."""
     return Workload(move.name.namespace, move.status.controller)
+
+
+def _pods_of(move: Move) -> tuple[PodName, ...]:
+    """Return the pods whose changes concern a move: its own, and the copy of that."""
+    copy = PodName(move.name.namespace, move.copy_name)
+    return (move.pod, copy) if move.may_have_copy else (move.pod,)
 
 
 def _discard(index: dict[K, set[PodName]], key: K, name: PodName) -> None:

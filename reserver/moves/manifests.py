@@ -67,7 +67,7 @@ def manifest(  # noqa: PLR0913 - the fields of a PodMove
         mode=mode,
         timeout=terms.timeout or None,
         delete_options=None if grace_s is None else DeleteOptionsObject(grace_s),
-        group=MoveGroupObject(*group) if group.name and mode is MoveMode.RESERVE_FIRST else None,
+        group=MoveGroupObject(*group) if group.name and mode is not MoveMode.EVICT_ONLY else None,
         urgent=terms.urgent,
         ttl_seconds_after_finished=terms.keep_s,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller, PodName
-from reserver.moves.phases import ENDED, MoveMode, MovePhase, MoveReason
+from reserver.moves.phases import ENDED, SURGE_PHASES, MoveMode, MovePhase, MoveReason
 from reserver.reservations.placement import ANYWHERE, Placement
 
 DEFAULT_TIMEOUT_S = 600.0
@@ -34,6 +34,10 @@ MOST_IN_GROUP = 500
 
 _SEAT_STEM = 200
 """The characters of a move's name that its seat's name has; Kubernetes allows 253."""
+
+_COPY_STEM = 54
+"""The characters of a controller's name that a copy's name has: the name of a pod is its hostname,
+which Linux bounds to 63."""
 
 
 class MoveGroup(NamedTuple):
@@ -140,7 +144,11 @@ class MoveStatus:
         source: the node that the pod leaves; empty if it had none when the move had its turn.
         target: the node of the seat, or where the replacement has landed.
         seat: the name of the Reservation that is the seat; empty if it has none.
-        replacement: the pod that has come after it.
+        replacement: the pod that has come after it, or the copy that is to.
+        fallback: why its pod cannot surge, so that it is evicted; empty if it can.
+        fell_back_at: when that was found, unix seconds; else None.
+        surged_at: when it was its turn to start a copy, unix seconds; None before.
+        handed_at: when the copy was ready to be handed over, unix seconds; None before.
         started_at: when it had its turn, unix seconds; None before.
         evicted_at: when the pod was seen to leave, unix seconds; None before.
         finished_at: when it ended, unix seconds; None before.
@@ -162,6 +170,10 @@ class MoveStatus:
     target: str = ""
     seat: str = ""
     replacement: Replacement = NOBODY
+    fallback: str = ""
+    fell_back_at: float | None = None
+    surged_at: float | None = None
+    handed_at: float | None = None
     started_at: float | None = None
     evicted_at: float | None = None
     finished_at: float | None = None
@@ -192,15 +204,15 @@ class Move:
         """When it ends whatever happens, unix seconds.
 
         One that follows another has its time once its pod has come, which it awaits for as long as
-        a move may take. So has one once its window opens. Once its pod has left there is time to
-        land.
+        a move may take. So has one once its window opens. Once its pod has left, or is to be
+        removed because its copy is ready, there is time to land.
         """
         if self.status.opens_at is not None:
             return self.created_at + MOST_WINDOW_WAIT_S
         if self.awaits_first:
             return self.created_at + MAX_TIMEOUT_S
-        evicted_at = self.status.evicted_at
-        return max(self._due, self._due if evicted_at is None else evicted_at + self._landing_s)
+        left_at = self.status.evicted_at or self.status.handed_at
+        return max(self._due, self._due if left_at is None else left_at + self._landing_s)
 
     @property
     def seat_until(self) -> float:
@@ -251,6 +263,21 @@ class Move:
     def is_entering(self) -> bool:
         """Whether its pod had no node when it had its turn: it leaves none, and is not evicted."""
         return bool(self.status.uid) and not self.status.source
+
+    @property
+    def is_surging(self) -> bool:
+        """Whether a copy of its pod is to be ready before that is removed."""
+        return self.spec.mode is MoveMode.SURGE_FIRST and not self.status.fallback
+
+    @property
+    def may_have_copy(self) -> bool:
+        """Whether a copy of its pod may be there."""
+        return self.status.phase in SURGE_PHASES and self.status.surged_at is not None
+
+    @property
+    def copy_name(self) -> str:
+        """The name of the copy of its pod, the same whenever it is asked for."""
+        return f"{self.status.controller.name[:_COPY_STEM].rstrip('-.')}-{self.uid[:8]}"
 
     @property
     def seat_name(self) -> str:

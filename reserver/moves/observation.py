@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller
 from reserver.moves.model import NOBODY, Replacement
@@ -98,6 +98,78 @@ class ObservedSeat:
         return "; ".join(filter(None, (self.impossible or self.closed, self.obstacle)))
 
 
+class ObservedCopy(NamedTuple):
+    """The copy of the pod, as the API server has it.
+
+    Attributes:
+        name: its name.
+        uid: its UID.
+        revision: its resourceVersion: it is handed over only as it was seen.
+        node: where it is; empty while it has no node.
+        claims: identities of the reservations whose slots its binding took.
+        is_foreign: the pod of that name is not the copy of this move.
+        is_ready: it has been ready for as long as its ReplicaSet asks for.
+        is_leaving: it is being deleted, or has finished.
+        is_handed_over: its ReplicaSet is its controller.
+        said: why it is not ready, for people; may be empty.
+    """
+
+    name: str
+    uid: str
+    revision: str = ""
+    node: str = ""
+    claims: frozenset[str] = frozenset()
+    is_foreign: bool = False
+    is_ready: bool = False
+    is_leaving: bool = False
+    is_handed_over: bool = False
+    said: str = ""
+
+
+class LeavingPod(NamedTuple):
+    """The pod that its ReplicaSet is to remove, as the API server has it.
+
+    Attributes:
+        revision: its resourceVersion.
+        cost: its ``controller.kubernetes.io/pod-deletion-cost``; empty if it has none.
+        is_marked: this move has made that the lowest.
+        is_ready: it is ready.
+    """
+
+    revision: str = ""
+    cost: str = ""
+    is_marked: bool = False
+    is_ready: bool = False
+
+
+NOT_SEEN = LeavingPod()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedSurge:
+    """The workload of a pod that is to surge, read from the API server for this step.
+
+    Attributes:
+        unfit: why the pod cannot surge, for people; empty if it can.
+        is_wanted: its ReplicaSet wants pods.
+        others: why its ReplicaSet might remove another pod, for people; empty if none.
+        copy: what is there by the name of the copy; None if nothing is.
+        leaving: the pod, while it is there.
+        template: of the pods, as the ReplicaSet makes them.
+        withheld: the labels of those that the copy gets when it is handed over.
+        owner: the ReplicaSet, as an entry of ``ownerReferences``.
+    """
+
+    unfit: str = ""
+    is_wanted: bool = True
+    others: str = ""
+    copy: ObservedCopy | None = None
+    leaving: LeavingPod = NOT_SEEN
+    template: Mapping[str, Any] = field(default_factory=dict)
+    withheld: Mapping[str, str] = field(default_factory=dict)
+    owner: Mapping[str, object] = field(default_factory=dict)
+
+
 class MoveTurn(NamedTuple):
     """The turn that arbitration gives a move (`arbitration.arbitrate`).
 
@@ -144,6 +216,19 @@ class EffectAnswer(Enum):
     SEAT_REFUSED = auto()
     """The seat will never be accepted: forbidden, or by a webhook."""
 
+    COPY_REFUSED = auto()
+    """The copy will never be accepted: by a quota, a policy, a webhook, or forbidden."""
+
+    HANDOVER_REFUSED = auto()
+    """The copy may not be handed over: likewise."""
+
+
+class EffectResult(NamedTuple):
+    """The API server's answer to the effect of the step before; None where a watch will show it."""
+
+    answer: EffectAnswer | None = None
+    said: str = ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
@@ -163,6 +248,7 @@ class Observation:
         is_replaced: whether a replacement is to be awaited: False once the controller is gone, or
             wants no more pods than it has.
         failure: why its controller could not make one, for people; empty if it could.
+        surge: what its copy and its ReplicaSet are; None where they do not matter.
         waiting: UIDs of unbound pods that the seat's owner rule would match: they were there before
             the eviction, so that they may not claim.
         turn: what arbitration allows.
@@ -185,6 +271,7 @@ class Observation:
     has_claimed: bool = False
     is_replaced: bool = True
     failure: str = ""
+    surge: ObservedSurge | None = None
     waiting: frozenset[str] = frozenset()
     turn: MoveTurn = GO
     rival: str = ""

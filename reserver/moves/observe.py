@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
 
 from cachetools import TTLCache
 
@@ -15,8 +14,15 @@ from reserver.moves.arbitration import Ruling
 from reserver.moves.feasibility import confined, is_as_asked, outdated
 from reserver.moves.index import MoveIndex, first_of
 from reserver.moves.model import NOBODY, Move, Replacement
-from reserver.moves.observation import EffectAnswer, Observation, ObservedPod, ObservedSeat
+from reserver.moves.observation import (
+    EffectResult,
+    Observation,
+    ObservedPod,
+    ObservedSeat,
+    ObservedSurge,
+)
 from reserver.moves.phases import MovePhase
+from reserver.moves.surges import exclusive_volume
 from reserver.moves.workload_object import WantedPods
 from reserver.moves.workloads import Workload, Workloads
 from reserver.reservations.enums import Phase as Claims
@@ -36,13 +42,6 @@ decides nothing (`readiness`)."""
 
 _SEEN_LATE_S = 5.0
 """The seconds before an observed departure in which a replacement may have been created."""
-
-
-class EffectResult(NamedTuple):
-    """The API server's answer to the effect of the step before; None where a watch will show it."""
-
-    answer: EffectAnswer | None = None
-    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +69,7 @@ class Observer:
         result: EffectResult,
         wanted: WantedPods | None,
         now: float,
+        surge: ObservedSurge | None = None,
     ) -> Observation:
         """Return the observation that a step of a move is decided on.
 
@@ -79,6 +79,7 @@ class Observer:
             result: of the effect of the step before.
             wanted: how many pods the controller wants; None where nobody can tell.
             now: unix seconds.
+            surge: the workload of a pod that surges; None where it does not matter.
         """
         came, has_claimed = NOBODY, False
         pod = self.state.pods.get(move.pod)
@@ -89,7 +90,12 @@ class Observer:
                 filter(partial(_came_after, move), self._waiting(move)), key=_age, default=None
             )
         elif move.is_entering and pod is not None:
-            has_claimed = _has_claimed(pod, move)
+            has_claimed = _has_claimed(pod.claims, move)
+        if surge is not None:
+            surge = self._with_volumes(surge, pod)
+            if surge.copy is not None:
+                came = Replacement(surge.copy.name, surge.copy.uid, surge.copy.node)
+                has_claimed = _has_claimed(surge.copy.claims, move)
         return Observation(
             pod=self._pod(move),
             first=first_of(move, self.moves) if move.awaits_first else None,
@@ -100,6 +106,7 @@ class Observer:
             has_claimed=has_claimed,
             is_replaced=self._is_replaced(move, wanted),
             failure=wanted.failure if wanted else "",
+            surge=surge,
             waiting=frozenset(pod.uid for pod in self._waiting(move) if not _came_after(move, pod)),
             turn=ruling.turn,
             rival=ruling.rival,
@@ -110,6 +117,12 @@ class Observer:
             answer=result.answer,
             said=result.said,
         )
+
+    def _with_volumes(self, surge: ObservedSurge, pod: Pod | None) -> ObservedSurge:
+        """Return a workload whose pod cannot surge, if a copy could not use its volumes."""
+        if surge.unfit or pod is None:
+            return surge
+        return replace(surge, unfit=exclusive_volume(pod, self.state.snapshot))
 
     def is_awaited(self, move: Move) -> bool:
         """Return whether it takes its controller to tell if a replacement will come."""
@@ -215,7 +228,7 @@ class Observer:
         """Return the pod that came, as far as it is bound, and whether it claimed the seat."""
         came = [pod for pod in self._others(move) if pod.node]
         for pod in came:
-            if _has_claimed(pod, move):
+            if _has_claimed(pod.claims, move):
                 return _shown(pod), True
         # Who takes a seat says so. Without that only a pod of a later second surely came after.
         late_s = -1.0 if move.status.seat else _SEEN_LATE_S
@@ -269,10 +282,10 @@ def _came_after(move: Move, pod: Pod) -> bool:
     return left_at is not None and pod.created >= show_moment(left_at - _SEEN_LATE_S)
 
 
-def _has_claimed(pod: Pod, move: Move) -> bool:
-    """Return whether a pod has claimed the seat of a move."""
+def _has_claimed(claims: frozenset[str], move: Move) -> bool:
+    """Return whether a pod with these claims has claimed the seat of a move."""
     seat = f"{PodName(move.name.namespace, move.status.seat)}#"
-    return bool(move.status.seat) and any(claim.startswith(seat) for claim in pod.claims)
+    return bool(move.status.seat) and any(claim.startswith(seat) for claim in claims)
 
 
 def _shown(pod: Pod) -> Replacement:

@@ -82,7 +82,7 @@ def unmovable(move: Move, seen: Observation, pod: ObservedPod) -> tuple[MoveReas
             MoveReason.NOT_MOVABLE,
             "the pod belongs to its node: its DaemonSet makes it again there",
         )
-    if not pod.node and move.spec.mode is MoveMode.RESERVE_FIRST:
+    if not pod.node and move.spec.mode is not MoveMode.EVICT_ONLY:
         return None
     if pod.node in {"", move.spec.node}:
         return MoveReason.NOT_MOVABLE, f"the pod is on {pod.node or 'no node'} already"
@@ -92,7 +92,7 @@ def unmovable(move: Move, seen: Observation, pod: ObservedPod) -> tuple[MoveReas
 def _unreplaced(move: Move, seen: Observation, pod: ObservedPod) -> tuple[MoveReason, str] | None:
     """Return why nobody would take a pod's seat, or too many might; None if its replacement can."""
     kind, name = pod.controller
-    if pod.controller == NO_CONTROLLER and move.spec.mode is MoveMode.RESERVE_FIRST:
+    if pod.controller == NO_CONTROLLER and move.spec.mode is not MoveMode.EVICT_ONLY:
         said = "no controller makes the pod again; mode EvictOnly ends it for good"
         return MoveReason.NO_CONTROLLER, said
     if len(seen.waiting) > MOST_EXISTING:

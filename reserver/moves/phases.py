@@ -11,6 +11,9 @@ class MoveMode(StrEnum):
     RESERVE_FIRST = "ReserveFirst"
     """A seat that is held, on a node that has the room."""
 
+    SURGE_FIRST = "SurgeFirst"
+    """A copy of the pod that is ready on the seat, and is then its replacement (docs/adr/0085)."""
+
     EVICT_ONLY = "EvictOnly"
     """Nothing: the replacement lands wherever kube-scheduler finds room."""
 
@@ -27,6 +30,12 @@ class MovePhase(StrEnum):
     EVICTING = "Evicting"
     """The pod is to be evicted as soon as budgets, its group and its turn allow."""
 
+    SURGING = "Surging"
+    """A copy of the pod is started on the seat, and is to be ready."""
+
+    HANDING_OVER = "HandingOver"
+    """The ReplicaSet is given the copy, and removes the pod."""
+
     LANDING = "Landing"
     """The pod leaves; its replacement is on its way to the seat."""
 
@@ -37,6 +46,9 @@ class MovePhase(StrEnum):
     ABORTED = "Aborted"
     """It was no longer to be done, and nothing was evicted for it."""
 
+
+SURGE_PHASES = frozenset({MovePhase.SURGING, MovePhase.HANDING_OVER})
+"""The phases in which there may be a copy of the pod."""
 
 ENDED = frozenset({MovePhase.SUCCEEDED, MovePhase.FAILED, MovePhase.ABORTED})
 
@@ -57,6 +69,10 @@ class MoveReason(StrEnum):
     WAITS_FOR_REPLACEMENT = "WaitsForReplacement"
     SEAT_LOST = "SeatLost"
     WAITS_FOR_POD = "WaitsForPod"
+    STARTS_COPY = "StartsCopy"
+    WAITS_FOR_COPY = "WaitsForCopy"
+    WAITS_FOR_OTHERS = "WaitsForOthers"
+    WAITS_FOR_REMOVAL = "WaitsForRemoval"
     # It succeeded.
     LANDED = "Landed"
     LANDED_ELSEWHERE = "LandedElsewhere"
@@ -69,6 +85,9 @@ class MoveReason(StrEnum):
     SEAT_REFUSED = "SeatRefused"
     SEAT_IMPOSSIBLE = "SeatImpossible"
     EVICTION_REFUSED = "EvictionRefused"
+    COPY_LOST = "CopyLost"
+    SURGE_OVERTAKEN = "SurgeOvertaken"
+    HANDOVER_REFUSED = "HandoverRefused"
     GROUP_FAILED = "GroupFailed"
     PLAN_OUTDATED = "PlanOutdated"
     # It was aborted.

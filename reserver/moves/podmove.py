@@ -229,7 +229,7 @@ def _timeout(text: str | None) -> float:
 def _group(said: SpecObject) -> MoveGroup:
     if said.group is None:
         return ALONE
-    if said.mode is not MoveMode.RESERVE_FIRST:
+    if said.mode is MoveMode.EVICT_ONLY:
         problem = f"its members wait for each other's seats, and {said.mode} takes none"
         raise InvalidInput("group", problem, f"remove it, or write mode {MoveMode.RESERVE_FIRST}")
     if not said.group.name:

@@ -51,6 +51,10 @@ class StatusObject(msgspec.Struct, rename="camel", kw_only=True):
     to: str | None = None
     reservation: str | None = None
     replacement: ReplacementObject | None = None
+    fallback: str | None = None
+    fell_back_at: str | None = None
+    surged_at: str | None = None
+    handed_over_at: str | None = None
     started_at: str | None = None
     evicted_at: str | None = None
     finished_at: str | None = None
@@ -82,6 +86,10 @@ def read_status(raw: msgspec.Raw) -> MoveStatus:
             target=said.to or "",
             seat=said.reservation or "",
             replacement=Replacement(came.name, came.uid, came.node) if came else NOBODY,
+            fallback=said.fallback or "",
+            fell_back_at=_moment(said.fell_back_at),
+            surged_at=_moment(said.surged_at),
+            handed_at=_moment(said.handed_over_at),
             started_at=_moment(said.started_at),
             evicted_at=_moment(said.evicted_at),
             finished_at=_moment(said.finished_at),
@@ -117,6 +125,10 @@ def show_status(status: MoveStatus, generation: int) -> StatusObject:
         to=status.target or None,
         reservation=status.seat or None,
         replacement=ReplacementObject(*came) if came.uid else None,
+        fallback=status.fallback or None,
+        fell_back_at=_shown(status.fell_back_at),
+        surged_at=_shown(status.surged_at),
+        handed_over_at=_shown(status.handed_at),
         started_at=_shown(status.started_at),
         evicted_at=_shown(status.evicted_at),
         finished_at=_shown(status.finished_at),
@@ -130,6 +142,12 @@ def _conditions(status: MoveStatus, generation: int) -> Iterator[Condition]:
     if status.opened_at is not None:
         at = show_micro(status.opened_at)
         yield Condition("WindowOpened", "True", "WindowOpened", "its time runs", at, generation)
+    if status.fell_back_at is not None:
+        at = show_micro(status.fell_back_at)
+        yield Condition("Surged", "False", "FellBack", status.fallback, at, generation)
+    elif status.surged_at is not None:
+        at, started = show_micro(status.surged_at), "it was the turn of a copy of the pod to start"
+        yield Condition("Surged", "True", "StartsCopy", started, at, generation)
     if status.evicted_at is not None:
         at, left = show_micro(status.evicted_at), f"the pod has left {status.source}"
         yield Condition("Evicted", "True", "PodLeft", left, at, generation)

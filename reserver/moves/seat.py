@@ -39,7 +39,7 @@ def seat(move: Move, hold: HoldSeat, pod: bytes) -> dict[str, object]:
     if hold.volume_claims:
         annotations[VOLUMES_ANNOTATION] = ",".join(hold.volume_claims[:MOST_CLAIMS])
     spec = {
-        "owners": [_owner(hold.owner)],
+        "owners": [_owner(hold.owner), *_copy(hold)],
         "resources": {name: quantity.show(name, amount) for name, amount in hold.resources.items()},
         "placement": placement(
             pod, leaves=hold.avoid, node=hold.node, selector=wanted.get("nodeSelector", {})
@@ -53,6 +53,11 @@ def seat(move: Move, hold: HoldSeat, pod: bytes) -> dict[str, object]:
     made = manifest(ref, text, {}, owner=owner)
     made["metadata"]["annotations"] = annotations
     return made
+
+
+def _copy(hold: HoldSeat) -> list[dict[str, object]]:
+    """Return the copy of the pod, which claims the seat by its name before the pod goes."""
+    return [{"pod": {"name": hold.copy}}] if hold.copy else []
 
 
 def _owner(rule: OwnerRule) -> dict[str, object]:

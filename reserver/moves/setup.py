@@ -28,16 +28,18 @@ _BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 _CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 
 
-def assembled(
+def assembled(  # noqa: PLR0913 - all that it takes
     client: ApiClient,
     clock: Callable[[], float],
     state: State,
     objects: ObjectCache,
     recorder: Recorder,
     is_up_to_date: Callable[[], Awaitable[bool]],
+    *,
+    may_surge: bool,
 ) -> MoveController:
     """Return what carries out PodMoves with seats that are Reservation objects."""
-    mover = MoveController(client, clock, state, objects, is_up_to_date)
+    mover = MoveController(client, clock, state, objects, is_up_to_date, may_surge=may_surge)
     mover.subscribers.append(partial(_announce, recorder))
     return mover
 

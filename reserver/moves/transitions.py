@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from reserver.cluster.pod import PodName
 from reserver.moves.effects import Effect, HoldSeat, PlaceSeatAnew
-from reserver.moves.model import Move
+from reserver.moves.model import Move, MoveStatus
 from reserver.moves.observation import (
     EffectAnswer,
     MoveTurn,
@@ -37,6 +37,14 @@ def ready_to_evict(move: Move, **changes: object) -> Move:
     """Return a move whose pod is to be evicted as soon as it is its turn."""
     reason, message = MoveReason.READY_TO_EVICT, "the pod is to be evicted"
     return with_status(move, phase=MovePhase.EVICTING, reason=reason, message=message, **changes)
+
+
+def ready_to_go(move: Move, node: str) -> Move:
+    """Return a move that has its seat: its pod is to be evicted, or a copy of it is started."""
+    if not move.is_surging:
+        return ready_to_evict(move, target=node)
+    reason, message = MoveReason.WAITS_FOR_TURN, "a copy of the pod is to be started on its seat"
+    return with_status(move, phase=MovePhase.SURGING, target=node, reason=reason, message=message)
 
 
 def held_back(move: Move, turn: MoveTurn, *, begins: bool) -> Judged | None:
@@ -105,9 +113,19 @@ def hold_seat(move: Move, pod: ObservedPod, seen: Observation) -> HoldSeat:
         avoid=move.status.source,
         expires_at=move.seat_until,
         volume_claims=pod.volume_claims,
+        copy=move.copy_name if move.is_surging and not move.is_entering else "",
     )
 
 
 def place_seat_anew(move: Move, *, anywhere: bool) -> PlaceSeatAnew:
     """Return that the seat of a move is to have another place."""
     return PlaceSeatAnew(seat=PodName(move.name.namespace, move.status.seat), anywhere=anywhere)
+
+
+def is_news(before: MoveStatus | None, after: MoveStatus) -> bool:
+    """Return whether an Event says a status: of each phase, a lost seat and a closed window."""
+    if before is None or before.phase is not after.phase:
+        return True
+    is_other = before.reason is not after.reason
+    is_other &= after.reason in {MoveReason.SEAT_LOST, MoveReason.WAITS_FOR_WINDOW}
+    return is_other or before.fallback != after.fallback

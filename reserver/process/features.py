@@ -119,7 +119,7 @@ class Features:
 
         core = self._core
         parts = (core.client, core.clock, core.state, core.objects, core.recorder)
-        mover = assembled(*parts, core.is_up_to_date)
+        mover = assembled(*parts, core.is_up_to_date, may_surge=settings.surge_moves)
         mover.unsuited.append(core.unsuited)
         mover.arbitration.allow(move_windows.windows(settings.move_windows))
         core.listeners.add(mover)
@@ -128,6 +128,7 @@ class Features:
         volumes = attachable(core.client, core.state)
         self.unawaited += (groups, volumes)
         self.queues += (mover.queue, mover.arbitration.queue, mover.groups.queue)
+        self.queues += (mover.remains.queue,) if settings.surge_moves else ()
         self.runs += (mover.run, groups.run, volumes.run)
         return mover
 

@@ -67,6 +67,14 @@ class Settings(Installation):
             in_file=InFile("featureGates.PodMoves", stage=Stage.BETA),
         ),
     ] = False
+    surge_moves: Annotated[
+        bool,
+        setting(
+            "Carry out PodMoves of mode SurgeFirst, which make copies of pods. Needs --pod-moves "
+            "and the rights of scheduler-config/components/surge.",
+            in_file=InFile("featureGates.SurgeMoves", stage=Stage.ALPHA),
+        ),
+    ] = False
     move_windows: Annotated[
         str,
         setting(
@@ -237,6 +245,10 @@ class Settings(Installation):
             raise ConfigurationError(
                 "--capacity-buffers: needs --keep-held-nodes (featureGates.KeepHeldNodes); else "
                 "autoscalers remove the node that they made for a reservation as soon as it is held"
+            )
+        if self.surge_moves and not self.pod_moves:
+            raise ConfigurationError(
+                "--surge-moves: needs --pod-moves (featureGates.PodMoves), of which it is a mode"
             )
         if self.maintenance_windows and not self.pod_moves:
             raise ConfigurationError(

@@ -18,6 +18,20 @@ MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 MOVE_WINDOW_ANNOTATION = "reserver.io/move-window"
 """Of a pod or a namespace: its pods are moved in this window only."""
 
+SURGE_ANNOTATION = "reserver.io/surge"
+"""``NAME/UID`` of a PodMove. On a pod with a controller: that is to be removed for the move. On one
+without: its copy (docs/adr/0085)."""
+
+MOST_SURGE = 320
+"""How many characters of that are acceptable."""
+
+COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost"
+"""Of the ready pods of a ReplicaSet the one with the lowest is removed first (PodDeletionCost in
+k8s.io/api/core/v1)."""
+
+COST_BEFORE_ANNOTATION = "reserver.io/pod-deletion-cost-before"
+"""On a pod that is to be removed for a move: its deletion cost before that, if it had one."""
+
 MOST_MOVE_WINDOW = 200
 """How many characters of that are acceptable."""
 
@@ -65,3 +79,9 @@ def provisioned_by(annotations: Mapping[str, str]) -> str:
 def move_window(annotations: Mapping[str, str]) -> str:
     """Return in which window a pod, or those of a namespace, may be moved; empty for any time."""
     return annotations.get(MOVE_WINDOW_ANNOTATION, "")[: MOST_MOVE_WINDOW + 1]
+
+
+def surged_by(annotations: Mapping[str, str]) -> str:
+    """Return for which PodMove a pod is a copy, or is to be removed: ``NAME/UID``, or empty."""
+    text = annotations.get(SURGE_ANNOTATION, "")
+    return text if len(text) <= MOST_SURGE else ""

@@ -23,6 +23,7 @@ from reserver.k8s.objects.pod_annotations import (
     claimed_by,
     move_window,
     provisioned_by,
+    surged_by,
 )
 from reserver.k8s.objects.requests import Actuated, PodCondition, Requesting, current, request
 
@@ -185,6 +186,7 @@ class PodObject(WireStruct, frozen=True):
             controller=shared.controller,
             request=provisioned_by(annotations) if annotations else "",
             move_window=move_window(annotations) if annotations else "",
+            surge=surged_by(annotations) if annotations else "",
             group=(spec.scheduling_group and spec.scheduling_group.pod_group_name) or "",
             constraints=demanded.constraints,
             volume_claims=claims,

@@ -16,6 +16,8 @@ _BOUND = "pv.kubernetes.io/bind-completed"
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 
+_SHARED = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+
 _ZONE_DELIMITER = "__"
 
 
@@ -57,6 +59,7 @@ class ClaimObject(WireStruct, frozen=True):
             owner_uid=owner.uid if owner else "",
             selected_node=annotations.get(_SELECTED_NODE, ""),
             is_exclusive="ReadWriteOncePod" in (spec.access_modes or ()),
+            is_shared=not _SHARED.isdisjoint(spec.access_modes or ()),
         )
 
 

@@ -45,6 +45,7 @@ class Api(ApiClient):
         objects: by path.
         events: that no watch has shown yet: collection, type and object.
         written: what was written, and when Reserver is killed.
+        no_pods: what a copy is answered; None if it is created.
         refusals: what an eviction is answered, in turn; it is carried out once they are used up.
     """
 
@@ -53,6 +54,7 @@ class Api(ApiClient):
         self.events: list[tuple[str, str, Document]] = []
         self.written = Writes()
         self.refusals: list[ApiError] = []
+        self.no_pods: ApiError | None = None
         self._revisions = itertools.count(1)
         self.now = NOW
 
@@ -98,18 +100,34 @@ class Api(ApiClient):
             return self._write(path, lambda: self._evict(path.removesuffix("/eviction"), document))
         if f"{path}/{document['metadata']['name']}" in self.objects:
             raise ApiError(409, "AlreadyExists", "it is there")
+        if path == PODS and self.no_pods is not None:
+            raise self.no_pods
         return self._write(path, lambda: self.add(path, document | {"status": {}}))
 
     async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
         assert content_type == MERGE_PATCH
         patch: Document = json.loads(encode(body))
         path = path.removesuffix("/status")
+        if path.startswith(PODS):
+            return self._patch_pod(path, patch["metadata"])
         there = deepcopy(self._there(path))
         if patch["metadata"]["resourceVersion"] != there["metadata"]["resourceVersion"]:
             raise ApiError(409, "Conflict", "it was written meanwhile")
         merged = {**there.get("status", {}), **patch["status"]}
         there["status"] = {name: value for name, value in merged.items() if value is not None}
         return self._write(path, lambda: self.put(path.rpartition("/")[0], there))
+
+    def _patch_pod(self, path: str, patch: Document) -> bytes:
+        there = deepcopy(self._there(path))
+        metadata = there["metadata"]
+        if patch.pop("resourceVersion") != metadata["resourceVersion"]:
+            raise ApiError(409, "Conflict", "it was written meanwhile")
+        for name, value in patch.items():
+            merged = {**metadata.get(name, {}), **value} if isinstance(value, dict) else value
+            if isinstance(merged, dict):
+                merged = {key: each for key, each in merged.items() if each is not None}
+            metadata[name] = merged
+        return self._write(path, lambda: self.put(PODS, there))
 
     async def delete(self, path: str, options: object) -> bytes:
         assert options["preconditions"]["uid"] == self._there(path)["metadata"]["uid"]  # type: ignore[index]

@@ -1,0 +1,252 @@
+"""Pods that surge: a copy is ready before the pod goes, whatever comes in between."""
+
+from typing import Any
+
+import pytest
+
+from reserver.errors import ApiError
+from reserver.k8s.objects.pod_annotations import COST_ANNOTATION, SURGE_ANNOTATION
+from tests.unit.k8s.crashes import crash_at_each_write, done_or_not
+from tests.unit.moves.surge_world import DEPLOYMENT, HASH, SurgeWorld, deployment
+from tests.unit.moves.world import MOVES, PODS
+
+FORBIDDEN = ApiError(403, "Forbidden", "exceeded quota: pods=1")
+
+
+async def begun(**spec: Any) -> SurgeWorld:
+    world = SurgeWorld(**spec)
+    await world.start()
+    world.move(mode="SurgeFirst")
+    return world
+
+
+async def until(world: SurgeWorld, phase: str, rounds: int = 20) -> None:
+    for _ in range(rounds):
+        if world.status.get("phase") == phase:
+            return
+        await world.round()
+    raise AssertionError(f"still {world.status}")
+
+
+def moved(world: SurgeWorld) -> None:
+    """Assert that the pod has moved without a gap, and that nothing is left."""
+    assert (world.status["phase"], world.status["reason"]) == ("Succeeded", "Landed")
+    assert world.nodes_of("web") == ["worker-2"]
+    (pod,) = world.api.of(PODS)
+    assert pod["metadata"]["labels"] == HASH
+    assert SURGE_ANNOTATION not in pod["metadata"]["annotations"]
+    assert [each["kind"] for each in pod["metadata"]["ownerReferences"]] == ["ReplicaSet"]
+    assert world.least == 1
+
+
+def kept(world: SurgeWorld) -> None:
+    """Assert that the pod is where it was, as it was, and alone."""
+    (pod,) = world.api.of(PODS)
+    assert (pod["metadata"]["name"], pod["spec"]["nodeName"]) == ("web-0", "worker-1")
+    assert not {COST_ANNOTATION, SURGE_ANNOTATION} & set(pod["metadata"].get("annotations", ()))
+    assert world.least == 1
+
+
+async def test_a_copy_is_ready_and_adopted_before_the_pod_is_removed() -> None:
+    world = await begun()
+    status = await world.settle()
+    moved(world)
+    assert not [write for write in world.api.writes if write.endswith("/eviction")]
+    assert (status["from"], status["to"]) == ("worker-1", "worker-2")
+    assert status["replacement"]["name"] == world.pods()[0]["metadata"]["name"]
+    assert [each["type"] for each in status["conditions"]] == ["Surged", "Evicted", "Done"]
+
+
+@done_or_not
+async def test_reserver_is_killed_at_every_write_of_a_surge(*, is_done: bool) -> None:
+    assert await crash_at_each_write(begun, moved, is_done=is_done) >= 10
+
+
+async def test_the_copy_has_all_labels_but_the_hash_from_the_beginning() -> None:
+    world = await begun()
+    await until(world, "HandingOver")
+    (copy,) = world.copies()
+    assert copy["metadata"]["labels"] == {"app": "web"}
+    assert len(world.service()) == 2
+
+
+async def test_a_budget_that_allows_no_eviction_keeps_no_pod_from_surging() -> None:
+    world = await begun()
+    world.api.refusals = [ApiError(429, "TooManyRequests", "it would violate the budget")] * 99
+    await world.settle()
+    moved(world)
+
+
+UNFIT = {
+    "strategy Recreate": deployment(strategy={"type": "Recreate"}),
+    "maxSurge 0": deployment(strategy={"rollingUpdate": {"maxSurge": 0}}),
+    "is being rolled out": deployment() | {"status": {"replicas": 1, "observedGeneration": 1}},
+}
+
+
+@pytest.mark.parametrize("why", UNFIT)
+async def test_a_deployment_that_must_not_surge_is_moved_by_eviction(why: str) -> None:
+    world = await begun()
+    world.api.objects[DEPLOYMENT] = UNFIT[why]
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Succeeded", "Landed")
+    assert why in status["fallback"]
+    surged = next(each for each in status["conditions"] if each["type"] == "Surged")
+    assert (surged["status"], surged["reason"]) == ("False", "FellBack")
+    assert f"{PODS}/web-0/eviction" in world.api.writes
+    assert world.least == 0
+
+
+async def test_readiness_gates_surge_with_a_hash_and_not_without() -> None:
+    gated = {"containers": [{"name": "main"}], "readinessGates": [{"conditionType": "lb"}]}
+    made = {"metadata": {"labels": HASH}, "spec": gated}
+    world = await begun(template=made)
+    await world.settle()
+    moved(world)
+    world = await begun(template=made, selector={"matchLabels": {"app": "web"}})
+    assert "readiness gates" in (await world.settle())["fallback"]
+
+
+async def test_a_volume_that_one_node_uses_is_moved_by_eviction() -> None:
+    world = SurgeWorld()
+    await world.start()
+    world.api.remove(f"{PODS}/web-0")
+    world.add_volume("data", "worker-1", "worker-2")
+    world.claims = ("data",)
+    world.make_pod("worker-1")
+    world.move("web-1", mode="SurgeFirst")
+    status = await world.settle()
+    assert "cannot use its volume claim data at once" in status["fallback"]
+    assert status["reason"] == "Landed"
+
+
+async def test_a_copy_that_a_quota_refuses_is_no_end_of_the_move() -> None:
+    world = await begun()
+    world.api.no_pods = FORBIDDEN
+    status = await world.settle()
+    assert "exceeded quota" in status["fallback"]
+    assert status["reason"] == "Landed"
+    assert f"{PODS}/web-0/eviction" in world.api.writes
+
+
+async def test_a_copy_that_is_never_ready_is_removed_and_the_pod_stays() -> None:
+    world = await begun()
+    world.becomes_ready = False
+    world.api.objects[f"{MOVES}/move"]["spec"]["timeout"] = "10s"
+    world.api.put(MOVES, world.api.objects[f"{MOVES}/move"])
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+    assert "was not ready to take over in time" in status["message"]
+    kept(world)
+
+
+async def test_a_copy_that_somebody_deletes_ends_the_move_and_the_pod_stays() -> None:
+    world = await begun()
+    world.becomes_ready = False
+    await until(world, "Surging")
+    while not world.copies():
+        await world.round()
+    for _ in range(3):
+        await world.round()
+    (copy,) = world.copies()
+    world.api.remove(f"{PODS}/{copy['metadata']['name']}")
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "CopyLost")
+    kept(world)
+
+
+@pytest.mark.parametrize("at", ["Surging", "HandingOver"])
+async def test_who_deletes_the_podmove_gets_the_pod_back_as_it_was(at: str) -> None:
+    world = await begun()
+    world.deletes = at != "HandingOver"
+    await until(world, at)
+    for _ in range(2):  # The copy is started, or the pod is marked.
+        if not (world.marks() if at == "HandingOver" else world.copies()):
+            await world.round()
+    if at == "HandingOver" and not world.copies():
+        world.deletes = True  # It was handed over by then, and the ReplicaSet chooses.
+    world.api.remove(f"{MOVES}/move")
+    for seat in world.api.of("/apis/reserver.io/v1alpha1/namespaces/shop/reservations"):
+        world.api.remove(
+            f"/apis/reserver.io/v1alpha1/namespaces/shop/reservations/{seat['metadata']['name']}"
+        )
+    for _ in range(4):
+        world.deletes = True
+        await world.round()
+    (pod,) = world.api.of(PODS)
+    assert not {COST_ANNOTATION, SURGE_ANNOTATION} & set(pod["metadata"].get("annotations", ()))
+    assert world.least == 1
+
+
+async def test_a_rollout_in_the_middle_ends_the_move_and_removes_the_copy() -> None:
+    world = await begun()
+    world.becomes_ready = False
+    while not world.copies():
+        await world.round()
+    world.api.objects[DEPLOYMENT]["status"]["updatedReplicas"] = 0
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "SurgeOvertaken")
+    kept(world)
+
+
+async def test_a_workload_that_is_scaled_to_zero_in_the_middle_leaves_nothing() -> None:
+    world = await begun()
+    world.becomes_ready = False
+    while not world.copies():
+        await world.round()
+    world.replicas = 0
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Succeeded", "NotReplaced")
+    for _ in range(3):
+        await world.round()
+    assert not world.api.of(PODS)
+
+
+async def test_a_pod_that_goes_by_itself_leaves_its_place_to_the_copy() -> None:
+    world = await begun()
+    world.becomes_ready = False
+    while not world.copies():
+        await world.round()
+    world.api.remove(f"{PODS}/web-0")
+    await world.round()
+    world.becomes_ready = True
+    await world.settle()
+    assert world.status["phase"] == "Succeeded"
+    for _ in range(3):
+        await world.round()
+    assert len(world.api.of(PODS)) == 1
+
+
+async def test_another_pod_that_is_not_ready_is_waited_for() -> None:
+    world = SurgeWorld()
+    world.replicas, world.cpu = 2, "1"
+    await world.start()
+    await world.round()
+    second = next(each for each in world.pods() if each["metadata"]["name"] != "web-0")
+    unready = second | {"status": {}}
+    world.api.put(PODS, unready)
+    world.becomes_ready = False
+    world.move(mode="SurgeFirst")
+    while not world.copies():
+        await world.round()
+    await world.round()
+    (copy,) = world.copies()
+    world._ready(copy)
+    for _ in range(3):
+        await world.round()
+    assert world.status["reason"] == "WaitsForOthers"
+    assert "0 of the 1 other pods of ReplicaSet web are ready" in world.status["message"]
+    world.becomes_ready = True
+    status = await world.settle()
+    assert status["reason"] == "Landed"
+    assert "web-0" not in {each["metadata"]["name"] for each in world.pods()}
+
+
+async def test_without_the_feature_a_move_says_so_and_evicts() -> None:
+    world = SurgeWorld()
+    world.settings = super(SurgeWorld, world).settings  # type: ignore[method-assign]
+    await world.start()
+    world.move(mode="SurgeFirst")
+    status = await world.settle()
+    assert "without --surge-moves" in status["fallback"]
+    assert status["reason"] == "Landed"
