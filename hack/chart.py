@@ -38,6 +38,7 @@ OWN = frozenset(
         "--pod-moves",
         "--pod-name",
         "--provisioning-requests",
+        "--surge-moves",
         "--tls-cert-file",
         "--tls-private-key-file",
         "--webhook-address",

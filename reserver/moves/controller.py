@@ -95,9 +95,8 @@ class MoveController(Listener):
         self._workloads = Workloads(client, state.pods)
         self._observer = Observer(state, seats, self.moves, self._workloads)
         self._executor = Executor(client, seats, self._unsuited)
-        self.arbitration = ArbitrationLoop(
-            clock, self.moves, state, self._workloads, self.queue.add
-        )
+        asked = (self.moves, state, self._workloads, self.queue.add)
+        self.arbitration = ArbitrationLoop(clock, *asked)
         self.groups = DeclaredGroups(client, clock, self.moves, self.arbitration.changed)
         self.arbitration.declared = self.groups.members
         workload_of, may_begin = self._observer.workload, self.arbitration.may_begin
@@ -234,9 +233,8 @@ class MoveController(Listener):
             self.moves.put(decode(MoveObject, answer))
         written = self.moves.get(move.name)
         if written is not None and is_news(before, move.status):
-            log.info(
-                "move", name=str(move.name), phase=move.status.phase, reason=move.status.reason
-            )
+            after = move.status
+            log.info("move", name=str(move.name), phase=after.phase, reason=after.reason)
             self.arbitration.changed()
             self._tell(written)
 
@@ -288,7 +286,8 @@ class MoveController(Listener):
 
     def _later(self, name: PodName, error: ApiError) -> None:
         if error.is_absent:
-            return self.queue.discard(name)  # The watch will show that it is gone.
+            self.queue.discard(name)  # The watch will show that it is gone.
+            return
         fault = advice(error)
         self.queue.failed(name, error, None if error.is_conflict else fault)
         if fault != self._fault and not error.is_conflict:

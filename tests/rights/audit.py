@@ -14,6 +14,7 @@ import yaml
 _CONFIG = Path(__file__).parents[2] / "scheduler-config"
 CORE = _CONFIG / "core/rbac-reserver.yaml"
 MOVES = _CONFIG / "components/moves/rbac.yaml"
+SURGE = _CONFIG / "components/surge/rbac.yaml"
 AUTOSCALERS = _CONFIG / "components/autoscalers/rbac.yaml"
 BUFFERS = _CONFIG / "components/capacity-buffers/rbac.yaml"
 MAINTENANCE = _CONFIG / "components/maintenance/rbac.yaml"

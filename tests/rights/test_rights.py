@@ -20,6 +20,7 @@ from tests.rights.audit import (
     MOVES,
     PROVISIONING,
     RESERVER,
+    SURGE,
     WEBHOOKS,
     granted,
     requested,
@@ -27,7 +28,7 @@ from tests.rights.audit import (
 
 COMPONENTS = {
     RESERVER: (),
-    MOVER: (MOVES, AUTOSCALERS, BUFFERS, MAINTENANCE, PROVISIONING),
+    MOVER: (MOVES, SURGE, AUTOSCALERS, BUFFERS, MAINTENANCE, PROVISIONING),
     HOOKS: (WEBHOOKS,),
 }
 """By service account: the manifests that grant it rights besides those of the core."""

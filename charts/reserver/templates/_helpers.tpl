@@ -42,6 +42,7 @@ right, port and probe; docs/adr/0048-one-source-for-kustomize-and-helm.md. */}}
 {{- if and .Values.monitoring.enabled (eq .Values.mode "sidecar") }}{{ $args = append $args "--health-address=0.0.0.0:9441" }}{{ end }}
 {{- if .Values.moves.enabled }}{{ $args = append $args "--pod-moves" }}{{ end }}
 {{- if .Values.provisioning.enabled }}{{ $args = append $args "--provisioning-requests" }}{{ end }}
+{{- if .Values.surge.enabled }}{{ $args = append $args "--surge-moves" }}{{ end }}
 {{- if .Values.webhooks.enabled }}
 {{- $args = append $args "--webhook-address=0.0.0.0:9444" }}
 {{- if .Values.tls.certManager.enabled }}

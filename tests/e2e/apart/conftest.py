@@ -25,7 +25,7 @@ from tests.e2e.apart.crowding import Shop
 from tests.e2e.apart.yard import Yard, opened
 from tests.e2e.cluster import Corner
 from tests.e2e.conftest import MOVES, RBAC, ROOT, grant, install_crd
-from tests.rights.audit import AUTOSCALERS, BUFFERS, MAINTENANCE, PROVISIONING
+from tests.rights.audit import AUTOSCALERS, BUFFERS, MAINTENANCE, PROVISIONING, SURGE
 
 SCHEDULER = "with-moves"
 REQUESTS = ROOT / "tests/e2e/crd-provisioning.yaml"
@@ -74,7 +74,7 @@ def mover_kubeconfig(
     assert reserver_kubeconfig.exists()  # Its roles are there.
     assert capacity_buffers
     path = tmp_path_factory.mktemp("mover") / "kubeconfig"
-    components = (MOVES / "rbac.yaml", AUTOSCALERS, BUFFERS, MAINTENANCE, PROVISIONING)
+    components = (MOVES / "rbac.yaml", SURGE, AUTOSCALERS, BUFFERS, MAINTENANCE, PROVISIONING)
     install_crd(api.api_client, "provisioningrequests.autoscaling.x-k8s.io", REQUESTS)
     return account(api, kubeconfig, ACCOUNT, path, *components)
 
@@ -101,6 +101,7 @@ def mover(
                 folder / "kubeconfig",
                 folder / "log",
                 "--pod-moves",
+                "--surge-moves",
                 "--maintenance-windows",
                 "--keep-held-nodes",
                 "--provisioning-requests",

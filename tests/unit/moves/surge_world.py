@@ -1,6 +1,5 @@
 """The world of a move whose pod surges: a Deployment, a kubelet, and who counts what is ready."""
 
-import json
 from copy import deepcopy
 from typing import Any
 
@@ -48,7 +47,8 @@ class SurgeWorld(World):
         return [pod for pod in self.api.of(PODS) if not _controller(pod)]
 
     def marks(self) -> list[Document]:
-        return [p for p in self.api.of(PODS) if p["metadata"].get("annotations", {}).get(COST_ANNOTATION)]
+        noted = "metadata", "annotations"
+        return [pod for pod in self.api.of(PODS) if COST_ANNOTATION in _at(pod, *noted)]
 
     async def round(self) -> None:
         self.watch()
@@ -120,7 +120,13 @@ def template(cpu: str) -> Document:
 
 
 def _label(pod: Document) -> str:
-    return str(pod["metadata"].get("labels", {}).get("app", ""))
+    return str(_at(pod, "metadata", "labels").get("app", ""))
+
+
+def _at(document: Document, *path: str) -> Document:
+    for step in path:
+        document = document.get(step) or {}
+    return document
 
 
 def _controller(pod: Document) -> str:
@@ -135,6 +141,6 @@ def _is_ready(pod: Document) -> bool:
 
 def _rank(pod: Document) -> tuple[bool, bool, int, int]:
     """Return what ActivePodsWithRanks compares: without node, unready, cost, newer first."""
-    cost = int(pod["metadata"].get("annotations", {}).get(COST_ANNOTATION, 0))
-    created = int(json.loads(json.dumps(pod["metadata"]["uid"].split("-")[1])))
+    cost = int(_at(pod, "metadata", "annotations").get(COST_ANNOTATION, 0))
+    created = int(pod["metadata"]["uid"].split("-")[1])
     return bool(pod["spec"].get("nodeName")), _is_ready(pod), cost, -created

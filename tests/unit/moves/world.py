@@ -377,7 +377,8 @@ class World:
             document = deepcopy(self.api.objects[f"{PODS}/{pod.name.name}"])
             document["spec"]["nodeName"] = seats[0].node if seats else "worker-1"
             claims = [seat.identity for seat in seats[:1]]
-            document["metadata"]["annotations"] = {CLAIMS_ANNOTATION: json.dumps(claims)}
+            noted = document["metadata"].get("annotations", {})
+            document["metadata"]["annotations"] = noted | {CLAIMS_ANNOTATION: json.dumps(claims)}
             self.api.put(PODS, document)
 
     def _may_land(self, pod: Pod, node: str) -> bool:
