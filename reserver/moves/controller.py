@@ -233,8 +233,7 @@ class MoveController(Listener):
             self.moves.put(decode(MoveObject, answer))
         written = self.moves.get(move.name)
         if written is not None and is_news(before, move.status):
-            after = move.status
-            log.info("move", name=str(move.name), phase=after.phase, reason=after.reason)
+            log.info("move", name=str(move.name), phase=status.phase, reason=status.reason)
             self.arbitration.changed()
             self._tell(written)
 
