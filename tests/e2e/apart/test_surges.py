@@ -111,6 +111,7 @@ def test_a_deployment_of_one_moves_without_a_gap_though_reserver_is_killed(
     pod = yard.deploy("web", yard.nodes[0])
     yard.keep("web")
     struck: set[str] = set()
+    kills: list[str] = []
     with ReadyPods(yard, kubeconfig, "web") as ready:
         for number in range(6):
             source = yard.pods("web")[0].spec.node_name
@@ -127,6 +128,7 @@ def test_a_deployment_of_one_moves_without_a_gap_though_reserver_is_killed(
             yard.move(name, pod, to={"node": target}, mode="SurgeFirst")
             status = yard.wait_phase(name, "Succeeded", reason="Landed")
             mishaps.disarm()
+            kills += filter(None, [mishaps.struck])
             if mishaps.struck and number % 2:
                 struck.add(mishaps.struck)
             assert "fallback" not in status
@@ -134,6 +136,7 @@ def test_a_deployment_of_one_moves_without_a_gap_though_reserver_is_killed(
             pod = status["replacement"]["name"]
             yard.wait_released()
         assert min(ready.counts) >= 1, ready.counts
+    assert [kind.partition(" ")[0] for kind in kills] == ["POST"] * 2 + ["PATCH"] * 2, kills
     assert not any(path.endswith("/eviction") for path in mishaps.writes)
     (left,) = yard.corner.api.list_namespaced_pod(yard.corner.name, label_selector="app=web").items
     assert [owner.kind for owner in left.metadata.owner_references] == ["ReplicaSet"]
@@ -155,6 +158,12 @@ def test_a_move_that_is_deleted_takes_its_copy_along(yard: Yard) -> None:
     pod = yard.deploy("web", yard.nodes[0])
     body = {"spec": {"minReadySeconds": 3600, "progressDeadlineSeconds": 7200}}
     yard.apps.patch_namespaced_deployment("web", yard.corner.name, body)
+
+    def is_known() -> bool:
+        found = yard.apps.read_namespaced_deployment("web", yard.corner.name)
+        return bool(found.status.observed_generation == found.metadata.generation)
+
+    wait_for(is_known, "its ReplicaSet knows")
     yard.move("web", pod, mode="SurgeFirst")
     yard.wait_phase("web", "Surging", reason="WaitsForCopy")
     assert len(yard.pods("web")) == 2
