@@ -23,9 +23,11 @@ from hack.bed.mishaps import Mishaps
 from hack.controlplane.kubeconfig import write_kubeconfig
 
 _PASSED_ON = ("Authorization", "Content-Type", "Accept", "Accept-Encoding", "User-Agent")
-_MOVES = re.compile(r"/podmoves|/eviction$|/reservations(/|$)|/nodes/|/maintenancewindows/")
-"""What is written of a move: its status, its seat with what becomes of that, and the eviction; and
-of a MaintenanceWindow: the moves, the nodes, and its status."""
+_MOVES = re.compile(
+    r"/podmoves|/eviction$|/reservations(/|$)|/nodes/|/maintenancewindows/|/pods(/[^/]+)?$"
+)
+"""What is written of a move: its status, its seat with what becomes of that, the eviction, and the
+pods of one that surges; and of a MaintenanceWindow: the moves, the nodes, and its status."""
 
 _GONE = {
     "kind": "Status",
