@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reserver.cluster.pod import PodName
-from reserver.moves.observation import LeavingPod, ObservedCopy
+from reserver.moves.observation import ObservedCopy, ObservedOriginal
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import Placement
 
@@ -100,7 +100,7 @@ class MarkLeaving:
     """
 
     pod: PodName
-    seen: LeavingPod
+    seen: ObservedOriginal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

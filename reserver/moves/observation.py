@@ -126,7 +126,7 @@ class ObservedCopy(NamedTuple):
     said: str = ""
 
 
-class LeavingPod(NamedTuple):
+class ObservedOriginal(NamedTuple):
     """The pod that its ReplicaSet is to remove, as the API server has it.
 
     Attributes:
@@ -142,7 +142,7 @@ class LeavingPod(NamedTuple):
     is_ready: bool = False
 
 
-NOT_SEEN = LeavingPod()
+NOT_SEEN = ObservedOriginal()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +164,7 @@ class ObservedSurge:
     is_wanted: bool = True
     others: str = ""
     copy: ObservedCopy | None = None
-    leaving: LeavingPod = NOT_SEEN
+    leaving: ObservedOriginal = NOT_SEEN
     template: Mapping[str, Any] = field(default_factory=dict)
     withheld: Mapping[str, str] = field(default_factory=dict)
     owner: Mapping[str, object] = field(default_factory=dict)

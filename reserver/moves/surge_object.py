@@ -19,7 +19,7 @@ from reserver.k8s.objects.pods import FINISHED, OwnerReference
 from reserver.k8s.objects.selectors import LabelSelector, label_selector
 from reserver.k8s.objects.times import parse_moment
 from reserver.moves.model import Move
-from reserver.moves.observation import LeavingPod, ObservedCopy
+from reserver.moves.observation import ObservedCopy, ObservedOriginal
 
 LOWEST_COST = str(-(2**31))
 """The lowest deletion cost that there is: a 32-bit integer."""
@@ -80,7 +80,7 @@ class ReplicaSetObject(WireStruct, frozen=True):
             return {}
         return {name: value for name, value in labels.items() if name in keys}
 
-    def others_unready(self, leaving: LeavingPod) -> str:
+    def others_unready(self, leaving: ObservedOriginal) -> str:
         """Return why it might remove another of its pods than the one that leaves; or empty."""
         others = self.spec.replicas - 1
         ready = self.status.ready_replicas - leaving.is_ready
@@ -214,9 +214,9 @@ class SurgingPod(WireStruct, frozen=True):
             said=shorten(self._unready(), _MOST_SAID),
         )
 
-    def as_leaving(self, move: Move) -> LeavingPod:
+    def as_leaving(self, move: Move) -> ObservedOriginal:
         """Return it as the pod that a move is to have removed."""
-        return LeavingPod(
+        return ObservedOriginal(
             revision=self.metadata.resource_version,
             cost=self.annotations.get(COST_ANNOTATION, ""),
             is_marked=self.annotations.get(SURGE_ANNOTATION) == surge_of(move)

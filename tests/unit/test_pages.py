@@ -116,7 +116,7 @@ def test_the_reasons_of_conditions_that_a_page_lists_are_those_of_the_code() -> 
     listed = {reason for row in rows for reason in re.findall(r"`(\w+)`", row)}
     code = "\n".join(path.read_text() for path in sorted(ROOT.glob("reserver/**/*.py")))
     said = {reason for _, reason in re.findall(r'\bsay\(("?\w+"?), "(\w+)"', code)}
-    done = set(re.findall(r'Condition\("\w+", "True", "(\w+)"', code))
+    done = set(re.findall(r'Condition\("\w+", "(?:True|False)", "(\w+)"', code))
     phases = set(Phase) - {Phase.INVALID}
     backed = {ReservationState(phase, is_backed=False).reason for phase in phases} | {
         ReservationState(Phase.ACTIVE, is_backed=True).reason,
