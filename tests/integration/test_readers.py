@@ -228,6 +228,7 @@ ELSEWHERE: dict[str, str] = {
     "k8s.objects.objects.Labelled": "managers and Reserver: ConfigMaps, in its own namespace",
     "stores.codec.recovery.": "managers and Reserver: what READERS have, of before",
     "moves.workload_object.": "the API server: one workload, of which numbers are read",
+    "moves.surge_object.": "the API server: a pod, its ReplicaSet and Deployment, read one by one",
     "stores.codec.demands.": "a pod or template that READERS have bounded",
     "moves.podmove_group.": "trusted objects, by podmove_group.MOST_BYTES",
     "moves.podmove.": "READERS; MoveList by the command that asks for it",
