@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
@@ -13,8 +13,9 @@ from reserver.cli.connection import Session, run
 from reserver.cli.options import NamespaceOption
 from reserver.cli.target import Target
 from reserver.client import Phase, Policy, ReservationInfo
-from reserver.k8s.objects.limits import MOST_REFILLED
+from reserver.k8s.objects.times import show_duration
 from reserver.printable import printable
+from reserver.stores.codec.slot_rules import refilled_by_default
 
 _WIDTH = 16
 
@@ -119,7 +120,7 @@ def _head(reservation: ReservationInfo) -> Iterator[tuple[str, str]]:
 def _slots(reservation: ReservationInfo) -> str:
     taken = len(reservation.claims)
     if reservation.spec.refill:
-        most = reservation.spec.refill_up_to or MOST_REFILLED
+        most = reservation.spec.refill_up_to or refilled_by_default(reservation.spec.slots)
         return f"{reservation.spec.slots} kept free, up to {most} in all; {taken} claimed"
     again = "; they come back when their pods go" if reservation.spec.reusable else ""
     return f"{reservation.spec.slots}, {taken} of them claimed{again}"
@@ -135,6 +136,13 @@ def _times(reservation: ReservationInfo, now: datetime) -> Iterator[tuple[str, s
         left = formatting.ends_in(reservation, now)
         when = left if reservation.phase is Phase.EXPIRED or left == "over" else f"in {left}"
         yield "Ends", f"{serialization.show_moment(spec.expires_at)} ({when})"
+    if spec.release_if_idle is not None:
+        yield "If idle", _idle(spec.release_if_idle, reservation.idle_since)
+
+
+def _idle(wait: timedelta, since: datetime | None) -> str:
+    said = f"released once no pod has had a slot for {show_duration(wait)}"
+    return f"{said}; none has since {serialization.show_moment(since)}" if since else said
 
 
 def _policy(policy: Policy) -> str:

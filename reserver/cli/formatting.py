@@ -29,8 +29,9 @@ _CLOSED = {
     "NodeCordoned": "node cordoned",
     "NodeLeaving": "node leaves",
     "NodeTainted": "node tainted",
+    "Idle": "idle",
 }
-"""Reasons of a reservation whose node takes no pods now, in words."""
+"""Reasons of a reservation whose node takes no pods now, or that was released, in words."""
 
 UNKNOWN = "Unspecified"
 """Stands for a phase that only newer clients can read."""

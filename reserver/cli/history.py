@@ -20,7 +20,12 @@ from reserver.reservations.enums import Outcome
 COLUMNS = ("NAME", "OUTCOME", "ENDED", "HELD FOR", "CLAIMED", "BY", "NODE")
 WIDE = (*COLUMNS, "ONE SLOT HELD", "OWNERS", "ID", "AUTHOR", "DESCRIPTION")
 
-_STYLES = {Outcome.CLAIMED: "cyan", Outcome.EXPIRED: "yellow", Outcome.REMOVED: "dim"}
+_STYLES = {
+    Outcome.CLAIMED: "cyan",
+    Outcome.EXPIRED: "yellow",
+    Outcome.IDLE: "yellow",
+    Outcome.REMOVED: "dim",
+}
 
 SinceOption = Annotated[
     str,

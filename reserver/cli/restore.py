@@ -39,7 +39,7 @@ def restore(
     ] = "",
     form: OutputOption = Output.TABLE,
 ) -> None:
-    """Create reservations again that were released by mistake.
+    """Create reservations again that were released by mistake, or when idle.
 
     Each says what it said, until the moment at which it would have ended. Claims and labels are
     not restored. Reserver remembers specs for a week, within bounds (`serve --history-ttl`).
@@ -99,7 +99,8 @@ def _again(past: PastReservation, ttl: str) -> NewReservation:
     """
     if not past.spec:
         ended = str(past.outcome or "over").lower()
-        why = "it was too large to keep" if past.outcome is Outcome.REMOVED else f"it is {ended}"
+        is_kept = past.outcome in {Outcome.REMOVED, Outcome.IDLE}
+        why = "it was too large to keep" if is_kept else f"it is {ended}"
         problem = f"its spec is not there any more, as {why}; create it with `reserver create`"
         raise Failed(ExitStatus.REFUSED, f"{past.name}: {problem}")
     if not ttl and past.expires_at is not None and past.expires_at.timestamp() <= time.time():

@@ -18,7 +18,7 @@ from google.protobuf import json_format
 from reserver.cli.formatting import UNKNOWN
 from reserver.client import OwnerSelector, PodOwner, ReservationInfo, Spec, messages
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.times import parse_duration, parse_moment
+from reserver.k8s.objects.times import parse_duration, parse_moment, show_duration
 from reserver.reservations.reservation import Ref
 from reserver.stores.codec import owner_codec, spec_codec, spec_message
 from reserver.stores.codec.owner_codec import OwnerEntry
@@ -75,6 +75,7 @@ def show(reservation: ReservationInfo) -> dict[str, Any]:
         "spec": show_spec(reservation.spec),
         "status": {
             **({"assumesNamespace": True} if reservation.assumes_namespace else {}),
+            **({"idleSince": show_moment(idle)} if (idle := reservation.idle_since) else {}),
             "phase": str(reservation.phase or UNKNOWN),
             "backed": reservation.is_backed,
             "reason": reservation.reason,
@@ -121,15 +122,6 @@ def show_spec(spec: Spec) -> dict[str, Any]:
     if spec.ttl is not None:
         shown["ttl"] = show_duration(spec.ttl)
     return shown
-
-
-def show_duration(duration: timedelta) -> str:
-    """Return a duration as ``ttl`` has it, such as ``1h30m``; ``0`` stands for ever."""
-    minutes, seconds = divmod(duration.seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    hours += 24 * duration.days
-    parts = [(hours, "h"), (minutes, "m"), (seconds, "s"), (duration.microseconds // 1000, "ms")]
-    return "".join(f"{count}{unit}" for count, unit in parts if count) or "0"
 
 
 def show_moment(moment: datetime) -> str:

@@ -29,7 +29,7 @@ _DROPPED: Mapping[str, Sequence[str]] = {
 }
 """Fields that another field of a spec excludes."""
 
-_MOMENTS = {"starts_at", "expires_at"}
+_MOMENTS, _DURATIONS = {"starts_at", "expires_at"}, {"ttl", "release_if_idle"}
 _OWNER_FORMS = "write pod/NAME, KIND/NAME or LABEL=VALUE,…"
 _EXCLUDING = {"--node": {"--node-selector", "--strategy", "--refill"}, "--ttl": {"--expires-at"}}
 _EXAMPLES = {"--resource": "nvidia.com/gpu=1", "--node-selector": "disk=ssd"}
@@ -119,6 +119,14 @@ class SpecFlags:
             path="refillUpTo",
         ),
     ] = None
+    release_if_idle: Annotated[
+        str | None,
+        _flag(
+            "Release it once no pod has had a slot for so long, such as 10m: 1m to 365d.",
+            metavar="DURATION",
+            path="releaseIfIdle",
+        ),
+    ] = None
     preemptible: Annotated[
         bool | None, _flag("Let pods of a higher priority than --priority take what it holds.")
     ] = None
@@ -176,8 +184,8 @@ class SpecFlags:
                 parent = parent.setdefault(step, {})
             if each.field == "owners":
                 parent[name] = [owner(text, namespace) for text in value]
-            elif each.field == "ttl":
-                parent[name] = _in_hours(value)
+            elif each.field in _DURATIONS:
+                parent[name] = _in_hours(each.name, value)
             elif each.field in _MOMENTS:
                 parent[name] = _moment(each.name, value)
             elif each.is_repeated:
@@ -204,11 +212,11 @@ def _moment(flag: str, text: str) -> str:
     return show_moment(found.timestamp())
 
 
-def _in_hours(ttl: str) -> str:
+def _in_hours(flag: str, text: str) -> str:
     try:
-        return in_hours(ttl)
+        return in_hours(text)
     except InvalidInput as exc:
-        raise Failed(ExitStatus.USAGE, str(exc.under("--ttl"))) from exc
+        raise Failed(ExitStatus.USAGE, str(exc.under(flag))) from exc
 
 
 def flag_of(error: InvalidInput) -> Failed:

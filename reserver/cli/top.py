@@ -16,13 +16,13 @@ from reserver.cli.formatting import NOTHING
 from reserver.cli.help import App
 from reserver.cli.output_formats import Report, TableOutputOption
 from reserver.cli.progress import progress
-from reserver.cli.serialization import show_duration
 from reserver.cli.spec_flags import pair
 from reserver.cli.table import AnyCell, Cell, Row, bar, bar_legend, fitting
 from reserver.cli.target import Target
 from reserver.client import Client, NamespaceQuota, NodeCapacity, ResourceAmounts
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput
+from reserver.k8s.objects.times import show_duration
 
 app = App()
 

@@ -199,6 +199,7 @@ _REMEDIES = {
     "owners": 'write [PodOwner(namespace="shop", name="web-0")]',
     "resources": 'write quantities as text: {"cpu": "2", "memory": "4Gi"}',
     "ttl": "write timedelta(hours=1)",
+    "release_if_idle": "write timedelta(minutes=10)",
     "starts_at": "write datetime.now(UTC) + timedelta(hours=1)",
     "expires_at": "write datetime.now(UTC) + timedelta(hours=1)",
     "lend": "write Lend(below_priority=100)",

@@ -109,6 +109,7 @@ class Spec:
         reusable: a slot comes back when its pod goes.
         refill: a claimed slot is replaced where there is room, so that `slots` of them are free.
         refill_up_to: with so many claimed and free slots none is replaced; None for 1,000.
+        release_if_idle: it ends once no pod has had a slot for so long; None: it does not.
         preemptible: pods of higher priority than `priority` may take the hold.
         priority: as in a PriorityClass; for `preemptible` only.
         placement: where the server may put it, as ``placement`` of docs/reservations.md in JSON.
@@ -128,6 +129,7 @@ class Spec:
     reusable: bool = False
     refill: bool = False
     refill_up_to: int | None = None
+    release_if_idle: timedelta | None = None
     preemptible: bool = False
     priority: int | None = None
     placement: Mapping[str, Any] | None = None
@@ -169,6 +171,8 @@ class ReservationInfo:
         since: when it was first seen; None if the server does not say.
         labels: of its object, the first 64 by name; a key of a ConfigMap has none.
         assumes_namespace: an owner names no namespace, so only pods of Reserver's own may claim it.
+        idle_since: since when no pod has had a slot, of one with `release_if_idle`; None while one
+            has.
     """
 
     name: str
@@ -185,6 +189,7 @@ class ReservationInfo:
     since: datetime | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     assumes_namespace: bool = False
+    idle_since: datetime | None = None
 
 
 class PastClaim(NamedTuple):
@@ -216,7 +221,8 @@ class PastReservation:
         claims: the first of these claims.
         description: what it was for.
         author: the user who created it, as far as that is known.
-        spec: of one that was removed, as JSON and without its end; empty if it was not kept.
+        spec: of one that was removed, or idle, as JSON and without its end; empty if it was not
+            kept.
     """
 
     name: str

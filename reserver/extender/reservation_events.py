@@ -52,10 +52,22 @@ def assumed(recorder: Recorder, home: str, metadata: Metadata, ref: Ref) -> None
         recorder.warn_once_ever(f"{ref}#{metadata.uid}", metadata, "NoNamespace", message)
 
 
-def expiring(recorder: Recorder, stores: Stores, reservation: Reservation, message: str) -> None:
-    """Warn of a reservation that expires soon; of each once, even if Reserver is restarted."""
-    write = partial(recorder.warn_once_ever, reservation.identity)
-    _announce(stores, reservation.ref, "ExpiresSoon", message, write)
+def expiring(
+    recorder: Recorder, stores: Stores, reservation: Reservation, message: str, idle_since: float
+) -> None:
+    """Warn of a reservation that ends soon, once for each cause, even if Reserver is restarted.
+
+    Args:
+        recorder: of events.
+        stores: where it is written.
+        reservation: which one.
+        message: of the event.
+        idle_since: since when no pod has used it, if it is released because of that; 0 if not.
+    """
+    cause = f"{reservation.identity}#{int(idle_since)}" if idle_since else reservation.identity
+    reason = "ReleasedSoon" if idle_since else "ExpiresSoon"
+    write = partial(recorder.warn_once_ever, cause)
+    _announce(stores, reservation.ref, reason, message, write)
 
 
 def little_used(recorder: Recorder, stores: Stores, reservation: Reservation, message: str) -> None:

@@ -52,6 +52,8 @@ def show(
     )
     if since:
         _set(shown.since, since)
+    if status.idle_since:
+        _set(shown.status.idle_since, status.idle_since)
     return shown
 
 

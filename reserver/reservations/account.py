@@ -6,6 +6,7 @@ the place that Reserver chose are the reservation's, so they are kept once (docs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -38,6 +39,8 @@ class Account:
         is_edited: where it is placed was decided for what stood there before.
         obstacle: why it has no place, or why its place cannot be written; empty if unknown.
         is_faulty: one of its owner rules has raised an exception; none is asked any more.
+        idle_since: since when no pod has a slot of what it holds, in whole unix seconds; 0 while
+            one has, or where it does not matter.
     """
 
     reservation: Reservation
@@ -49,6 +52,7 @@ class Account:
     is_edited: bool = False
     obstacle: str = ""
     is_faulty: bool = False
+    idle_since: float = 0.0
     _by_node: dict[str, Hold] | None = None
     _is_placed: bool = False
     _marks: int = 0
@@ -200,8 +204,21 @@ class Account:
             else:
                 self._left = None
 
+    @property
+    def idle_until(self) -> float:
+        """When it ends unless a pod claims it before, in unix seconds."""
+        wait = self.reservation.release_if_idle
+        return self.idle_since + wait if wait and self.idle_since else math.inf
+
+    @property
+    def ends_at(self) -> float:
+        """When it ends unless a pod claims it before: it expires, or has been idle for so long."""
+        expires_at = self.reservation.expires_at
+        return self.idle_until if expires_at is None else min(expires_at, self.idle_until)
+
     def take_over(self, other: Account) -> None:
-        """Take the claims of another account."""
+        """Take the claims of another account, and how long it has been idle."""
+        self.idle_since = max(self.idle_since, other.idle_since)
         for uid, claim in other.claimants.items():
             self.give(uid, *claim)
 

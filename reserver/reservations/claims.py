@@ -121,6 +121,12 @@ class Claims:
         """Return the pods that claimed a slot of a reservation, by UID."""
         return self._pods.get(identity, {})
 
+    def is_used(self, account: Account) -> bool:
+        """Return whether a pod that has a slot is there, and not over."""
+        pods = self.of(account.identity)
+        found = (pods[uid] for uid in account.claimants if uid in pods)
+        return any(not pod.finished for pod in found)
+
     def give_slots(
         self, account: Account, entry: Entry, adopted: Mapping[str, str] = MappingProxyType({})
     ) -> None:

@@ -49,6 +49,9 @@ class Outcome(StrEnum):
     REMOVED = "Removed"
     """Somebody removed it before that."""
 
+    IDLE = "Idle"
+    """No pod had a slot for as long as `releaseIfIdle` says."""
+
 
 class Strategy(StrEnum):
     """Which of several nodes a placement prefers."""

@@ -49,7 +49,7 @@ class Ledger(Lifecycle):
                 could not be asked, and what was raised: it holds what it held.
         """
         super().__init__(snapshot, listener, quotas, failed)
-        self.past = RecoveredClaims(self._register, self._claims, self._settle)
+        self.past = RecoveredClaims(self._register, self._claims, self._settle, self._know_claims)
         self._sequence = count()
 
     def put(self, reservation: Reservation, written: Written = ANY_TIME) -> None:
@@ -284,7 +284,8 @@ class Ledger(Lifecycle):
         self._claims.over(pod)
         named, claimed = self._register.naming(pod.name), self._accounts(self._claims.by(pod.uid))
         for account in dict.fromkeys((*named, *claimed)):
-            if account.reservation.reusable and account.release(pod.uid):
+            comes_back = account.reservation.reusable and account.release(pod.uid)
+            if comes_back or account.reservation.release_if_idle:
                 self._settle(account)
 
     def pod_gone(self, pod: Pod) -> None:

@@ -97,6 +97,7 @@ class Lifecycle(LedgerView):
         while self._anew:
             again = self._anew.popleft()
             if self._register.of(again.identity) is again:
+                again.idle_since = min(again.idle_since, math.ceil(self._now))
                 self._expect_turns(again)
                 self._settle(again)
                 yield
@@ -114,6 +115,25 @@ class Lifecycle(LedgerView):
         reservation = self.get(ref)
         if reservation is not None and reservation.digest == digest:
             self.quotas.recall(reservation)
+
+    def was_idle(self, ref: Ref, digest: str, since: float) -> None:
+        """Note since when a reservation is recorded as idle, in unix seconds.
+
+        Of two Reservers the one that saw it in use last is right, so the later moment counts. One
+        that starts takes what is recorded, if it finds the reservation idle.
+        """
+        account = self._register.get(ref)
+        if account is None or not account.entry(ref).reservation.is_called(digest):
+            return
+        is_unknown = not self._knows_claims and account.reservation.release_if_idle
+        if since > account.idle_since and (account.idle_since or is_unknown):
+            self._expect_idle(account, since)
+            self._settle(account)
+
+    def _know_claims(self) -> None:
+        """Note that all claims from before the start are known: what has none is idle."""
+        self._knows_claims = True
+        self._anew.extend(a for a in self._register.accounts() if a.reservation.release_if_idle)
 
     def admit(self, namespace: str) -> Generator[None]:
         """Apply the quotas of a namespace, step by step.
@@ -177,6 +197,7 @@ class Lifecycle(LedgerView):
 
     def _charge(self, account: Account) -> None:
         """Count what is unclaimed in the quota of each namespace in which it is written."""
+        self._judge_use(account)
         unclaimed, counted = self._unclaimed(account), dict[str, Reservation]()
         for entry in account.entries:
             counted.setdefault(entry.reservation.ref.namespace, entry.reservation)
@@ -192,10 +213,21 @@ class Lifecycle(LedgerView):
         """Make a reservation hold what it may."""
         for ref in account.refs:
             self._listener.on_reservation_changed(ref)
+        self._judge_use(account)
         self._holdings.reorder(account.holds)
         left, _ = account.left() if self._is_active(account) else ({}, 0)
         for hold in account.holds:
             self._hold_slots(hold, left.get(hold.reservation.node, 0))
+
+    def _judge_use(self, account: Account) -> None:
+        """Note since when a reservation that is released if idle has not been used."""
+        if account.reservation.release_if_idle and self._knows_claims:
+            self._expect_idle(account, self._idle_since(account))
+
+    def _expect_idle(self, account: Account, since: float) -> None:
+        self._turns.discard((account.idle_until, account.order, account.identity))
+        account.idle_since = since
+        self._expect_turns(account)
 
     def _hold_slots(self, hold: Hold, slots: int) -> None:
         if slots != hold.slots:
@@ -223,7 +255,7 @@ class Lifecycle(LedgerView):
     def _unclaimed(self, account: Account) -> int:
         """Return how many slots the quotas count: a slot that may come back is not free yet."""
         reservation = account.reservation
-        if reservation.expires_at is not None and self._now >= reservation.expires_at:
+        if self._now >= account.ends_at:
             return 0
         if reservation.reusable:
             return reservation.slots
@@ -232,8 +264,9 @@ class Lifecycle(LedgerView):
 
 def _turns(account: Account, now: float) -> Iterator[_Turn]:
     """Yield the moments after `now` at which a reservation starts and ends."""
-    for at in (account.reservation.starts_at, account.reservation.expires_at):
-        if at is not None and at > now:
+    reservation = account.reservation
+    for at in (reservation.starts_at, reservation.expires_at, account.idle_until):
+        if at is not None and now < at < math.inf:
             yield (at, account.order, account.identity)
 
 

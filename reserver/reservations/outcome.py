@@ -72,6 +72,7 @@ class Ending:
         ref, times = reservation.ref, claimed_at or {}
         phase = ledger.phase(ref)
         outcome = _OUTCOMES.get(phase, Outcome.REMOVED) if phase else Outcome.REMOVED
+        outcome = Outcome.IDLE if ledger.is_released(ref) else outcome
         pods = ledger.claiming(ref)
         claims = (
             EndedClaim(
@@ -107,5 +108,5 @@ def describe(outcome: Outcome, pods: list[str], claimed: int, slots: int) -> str
     by = f" by {who}" if who else ""
     if outcome is Outcome.CLAIMED:
         return f"claimed{by}"
-    word = outcome.lower()
+    word = "released when idle," if outcome is Outcome.IDLE else outcome.lower()
     return f"{word} with {claimed} of {slots} slots claimed{by}" if claimed else f"{word} unclaimed"

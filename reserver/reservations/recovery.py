@@ -21,12 +21,24 @@ class RecoveredClaims:
     """The facts known from before this process started."""
 
     def __init__(
-        self, register: ReservationIndex, claims: Claims, settle: Callable[[Account], None]
+        self,
+        register: ReservationIndex,
+        claims: Claims,
+        settle: Callable[[Account], None],
+        ended: Callable[[], None] = lambda: None,
     ) -> None:
-        """Begin with nothing known; `settle` is called with what has changed."""
+        """Begin with nothing known.
+
+        Args:
+            register: of the reservations.
+            claims: of pods that are there.
+            settle: called with what has changed.
+            ended: called once no more of the past will become known.
+        """
         self._register = register
         self._claims = claims
         self._settle = settle
+        self._ended = ended
         self._unsure: set[Ref] = set()
         self._is_over = False
 
@@ -134,6 +146,7 @@ class RecoveredClaims:
             entry.unsure = NO_UNSURE
             self._settle(account)
         self._unsure.clear()
+        self._ended()
 
     def _unsure_entries(self) -> list[tuple[Account, Entry]]:
         accounts = ((ref, self._register.get(ref)) for ref in self._unsure)

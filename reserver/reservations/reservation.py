@@ -97,6 +97,7 @@ class Reservation:
         reusable: a slot comes back when its pod goes.
         refill_up_to: claimed slots are replaced where there is room, so that `slots` of them are
             free, as long as both are no more than this; 0: none is replaced.
+        release_if_idle: it ends once no pod has had a slot for so many seconds; 0: it does not.
         lends_below: pods of a lower priority than this may borrow what it holds while no owner has
             come, if they tolerate the recall (`reserver.cluster.lending`); None: none may.
         placement: where Reserver may choose.
@@ -130,6 +131,7 @@ class Reservation:
     rules: tuple[OwnerRule, ...] = ()
     reusable: bool = False
     refill_up_to: int = 0
+    release_if_idle: float = 0.0
     lends_below: int | None = None
     placement: Placement = ANYWHERE
     placed: Parts = ()
@@ -279,6 +281,8 @@ def _text(reservation: Reservation) -> tuple[str, str]:
         tail.append([sorted(map(_said, reservation.rules)), reservation.reusable])
     if reservation.refill_up_to:
         tail.append({"refillUpTo": reservation.refill_up_to})
+    if reservation.release_if_idle:
+        tail.append({"releaseIfIdle": reservation.release_if_idle})
     if reservation.lends_below is not None:
         tail.append({"lendsBelow": reservation.lends_below})
     if reservation.placement.text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Iterator, Mapping
 
 from reserver.base.moment import Moment
@@ -40,6 +41,7 @@ class ReservationView:
         self._register = ReservationIndex(self.succession, failed)
         self._claims = Claims(self._register)
         self._now = Moment(0.0)
+        self._knows_claims = False
 
     def __iter__(self) -> Iterator[tuple[Reservation, Phase]]:
         """Yield every reservation with its phase, in the order in which they became known."""
@@ -219,8 +221,25 @@ class ReservationView:
             and self._claims.are_written(account.claimants)
         )
 
+    def idle_since(self, ref: Ref) -> float:
+        """Return since when no pod has used what is released if idle, unix seconds; 0 for none."""
+        account = self._register.get(ref)
+        return account.idle_since if account else 0.0
+
+    def ends_at(self, ref: Ref) -> float:
+        """Return when a reservation ends unless a pod claims it, unix seconds: expired, or idle."""
+        account = self._register.get(ref)
+        return account.ends_at if account else math.inf
+
+    def is_released(self, ref: Ref) -> bool:
+        """Return whether a reservation is over because no pod has used it for so long."""
+        account = self._register.get(ref)
+        if account is None or self._phase(account) is not Phase.EXPIRED:
+            return False
+        return account.idle_until == account.ends_at
+
     def _phase(self, account: Account) -> Phase:
-        phase = account.reservation.phase(len(account.claimants), self._now)
+        phase = self._phase_by_time(account)
         if phase is not Phase.ACTIVE:
             return phase
         if not self._is_admitted(account):
@@ -233,10 +252,22 @@ class ReservationView:
         is_waiting = not is_in_force and self._is_unplaced(account)
         return Phase.PENDING if is_waiting else Phase.ACTIVE
 
+    def _idle_since(self, account: Account) -> float:
+        """Return since when no pod has used it, unix seconds; 0 if one does, or none may."""
+        may_hold = self._is_active(account) or self._now >= account.idle_until
+        if not (may_hold and account.holds) or self._claims.is_used(account):
+            return 0.0
+        return account.idle_since or float(math.ceil(self._now))
+
+    def _phase_by_time(self, account: Account) -> Phase:
+        phase = account.reservation.phase(len(account.claimants), self._now)
+        is_released = phase is Phase.ACTIVE and self._now >= account.idle_until
+        is_released &= self._knows_claims
+        return Phase.EXPIRED if is_released else phase
+
     def _is_active(self, account: Account) -> bool:
         """Return whether it holds wherever it has a place."""
-        phase = account.reservation.phase(len(account.claimants), self._now)
-        return phase is Phase.ACTIVE and self._is_admitted(account)
+        return self._phase_by_time(account) is Phase.ACTIVE and self._is_admitted(account)
 
     def _is_admitted(self, account: Account) -> bool:
         return any(self.quotas.admits(entry.reservation) for entry in account.entries)

@@ -29,6 +29,8 @@ _NOT_HOLDING = {
 }
 
 
+_UNUSED = "no pod has had a slot for as long as releaseIfIdle says; nothing is held any more"
+
 EXCEEDS_QUOTA, EXCEEDS_BOUNDS = "ExceedsQuota", "ExceedsBounds"
 """The reasons of a reservation that holds, because it did before it exceeded a limit."""
 
@@ -49,6 +51,9 @@ _REASONS = {
 
 NOT_REFILLED = "NotRefilled"
 """The reason of a reservation that is backed, and has no room for a slot that was claimed."""
+
+IDLE = "Idle"
+"""The reason of a reservation that is over because no pod has used it for so long."""
 
 NODE_CORDONED, NODE_LEAVING, NODE_TAINTED = "NodeCordoned", "NodeLeaving", "NodeTainted"
 """The reasons of a reservation that is backed by a node which takes no pods now."""
@@ -74,9 +79,10 @@ class ReservationState(NamedTuple):
         is_unplaced: it is Pending because it has no place.
         exceeds_quota: it is Pending because it exceeds a quota of its namespace.
         exceeds: which limit it exceeds, and was admitted before it; empty if none.
-        closed: why its node takes no pods now, or no slot is replaced, in one word; empty if
-            nothing says so.
+        closed: why its node takes no pods now, or no slot is replaced, or that it was idle, in one
+            word; empty if nothing says so.
         ignored: its fields of a newer version, in words; empty if there are none.
+        idle_since: since when no pod has used it, unix seconds; 0 if that does not matter.
     """
 
     phase: Phase
@@ -89,11 +95,12 @@ class ReservationState(NamedTuple):
     closed: str = ""
     exceeds: str = ""
     ignored: str = ""
+    idle_since: float = 0.0
 
     @property
     def reason(self) -> str:
         """Why it is backed, or why not, in one word."""
-        if self.is_backed:
+        if self.closed or self.is_backed:
             return self.closed or "RoomHeld"
         if self.exceeds_quota:
             return QUOTA_EXCEEDED
@@ -163,9 +170,12 @@ class ShortNodes:
         message, unwritten = verdict.message, ledger.unwritten(ref)
         if unwritten and unwritten not in message:
             message = f"{message}{'; ' if message else ''}it cannot be written: {unwritten}"
-        claims, landed = ledger.recorded(ref), ledger.landed(ref)
         return verdict._replace(
-            message=printable(message), claims=claims, landed=landed, exceeds=ledger.exceeds(ref)
+            message=printable(message),
+            claims=ledger.recorded(ref),
+            landed=ledger.landed(ref),
+            exceeds=ledger.exceeds(ref),
+            idle_since=ledger.idle_since(ref),
         )
 
     def backs(self, reservation: Reservation, phase: Phase, ledger: LedgerView) -> bool:
@@ -183,7 +193,9 @@ class ShortNodes:
         if phase is Phase.PENDING and (obstacle := _placelessness(reservation, ledger)):
             return ReservationState(phase, is_backed=False, message=obstacle, is_unplaced=True)
         if phase is not Phase.ACTIVE:
-            return ReservationState(phase, is_backed=False, message=_NOT_HOLDING[phase])
+            is_idle = ledger.is_released(reservation.ref)
+            message, why = (_UNUSED, IDLE) if is_idle else (_NOT_HOLDING[phase], "")
+            return ReservationState(phase, is_backed=False, message=message, closed=why)
         if unsettled := _unsettled(reservation, ledger):
             return ReservationState(
                 Phase.PENDING, is_backed=False, message=unsettled, is_unplaced=True

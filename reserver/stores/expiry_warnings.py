@@ -21,7 +21,7 @@ _OF_LIFE = 0.5
 
 
 class ExpiryWarnings:
-    """Warns of holds that expire soon, once for each.
+    """Warns of holds that end soon, once for each: they expire, or are released as idle.
 
     Attributes:
         before_s: how long before its expiry, 0 for never.
@@ -32,9 +32,16 @@ class ExpiryWarnings:
         self,
         before_s: float,
         clock: Callable[[], float],
-        warn: Callable[[Reservation, str], None],
+        warn: Callable[[Reservation, str, float], None],
     ) -> None:
-        """Warn so many seconds before, 0 for never; `clock` gives unix seconds."""
+        """Warn of holds that end soon.
+
+        Args:
+            before_s: so many seconds before, 0 for never.
+            clock: unix seconds.
+            warn: called with each, a message, and since when no pod has used it if it ends because
+                of that; 0 if it expires.
+        """
         self.expiring: frozenset[str] = frozenset()
         self.before_s = before_s
         self._clock = clock
@@ -54,20 +61,34 @@ class ExpiryWarnings:
         for ref in ledger.refs() if self.before_s > 0 else ():
             now = self._clock()
             reservation, since = ledger.get(ref), ledger.since(ref)
+            ends_at, idle_since = ledger.ends_at(ref), 0.0
+            if reservation and ends_at != reservation.expires_at:
+                since = idle_since = ledger.idle_since(ref)
             is_active = ledger.phase(ref) is Phase.ACTIVE
-            if reservation and is_active and self._expires_soon(reservation, since, now):
+            if reservation and is_active and self._ends_soon(reservation, since, ends_at, now):
                 expiring.add(reservation.identity)
                 if reservation.identity not in self.expiring:
-                    self._warn(reservation, _message(reservation, ledger.claimed(ref), now))
+                    said = _message(reservation, ledger.claimed(ref), now)
+                    said = _idle_message(idle_since, ends_at, now) if idle_since else said
+                    self._warn(reservation, said, idle_since)
             await pacer.give_way()
         self.expiring = frozenset(expiring)
 
-    def _expires_soon(self, reservation: Reservation, since: float, now: float) -> bool:
-        ends_at = reservation.expires_at
-        if ends_at is None or not 0 < ends_at - now <= self.before_s:
+    def _ends_soon(
+        self, reservation: Reservation, since: float, ends_at: float, now: float
+    ) -> bool:
+        if not 0 < ends_at - now <= self.before_s:
             return False
         begins_at = max(reservation.starts_at or 0.0, since)
         return ends_at - now <= (ends_at - begins_at) * _OF_LIFE
+
+
+def _idle_message(since: float, ends_at: float, now: float) -> str:
+    left = timedelta(seconds=int(ends_at - now))
+    return (
+        f"no pod has had a slot since {show_moment(since)}: it is released in {left}, at "
+        f"{show_moment(ends_at)}, unless one claims it (releaseIfIdle)"
+    )
 
 
 def _message(reservation: Reservation, claimed: int, now: float) -> str:

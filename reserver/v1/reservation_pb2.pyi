@@ -66,7 +66,7 @@ class Reservation(_message.Message):
     def __init__(self, name: _Optional[str] = ..., id: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., status: _Optional[_Union[ReservationStatus, _Mapping]] = ..., etag: _Optional[str] = ..., author: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class ReservationSpec(_message.Message):
-    __slots__ = ("owners", "resources", "slots", "node", "placement", "starts_at", "expires_at", "ttl", "policy", "reusable", "refill", "refill_up_to", "preemptible", "priority", "retain", "description", "lend")
+    __slots__ = ("owners", "resources", "slots", "node", "placement", "starts_at", "expires_at", "ttl", "policy", "reusable", "refill", "refill_up_to", "release_if_idle", "preemptible", "priority", "retain", "description", "lend")
     class ResourcesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -86,6 +86,7 @@ class ReservationSpec(_message.Message):
     REUSABLE_FIELD_NUMBER: _ClassVar[int]
     REFILL_FIELD_NUMBER: _ClassVar[int]
     REFILL_UP_TO_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_IF_IDLE_FIELD_NUMBER: _ClassVar[int]
     PREEMPTIBLE_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     RETAIN_FIELD_NUMBER: _ClassVar[int]
@@ -103,12 +104,13 @@ class ReservationSpec(_message.Message):
     reusable: bool
     refill: bool
     refill_up_to: int
+    release_if_idle: _duration_pb2.Duration
     preemptible: bool
     priority: int
     retain: bool
     description: str
     lend: Lend
-    def __init__(self, owners: _Optional[_Iterable[_Union[Owner, _Mapping]]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., node: _Optional[str] = ..., placement: _Optional[_Union[Placement, _Mapping]] = ..., starts_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., policy: _Optional[_Union[Policy, str]] = ..., reusable: _Optional[bool] = ..., refill: _Optional[bool] = ..., refill_up_to: _Optional[int] = ..., preemptible: _Optional[bool] = ..., priority: _Optional[int] = ..., retain: _Optional[bool] = ..., description: _Optional[str] = ..., lend: _Optional[_Union[Lend, _Mapping]] = ...) -> None: ...
+    def __init__(self, owners: _Optional[_Iterable[_Union[Owner, _Mapping]]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., node: _Optional[str] = ..., placement: _Optional[_Union[Placement, _Mapping]] = ..., starts_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., policy: _Optional[_Union[Policy, str]] = ..., reusable: _Optional[bool] = ..., refill: _Optional[bool] = ..., refill_up_to: _Optional[int] = ..., release_if_idle: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemptible: _Optional[bool] = ..., priority: _Optional[int] = ..., retain: _Optional[bool] = ..., description: _Optional[str] = ..., lend: _Optional[_Union[Lend, _Mapping]] = ...) -> None: ...
 
 class Lend(_message.Message):
     __slots__ = ("below_priority",)
@@ -211,7 +213,7 @@ class Placement(_message.Message):
     def __init__(self, node_selector: _Optional[_Mapping[str, str]] = ..., affinity: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., tolerations: _Optional[_Iterable[_Union[_struct_pb2.Struct, _Mapping]]] = ..., topology_spread_constraints: _Optional[_Iterable[_Union[_struct_pb2.Struct, _Mapping]]] = ..., strategy: _Optional[_Union[Placement.Strategy, str]] = ...) -> None: ...
 
 class ReservationStatus(_message.Message):
-    __slots__ = ("phase", "backed", "message", "claims", "placements", "reason", "assumes_namespace")
+    __slots__ = ("phase", "backed", "message", "claims", "placements", "reason", "assumes_namespace", "idle_since")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     BACKED_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
@@ -219,6 +221,7 @@ class ReservationStatus(_message.Message):
     PLACEMENTS_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     ASSUMES_NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    IDLE_SINCE_FIELD_NUMBER: _ClassVar[int]
     phase: Phase
     backed: bool
     message: str
@@ -226,7 +229,8 @@ class ReservationStatus(_message.Message):
     placements: _containers.RepeatedCompositeFieldContainer[PlacedSlots]
     reason: str
     assumes_namespace: bool
-    def __init__(self, phase: _Optional[_Union[Phase, str]] = ..., backed: _Optional[bool] = ..., message: _Optional[str] = ..., claims: _Optional[_Iterable[_Union[Claim, _Mapping]]] = ..., placements: _Optional[_Iterable[_Union[PlacedSlots, _Mapping]]] = ..., reason: _Optional[str] = ..., assumes_namespace: _Optional[bool] = ...) -> None: ...
+    idle_since: _timestamp_pb2.Timestamp
+    def __init__(self, phase: _Optional[_Union[Phase, str]] = ..., backed: _Optional[bool] = ..., message: _Optional[str] = ..., claims: _Optional[_Iterable[_Union[Claim, _Mapping]]] = ..., placements: _Optional[_Iterable[_Union[PlacedSlots, _Mapping]]] = ..., reason: _Optional[str] = ..., assumes_namespace: _Optional[bool] = ..., idle_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class PlacedSlots(_message.Message):
     __slots__ = ("node", "slots")
@@ -465,10 +469,12 @@ class PastReservation(_message.Message):
         OUTCOME_CLAIMED: _ClassVar[PastReservation.Outcome]
         OUTCOME_EXPIRED: _ClassVar[PastReservation.Outcome]
         OUTCOME_REMOVED: _ClassVar[PastReservation.Outcome]
+        OUTCOME_IDLE: _ClassVar[PastReservation.Outcome]
     OUTCOME_UNSPECIFIED: PastReservation.Outcome
     OUTCOME_CLAIMED: PastReservation.Outcome
     OUTCOME_EXPIRED: PastReservation.Outcome
     OUTCOME_REMOVED: PastReservation.Outcome
+    OUTCOME_IDLE: PastReservation.Outcome
     class ResourcesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]

@@ -106,6 +106,9 @@ MOST_REFILLED = 1_000
 """How many slots, claimed and free ones together, a reservation that replaces claimed slots has at
 most if it does not say so."""
 
+LEAST_IDLE_S, MOST_IDLE_S = 60.0, 8_760 * 3_600.0
+"""After how many seconds without a pod a reservation may be released: a minute to a year."""
+
 MOST_CLAIMS_RECORDED = 1_000
 """How many claims of one reservation are recorded with UIDs; the others with eight characters each
 (`reservations.mark`), so that a status of `MOST_SLOTS` stays below etcd's 1.5 MiB."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
@@ -83,6 +83,15 @@ def in_hours(text: str) -> str:
         remedy = "write days, hours, minutes and seconds, such as 7d, 1d12h or 30m"
         raise InvalidInput("", f"{shorten(text)!r} is not a duration", remedy)
     return hours
+
+
+def show_duration(duration: timedelta) -> str:
+    """Return a duration as ``ttl`` has it, such as ``1h30m``; ``0`` stands for ever."""
+    minutes, seconds = divmod(duration.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    hours += 24 * duration.days
+    parts = [(hours, "h"), (minutes, "m"), (seconds, "s"), (duration.microseconds // 1000, "ms")]
+    return "".join(f"{count}{unit}" for count, unit in parts if count) or "0"
 
 
 def show_moment(seconds: float) -> str:

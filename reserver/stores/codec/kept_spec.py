@@ -1,4 +1,4 @@
-"""The spec that the archive keeps of a removed reservation, for `reserver restore`."""
+"""The spec that the archive keeps of a removed or idle reservation, for `reserver restore`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ _NOT_RESTORED = {"author", "expiresAt", "origin", "placements", "requestId", "tt
 
 
 def kept_spec(ending: Ending) -> str:
-    """Return what is kept of the spec of a removed reservation; empty if nothing is."""
-    if ending.outcome is not Outcome.REMOVED or not 0 < len(ending.text) <= _MOST_WRITTEN:
+    """Return what is kept of the spec of a removed or idle reservation; empty if nothing is."""
+    if (
+        ending.outcome not in {Outcome.REMOVED, Outcome.IDLE}
+        or not 0 < len(ending.text) <= _MOST_WRITTEN
+    ):
         return ""
     try:
         written = document.parse(ending.text)

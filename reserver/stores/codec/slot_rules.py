@@ -7,8 +7,15 @@ from typing import Protocol
 import msgspec
 
 from reserver.cluster import quantity
-from reserver.errors import InvalidInput
-from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED, MOST_REFILLED, SpecLimits
+from reserver.errors import InvalidInput, under
+from reserver.k8s.objects.limits import (
+    LEAST_IDLE_S,
+    MOST_CLAIMS_RECORDED,
+    MOST_IDLE_S,
+    MOST_REFILLED,
+    SpecLimits,
+)
+from reserver.k8s.objects.times import parse_duration
 
 LEAST_PRIORITY = -(2**31)
 MOST_PRIORITY = 1_000_000_000
@@ -29,6 +36,7 @@ class SlotFields(Protocol):
     refill: bool
     refill_up_to: int | None
     retain: bool
+    release_if_idle: str | None
 
 
 def slots(spec: SlotFields, limits: SpecLimits) -> int:
@@ -55,8 +63,13 @@ def refill_up_to(spec: SlotFields, limits: SpecLimits) -> int:
         remedy = "remove node; placement.nodeSelector says where slots may be"
         raise InvalidInput("refill", "cannot be set together with node", remedy)
     if spec.refill_up_to is None:
-        return max(spec.slots, MOST_REFILLED)
+        return refilled_by_default(spec.slots)
     return _within(spec.refill_up_to, spec.slots, limits.slots, "refillUpTo")
+
+
+def refilled_by_default(slots: int) -> int:
+    """Return the limit of replacing slots where a spec has none."""
+    return max(slots, MOST_REFILLED)
 
 
 def retained(spec: SlotFields) -> bool:
@@ -69,6 +82,22 @@ def retained(spec: SlotFields) -> bool:
         remedy = f"write {MOST_CLAIMS_RECORDED} at most: so many claims outlive a restart"
         raise InvalidInput("slots", f"{spec.slots} are too many to be retained", remedy)
     return spec.retain
+
+
+def release_if_idle(spec: SlotFields) -> float:
+    """Return after how many seconds without a pod it is released; 0: it is not.
+
+    Raises:
+        InvalidInput: it is no duration, or out of range.
+    """
+    if spec.release_if_idle is None:
+        return 0.0
+    with under("releaseIfIdle"):
+        wait = parse_duration(spec.release_if_idle)
+        if not LEAST_IDLE_S <= wait <= MOST_IDLE_S:
+            problem = f"{quantity.shorten(spec.release_if_idle)} is out of range"
+            raise InvalidInput("", problem, "write 1m to 8760h, or remove it")
+    return wait
 
 
 def lends_below(lend: LendFields | None, *, preemptible: bool) -> int | None:

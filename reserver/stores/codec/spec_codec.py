@@ -65,6 +65,7 @@ class SpecFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     reusable: bool = False
     refill: bool = False
     refill_up_to: int | None = None
+    release_if_idle: str | None = None
     lend: LendFields | None = None
     retain: bool = False
     description: str = ""
@@ -120,6 +121,7 @@ def read(
             yields_above=slot_rules.yields_above(spec.priority, preemptible=spec.preemptible),
             reusable=spec.reusable or spec.refill,
             refill_up_to=refill,
+            release_if_idle=slot_rules.release_if_idle(spec),
             lends_below=slot_rules.lends_below(spec.lend, preemptible=spec.preemptible),
             placement=_placement(spec, owners, limits),
             placed=_placed(spec, refill or slots),

@@ -13,6 +13,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
+from reserver.k8s.objects.times import parse_duration, show_duration
 from reserver.v1 import reservation_pb2 as pb
 
 _POLICY = "POLICY_"
@@ -34,6 +35,8 @@ def to_document(spec: pb.ReservationSpec) -> dict[str, Any]:
         raise
     if "policy" in written:
         written["policy"] = _word(written["policy"], _POLICY, "policy").capitalize()
+    if spec.HasField("release_if_idle"):
+        written["releaseIfIdle"] = show_duration(spec.release_if_idle.ToTimedelta())
     for parent, name in _maps(written):
         parent[name] = _in_order(parent[name])
     placement = written["placement"] = whole(written.get("placement", {}))
@@ -77,6 +80,8 @@ def to_message(document: Mapping[str, Any]) -> pb.ReservationSpec:
     """
     said = {name: value for name, value in document.items() if name not in _TIMES}
     said["resources"] = {name: str(amount) for name, amount in said.get("resources", {}).items()}
+    if (idle := said.get("releaseIfIdle")) is not None:
+        said["releaseIfIdle"] = f"{parse_duration(idle):.6f}s"
     if "policy" in said:
         said["policy"] = f"{_POLICY}{said['policy'].upper()}"
     placement = said.get("placement")

@@ -28,6 +28,7 @@ from reserver.stores.configmap.status_codec import (
     new_remarks,
     newly_unbacked,
     recorded_claims,
+    recorded_idle,
     show,
     violated,
 )
@@ -221,6 +222,8 @@ def _recall(companion: Companion, ledger: Ledger, cache: ConfigMapCache) -> None
             claims, landed = entry.recorded()
             ref = Ref(*companion.store, key, item)
             ledger.past.recall(ref, entry.digest, claims, landed, companion.seen)
+        for item, digest, since in recorded_idle(text):
+            ledger.was_idle(Ref(*companion.store, key, item), digest, since)
         if not ledger.quotas.is_open:
             for item, digest in admitted_items(text):
                 ref = Ref(*companion.store, key, item)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import msgspec
 
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED
 from reserver.k8s.objects.objects import decode, encode
+from reserver.k8s.objects.times import parse_moment, show_moment
 from reserver.printable import printable
 from reserver.reservations.enums import Phase
 from reserver.reservations.mark import is_mark, joined, parted
@@ -33,7 +35,7 @@ class EntryStatus(msgspec.Struct):
     `landed` says where, if the reservation is on several nodes. `more` has the marks of the pods
     beyond `MOST_CLAIMS_RECORDED`, by node likewise. `reason` is `QUOTA_EXCEEDED`, or there is none.
     `exceeds` is the limit that it exceeds, and was admitted before; `ignored` are its fields of a
-    newer version.
+    newer version. `idle_since` is since when no pod has used what is released if idle.
     """
 
     phase: str
@@ -46,6 +48,7 @@ class EntryStatus(msgspec.Struct):
     reason: str | msgspec.UnsetType = msgspec.UNSET
     exceeds: str | msgspec.UnsetType = msgspec.UNSET
     ignored: str | msgspec.UnsetType = msgspec.UNSET
+    idle_since: str | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="idleSince")
 
     def recorded(self) -> tuple[dict[str, int], dict[str, str]]:
         """Return the claims, by UID or mark, and where they landed as far as that is known."""
@@ -147,6 +150,14 @@ def recorded_claims(text: str) -> Iterator[tuple[str, EntryStatus]]:
             yield item, entry
 
 
+def recorded_idle(text: str) -> Iterator[tuple[str, str, float]]:
+    """Yield item and digest of each entry that no pod uses, and since when (unix seconds)."""
+    for item, entry in _read(text) if '"idleSince"' in text else ():
+        with suppress(InvalidInput):  # Not written by us.
+            if entry.idle_since:
+                yield item, entry.digest, parse_moment(entry.idle_since)
+
+
 def new_remarks(before: str | None, after: str | None) -> Iterator[tuple[str, str, str]]:
     """Yield item, reason and words of a limit exceeded, or fields ignored, not said before."""
     known = {remark[:2] for remark in _remarks(before or "{}")}
@@ -180,6 +191,7 @@ def _entry(reservation: Reservation, status: ReservationState, entries: Entries)
         QUOTA_EXCEEDED if status.exceeds_quota else msgspec.UNSET,
         printable(status.exceeds or entries.beyond) or msgspec.UNSET,
         printable(entries.ignored) or msgspec.UNSET,
+        show_moment(status.idle_since) if status.idle_since else msgspec.UNSET,
     )
 
 

@@ -15,7 +15,7 @@ from reserver.stores.object.edits import Abandonment
 from reserver.stores.object.entries import with_placements
 from reserver.stores.object.reading import KnownObject, ObjectReading
 from reserver.stores.object.sets import Sets
-from reserver.stores.object.status_codec import recorded, was_admitted
+from reserver.stores.object.status_codec import idle_since, recorded, was_admitted
 
 
 @dataclass(eq=False, repr=False)
@@ -244,6 +244,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
             known.entries = replace(known.entries, reservations=(after,))
             self.ledger.put(after, when)
             self.changed(item.ref)
+        self._recall_idle(item.ref, known)
         self._awaited.check()
 
     def _exchange(
@@ -286,3 +287,16 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
             self.ledger.past.recall(ref, reservation.digest, claims, landed)
             if was_admitted(said):
                 self.ledger.was_admitted(ref, reservation.digest)
+        self._recall_idle(ref, known)
+
+    def _recall_idle(self, ref: Ref, known: KnownObject) -> None:
+        """Take since when no pod has used it, if the status says that of the present spec."""
+        reservation, said = known.reservation, known.said
+        is_told = said is not None and said.idle_since is not None
+        if (
+            reservation
+            and said
+            and is_told
+            and said.observed_generation == known.metadata.generation
+        ):
+            self.ledger.was_idle(ref, reservation.digest, idle_since(said))

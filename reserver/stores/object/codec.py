@@ -105,6 +105,7 @@ class ReservationStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=Tru
     observed_generation: Int64
     claimed: Int32
     expires_at: str | None = None  # The API server drops what is null.
+    idle_since: str | None = None
     placements: list[PartObject]
     claims: list[StatusClaim]
     more_claims: list[MoreClaims] | None = None

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from msgspec import structs
 
 from reserver.cluster import quantity
 from reserver.cluster.labels import NOTHING
 from reserver.cluster.pod import NO_CONTROLLER
+from reserver.errors import InvalidInput
 from reserver.k8s.objects.conditions import ConditionWriter
 from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED
-from reserver.k8s.objects.times import show_moment
+from reserver.k8s.objects.times import parse_moment, show_moment
 from reserver.reservations.enums import Phase
 from reserver.reservations.mark import is_mark, joined, parted
 from reserver.reservations.owner import OwnerRule
@@ -103,6 +105,7 @@ def valid(
         observed_generation=generation,
         claimed=len(merged),
         expires_at=None if expires_at is None else show_moment(expires_at),
+        idle_since=show_moment(status.idle_since) if status.idle_since else None,
         placements=placements,
         claims=named,
         more_claims=_more(merged[len(named) :]) or None,
@@ -121,6 +124,13 @@ def recorded(status: ReservationStatus) -> dict[str, str]:
     """Return where each pod has its slot, by UID or mark; empty if that is no longer known."""
     more = {pod: each.node for each in status.more_claims or () for pod in parted(each.pods)}
     return {claim.uid: claim.node for claim in status.claims} | more
+
+
+def idle_since(status: ReservationStatus) -> float:
+    """Return since when no pod has used it, in unix seconds; 0 if it does not say so."""
+    with suppress(InvalidInput):  # Not written by us.
+        return parse_moment(status.idle_since) if status.idle_since else 0.0
+    return 0.0
 
 
 def _told_first(claim: StatusClaim) -> tuple[bool, str, str]:
