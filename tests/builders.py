@@ -102,6 +102,7 @@ def reservation(  # noqa: PLR0913 - the fields of a reservation
     rules: Iterable[OwnerRule] = (),
     reusable: bool = False,
     refill_up_to: int = 0,
+    release_if_idle: float = 0.0,
     placement: Placement = ANYWHERE,
     placed: Mapping[str, int] | None = None,
     **resources: str,
@@ -123,6 +124,7 @@ def reservation(  # noqa: PLR0913 - the fields of a reservation
             rules=tuple(rules),
             reusable=reusable or refill_up_to > 0,
             refill_up_to=refill_up_to,
+            release_if_idle=release_if_idle,
             placement=placement,
             placed=parts(placed or {}),
         )

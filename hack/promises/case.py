@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from hack.promises import idle
 from hack.promises import slots as claimed
 from hack.promises.amounts import Amounts, smallest, total
 from hack.promises.life import Life
@@ -32,6 +34,11 @@ class Case:
     def claims(self) -> Mapping[Life, tuple[claimed.Claim, ...]]:
         """Return who took slots of each entry, or may have."""
         return claimed.claims(self.world, self.timing)
+
+    @cached_property
+    def releases(self) -> Mapping[Life, idle.Release]:
+        """Return when the entries that are released if idle are."""
+        return idle.releases(self.world, self.claims, self.rules)
 
     def decides(self, pod: Pod) -> bool:
         """Return whether a pod's binding is Reserver's decision."""
@@ -106,8 +113,18 @@ class Case:
         return (
             life.written.at <= span.since
             and life.stands(span.revision)
-            and (life.expires is None or life.expires > span.until)
+            and self.may_end(life) > span.until
         )
+
+    def may_end(self, life: Life) -> float:
+        """Return when an entry stops holding by itself, at the earliest, unix seconds."""
+        expires = math.inf if life.expires is None else life.expires
+        return min(expires, self.releases.get(life, idle.NEVER).earliest)
+
+    def must_end(self, life: Life) -> float:
+        """Return when an entry has certainly stopped holding by itself, unix seconds."""
+        expires = math.inf if life.expires is None else life.expires
+        return min(expires, self.releases.get(life, idle.NEVER).latest)
 
     # What is held
 
@@ -146,7 +163,7 @@ class Case:
         yields = life.entry.yields_above
         if yields is not None and for_pod.priority > yields:
             return {}
-        if life.expires is not None and life.expires <= span.until:
+        if self.may_end(life) <= span.until:
             return {}
         # What matches it without naming it has a slot only of those that it claims.
         own = {for_pod.uid} if life.names(for_pod) else set[str]()

@@ -101,15 +101,15 @@ def left_over(case: Case) -> Iterator[Violation]:
         claims = [c for c in case.claims.get(life, ()) if c.sure and _is_told(case, c)]
         last = max(claims, key=lambda c: c.moment) if claims else None
         since_claim = history.end - max(last.moment.at, reachable) if last else 0.0
-        since_expiry = history.end - max(life.expires or history.end, reachable)
+        since_end = history.end - max(min(case.must_end(life), history.end), reachable)
         is_claimed = len(claims) >= life.entry.slots and not life.entry.reusable
         if is_claimed and since_claim > rules.cleaner_s:
             kind = Kind.CLAIM_LOST if since_claim > rules.lost_s else Kind.LEFT_OVER
             text = "still in the store though every slot is claimed"
             yield _about(kind, life, last, text=text, sums={"seconds": round(since_claim)})
-        elif since_expiry > rules.cleaner_s:
-            text = "still in the store though it has expired"
-            sums = {"seconds": round(since_expiry)}
+        elif since_end > rules.cleaner_s:
+            text = "still in the store though it has expired, or was idle"
+            sums = {"seconds": round(since_end)}
             yield _about(Kind.LEFT_OVER, life, None, text=text, sums=sums)
 
 

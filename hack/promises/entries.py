@@ -21,7 +21,7 @@ _SPEC_FIELDS = frozenset(
     (
         *("owners", "resources", "slots", "node", "startsAt", "expiresAt", "ttl", "policy"),
         *("reusable", "refill", "refillUpTo", "placement", "placements", "preemptible", "priority"),
-        *("requestId", "origin"),
+        *("requestId", "origin", "releaseIfIdle"),
     )
 )
 
@@ -72,6 +72,7 @@ class Entry:
         slots: how many pods may claim it.
         reusable: a slot comes back when its pod goes.
         refill_up_to: a claimed slot is replaced until so many are claimed or free; 0: none is.
+        release_if_idle: it is released after so many seconds without a pod; 0: it is not.
         starts: unix seconds, 0 for at once.
         expires: unix seconds, None if it does not say.
         ttl_s: how long it lives from when it is seen; None for ever, or if it says `expires`.
@@ -90,6 +91,7 @@ class Entry:
     slots: int = 1
     reusable: bool = False
     refill_up_to: int = 0
+    release_if_idle: float = 0.0
     starts: float = 0.0
     expires: float | None = None
     ttl_s: float | None = None
@@ -192,6 +194,7 @@ def _spec(document: dict[str, Any], namespace: str) -> Entry:
         slots=slots,
         reusable=_flag(document, "reusable") or _flag(document, "refill"),
         refill_up_to=_refill_up_to(document, slots),
+        release_if_idle=duration(str(document.get("releaseIfIdle") or "0")),
         starts=moment(document["startsAt"]) if document.get("startsAt") else 0.0,
         expires=None if expires is None else moment(expires),
         ttl_s=None if expires is not None else ttl_s or None,

@@ -60,9 +60,7 @@ def ended(case: Case, life: Life, at: float) -> float:
         life: the entry.
         at: slots that may have come back by then do not count as taken; unix seconds.
     """
-    ends = [life.gone.at if life.gone else float("inf")]
-    if life.expires is not None:
-        ends.append(life.expires)
+    ends = [life.gone.at if life.gone else float("inf"), case.must_end(life)]
     sure = (claim for claim in case.claims.get(life, ()) if claim.sure)
     claims = sorted(c.moment.at for c in sure if c.back is None or c.back.at > at)
     if len(claims) >= life.entry.most_slots:

@@ -35,13 +35,13 @@ def reservation_lost(case: Case) -> Iterator[Violation]:
             node=life.node,
             entry=str(life.ref),
             sums={"owners": " ".join(sorted(life.entry.owners)), "expires": life.expires or ""},
-            text="gone from the store, not expired, claimed or removed by the manager",
+            text="gone from the store, not expired, idle, claimed or removed by the manager",
         )
 
 
 def _is_over(case: Case, life: Life) -> bool:
     assert life.gone is not None  # noqa: S101 - for mypy
-    if life.expires is not None and life.expires <= life.gone.at + case.rules.grace_s:
+    if case.may_end(life) <= life.gone.at + case.rules.grace_s:
         return True
     claims = case.claims.get(life, ())
     before = {c.pod.uid for c in claims if c.moment.revision < life.gone.revision}

@@ -45,6 +45,8 @@ class Lifecycle(LedgerView):
         self._latest = 0.0
         self._turns: SortedList[_Turn] = SortedList()
         self._anew: deque[Account] = deque()
+        self._knows_claims = False
+        self._recorded_idle: dict[str, float] = {}
 
     def advance(self, now: float, most: int | None = AT_ONCE) -> None:
         """Let time pass until `now` (unix seconds): what starts then holds, what expires does not.
@@ -119,21 +121,25 @@ class Lifecycle(LedgerView):
     def was_idle(self, ref: Ref, digest: str, since: float) -> None:
         """Note since when a reservation is recorded as idle, in unix seconds.
 
-        Of two Reservers the one that saw it in use last is right, so the later moment counts. One
-        that starts takes what is recorded, if it finds the reservation idle.
+        The later moment counts: the Reserver that wrote it saw the reservation in use last.
         """
         account = self._register.get(ref)
         if account is None or not account.entry(ref).reservation.is_called(digest):
             return
-        is_unknown = not self._knows_claims and account.reservation.release_if_idle
-        if since > account.idle_since and (account.idle_since or is_unknown):
+        if not self._knows_claims:
+            self._recorded_idle[account.identity] = since
+        elif 0 < account.idle_since < since:
             self._expect_idle(account, since)
             self._settle(account)
 
     def _know_claims(self) -> None:
         """Note that all claims from before the start are known: what has none is idle."""
         self._knows_claims = True
-        self._anew.extend(a for a in self._register.accounts() if a.reservation.release_if_idle)
+        for account in self._register.accounts():
+            if account.reservation.release_if_idle:
+                account.idle_since = self._recorded_idle.get(account.identity, 0.0)
+                self._anew.append(account)
+        self._recorded_idle.clear()
 
     def admit(self, namespace: str) -> Generator[None]:
         """Apply the quotas of a namespace, step by step.
@@ -264,8 +270,7 @@ class Lifecycle(LedgerView):
 
 def _turns(account: Account, now: float) -> Iterator[_Turn]:
     """Yield the moments after `now` at which a reservation starts and ends."""
-    reservation = account.reservation
-    for at in (reservation.starts_at, reservation.expires_at, account.idle_until):
+    for at in (account.reservation.starts_at, account.reservation.expires_at, account.idle_until):
         if at is not None and now < at < math.inf:
             yield (at, account.order, account.identity)
 

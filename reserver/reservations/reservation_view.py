@@ -41,7 +41,6 @@ class ReservationView:
         self._register = ReservationIndex(self.succession, failed)
         self._claims = Claims(self._register)
         self._now = Moment(0.0)
-        self._knows_claims = False
 
     def __iter__(self) -> Iterator[tuple[Reservation, Phase]]:
         """Yield every reservation with its phase, in the order in which they became known."""
@@ -262,7 +261,6 @@ class ReservationView:
     def _phase_by_time(self, account: Account) -> Phase:
         phase = account.reservation.phase(len(account.claimants), self._now)
         is_released = phase is Phase.ACTIVE and self._now >= account.idle_until
-        is_released &= self._knows_claims
         return Phase.EXPIRED if is_released else phase
 
     def _is_active(self, account: Account) -> bool:

@@ -65,6 +65,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "spec.placement.strategy",
         '"pack", "spread"',
     ),
+    "a refill of one node": ({"refill": True}, "spec.refill", "together with node"),
+    "a limit of no refill": ({"refillUpTo": 3}, "spec.refillUpTo", "without refill"),
+    "a limit below the slots": (
+        {"node": None, "refill": True, "slots": 3, "refillUpTo": 2},
+        "spec.refillUpTo",
+        "less than slots",
+    ),
+    "less than a minute": ({"releaseIfIdle": "59s"}, "spec.releaseIfIdle", "1m to 8760h"),
+    "more than a year": ({"releaseIfIdle": "8761h"}, "spec.releaseIfIdle", "1m to 8760h"),
+    "idle days": ({"releaseIfIdle": "7d"}, "spec.releaseIfIdle", "should match"),
     "a node without a name": ({"node": ""}, "spec.node", "at least 1 chars"),
 }
 
@@ -95,6 +105,9 @@ def test_what_is_right_is_taken_as_people_write_it(corner: Corner) -> None:
         {"resources": {"memory": "8Ti"}, "slots": 1024},
         {"node": None, "placement": {"nodeSelector": {"a": "b"}, "strategy": "spread"}},
         {"node": None},
+        {"node": None, "refill": True, "slots": 3, "refillUpTo": 3},
+        {"releaseIfIdle": "1m"},
+        {"releaseIfIdle": "8760h"},
     ]
     for number, changes in enumerate(good):
         corner.write_object(f"good-{number}", {**GOOD, **changes})

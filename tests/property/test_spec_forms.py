@@ -12,6 +12,7 @@ from reserver.cli import serialization
 from reserver.client import (
     ControllerOwner,
     LabelRequirement,
+    Lend,
     OwnerSelector,
     PodOwner,
     Policy,
@@ -66,6 +67,9 @@ def specs(draw: st.DrawFn) -> Spec:
     lasting = st.integers(0, 3 * 10**12).map(lambda ms: timedelta(milliseconds=ms))
     ttl = draw(st.one_of(st.none(), lasting)) if ends is None and starts is None else None
     preemptible = draw(st.booleans())
+    node, slots, refill = draw(st.just("") | names), draw(st.integers(1, 100)), draw(st.booleans())
+    idle = st.integers(60_000, 8_760 * 3_600_000).map(lambda ms: timedelta(milliseconds=ms))
+    is_refilled = refill and not node
     return Spec(
         owners=tuple(
             draw(
@@ -76,19 +80,23 @@ def specs(draw: st.DrawFn) -> Spec:
                 )
             )
         ),
-        node=draw(names),
+        node=node,
         resources={"cpu": draw(st.sampled_from(["1", "500m", "1.5"]))}
         | draw(
             st.dictionaries(
                 names.map(lambda n: f"a.b/{n}"), st.sampled_from(["1", "2"]), max_size=2
             )
         ),
-        slots=draw(st.integers(1, 100)),
+        slots=slots,
         starts_at=starts,
         expires_at=None if ends is None else begin + ends,
         ttl=ttl,
         policy=draw(st.sampled_from(Policy)),
         reusable=draw(st.booleans()),
+        refill=is_refilled,
+        refill_up_to=draw(st.none() | st.integers(slots, 1000)) if is_refilled else None,
+        release_if_idle=draw(st.none() | idle),
+        lend=draw(st.none() | st.builds(Lend, st.integers(-5, 5))) if not preemptible else None,
         preemptible=preemptible,
         priority=draw(st.one_of(st.none(), st.integers(-100, 100))) if preemptible else None,
     )

@@ -17,6 +17,8 @@ from tests.builders import NOW, node, pod, reservation, rule, state_of
         (Outcome.EXPIRED, [], "expired unclaimed"),
         (Outcome.EXPIRED, ["a"], "expired with 1 of 3 slots claimed by a"),
         (Outcome.EXPIRED, [""], "expired with 1 of 3 slots claimed"),
+        (Outcome.IDLE, [], "released when idle, unclaimed"),
+        (Outcome.IDLE, ["a"], "released when idle, with 1 of 3 slots claimed by a"),
         (Outcome.REMOVED, [], "removed unclaimed"),
         (Outcome.REMOVED, ["a"], "removed with 1 of 3 slots claimed by a"),
     ],

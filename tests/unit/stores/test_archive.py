@@ -161,6 +161,7 @@ def test_what_cannot_be_written_does_not_pile_up() -> None:
     ("became", "text", "spec"),
     [
         (Outcome.REMOVED, '{"node":"w","author":"a","ttl":"1h","origin":"x"}', '{"node":"w"}'),
+        (Outcome.IDLE, '{"node":"w","releaseIfIdle":"9m"}', '{"node":"w","releaseIfIdle":"9m"}'),
         (Outcome.CLAIMED, '{"node":"w"}', ""),
         (Outcome.REMOVED, "", ""),
         (Outcome.REMOVED, "{", ""),
@@ -169,5 +170,5 @@ def test_what_cannot_be_written_does_not_pile_up() -> None:
         (Outcome.REMOVED, f'{{"node":"w"}}{" " * 9000}', ""),
     ],
 )
-def test_a_spec_is_kept_of_what_somebody_removed(became: Outcome, text: str, spec: str) -> None:
+def test_a_spec_is_kept_of_what_was_removed_or_idle(became: Outcome, text: str, spec: str) -> None:
     assert past(replace(ending("move"), outcome=became, text=text)).spec == spec

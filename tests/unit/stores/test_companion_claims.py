@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from reserver.cluster.pod import Pod
+from reserver.k8s.objects.times import show_moment
 from reserver.reservations.reservation import Written
 from reserver.stores.configmap.companion import REREAD_EVERY_S
 from reserver.stores.configmap.companion_codec import SEEN
@@ -113,3 +114,28 @@ async def test_records_that_somebody_has_spoilt_count_for_nothing(claims: str) -
     world.put(web=spec(slots=3), version="6")
     await world.write(answer(2, data), answer(3))
     assert world.state.ledger.held_on("worker-1")["cpu"] == 6000
+
+
+async def test_since_when_it_is_idle_is_recorded_and_outlives_a_restart() -> None:
+    idle = spec(owners=[{"selector": {"matchLabels": {"a": "b"}}}], releaseIfIdle="10m")
+    world = World()
+    world.state.ledger.past.end()
+    world.state.ledger.advance(world.now)
+    world.put(web=idle)
+    _, create = await world.write(MISSING, answer(1))
+    told = said(create, "web")["idleSince"]
+    assert told == "2030-03-17T17:46:40Z"
+    world.restart()
+    world.state.node_seen(W1)
+    world.now += 599
+    world.state.ledger.advance(world.now)
+    world.put(web=idle)
+    world.client.script.append(answer(1, create.body["data"]))
+    await world.writer.recall(world.state.ledger)
+    world.state.ledger.past.end()
+    (web,) = (each.ref for each, _ in world.state.ledger)
+    world.state.ledger.advance(world.now)
+    assert show_moment(world.state.ledger.idle_since(web)) == told
+    world.state.ledger.advance(world.now + 1)
+    (patch,) = await world.write(answer(2))
+    assert (said(patch, "web")["phase"], said(patch, "web")["idleSince"]) == ("Expired", told)

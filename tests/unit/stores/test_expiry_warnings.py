@@ -17,7 +17,7 @@ class Desk:
         self.state = state_of(node("worker-1", cpu="64"), *written, now=since)
         self.reminder = ExpiryWarnings(before, lambda: self.now, self.tell)
 
-    def tell(self, reservation: Reservation, message: str) -> None:
+    def tell(self, reservation: Reservation, message: str, _: float) -> None:
         self.told.append((self.now - NOW, reservation.ref.key, message))
 
     async def look(self, *seconds: float) -> list[tuple[float, str]]:
@@ -72,3 +72,20 @@ async def test_zero_warns_of_nothing_and_may_change_while_it_runs() -> None:
     desk.reminder.before_s = 0.0
     await desk.look(3300)
     assert not desk.reminder.expiring
+
+
+async def test_what_will_be_released_as_idle_is_warned_of_each_time() -> None:
+    idle = reservation(
+        "idle", owners=[], rules=[rule(app="web")], slots=2, cpu="1", release_if_idle=600
+    )
+    desk = Desk(idle)
+    desk.state.ledger.past.end()
+    assert await desk.look(1, 299, 301, 330) == [(301, "idle")]
+    assert desk.told[0][2] == (
+        "no pod has had a slot since 2030-03-17T17:46:41Z: it is released in 0:05:00, at "
+        "2030-03-17T17:56:41Z, unless one claims it (releaseIfIdle)"
+    )
+    desk.state.pod_seen(pod("a", labels={"app": "web"}, node="worker-1", claims=[idle], cpu="1"))
+    assert await desk.look(400, 500) == [(301, "idle")]
+    desk.state.pod_gone(pod("a").name)
+    assert await desk.look(600, 799, 801) == [(301, "idle"), (801, "idle")]

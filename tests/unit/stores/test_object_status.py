@@ -15,6 +15,7 @@ from reserver.base.pacer import Pacer, outcome
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.k8s.objects.objects import Metadata, encode
+from reserver.k8s.objects.times import show_moment
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from reserver.stores import status
@@ -342,3 +343,41 @@ async def test_a_pass_takes_what_is_due_in_parts_and_not_what_comes_meanwhile(
         world.writer.queue.add(Ref.of_object("shop", f"late-{len(parts)}"))
     assert parts == [["r-0", "r-1"], ["r-2", "r-3"], ["r-4"]]
     assert [ref.key for ref in world.writer.queue.take_all()] == ["late-1", "late-2", "late-3"]
+
+
+async def test_a_status_says_since_when_it_is_idle_and_a_restart_reads_it() -> None:
+    world = World()
+    world.state.ledger.past.end()
+    world.state.ledger.advance(NOW)
+    idle = partial(
+        made, releaseIfIdle="10m", ttl=0, owners=[{"selector": {"matchLabels": {"a": "b"}}}]
+    )
+    world.put(idle())
+    (status,) = await world.write()
+    assert status["idleSince"] == "2030-03-17T17:46:40Z"
+    again = World()
+    again.state.ledger.advance(NOW + 599)
+    again.now = NOW + 599
+    again.put(idle(status=status, revision=2))
+    again.state.ledger.past.end()
+    assert await again.write() == []
+    again.state.ledger.advance(NOW + 600)
+    (over,) = await again.write(later=1)
+    assert (over["phase"], over["idleSince"]) == ("Expired", status["idleSince"])
+    assert condition(over)[:2] == ("False", "Idle")
+    assert again.store.due_edit(Ref.of_object("shop", "web"), NOW + 600) is not None
+
+
+async def test_another_reservers_later_moment_is_taken_from_the_status() -> None:
+    world = World()
+    world.state.ledger.past.end()
+    world.state.ledger.advance(NOW)
+    world.put(made(releaseIfIdle="10m", ttl=0))
+    (status,) = await world.write()
+    ref = Ref.of_object("shop", "web")
+    for later, said in ((30, "17:47:10"), (-30, "17:47:10")):
+        moment = show_moment(NOW + later)
+        world.put(
+            made(releaseIfIdle="10m", ttl=0, status=status | {"idleSince": moment}, revision=9)
+        )
+        assert show_moment(world.state.ledger.idle_since(ref))[11:19] == said

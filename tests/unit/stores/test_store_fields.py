@@ -39,6 +39,10 @@ WRONG_TYPES: dict[str, set[str]] = {
     "priority": {"text", "fraction", "truth", "list", "object"},
     "reusable": {"text", "number", "fraction", "nothing", "list", "object"},
     "placement": {"text", "number", "fraction", "truth", "list", "object"},
+    "refill": {"text", "number", "fraction", "nothing", "list", "object"},
+    "refillUpTo": {"text", "fraction", "truth", "list", "object"},
+    "releaseIfIdle": {"text", "number", "fraction", "truth", "list", "object"},
+    "lend": {"text", "number", "fraction", "truth", "list", "object"},
 }
 
 
@@ -108,6 +112,18 @@ def test_a_spec_with_a_value_of_the_wrong_type_is_refused(field: str, kind: str)
         pytest.param({"slots": 0}, "slots", id="no slots"),
         pytest.param({"slots": -1}, "slots", id="negative slots"),
         pytest.param({"slots": 100_001}, "slots", id="absurd slots"),
+        pytest.param({"refill": True}, "refill", id="no room for a refill"),
+        pytest.param({"refillUpTo": 3}, "refillUpTo", id="a limit of no refill"),
+        pytest.param(
+            {"node": "", "refill": True, "slots": 3, "refillUpTo": 2}, "refillUpTo", id="too few"
+        ),
+        pytest.param(
+            {"node": "", "refill": True, "refillUpTo": 100_001}, "refillUpTo", id="too many"
+        ),
+        pytest.param({"releaseIfIdle": "59s"}, "releaseIfIdle", id="too short to claim it"),
+        pytest.param({"releaseIfIdle": "8761h"}, "releaseIfIdle", id="more than a year"),
+        pytest.param({"releaseIfIdle": "7d"}, "releaseIfIdle", id="days"),
+        pytest.param({"releaseIfIdle": "0"}, "releaseIfIdle", id="no time at all"),
         pytest.param({"policy": "prefer"}, "policy", id="no such policy"),
         pytest.param({"priority": 5}, "priority", id="a priority that means nothing"),
         pytest.param({"preemptible": True, "priority": 10**9 + 1}, "priority", id="the system's"),
