@@ -239,6 +239,12 @@ class Corner:
             self._objects.patch_namespaced_custom_object(*where, name, body)
         return name
 
+    def write_object_status(self, name: str, status: Mapping[str, Any]) -> None:
+        """Change fields of a Reservation's status."""
+        where = (*OBJECTS, self.name, "reservations", name)
+        body = {"status": status}
+        self._objects.patch_namespaced_custom_object_status(*where, body)
+
     def object(self, name: str, namespace: str | None = None) -> dict[str, Any] | None:
         """Return a Reservation, None when there is none."""
         where = (*OBJECTS, namespace or self.name, "reservations", name)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import time
 from typing import Any
 
 import pytest
 import yaml
 
 from hack.reserver_process import ReserverProcess, wait_for
+from reserver.k8s.objects.times import show_moment
 from tests.e2e.cluster import GROUP, Corner
 from tests.e2e.forms import OBJECT, SPEC, Form
-from tests.e2e.test_status import wait_status
+from tests.e2e.test_status import status, wait_status
 
 
 @pytest.fixture(params=[SPEC, OBJECT], ids=lambda form: form.name)
@@ -160,6 +163,50 @@ def test_an_owner_that_has_to_land_there_waits_for_the_place(corner: Corner, for
     corner.wait_refused("owner", "waiting for a place of reservation")
     (node,) = corner.add_nodes(1, cpu="8")
     assert corner.wait_bound("owner", 10) == node
+
+
+def idle_since(corner: Corner, form: Form, key: str) -> str:
+    """Return since when no pod uses a reservation, as its status says; empty while one does."""
+    if form.is_object:
+        return str((corner.object(key) or {}).get("status", {}).get("idleSince") or "")
+    return str((status(corner, form, key) or {}).get("idleSince") or "")
+
+
+def set_idle_since(corner: Corner, form: Form, key: str, since: float) -> None:
+    """Let a status say that no pod has used a reservation since a moment, unix seconds."""
+    told = {"idleSince": show_moment(since)}
+    if form.is_object:
+        corner.write_object_status(key, told)
+    else:
+        said = json.dumps((status(corner, form, key) or {}) | told, separators=(",", ":"))
+        corner.patch_store((form.store[0], f"{form.store[1]}-status"), {key: said})
+
+
+@pytest.mark.controlplane
+def test_what_no_pod_uses_is_released_in_time_through_a_restart(
+    corner: Corner, reserver: ReserverProcess, form: Form
+) -> None:
+    (node,) = corner.add_nodes(1, cpu="4")
+    owners = [{"selector": {"matchLabels": {"app": "web"}, "namespace": corner.name}}]
+    spec: dict[str, Any] = {"owners": owners, "resources": {"cpu": "2"}, "slots": 2}
+    key = write(corner, form, "web", **spec, releaseIfIdle="1m")
+    assert wait_placed(corner, form, key) == node
+    first = wait_for(lambda: idle_since(corner, form, key), "nobody uses it", 5)
+    corner.create_pod("web-1", {"cpu": "2"}, labels={"app": "web"})
+    corner.wait_bound("web-1")
+    wait_for(lambda: not idle_since(corner, form, key), "a pod uses it", 5)
+    corner.delete_pod("web-1")
+    assert wait_for(lambda: idle_since(corner, form, key), "nobody uses it", 5) >= first
+    reserver.kill()
+    set_idle_since(corner, form, key, time.time() - 55)
+    reserver.start()
+    reserver.wait_ready()
+    corner.create_pod("stranger", {"cpu": "4"})
+    corner.wait_refused("stranger", "held by reservation")  # Its time has not come.
+    wait_for(lambda: key not in corner.texts(form), "it is released", 15)
+    assert corner.wait_bound("stranger", 5) == node
+    space = None if form.is_object else form.store[0]
+    assert any("released when idle" in each for each in corner.events("Idle", space))
 
 
 @pytest.mark.controlplane

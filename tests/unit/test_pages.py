@@ -9,7 +9,7 @@ import yaml
 from reserver.moves.phases import MoveReason
 from reserver.provisioning import model as provisioning
 from reserver.reservations.enums import Phase
-from reserver.reservations.status import ReservationState
+from reserver.reservations.status import IDLE, NOT_REFILLED, ReservationState
 from tests.pages import NOT_HERE, ROOT, commands
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -120,6 +120,7 @@ def test_the_reasons_of_conditions_that_a_page_lists_are_those_of_the_code() -> 
     phases = set(Phase) - {Phase.INVALID}
     backed = {ReservationState(phase, is_backed=False).reason for phase in phases} | {
         ReservationState(Phase.ACTIVE, is_backed=True).reason,
+        *(IDLE, NOT_REFILLED),
         ReservationState(Phase.PENDING, is_backed=False, is_unplaced=True).reason,
         ReservationState(Phase.PENDING, is_backed=False, exceeds_quota=True).reason,
     }
