@@ -39,10 +39,11 @@ def restore(
     ] = "",
     form: OutputOption = Output.TABLE,
 ) -> None:
-    """Create reservations again that were released by mistake, or when idle.
+    """Create reservations again that were released by mistake.
 
-    Each says what it said, until the moment at which it would have ended. Claims and labels are
-    not restored. Reserver remembers specs for a week, within bounds (`serve --history-ttl`).
+    Those that were released when idle can be, too. Each says what it said, until the moment at
+    which it would have ended. Claims and labels are not restored. Reserver remembers specs for a
+    week, within bounds (`serve --history-ttl`).
 
     Exit status: 0 created and in force; 1 it is not remembered, or refused; 2 wrong usage; 3
     Reserver cannot be reached; 4 no room, on nodes or in the quota; 5 it waits for room.
