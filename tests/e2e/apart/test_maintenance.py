@@ -119,6 +119,8 @@ def test_nodes_are_emptied_in_turn_with_seats_and_budgets_and_given_back(plan: P
     hold = write(corner, OBJECT, "hold", resources={"cpu": "1"})
     wait_for(lambda: parts(corner, OBJECT, hold), "the hold is placed")
     (refuge,) = corner.add_nodes(1, cpu="8")
+    corner.create_pod("scout", {"cpu": "100m"}, nodeSelector={"kubernetes.io/hostname": refuge})
+    corner.wait_bound("scout")  # Else pods may go to the second node, which Reserver knows already.
     window = plan.window(first, second, starts_in_s=600)
     plan.wait(window, **{first: "Drained", second: "Waiting"})
     assert yard.nodes_of("web") == [refuge] * 2
