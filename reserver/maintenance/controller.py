@@ -30,11 +30,12 @@ from reserver.maintenance.codec import (
     refused,
     show_status,
 )
-from reserver.maintenance.decide import MaintenanceDecision, NodeProgress, Turn, decide
+from reserver.maintenance.decide import MaintenanceDecision, NodeProgress, decide
 from reserver.maintenance.emptying import LOOK_AGAIN_S, NodeEmptying
 from reserver.maintenance.model import NodePhase, ObservedNode, Window
 from reserver.maintenance.node_writes import is_due, write_node
 from reserver.maintenance.observe import KnownWindow, KnownWindows, observed, turn_of
+from reserver.maintenance.turns import Turn
 from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State

@@ -1,9 +1,9 @@
-"""Decides on nodes and windows: which node's turn it is, and how each node is to be."""
+"""Decides on nodes and windows: how each node is to be, and how far each window is."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from reserver.maintenance.model import (
     Window,
     WindowUse,
 )
+from reserver.maintenance.turns import NodeTurn, Turn, settled, take
 from reserver.moves.drain import BEING_DELETED
 from reserver.scheduling.closures import Closure, NodesByClosure
 
@@ -66,23 +67,6 @@ class NodeProgress(NamedTuple):
     message: str = ""
 
 
-class Turn(NamedTuple):
-    """A window that is not over, and the nodes that it has now."""
-
-    window: Window
-    members: tuple[str, ...]
-
-    @property
-    def most(self) -> int:
-        """How many of them may be unavailable at a time."""
-        return self.window.most_unavailable.of(len(self.members))
-
-    @property
-    def is_rolling(self) -> bool:
-        """Whether not all of them are unavailable at once, so that holds may stay among them."""
-        return self.most < len(self.members)
-
-
 @dataclass(frozen=True, slots=True)
 class MaintenanceDecision:
     """What is to be.
@@ -98,25 +82,6 @@ class MaintenanceDecision:
     progress: Mapping[str, tuple[NodeProgress, ...]]
     closures: NodesByClosure
     next_at: float = inf
-
-
-@dataclass(slots=True)
-class _Node:
-    """A node while it is decided on."""
-
-    seen: ObservedNode
-    uses: dict[str, WindowUse]
-    released: WindowUse | None = None
-    taken: bool = False
-    planned: list[Window] = field(default_factory=list)
-
-    @property
-    def holder(self) -> str:
-        return next((key for key, use in self.uses.items() if use is not WindowUse.DONE), "")
-
-    @property
-    def is_unavailable(self) -> bool:
-        return bool(self.holder) or self.seen.is_cordoned or not self.seen.is_ready
 
 
 def decide(
@@ -141,13 +106,13 @@ def decide(
         key=lambda turn: (turn.window.period.start, turn.window.name),
     )
     active = {turn.window.key: turn for turn in open_ if turn.window.drain_at <= now}
-    by_name: dict[str, _Node] = {}
+    by_name: dict[str, NodeTurn] = {}
     for node in nodes:
-        by_name[node.name] = _settled(node, active, unread)
+        by_name[node.name] = settled(node, active, unread)
         if len(by_name) % _STEP == 0:
             yield
     for turn in active.values():
-        _take(turn, by_name)
+        take(turn, by_name)
         yield
     closed: dict[Closure, set[str]] = {}
     for turn in open_:
@@ -165,38 +130,8 @@ def decide(
     return MaintenanceDecision(goals, progress, closures, _next_at(open_, nodes, now, not_ready_s))
 
 
-def _settled(node: ObservedNode, active: Mapping[str, Turn], unread: frozenset[str]) -> _Node:
-    """Return a node without the windows that are over; one that was uncordoned is done."""
-    uses = dict[str, WindowUse]()
-    released = None
-    for key, use in node.uses.items():
-        turn = active.get(key)
-        if key.partition(".")[0] in unread:
-            uses[key] = use
-        elif turn is None or node.name not in turn.members:
-            released = released if use is WindowUse.DONE else use
-        else:
-            uses[key] = use if node.is_cordoned else WindowUse.DONE
-    return _Node(node, uses, released)
-
-
-def _take(turn: Turn, nodes: Mapping[str, _Node]) -> None:
-    """Take as many nodes in hand as may be unavailable; first those that are so already."""
-    window, members = turn.window, [nodes[name] for name in turn.members]
-    free = turn.most - sum(node.is_unavailable for node in members)
-    waiting = (node for node in members if not node.holder and window.key not in node.uses)
-    for node in sorted(waiting, key=lambda node: (not node.is_unavailable, node.seen.name)):
-        if not node.is_unavailable:
-            if free <= 0:
-                return
-            free -= 1
-        found = WindowUse.FOUND_CORDONED if node.seen.is_cordoned else WindowUse.CORDONED
-        node.uses[window.key] = node.released if node.released and node.seen.is_cordoned else found
-        node.released, node.taken = None, True
-
-
 def _goals(
-    nodes: Mapping[str, _Node], active: Mapping[str, Turn], now: float
+    nodes: Mapping[str, NodeTurn], active: Mapping[str, Turn], now: float
 ) -> Generator[None, None, dict[str, NodeGoal]]:
     goals = {}
     for number, (name, node) in enumerate(nodes.items()):
@@ -207,7 +142,7 @@ def _goals(
     return goals
 
 
-def _goal(node: _Node, active: Mapping[str, Turn], now: float) -> NodeGoal | None:
+def _goal(node: NodeTurn, active: Mapping[str, Turn], now: float) -> NodeGoal | None:
     """Return how a node is to be; None for one that no window has anything to do with."""
     seen, turn = node.seen, active.get(node.holder)
     if turn is None and node.holder:
@@ -228,7 +163,7 @@ def _goal(node: _Node, active: Mapping[str, Turn], now: float) -> NodeGoal | Non
     return None if is_idle else NodeGoal(node.uses, cordon, lifecycle)
 
 
-def _kinds(window: Window, node: _Node, now: float) -> Iterator[str]:
+def _kinds(window: Window, node: NodeTurn, now: float) -> Iterator[str]:
     phase = _progress(window, node, now).phase
     if phase is not NodePhase.IN_MAINTENANCE:
         yield PLANNED
@@ -245,7 +180,7 @@ def _times(window: Window) -> str:
     return f"{window.name}, from {start} to {end}"
 
 
-def _progress(window: Window, node: _Node, now: float) -> NodeProgress:
+def _progress(window: Window, node: NodeTurn, now: float) -> NodeProgress:
     """Return how far a window is with a node."""
     name, use = node.seen.name, node.uses.get(window.key)
     if now < window.drain_at:
@@ -274,14 +209,14 @@ def _coming(turn: Turn) -> Closure:
     return Closure(COMING, since=since, until=end, is_firm=not turn.is_rolling)
 
 
-def _untouched(turn: Turn, nodes: Mapping[str, _Node]) -> Iterator[str]:
+def _untouched(turn: Turn, nodes: Mapping[str, NodeTurn]) -> Iterator[str]:
     key = turn.window.key
     return (name for name in turn.members if key not in nodes[name].uses)
 
 
 def _closed(
     found: dict[Closure, set[str]],
-    nodes: Iterable[_Node],
+    nodes: Iterable[NodeTurn],
     active: Mapping[str, Turn],
     now: float,
     not_ready_s: float,
@@ -301,7 +236,7 @@ def _closed(
 
 
 def _closures(
-    node: _Node, active: Mapping[str, Turn], now: float, not_ready_s: float
+    node: NodeTurn, active: Mapping[str, Turn], now: float, not_ready_s: float
 ) -> Iterator[Closure]:
     """Yield what closes a node beside windows that are to come."""
     seen, holder = node.seen, active.get(node.holder)

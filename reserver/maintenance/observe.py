@@ -16,8 +16,8 @@ from reserver.maintenance.codec import (
     WindowStatusObject,
     read_object,
 )
-from reserver.maintenance.decide import Turn
 from reserver.maintenance.model import ObservedNode, Window, read_uses
+from reserver.maintenance.turns import Turn
 from reserver.moves.drain import Drain
 
 

@@ -14,7 +14,6 @@ from reserver.maintenance.decide import (
     IN_HAND,
     NOT_READY,
     MaintenanceDecision,
-    Turn,
     decide,
 )
 from reserver.maintenance.model import (
@@ -27,6 +26,7 @@ from reserver.maintenance.model import (
     Window,
     WindowUse,
 )
+from reserver.maintenance.turns import Turn
 from reserver.moves.drain import BEING_DELETED, Drain, LeavingPod, StayingPod
 from reserver.scheduling.closures import Closure
 from tests.cpu import MOST_S, longest_step_s
