@@ -15,7 +15,14 @@ import typer
 
 from reserver.cli import completion, drain_checks, failure, podmoves
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.move import GraceOption, TimeoutOption, UrgentOption, WaitOption, terms_of
+from reserver.cli.move import (
+    GraceOption,
+    SurgeOption,
+    TimeoutOption,
+    UrgentOption,
+    WaitOption,
+    terms_of,
+)
 from reserver.cli.output_formats import Output, OutputOption
 from reserver.cli.podmoves import Document, KubeClient, show
 from reserver.cli.target import Target
@@ -60,6 +67,7 @@ def drain(
             "--wait-for-room", help="Go on although some pods have no room elsewhere yet."
         ),
     ] = False,
+    surge: SurgeOption = False,
     urgent: UrgentOption = False,
     timeout: TimeoutOption = "",
     grace_period: GraceOption = -1,
@@ -81,6 +89,7 @@ def drain(
     Examples:
         reserver drain worker-3 --ignore-daemonsets
         reserver drain worker-3 --ignore-daemonsets --timeout 30m --no-wait
+        reserver drain worker-3 --ignore-daemonsets --surge
     """
     if dry_run and form is not Output.TABLE:
         failure.end(
@@ -92,6 +101,7 @@ def drain(
         evicts_unmanaged=force,
     )
     terms = terms_of(timeout, grace_period, urgent=urgent)
+    terms = replace(terms, mode=MoveMode.SURGE_FIRST if surge else MoveMode.RESERVE_FIRST)
 
     async def make(client: KubeClient, _: str) -> None:
         held = None if wait_for_room else partial(drain_checks.held_by_reservations, target)
@@ -266,7 +276,7 @@ async def _write(
             PodName(pod.namespace, pod.name),
             terms,
             uid=pod.uid,
-            mode=MoveMode.RESERVE_FIRST if pod.is_managed else MoveMode.EVICT_ONLY,
+            mode=terms.mode if pod.is_managed else MoveMode.EVICT_ONLY,
             metadata={"name": named[pod]} if across else None,
         )
         try:

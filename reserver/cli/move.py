@@ -51,6 +51,13 @@ GraceOption = Annotated[
 EvictOnlyOption = Annotated[
     bool, typer.Option("--evict-only", help="Evict the pod without holding a seat first.")
 ]
+SurgeOption = Annotated[
+    bool,
+    typer.Option(
+        "--surge",
+        help="Have a copy of the pod ready on its seat before the pod goes, where it can surge.",
+    ),
+]
 UrgentOption = Annotated[
     bool, typer.Option("--urgent", help="Wait for no window in which pods may be moved.")
 ]
@@ -90,6 +97,7 @@ def move(
     ] = "",
     namespace: NamespaceOption = "",
     evict_only: EvictOnlyOption = False,
+    surge: SurgeOption = False,
     by_patch: PatchOption = False,
     urgent: UrgentOption = False,
     timeout: TimeoutOption = "",
@@ -102,7 +110,8 @@ def move(
     It writes a PodMove, which Reserver carries out (`serve --pod-moves`). No pod is evicted before
     a seat is held for its replacement. Schedulers that do not ask Reserver see no seats: for their
     pods use --by-patch, which holds none and steers the replacement by a SchedPatch
-    (`serve --webhook-address`).
+    (`serve --webhook-address`). With --surge a copy of the pod is ready before the pod goes
+    (`serve --surge-moves`); a pod that cannot surge is evicted, and the answer says why.
 
     Exit status: 0 it has landed, or with --no-wait is written; 1 it failed, or is refused; 2 wrong
     usage; 3 the API server does not answer.
@@ -110,11 +119,12 @@ def move(
     Examples:
         reserver move shop/web-0 --to worker-2
         reserver move web-5d8f7c9b9d-x2x9p -n shop --no-wait
+        reserver move shop/web-5d8f7c9b9d-x2x9p --surge
         reserver move shop/web-0 --to worker-2 --by-patch
     """
     home, name = pod_of(pod, "POD")
     terms = terms_of(timeout, grace_period, urgent=urgent)
-    mode = MoveMode.EVICT_ONLY if evict_only else MoveMode.RESERVE_FIRST
+    mode = _mode(surge=surge, evict_only=evict_only, by_patch=by_patch)
 
     async def make(client: KubeClient, default: str) -> None:
         leaving = PodName(home or namespace or default, name)
@@ -126,6 +136,17 @@ def move(
         await podmoves.follow(client, written, form, wait=wait)
 
     podmoves.run(target, make)
+
+
+def _mode(*, surge: bool, evict_only: bool, by_patch: bool) -> MoveMode:
+    """Return the mode that these options ask for; exit if they contradict each other."""
+    if surge and (evict_only or by_patch):
+        other = "--evict-only" if evict_only else "--by-patch"
+        problem = f"--surge: starts a copy on a held seat, and {other} holds none; leave one out"
+        failure.end(Failed(ExitStatus.USAGE, problem))
+    if surge:
+        return MoveMode.SURGE_FIRST
+    return MoveMode.EVICT_ONLY if evict_only else MoveMode.RESERVE_FIRST
 
 
 def terms_of(timeout: str, grace_period: int, *, urgent: bool) -> SharedFields:

@@ -224,10 +224,12 @@ def check(moves: Sequence[Document]) -> None:
 
 
 def summary(move: Document) -> str:
-    """Return the phase of a move, in a line."""
+    """Return the phase of a move, in a line; once it has ended, also why its pod did not surge."""
     status = move.get("status") or {}
     where = f" to {status['to']}" if status.get("to") else ""
     why = f": {status['message']}" if status.get("message") else ""
+    if is_over(move) and status.get("fallback"):
+        why += f"; it did not surge: {status['fallback']}"
     pod = f"{move['metadata']['namespace']}/{_pod_of(move)}"
     return printable(f"{pod}{where} {phase(move) or 'written'}{why}")
 

@@ -26,7 +26,8 @@ def run(settings: RebalanceSettings, target: Target, output: ReportOption = Repo
 
     A round sees all that its policy asks for, or it does nothing. Evictions keep
     PodDisruptionBudgets; what one forbids is tried again within the round. With --mode
-    reserve-first a round writes PodMoves, and no pod is evicted before its replacement has a seat.
+    reserve-first a round writes PodMoves, and no pod is evicted before its replacement has a seat;
+    with --mode surge-first a copy of it is ready there before, where it can surge.
 
     Exit status: 0 the round is done, whatever became of single evictions; 1 what was read makes no
     sense, or is refused; 2 wrong usage, or a broken policy; 3 the API server, or a source of load,
@@ -108,7 +109,7 @@ def _show(settings: RebalanceSettings, done: Round, form: Report) -> None:
 
 
 def _summary(settings: RebalanceSettings, done: Round) -> str:
-    seats = settings.mode is Mode.RESERVE_FIRST
+    seats = settings.mode is not Mode.EVICT_ONLY
     moves = sum(bool(move.source) for move in done.plan.moves)
     rooms, kept = len(done.plan.moves) - moves, len(done.plan.kept) + done.plan.more_kept
     stay = f"{kept} stay that a strategy would move"

@@ -37,6 +37,7 @@ class SharedFields:
         group: the group of them all; `ALONE` for none.
         keep_s: how long they stay after their end, in seconds; None for ever.
         urgent: they wait for no window.
+        mode: the precondition of their evictions, where a PodMove does not have its own.
     """
 
     timeout: str = ""
@@ -44,6 +45,7 @@ class SharedFields:
     group: MoveGroup = ALONE
     keep_s: int | None = None
     urgent: bool = False
+    mode: MoveMode = MoveMode.RESERVE_FIRST
 
 
 def manifest(  # noqa: PLR0913 - the fields of a PodMove
@@ -53,14 +55,15 @@ def manifest(  # noqa: PLR0913 - the fields of a PodMove
     uid: str = "",
     after: str = "",
     to: str = "",
-    mode: MoveMode = MoveMode.RESERVE_FIRST,
+    mode: MoveMode | None = None,
     metadata: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
     """Return a PodMove as it is written; without metadata the API server names it like the pod.
 
-    It follows the PodMove `after`, if that is not empty.
+    It follows the PodMove `after`, if that is not empty, and has the `mode` of the others, unless
+    another is given.
     """
-    grace_s, group = terms.grace_period_s, terms.group
+    grace_s, group, mode = terms.grace_period_s, terms.group, mode or terms.mode
     spec = SpecObject(
         pod=MovedPodObject(pod.name, uid, after),
         to=TargetObject(to) if to else None,

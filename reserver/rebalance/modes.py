@@ -46,6 +46,9 @@ class Mode(StrEnum):
     RESERVE_FIRST = "reserve-first"
     """A seat: a round writes PodMoves."""
 
+    SURGE_FIRST = "surge-first"
+    """A copy that is ready on the seat, of pods that can surge: a round writes PodMoves."""
+
 
 def check_making_room(prefix: str, compat: Compat, mode: Mode) -> None:
     """Refuse the ways in which no round makes room for pending pods.
@@ -58,8 +61,10 @@ def check_making_room(prefix: str, compat: Compat, mode: Mode) -> None:
     Raises:
         ConfigurationError: no room is held, or upstream is to decide, which makes none.
     """
-    if mode is not Mode.RESERVE_FIRST:
-        problem = f"holds the room while others leave it; give {prefix}mode reserve-first"
+    if mode is Mode.EVICT_ONLY:
+        problem = (
+            f"holds the room while others leave it; give {prefix}mode reserve-first or surge-first"
+        )
         raise ConfigurationError(f"{prefix}make-room: {problem}")
     if compat is not Compat.PLAN:
         problem = f"is not the descheduler's; leave out {prefix}compat upstream"

@@ -23,6 +23,7 @@ from reserver.moves import manifests, podmove, podmove_group
 from reserver.moves.arbitration import DEFAULT
 from reserver.moves.manifests import FailedMove, OpenMove
 from reserver.moves.model import GroupMember, MoveGroup
+from reserver.moves.phases import MoveMode
 from reserver.rebalance import evictions
 from reserver.rebalance.evictions import Pace
 from reserver.rebalance.move_batch import Missing, chains, makes_room
@@ -46,7 +47,12 @@ class PodMoves:
     """Writes PodMoves, at a bounded rate."""
 
     def __init__(
-        self, client: ApiClient, clock: Callable[[], float], pace: Pace, reporter: OutcomeReporter
+        self,
+        client: ApiClient,
+        clock: Callable[[], float],
+        pace: Pace,
+        reporter: OutcomeReporter,
+        mode: MoveMode = MoveMode.RESERVE_FIRST,
     ) -> None:
         """Write through a client.
 
@@ -55,7 +61,9 @@ class PodMoves:
             clock: unix seconds.
             pace: how often a request may be sent.
             reporter: told of each outcome.
+            mode: of the PodMoves.
         """
+        self._mode = mode
         self._client = client
         self._clock = clock
         self._pace = pace
@@ -77,7 +85,7 @@ class PodMoves:
                 if exc.status != HTTPStatus.NOT_FOUND:
                     raise
                 raise ConfigurationError(
-                    "--mode: reserve-first takes PodMoves, which the API server does not have; "
+                    "--mode: all but evict-only take PodMoves, which the API server does not have; "
                     "apply scheduler-config/components/moves, or write evict-only"
                 ) from exc
             found += page.open
@@ -100,7 +108,10 @@ class PodMoves:
         for order, move in enumerate(moves):
             name = _name(plan, order)
             asked = manifests.SharedFields(
-                grace_period_s=terms.grace_period_s, group=groups[move], keep_s=_KEEP_S
+                grace_period_s=terms.grace_period_s,
+                group=groups[move],
+                keep_s=_KEEP_S,
+                mode=self._mode,
             )
             after = steps.get(move.pod)
             why = "the room that it needs is not left"

@@ -77,7 +77,10 @@ class RebalanceSettings:
     ] = Compat.PLAN
     mode: Annotated[
         Mode,
-        Flag("Evict pods, or write PodMoves, which evict none before its replacement has a seat."),
+        Flag(
+            "Evict pods, or write PodMoves, which evict none before its replacement has a seat, or "
+            "with surge-first before a copy is ready there, where pods can surge."
+        ),
     ] = Mode.EVICT_ONLY
     without_holds: Annotated[
         bool,

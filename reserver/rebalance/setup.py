@@ -23,6 +23,7 @@ from reserver.k8s.authentication import Credentials
 from reserver.k8s.client import ApiClient
 from reserver.k8s.lease import Lease
 from reserver.k8s.objects.lease import Timing
+from reserver.moves.phases import MoveMode
 from reserver.rebalance import pending, planner, upstream
 from reserver.rebalance.capacity import Held
 from reserver.rebalance.evictions import Evictions, Pace
@@ -49,6 +50,12 @@ WAYS: Mapping[Compat, Callable[[RoundInput, Held], Decision]] = {
     Compat.UPSTREAM: _as_upstream,
 }
 """How a round is decided."""
+
+_MOVE_MODES = {
+    Mode.RESERVE_FIRST: MoveMode.RESERVE_FIRST,
+    Mode.SURGE_FIRST: MoveMode.SURGE_FIRST,
+}
+"""Of the PodMoves that rounds write in a mode; the other one writes none."""
 
 
 async def rebalance(
@@ -135,8 +142,9 @@ def _executors(
         client, socket.gethostname(), lambda outcome: _count(metrics, outcome)
     )
     executors = Executors(Evictions(client, clock, pace, reporter))
-    if settings.mode is Mode.RESERVE_FIRST:
-        executors = executors._replace(pod_moves=PodMoves(client, clock, pace, reporter))
+    if settings.mode in _MOVE_MODES:
+        made = PodMoves(client, clock, pace, reporter, _MOVE_MODES[settings.mode])
+        executors = executors._replace(pod_moves=made)
     return executors
 
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
 from reserver.cli import move, moves, podmoves
 from reserver.cli.drain import drained
 from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.main import app
 from reserver.cli.output_formats import Output
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
@@ -154,7 +156,8 @@ class Api:
 def drain(api: Api, allowed: DrainOptions = DrainOptions(), **flags: Any) -> None:  # noqa: B008 - frozen
     given = {"wait": True, "dry_run": False} | flags
     form = given.pop("form", Output.TABLE)
-    asyncio.run(drained(api, "worker-1", allowed, SharedFields(timeout="5m"), form, **given))
+    terms = SharedFields(timeout="5m", mode=given.pop("mode", MoveMode.RESERVE_FIRST))
+    asyncio.run(drained(api, "worker-1", allowed, terms, form, **given))
 
 
 def specs(api: Api) -> list[dict[str, Any]]:
@@ -180,6 +183,33 @@ def test_a_drain_cordons_and_moves_all_pods_as_one_group(
         "shop/b to worker-2 Succeeded: said",
         "worker-1 drained",
     ]
+
+
+def test_a_drain_that_surges_evicts_only_what_no_controller_makes_again() -> None:
+    api = Api(pod("a"), pod("bare", ""))
+    drain(api, DrainOptions(evicts_unmanaged=True), mode=MoveMode.SURGE_FIRST)
+    assert [(each["pod"]["name"], each["mode"]) for each in specs(api)] == [
+        ("a", "SurgeFirst"),
+        ("bare", "EvictOnly"),
+    ]
+
+
+@pytest.mark.parametrize("other", ["--evict-only", "--by-patch"])
+def test_a_surge_takes_a_seat(other: str) -> None:
+    done = CliRunner().invoke(app, ["move", "shop/web-0", "--surge", other])
+    assert done.exit_code == ExitStatus.USAGE
+    assert f"--surge: starts a copy on a held seat, and {other} holds none" in done.stderr
+
+
+@pytest.mark.parametrize(("phase", "is_told"), [("Evicting", False), ("Succeeded", True)])
+def test_once_a_move_has_ended_it_is_said_why_its_pod_did_not_surge(
+    phase: str, *, is_told: bool
+) -> None:
+    move: dict[str, Any] = {"metadata": META | {"namespace": "shop"}}
+    move |= {"spec": {"pod": {"name": "db-0"}}}
+    move["status"] = {"phase": phase, "message": "said", "fallback": "only ReplicaSets' pods do"}
+    told = "; it did not surge: only ReplicaSets' pods do" if is_told else ""
+    assert podmoves.summary(move) == f"shop/db-0 {phase}: said{told}"
 
 
 def elsewhere(name: str) -> dict[str, Any]:

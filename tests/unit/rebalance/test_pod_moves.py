@@ -11,6 +11,7 @@ import pytest
 
 from reserver.cluster.pod import PodName
 from reserver.moves.model import MoveGroup, MoveSpec
+from reserver.moves.phases import MoveMode
 from reserver.moves.podmove import MoveObject, read_object
 from reserver.rebalance.evictions import Pace
 from reserver.rebalance.outcomes import MoveOutcome, OutcomeReporter, Result, Terms
@@ -46,10 +47,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 async def carried_out(
-    client: ScriptedClient, clock: list[float], *moves: PlannedMove, terms: Terms | None = None
+    client: ScriptedClient,
+    clock: list[float],
+    *moves: PlannedMove,
+    terms: Terms | None = None,
+    mode: MoveMode = MoveMode.RESERVE_FIRST,
 ) -> list[MoveOutcome]:
     reporter = OutcomeReporter(client, "host-1")
-    pod_moves = PodMoves(client, lambda: clock[0], Pace(1000, 1000), reporter)
+    pod_moves = PodMoves(client, lambda: clock[0], Pace(1000, 1000), reporter, mode)
     return await pod_moves.carry_out(moves, terms or Terms())
 
 
@@ -86,6 +91,14 @@ async def test_a_pod_move_says_which_pod_where_to_and_who_asks(clock: list[float
     )
     assert (second["metadata"]["namespace"], "to" in second["spec"]) == ("db", False)
     assert second["spec"]["group"] == {"name": "rebalance-f4240-001", "size": 1}
+
+
+@pytest.mark.parametrize("mode", [MoveMode.RESERVE_FIRST, MoveMode.SURGE_FIRST])
+async def test_pod_moves_have_the_mode_of_the_round(clock: list[float], mode: MoveMode) -> None:
+    client = ScriptedClient(DONE, DONE)
+    await carried_out(client, clock, MOVE, mode=mode)
+    (body,) = written(client)
+    assert body["spec"].get("mode", MoveMode.RESERVE_FIRST) == mode
 
 
 def _object(body: dict[str, Any]) -> MoveObject:

@@ -20,7 +20,7 @@ FILE: dict[str, Any] = {"policy_config_file": Path("policy.yaml")}
     ("given", "message"),
     [
         ({}, "--policy-config-file: is missing; write the policy's path, or give --make-room"),
-        ({"make_room": True}, "--make-room: .* give --mode reserve-first"),
+        ({"make_room": True}, "--make-room: .* give --mode reserve-first or surge-first"),
         (
             {"make_room": True, "mode": Mode.RESERVE_FIRST, "compat": Compat.UPSTREAM},
             "--make-room: .* leave out --compat upstream",
