@@ -19,6 +19,7 @@ RBAC = SHIPPED / "core/rbac-reserver.yaml"
 REQUEST_CRD = ROOT / "tests/e2e/crd-provisioning.yaml"
 REQUEST_RBAC = COMPONENTS / "provisioning/rbac.yaml"
 MOVES = [COMPONENTS / "moves" / name for name in ("crd.yaml", "crd-group.yaml", "rbac.yaml")]
+SURGE = [COMPONENTS / "surge" / name for name in ("rbac.yaml", "policy.yaml")]
 WEBHOOKS = [COMPONENTS / "webhooks" / name for name in ("crd-patch.yaml", "rbac.yaml")]
 
 SPEC_STORE = ("reserver-system", "e2e")

@@ -78,6 +78,7 @@ STEPS = (
         6,
     ),
     Step("moving-writes", "python -m hack.chaos.moving.writes", 20),
+    Step("moving-single", "python -m hack.chaos.moving.single", 12),
     Step("bench-live", "make bench-live", 15),
     Step("bench-start", "make bench-start ARGS=--pods=30000", 8),
     *(

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from hack.bed import bed
 from hack.bed.bed import Bed, Setup
-from hack.bed.install import MOVES
+from hack.bed.install import MOVES, SURGE
 from hack.bed.mishaps import Mishaps
 
 CORES = 4
 """Of a node."""
 
 SCHEDULER = "moving"
-_FLAGS = ("--pod-moves", "--default-quota", "none", "--log-level", "info")
+_FLAGS = ("--pod-moves", "--surge-moves", "--default-quota", "none", "--log-level", "info")
 
 
 @contextmanager
@@ -26,4 +26,4 @@ def opened(nodes: int, mishaps: Mishaps, keep: Path | None) -> Iterator[Bed]:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)
         setup = Setup(scheduler=SCHEDULER, mishaps=mishaps, flags=_FLAGS)
-        yield stack.enter_context(bed.opened(nodes, str(CORES), folder, setup, MOVES))
+        yield stack.enter_context(bed.opened(nodes, str(CORES), folder, setup, [*MOVES, *SURGE]))

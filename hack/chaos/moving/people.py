@@ -107,6 +107,15 @@ class People:
         """Return once so many pods of a Deployment have a node, at least."""
         wait_for(lambda: len(self.pods(app)) >= replicas, f"{replicas} pods of {app} are bound")
 
+    def wait_ready(self, app: str) -> None:
+        """Return once a pod of a Deployment is ready."""
+
+        def is_ready() -> bool:
+            conditions = [each for pod in self.pods(app) for each in pod.status.conditions or ()]
+            return any(each.type == "Ready" and each.status == "True" for each in conditions)
+
+        wait_for(is_ready, f"a pod of {app} is ready")
+
     def move(self, pod: str, after: str = "", name: str = "", **spec: object) -> str:
         """Create a PodMove, which may follow another one; return its name."""
         name = name or f"move-{next(self._sequence)}"

@@ -25,6 +25,7 @@ from hack.chaos.moving.people import ENDED, People
 from hack.promises.check import Rules, judge, read_history
 from hack.promises.record import Recorder
 from hack.reserver_process import wait_for
+from reserver.moves.phases import MoveMode
 
 MOST = 30
 """More kinds of writes than a move has."""
@@ -54,14 +55,24 @@ class Striking:
 
     Attributes:
         there: the node that it goes to first.
+        moves: how many moves there were.
+        strikes: how often it has struck.
     """
 
-    def __init__(self, bed: Bed, mishaps: Deadly, people: People) -> None:
+    def __init__(
+        self,
+        bed: Bed,
+        mishaps: Deadly,
+        people: People,
+        mode: MoveMode = MoveMode.RESERVE_FIRST,
+    ) -> None:
+        self._mode = mode
         self._bed = bed
         self._mishaps = mishaps
         self._people = people
         self._before = self.there = ""
         self._struck, self._over = Event(), Event()
+        self.moves = self.strikes = 0
 
     def at_each_write(self, strike: Strike, *, is_done: bool) -> Iterator[str]:
         """Strike at the first write of a move, another one of the next; yield each of them."""
@@ -81,13 +92,15 @@ class Striking:
         self._struck.clear()
         self._over.clear()
         self._mishaps.arm(self._stand_still, is_done=is_done, apart=struck, but=self._before)
-        pod, terms = pod.metadata.name, {"timeout": "5m"}
+        pod, terms = pod.metadata.name, {"timeout": "5m", "mode": self._mode}
         away = self._people.move(pod, to={"node": there}, **terms)
         home = self._people.move(pod, away, to={"node": here}, **terms)
         self._before = f"({away}|{home})"
+        self.moves += 2
         wait_for(lambda: self._struck.is_set() or self._is_over(home), "it strikes", _LAND_S)
         write = self._mishaps.struck
         if write:  # In this thread: what it starts ends with it.
+            self.strikes += 1
             strike.carry_out()
             self._over.set()
         self._mishaps.disarm()
