@@ -79,9 +79,11 @@ class Deadly(Mishaps):
 
 
 def _kind(request: web.BaseRequest, body: bytes) -> str:
-    """Return what a write is, without names: method, path, and what a status says."""
+    """Return what a write is, without names: method, path, what a status says, a handover."""
     written = json.loads(body or b"{}")
-    status = written.get("status", {}) if isinstance(written, dict) else {}  # A JSON patch is none.
-    said = (status.get("phase"), status.get("reason"))
+    written = written if isinstance(written, dict) else {}  # A JSON patch is none.
+    status, metadata = written.get("status", {}), written.get("metadata", {})
+    is_handover = request.method == "PATCH" and "ownerReferences" in metadata
+    said = (status.get("phase"), status.get("reason"), "handover" if is_handover else "")
     words = (request.method, _NAMED.sub(r"/\1/NAME", request.path), *filter(None, said))
     return " ".join(words)

@@ -24,7 +24,10 @@ POLICY = ROOT / "scheduler-config/components/surge/policy.yaml"
 USER = "system:serviceaccount:reserver-system:reserver"
 SURGE = "reserver.io/surge"
 CREATE = "POST /api/v1/namespaces/NAME/pods"
-CHANGE = "PATCH /api/v1/namespaces/NAME/pods/NAME"
+MARK = "PATCH /api/v1/namespaces/NAME/pods/NAME"
+HAND = f"{MARK} handover"
+KILLS = [(CREATE, True), (MARK, False), (HAND, False), (HAND, True), ("", False)]
+"""Writes at which Reserver is killed, and whether they are carried out before."""
 
 pytestmark = pytest.mark.controlplane
 
@@ -114,13 +117,11 @@ def test_a_deployment_of_one_moves_without_a_gap_though_reserver_is_killed(
     yard.keep("web")
     written: list[str] = []
     with ReadyPods(yard, kubeconfig, "web") as ready:
-        for number, kind in enumerate([CREATE, CREATE, CHANGE, CHANGE, ""]):
+        for number, (kind, is_done) in enumerate(KILLS):
             source = yard.pods("web")[0].spec.node_name
             target = next(node for node in yard.nodes if node != source)
             here, over = Event(), Event()
-            mishaps.arm(
-                partial(_stand_still, here, over), is_done=bool(number % 2), apart=Not(kind)
-            )
+            mishaps.arm(partial(_stand_still, here, over), is_done=is_done, apart=Not(kind))
             name = f"web-{number}"
             yard.move(name, pod, to={"node": target}, mode="SurgeFirst")
             if kind:
