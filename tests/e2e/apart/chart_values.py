@@ -120,6 +120,9 @@ ARRIVALS: dict[str, Arrival] = {
         "true", f"{RESERVER}.args", ["--maintenance-windows"], "{moves: {enabled: true}}"
     ),
     "moves.enabled": Arrival("true", f"{RESERVER}.args", ["--pod-moves"]),
+    "surge.enabled": Arrival(
+        "true", f"{RESERVER}.args", ["--surge-moves"], "{moves: {enabled: true}}"
+    ),
     "provisioning.enabled": Arrival("true", f"{RESERVER}.args", ["--provisioning-requests"]),
     "webhooks.enabled": Arrival(
         "true",

@@ -38,7 +38,7 @@ TEMPLATE = (
 VALUES = {"capacity-buffers": "capacityBuffers"}
 """The values of components that have another name there."""
 
-NEEDED = {"capacity-buffers": ("autoscalers",), "maintenance": ("moves",)}
+NEEDED = {"capacity-buffers": ("autoscalers",), "maintenance": ("moves",), "surge": ("moves",)}
 """What a component needs beside itself."""
 
 KEEP = {"helm.sh/resource-policy": "keep"}
@@ -422,6 +422,7 @@ REFUSED = {
     "settings.configmap={x}": 'settings.configmap: "x" names no ConfigMap; write NAMESPACE/NAME',
     "capacityBuffers.enabled=true": "set autoscalers.enabled: true, too",
     "maintenance.enabled=true": "set moves.enabled: true, too",
+    "surge.enabled=true": "set moves.enabled: true, too",
     "settings.rebalance-mode=reserve-first": "write rebalance.settings.mode",
     "rebalance.run=within": "rebalance any more; write deployment or cronjob",
     "rebalance.settings.mode=reserve-first": "set moves.enabled: true, too",
