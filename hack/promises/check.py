@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hack.promises import claims, holds, moves, store, waiting
+from hack.promises import claims, holds, moves, store, surges, waiting
 from hack.promises.case import Case
 from hack.promises.history import History, read_history
 from hack.promises.replay import replay
@@ -43,6 +43,9 @@ def judge(history: History, rules: Rules) -> Report:
         *moves.evicted_outside_window(case),
         *moves.seat_given_up(case),
         *moves.seat_outlived(case),
+        *surges.removed_before_ready(case),
+        *surges.evicted_while_surging(case),
+        *surges.surge_outlived(case),
     )
     return Report(
         _counts(case),

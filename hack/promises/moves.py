@@ -16,11 +16,11 @@ from cronsim import CronSim
 from hack.promises.case import Case
 from hack.promises.gaps import gap_over, gaps_of
 from hack.promises.history import Line, Moment
+from hack.promises.objects import ENDED, at, by_name, by_uid, ends_of, is_evicted, phase
 from hack.promises.report import Kind, Violation
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.move_windows import parse
 
-_ENDED = frozenset({"Succeeded", "Failed", "Aborted"})
 _AFTER_EVICTION = frozenset({"Landed", "LandedElsewhere", "NotReplaced", "DeadlineExceeded"})
 _HOSTNAME = "kubernetes.io/hostname"
 _WINDOW = "reserver.io/move-window"
@@ -33,17 +33,17 @@ def evicted_without_seat(case: Case) -> Iterator[Violation]:
 
     Whoever evicts: where moves are recorded, nobody else does.
     """
-    moves, seats = _by_name(case, "podmoves"), _by_name(case, "reservations")
-    for lines in _by_uid(case).values():
-        moment = next((line.moment for line in lines if _is_evicted(line.item)), None)
+    moves, seats = by_name(case, "podmoves"), by_name(case, "reservations")
+    for lines in by_uid(case).values():
+        moment = next((line.moment for line in lines if is_evicted(line.item)), None)
         if moment is None:
             continue
         pod = lines[0]
         for known in moves.values():
-            move = _at(known, moment)
+            move = at(known, moment)
             if move is None or not _asks_for_seat(move, pod.item["metadata"]["uid"]):
                 continue
-            name = _seat_name(_at(known, _shown_at(case, moment)) or move)
+            name = _seat_name(at(known, _shown_at(case, moment)) or move)
             last = lines[-1]
             node = last.item["spec"].get("nodeName", "")
             if problem := _problem(case, name, seats.get(name, []), moment, last):
@@ -61,17 +61,17 @@ def evicted_without_seat(case: Case) -> Iterator[Violation]:
 
 def evicted_outside_window(case: Case) -> Iterator[Violation]:
     """Yield the evictions, by moves that were not urgent, of pods whose annotation did not let."""
-    moves = _by_name(case, "podmoves")
-    for lines in _by_uid(case).values():
-        evicted = next((line for line in lines if _is_evicted(line.item)), None)
+    moves = by_name(case, "podmoves")
+    for lines in by_uid(case).values():
+        evicted = next((line for line in lines if is_evicted(line.item)), None)
         if evicted is None:
             continue
         text = (evicted.item["metadata"].get("annotations") or {}).get(_WINDOW, "")
         uid, moment = evicted.item["metadata"]["uid"], evicted.moment
         for known in moves.values():
-            move = _at(known, moment) or {}
+            move = at(known, moment) or {}
             status = move.get("status") or {}
-            is_about_it = status.get("podUID") == uid and status.get("phase") not in _ENDED
+            is_about_it = status.get("podUID") == uid and status.get("phase") not in ENDED
             if not is_about_it or move["spec"].get("urgent") or _is_open(text, moment.at):
                 continue
             yield Violation(
@@ -102,14 +102,14 @@ def seat_given_up(case: Case) -> Iterator[Violation]:
     Nobody but Reserver deletes seats where moves are recorded. Who has claimed one needs it no
     more.
     """
-    seats = _by_name(case, "reservations")
-    for lines in _by_name(case, "podmoves").values():
-        landing = [line for line in lines if _phase(line) == "Landing"]
+    seats = by_name(case, "reservations")
+    for lines in by_name(case, "podmoves").values():
+        landing = [line for line in lines if phase(line) == "Landing"]
         if not landing or not landing[0].item["status"].get("reservation"):
             continue
         move, began = landing[0].item, landing[0].moment
         name = f"{move['metadata']['namespace']}/{move['status']['reservation']}"
-        over = (line for line in lines if _phase(line) in _ENDED or line.kind == "DELETED")
+        over = (line for line in lines if phase(line) in ENDED or line.kind == "DELETED")
         end = next(over, None)
         text = ""
         if end is not None and end.kind != "DELETED":
@@ -134,14 +134,9 @@ def seat_given_up(case: Case) -> Iterator[Violation]:
 
 def seat_outlived(case: Case) -> Iterator[Violation]:
     """Yield the seats that stood when their move had ended long before."""
-    ends: dict[str, Moment] = {}
-    for known in _by_name(case, "podmoves").values():
-        for line in known:
-            status = line.item.get("status") or {}
-            if line.kind == "DELETED" or status.get("phase") in _ENDED:
-                ends.setdefault(line.item["metadata"]["uid"], line.moment)
+    ends = ends_of(case)
     unseen = {name for gap in case.world.history.gaps for name in gap.gone}
-    for name, lines in _by_name(case, "reservations").items():
+    for name, lines in by_name(case, "reservations").items():
         made_by = _move_of(lines[-1].item)
         end = ends.get(made_by)
         if end is None or name in unseen:
@@ -180,7 +175,7 @@ def _problem(case: Case, name: str, seat: list[Line], moment: Moment, pod: Line)
     gap = gap_over(moment, gaps_of(case.world.history, "reservations"))
     known = gap.until.revision if gap else moment.revision - 1
     claimed_on = _claimed_on(case, name)
-    there = _at(seat, moment._replace(revision=known + 1))
+    there = at(seat, moment._replace(revision=known + 1))
     if there is None:
         return "" if gap and claimed_on - {node} else "it was evicted without a seat"
     until = case.timing.latest(moment.at)
@@ -205,13 +200,13 @@ def _out_of_reach(case: Case, moment: Moment, pod: Line, nodes: set[str]) -> str
 
     Of volumes' affinities only names of hosts are judged, which here are those of nodes.
     """
-    claims = _by_name(case, "persistentvolumeclaims")
-    volumes = _by_name(case, "persistentvolumes")
+    claims = by_name(case, "persistentvolumeclaims")
+    volumes = by_name(case, "persistentvolumes")
     for each in pod.item["spec"].get("volumes") or ():
         named = (each.get("persistentVolumeClaim") or {}).get("claimName", "")
-        claim = _at(claims.get(f"{pod.item['metadata']['namespace']}/{named}", []), moment)
+        claim = at(claims.get(f"{pod.item['metadata']['namespace']}/{named}", []), moment)
         volume = (claim or {}).get("spec", {}).get("volumeName", "")
-        there = _at(volumes.get(f"/{volume}", []), moment)
+        there = at(volumes.get(f"/{volume}", []), moment)
         hosts = _hosts(there or {})
         if hosts and not hosts & nodes:
             return str(volume)
@@ -230,10 +225,6 @@ def _hosts(volume: Mapping[str, Any]) -> set[str]:
     }
 
 
-def _phase(line: Line) -> str:
-    return str((line.item.get("status") or {}).get("phase", ""))
-
-
 def _claimed_on(case: Case, name: str) -> set[str]:
     """Return the nodes of the pods that have claimed a seat."""
     pods = [pod for pod in case.world.pods if name in pod.claims]
@@ -245,48 +236,14 @@ def _backed(status: Mapping[str, Any]) -> bool:
     return conditions.get("Backed") == "True" or status.get("phase") == "Claimed"
 
 
-def _is_evicted(item: Mapping[str, Any]) -> bool:
-    conditions = (item.get("status") or {}).get("conditions") or ()
-    return any(
-        each["type"] == "DisruptionTarget" and each.get("reason") == "EvictionByEvictionAPI"
-        for each in conditions
-    )
-
-
 def _asks_for_seat(move: Mapping[str, Any], uid: str) -> bool:
     """Return whether a move was to evict a pod only once it had a seat."""
     status = move.get("status") or {}
-    is_open = status.get("phase") not in _ENDED
-    return (
-        is_open
-        and status.get("podUID") == uid
-        and move["spec"].get("mode", "ReserveFirst") == "ReserveFirst"
-    )
+    is_open = status.get("phase") not in ENDED
+    return is_open and status.get("podUID") == uid and move["spec"].get("mode") != "EvictOnly"
 
 
 def _move_of(item: Mapping[str, Any]) -> str:
     """Return the UID of the PodMove that a Reservation belongs to; empty if it does to none."""
     owners = item["metadata"].get("ownerReferences") or ()
     return next((each["uid"] for each in owners if each["kind"] == "PodMove"), "")
-
-
-def _at(lines: list[Line], moment: Moment) -> Mapping[str, Any] | None:
-    """Return what an object was just before a moment; None if there was none."""
-    before = [line for line in lines if line.moment.revision < moment.revision]
-    return before[-1].item if before and before[-1].kind != "DELETED" else None
-
-
-def _by_name(case: Case, collection: str) -> dict[str, list[Line]]:
-    found: dict[str, list[Line]] = {}
-    for line in case.world.history.lines:
-        if line.collection == collection:
-            found.setdefault(line.name, []).append(line)
-    return found
-
-
-def _by_uid(case: Case) -> dict[str, list[Line]]:
-    found: dict[str, list[Line]] = {}
-    for line in case.world.history.lines:
-        if line.collection == "pods":
-            found.setdefault(line.item["metadata"]["uid"], []).append(line)
-    return found

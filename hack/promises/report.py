@@ -26,6 +26,9 @@ class Kind(StrEnum):
     EVICTED_OUTSIDE_WINDOW = "evicted outside of its window"
     SEAT_GIVEN_UP = "seat given up before the landing"
     SEAT_OUTLIVED = "seat outlived its move"
+    REMOVED_BEFORE_READY = "removed before its copy was ready"
+    EVICTED_WHILE_SURGING = "evicted while it surged"
+    SURGE_OUTLIVED = "surge outlived its move"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -164,12 +164,13 @@ def _a_claim_of_a_seat_elsewhere(recording: Recording) -> None:
             item["spec"]["nodeName"] = "w-4"
 
 
-def _move(recording: Recording, phase: str) -> None:
+def _move(recording: Recording, phase: str, mode: str = "ReserveFirst") -> None:
     """Have there been a move of a pod from the beginning."""
     pod = next(recording.pod("owner-0"))
     metadata = {"name": "move", "namespace": "shop", "uid": "uid-move", "resourceVersion": "1"}
     status = {"phase": phase, "podUID": pod["metadata"]["uid"], "reservation": "seat"}
-    move = {"metadata": metadata, "spec": {"pod": {"name": "owner-0"}}, "status": status}
+    spec = {"pod": {"name": "owner-0"}, "mode": mode}
+    move = {"metadata": metadata, "spec": spec, "status": status}
     at = recording.records[0]["at"] - 100
     line = {"at": at, "collection": "podmoves", "type": "LISTED", "object": move}
     recording.records.insert(0, line)
@@ -208,6 +209,24 @@ def _a_seat_of_a_move_that_ended(recording: Recording) -> None:
     recording.records.insert(0, line)
 
 
+def _a_pod_that_leaves_before_its_copy_is_ready(recording: Recording) -> None:
+    _move(recording, "HandingOver", "SurgeFirst")
+    *_, last = recording.pod("owner-0")
+    last["metadata"]["deletionTimestamp"] = "2030-01-31T10:00:00Z"
+
+
+def _an_eviction_of_a_pod_that_surges(recording: Recording) -> None:
+    _an_eviction_of_a_pod_that_moves(recording)
+    recording.records[0]["object"]["spec"]["mode"] = "SurgeFirst"
+
+
+def _a_copy_of_a_move_that_ended(recording: Recording) -> None:
+    _move(recording, "Failed", "SurgeFirst")
+    for item in recording.pod("owner-0"):
+        item["metadata"].setdefault("annotations", {})["reserver.io/surge"] = "move/uid-move"
+    recording.go_on(60)
+
+
 CORRUPTIONS: list[tuple[Callable[[Recording], None], Kind]] = [
     (_a_stranger_takes_more, Kind.GIVEN_AWAY),
     (_the_hold_was_larger, Kind.GIVEN_AWAY),
@@ -226,6 +245,9 @@ CORRUPTIONS: list[tuple[Callable[[Recording], None], Kind]] = [
     (_an_eviction_outside_of_its_window, Kind.EVICTED_OUTSIDE_WINDOW),
     (_a_move_that_ends_as_if_nobody_had_been_evicted, Kind.SEAT_GIVEN_UP),
     (_a_seat_of_a_move_that_ended, Kind.SEAT_OUTLIVED),
+    (_a_pod_that_leaves_before_its_copy_is_ready, Kind.REMOVED_BEFORE_READY),
+    (_an_eviction_of_a_pod_that_surges, Kind.EVICTED_WHILE_SURGING),
+    (_a_copy_of_a_move_that_ended, Kind.SURGE_OUTLIVED),
 ]
 
 
