@@ -90,7 +90,9 @@ class World:
             among = (named.get(name, ()) for name in sorted(life.entry.owners))
             pods = self.pods if life.entry.rules else chain.from_iterable(among)
             owners[life] = tuple(
-                pod for pod in pods if life.may_be_of(pod) and self._comes_later(life, pod)
+                pod
+                for pod in pods
+                if life.names(pod) or (life.may_be_of(pod) and self._comes_later(life, pod))
             )
         return owners
 

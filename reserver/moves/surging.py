@@ -129,7 +129,7 @@ def _handed_over(move: Move, seen: Observation, now: float, *, is_gone: bool) ->
         return finished(left, now, *outcomes.arrival(left, came, seen))
     made_by = " ".join(move.status.controller)
     if now >= move.deadline:
-        said = f"{made_by} has taken {came.name}, and has removed another pod than {move.pod.name}"
+        said = f"{made_by} has taken {came.name}, and has kept {move.pod.name}: was it scaled up?"
         return finished(move, now, MovePhase.FAILED, MoveReason.DEADLINE_EXCEEDED, said)
     message = f"{made_by} has taken {came.name}, and is to remove {move.pod.name}"
     waiting = {"reason": MoveReason.WAITS_FOR_REMOVAL, "message": message}

@@ -1,12 +1,13 @@
 """`python -m hack.chaos.moving` moves pods on full nodes while others take every hole.
 
 Pods are moved one by one, nodes are drained, and rounds of rebalancing go on beside that. First
-each pod has its seat before it is evicted (ReserveFirst), then none has (EvictOnly: PodMoves
-without a seat, `kubectl drain`, rounds that evict), with the same seed, on control planes of their
-own. Beside that pods are to move whose volumes stay, or to nodes that close meanwhile, and two
-namespaces have groups of equal names. All writes are judged (`hack.promises`). The exit status is 1
-if a promise was broken; if a pod that had a seat waited for room, or was left without a node; if a
-pod is moved whose volume stays; or if a seat is left.
+each pod has its seat before it is evicted (ReserveFirst), then a copy of it is ready there
+(SurgeFirst), then neither (EvictOnly: PodMoves without a seat, `kubectl drain`, rounds that evict),
+with the same seed, on control planes of their own. Beside that pods are to move whose volumes stay,
+or to nodes that close meanwhile, and two namespaces have groups of equal names. All writes are
+judged (`hack.promises`). The exit status is 1 if a promise was broken; if a pod that had a seat
+waited for room, or was left without a node; if a pod is moved whose volume stays; or if a seat is
+left.
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ from hack.promises.history import with_outages
 from hack.promises.record import Recorder
 from reserver.moves.phases import MoveMode
 
-MODES = [MoveMode.RESERVE_FIRST, MoveMode.EVICT_ONLY]
 STRIKES = {
     "kill-reserver": 6,
     "restart-apiserver": 2,
@@ -109,7 +109,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--churn", type=float, default=10.0, help="holes that open up a second")
     parser.add_argument("--timeout", type=int, default=60, help="of each move, in seconds")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--modes", type=MoveMode, nargs="+", default=MODES)
+    parser.add_argument("--modes", type=MoveMode, nargs="+", default=list(MoveMode))
     parser.add_argument(
         "--faults", action="store_true", help="kill, restart and stop what runs; pods move on"
     )

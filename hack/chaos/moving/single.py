@@ -26,7 +26,8 @@ from reserver.k8s.objects.pod_annotations import SURGE_ANNOTATION
 from reserver.moves.phases import MoveMode
 
 _APP = "web"
-_ANYWHERE = frozenset({"Landed", "LandedElsewhere", "NothingToFollow"})
+_ANYWHERE = frozenset({"Landed", "LandedElsewhere", "NotReplaced", "NothingToFollow", "NotMovable"})
+"""Without a seat a pod may come back to its node, and who is killed may not know which came."""
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,13 @@ REPLICAS = 8
 _ROUND = 10
 """How many pods a round of rebalancing moves at most."""
 
+_ROUNDS = {
+    MoveMode.RESERVE_FIRST: "reserve-first",
+    MoveMode.SURGE_FIRST: "surge-first",
+    MoveMode.EVICT_ONLY: "evict-only",
+}
+"""What `rebalance run --mode` calls a mode."""
+
 _TAINT = "reserver.io/old"
 _TICK_S = 0.2
 _LEFT_S = 30.0
@@ -98,7 +105,7 @@ class Storm:
             TimeoutError: a move has not ended, or a seat is left.
         """
         tasks = [self._direct, self._drain, self._rebalance]
-        if self._mode is MoveMode.RESERVE_FIRST:
+        if self._mode is not MoveMode.EVICT_ONLY:
             tasks += [self.hardships.root, self.hardships.close, self.hardships.pair]
         works = [threading.Thread(target=task) for task in tasks]
         churning = threading.Thread(target=self._churn)
@@ -152,10 +159,11 @@ class Storm:
         rng = random.Random(self._plan.seed + 1)  # noqa: S311 - repeatable
         for node in rng.sample(self._bed.nodes, self._plan.drains):
             timeout = f"--timeout={self._plan.timeout_s}s"
-            if self._mode is MoveMode.RESERVE_FIRST:
-                self._reserver("drain", node, timeout)
-            else:
+            if self._mode is MoveMode.EVICT_ONLY:
                 self._run(bin_dir() / "kubectl", "drain", node, timeout)
+            else:
+                surge = ["--surge"] if self._mode is MoveMode.SURGE_FIRST else []
+                self._reserver("drain", node, timeout, *surge)
             self._people.insist(partial(self._change, node, {"unschedulable": False}))
 
     def _rebalance(self) -> None:
@@ -168,8 +176,7 @@ class Storm:
             taint = {"key": _TAINT, "effect": "PreferNoSchedule"}
             for node in nodes:
                 self._people.insist(partial(self._change, node, {"taints": [taint]}))
-            is_first = self._mode is MoveMode.RESERVE_FIRST
-            mode = f"--mode={'reserve-first' if is_first else 'evict-only'}"
+            mode = f"--mode={_ROUNDS[self._mode]}"
             flags = ("--compat=upstream", f"--policy-config-file={policy}", "--without-holds")
             self._reserver("rebalance", "run", mode, *flags)
             for node in nodes:

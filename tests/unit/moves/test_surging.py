@@ -242,6 +242,95 @@ async def test_another_pod_that_is_not_ready_is_waited_for() -> None:
     assert "web-0" not in {each["metadata"]["name"] for each in world.pods()}
 
 
+async def test_a_move_that_is_paused_hands_nothing_over_until_it_goes_on() -> None:
+    world = await begun()
+    await until(world, "Surging")
+    while not world.copies():
+        await world.round()
+    move = world.api.objects[f"{MOVES}/move"]
+    world.api.put(MOVES, move | {"spec": {**move["spec"], "paused": True}})
+    for _ in range(5):
+        await world.round()
+    assert (world.status["phase"], world.status["reason"]) == ("Surging", "Paused")
+    assert len(world.service()) == 2
+    assert not world.marks()
+    move = world.api.objects[f"{MOVES}/move"]
+    world.api.put(MOVES, move | {"spec": {**move["spec"], "paused": False}})
+    await world.settle()
+    moved(world)
+
+
+@pytest.mark.parametrize("at", ["Surging", "HandingOver"])
+async def test_a_workload_that_an_autoscaler_scales_up_keeps_what_it_asks_for(at: str) -> None:
+    world = SurgeWorld()
+    world.cpu = "1"
+    await world.start()
+    world.move(mode="SurgeFirst")
+    await until(world, at)
+    world.replicas = 2
+    status = await world.settle()
+    for _ in range(3):
+        await world.round()
+    assert len(world.pods()) == 2
+    assert not world.copies()
+    assert not world.marks()
+    assert world.least == 1
+    assert status["reason"] == "Landed"
+    assert "web-0" not in {each["metadata"]["name"] for each in world.pods()}
+
+
+async def test_two_pods_of_one_workload_surge_at_once() -> None:
+    world = SurgeWorld()
+    world.replicas, world.cpu = 4, "500m"
+    await world.start()
+    for _ in range(4):
+        await world.round()
+    before = {pod["metadata"]["name"] for pod in world.pods()}
+    leaving = sorted(before)[:2]
+    world.least = 4
+    for name in leaving:
+        world.move(name, name, mode="SurgeFirst")
+    most = 0
+    for _ in range(40):
+        await world.round()
+        most = max(most, len(world.copies()))
+        world.api.now += 1.0
+    assert most == 2
+    assert [world.status_of(name)["reason"] for name in leaving] == ["Landed", "Landed"]
+    assert not {pod["metadata"]["name"] for pod in world.pods()} & set(leaving)
+    assert (len(world.api.of(PODS)), world.least, world.marks()) == (4, 4, [])
+
+
+async def test_a_deployment_that_is_deleted_in_the_middle_keeps_no_copy() -> None:
+    world = await begun()
+    world.becomes_ready = False
+    while not world.copies():
+        await world.round()
+    del world.api.objects[DEPLOYMENT]
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "SurgeOvertaken")
+    assert "there is no Deployment web" in status["message"]
+    kept(world)
+
+
+async def test_a_workload_that_is_scaled_up_at_the_handover_may_keep_both() -> None:
+    world = SurgeWorld()
+    world.cpu, world.deletes = "1", False
+    await world.start()
+    world.move(mode="SurgeFirst")
+    await until(world, "HandingOver")
+    while world.copies():
+        await world.round()
+    world.replicas, world.deletes = 2, True
+    world.api.now += 600
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+    assert "has kept web-0: was it scaled up?" in status["message"]
+    for _ in range(3):
+        await world.round()
+    assert (len(world.pods()), world.marks(), world.least) == (2, [], 1)
+
+
 async def test_without_the_feature_a_move_says_so_and_evicts() -> None:
     world = SurgeWorld()
     world.settings = super(SurgeWorld, world).settings  # type: ignore[method-assign]

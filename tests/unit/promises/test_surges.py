@@ -41,6 +41,17 @@ class Surging(Tape):
         self.move("Surging")
         self.turn(is_ready=is_ready)
 
+    def seat(self, node: str, copy: str) -> None:
+        """Hold room for the copy, and for the replacement of the pod."""
+        made_by = [{"kind": "PodMove", "name": "move", "uid": "uid-move"}]
+        metadata = {"name": "seat", "namespace": "shop", "uid": "uid-seat"}
+        owner = {"controller": {"kind": "ReplicaSet", "name": "web"}}
+        replaces = {"replaces": {"uid": self._uid("web-0"), "existing": []}}
+        spec = {"owners": [owner | replaces, {"pod": {"name": copy}}], "resources": {"cpu": "1"}}
+        spec |= {"node": node, "policy": "Require", "expiresAt": rfc3339(NOW + 600)}
+        body = {"metadata": metadata | {"ownerReferences": made_by}, "spec": spec}
+        self._write("reservations", "shop/seat", body)
+
     def turn(self, *, is_ready: bool) -> None:
         """Have the copy become ready, or unready."""
         body = self._objects["pods", "shop/web-1"]
@@ -73,6 +84,17 @@ def test_a_copy_that_is_ready_and_takes_over_is_right(tape: Surging) -> None:
     tape.move("Succeeded")
     tape.wait(120)
     assert tape.kinds() == []
+
+
+def test_a_copy_takes_its_seat_while_the_pod_is_there(tape: Surging) -> None:
+    """Whoever comes afterwards has what is left."""
+    tape.seat("worker-2", copy="web-1")
+    tape.wait(5)
+    tape.land("web-1", "worker-2", "shop/seat#uid-seat")
+    tape.land("stranger", "worker-2", cpu="3")
+    report = tape.report()
+    assert [str(each.kind) for each in report.violations] == []
+    assert report.counts["owners"] == 1
 
 
 def test_a_pod_that_goes_while_its_copy_is_not_ready_is_found(tape: Surging) -> None:
