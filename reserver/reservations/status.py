@@ -29,6 +29,8 @@ _NOT_HOLDING = {
 }
 
 
+_USED_UP = "every slot is claimed; one is held again once its pod goes"
+
 _UNUSED = "no pod has had a slot for as long as releaseIfIdle says; nothing is held any more"
 
 EXCEEDS_QUOTA, EXCEEDS_BOUNDS = "ExceedsQuota", "ExceedsBounds"
@@ -193,8 +195,7 @@ class ShortNodes:
         if phase is Phase.PENDING and (obstacle := _placelessness(reservation, ledger)):
             return ReservationState(phase, is_backed=False, message=obstacle, is_unplaced=True)
         if phase is not Phase.ACTIVE:
-            is_idle = ledger.is_released(reservation.ref)
-            message, why = (_UNUSED, IDLE) if is_idle else (_NOT_HOLDING[phase], "")
+            message, why = _not_holding(phase, reservation, ledger)
             return ReservationState(phase, is_backed=False, message=message, closed=why)
         if unsettled := _unsettled(reservation, ledger):
             return ReservationState(
@@ -230,6 +231,14 @@ class ShortNodes:
             for name in sorted(reservation.resources)
             if short.get(name, 0) > later.get(name, 0) or name not in self.offered
         ]
+
+
+def _not_holding(phase: Phase, reservation: Reservation, ledger: LedgerView) -> tuple[str, str]:
+    """Return why a reservation holds nothing, as a message, and in a word if its phase has none."""
+    if ledger.is_released(reservation.ref):
+        return _UNUSED, IDLE
+    is_used_up = phase is Phase.CLAIMED and reservation.reusable
+    return _USED_UP if is_used_up else _NOT_HOLDING[phase], ""
 
 
 def _lack(amounts: Amounts) -> int:

@@ -14,7 +14,7 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.reservations.status import ShortNodes
+from reserver.reservations.status import IDLE, ShortNodes
 from reserver.scheduling.fit import (
     fits_beside_holds,
     has_room,
@@ -59,7 +59,7 @@ class ReasonCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotYet:
-    """A reservation that a pod may claim once it holds.
+    """A reservation that a pod may claim, if it held.
 
     Attributes:
         reservation: its name.
@@ -214,7 +214,8 @@ def _pending(pod: Pod, state: State) -> Iterator[NotYet]:
     short_nodes = ShortNodes.of(state.snapshot)
     for reservation in state.ledger.claimable_by(pod):
         status = short_nodes.status(reservation, state.ledger)
-        if status.phase is Phase.PENDING:
+        is_used_up = status.phase is Phase.CLAIMED and reservation.reusable
+        if status.phase is Phase.PENDING or is_used_up or status.reason == IDLE:
             yield NotYet(
                 reservation=str(reservation.ref), reason=status.reason, message=status.message
             )

@@ -6,6 +6,8 @@ from reserver.scheduling.explain import MOST_NODES, MOST_RESERVATIONS, Explanati
 from reserver.scheduling.node_explanation import ResourceExplanation, ShownHold, explain_nodes
 from tests.builders import NOW, node, pod, reservation, rule, state_of
 
+USED_UP = "every slot is claimed; one is held again once its pod goes"
+
 W1, W2, W3 = (node(f"worker-{number}", cpu="4") for number in (1, 2, 3))
 
 
@@ -198,3 +200,20 @@ def test_reservations_that_do_not_hold_for_a_pod_yet_are_named_with_the_reason()
     assert all(each.message for each in told.pending)
     assert [each.reservation for each in told.owns] == ["shop/store/holds"]
     assert explain(pod("owner", node="worker-1", cpu="1"), state, NOW).pending == ()
+
+
+def test_slots_that_others_have_and_a_release_are_named_with_the_reason() -> None:
+    web = {"app": "web"}
+    fields = {"owners": (), "rules": [rule(app="web")], "cpu": "1"}
+    full = reservation("full", **fields, reusable=True)
+    kept = reservation("kept", **fields, node="", placed={"worker-1": 2}, slots=1, refill_up_to=2)
+    idle = reservation("idle", **fields, slots=2, release_if_idle=60)
+    state = state_of(W1, full, kept, idle)
+    state.ledger.past.end()
+    state.ledger.advance(NOW)
+    for name, claimed in (("a", full), ("b", kept), ("c", kept)):
+        state.pod_seen(pod(name, node="worker-1", labels=web, claims=[claimed], cpu="1"))
+    told = explain(pod("owner", labels=web, cpu="1"), state, NOW + 61)
+    said = {each.reservation: (each.reason, each.message) for each in told.pending}
+    assert {said[f"shop/store/{name}"] for name in ("full", "kept")} == {("Claimed", USED_UP)}
+    assert said["shop/store/idle"][0] == "Idle"
