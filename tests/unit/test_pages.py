@@ -170,3 +170,16 @@ def test_the_documentation_is_short() -> None:
 def test_every_column_of_a_table_has_a_heading(page: Path) -> None:
     heads = re.findall(r"^(\|.*\|)\n\|[-:| ]+\|$", page.read_text(), re.MULTILINE)
     assert not [head for head in heads if any(not cell.strip() for cell in head.split("|")[1:-1])]
+
+
+SLURM = """ANY_NODES DAILY FLEX FORCE_START HOURLY IGNORE_JOBS LICENSE_ONLY MAGNETIC MAINT
+NO_HOLD_JOBS_AFTER OVERLAP PART_NODES PURGE_COMP REPLACE REPLACE_DOWN SPEC_NODES STATIC_ALLOC
+TIME_FLOAT USER_DELETE WEEKDAY WEEKEND WEEKLY Accounts AllowedPartitions BurstBuffer CoreCnt
+Duration EndTime Features Groups Licenses MaxStartDelay NodeCnt Nodes PartitionName QOS Skip
+StartTime TRES TRESPerNode Users"""
+"""The flags and fields of reservations in doc/man/man1/scontrol.1 of Slurm 26.11."""
+
+
+def test_the_page_about_slurm_has_every_flag_and_field_once() -> None:
+    rows = re.findall(r"^\| (`.*?) \|", (ROOT / "docs/slurm.md").read_text(), re.MULTILINE)
+    assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(SLURM.split())
