@@ -1,3 +1,5 @@
+from functools import partial
+
 import pytest
 
 from reserver.cluster.constraints import Taint
@@ -204,10 +206,10 @@ def test_reservations_that_do_not_hold_for_a_pod_yet_are_named_with_the_reason()
 
 def test_slots_that_others_have_and_a_release_are_named_with_the_reason() -> None:
     web = {"app": "web"}
-    fields = {"owners": (), "rules": [rule(app="web")], "cpu": "1"}
-    full = reservation("full", **fields, reusable=True)
-    kept = reservation("kept", **fields, node="", placed={"worker-1": 2}, slots=1, refill_up_to=2)
-    idle = reservation("idle", **fields, slots=2, release_if_idle=60)
+    written = partial(reservation, owners=(), rules=[rule(app="web")], cpu="1")
+    full = written("full", reusable=True)
+    kept = written("kept", node="", placed={"worker-1": 2}, slots=1, refill_up_to=2)
+    idle = written("idle", slots=2, release_if_idle=60)
     state = state_of(W1, full, kept, idle)
     state.ledger.past.end()
     state.ledger.advance(NOW)
