@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,8 +54,27 @@ class JsonPath:
         self._parts = _read(f"{{{self.text}}}" if is_bare else self.text)
 
     def render(self, value: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
-        """Return what the template makes of a value; a field that is missing is empty."""
+        """Return what the template makes of a value.
+
+        A field that is missing inside it is empty, as in kubectl: it may be optional. All of a
+        list's own fields are always there.
+
+        Raises:
+            InvalidInput: the value is a list, and the template begins with another field than its.
+        """
+        if isinstance(value, dict) and all(isinstance(each, list) for each in value.values()):
+            self._check(value)
         return _write(self._parts, value)
+
+    def _check(self, fields: Mapping[str, Any]) -> None:
+        for part in self._parts:
+            first = part.steps[0] if isinstance(part, _Path) and part.steps else _ALL
+            if first != _ALL and first not in fields:
+                written = f"{{.{first}}}" if isinstance(first, str) else f"{{[{first}]}}"
+                named = " or ".join(f"{{.{name}[*]}}" for name in fields)
+                raise InvalidInput(
+                    "--output", f"jsonpath: there is no {shorten(written)}", f"write {named}"
+                )
 
 
 TEMPLATE: ContextVar[JsonPath | None] = ContextVar("template", default=None)

@@ -24,7 +24,7 @@ def show(
 ) -> None:
     """Print reservations; `alone`: one that was selected by its name."""
     if form is Output.CSV:
-        output.csv(WIDE, table.texts(rows(found, Output.WIDE)))
+        output.csv(WIDE, table.texts(rows(found, Output.WIDE)), is_titled=is_titled)
     elif output.is_for_programs(form):
         output.reservations(found, form, alone=alone)
     elif found:

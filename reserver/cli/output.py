@@ -14,6 +14,7 @@ from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.jsonpath import TEMPLATE
 from reserver.cli.output_formats import Output, Report
 from reserver.client import ReservationInfo
+from reserver.errors import InvalidInput
 from reserver.printable import is_printable, printable
 
 _LAYOUT = "\n"
@@ -46,7 +47,10 @@ def document(value: Any, output: Output | Report) -> None:  # noqa: ANN401 - wha
         if template is None:
             problem = "--output: jsonpath has no template; write jsonpath={.reservations[*].id}"
             raise Failed(ExitStatus.USAGE, problem)
-        text = template.render(value)
+        try:
+            text = template.render(value)
+        except InvalidInput as exc:
+            raise Failed(ExitStatus.USAGE, str(exc)) from exc
         typer.echo(printable(text, _LAYOUT + "\t"), nl=not text.endswith("\n"))
     elif output.value == Report.YAML.value:
         import yaml
@@ -104,13 +108,13 @@ def _json(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - as ab
     return text if is_printable(text, _LAYOUT) else json.dumps(value, indent=indent)
 
 
-def csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows as comma-separated values (RFC 4180)."""
+def csv(columns: Sequence[str], rows: Iterable[Sequence[str]], *, is_titled: bool = True) -> None:
+    """Print rows as comma-separated values (RFC 4180), below the titles of the columns."""
     import csv as format_
 
     lines = io.StringIO()
     writer = format_.writer(lines, lineterminator="\n")
-    writer.writerows([columns, *rows])
+    writer.writerows([columns, *rows] if is_titled else rows)
     typer.echo(lines.getvalue(), nl=False)
 
 

@@ -105,6 +105,11 @@ async def test_lists_are_printed_for_spreadsheets_and_by_template(run: Run) -> N
     path = "jsonpath={range .reservations[*]}{.name}={.spec.slots};{end}"
     assert (await run("get", "-o", path)).stdout == "a=1;b=1;c=1;\n"
     assert (await run("get", "a", "--output=jsonpath={.status.phase}")).stdout == "Active\n"
+    rows = (await run("get", "-o", "csv", "--no-headers")).stdout.splitlines()
+    assert rows == lines[1:]
+    kubectls = await run("get", "-o", "jsonpath={.items[*].name}")
+    assert (kubectls.exit_code, kubectls.stdout) == (2, "")
+    assert "there is no {.items}; write {.reservations[*]}" in kubectls.stderr
     assert (await run("top", "nodes", "-o", "csv")).stdout.startswith("NODE,RESOURCE,ALLOCATABLE,")
     broken = await run("get", "-o", "jsonpath={.a")
     assert (broken.exit_code, broken.stdout) == (2, "")

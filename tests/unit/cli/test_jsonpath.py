@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +27,7 @@ VALUE = {
         ("{$.reservations[-1].spec.slots}", "2"),
         ("{.reservations[0].spec.resources['nvidia.com/gpu']}", "2"),
         ("{.reservations[1].spec.reusable}", "true"),
-        ("{.reservations[9].name}{.nothing.here}", ""),
+        ("{.reservations[9].name}{.reservations[0].nothing.here}", ""),
         ('{range .reservations[*]}{.name}{"\\t"}{@.spec.slots}{"\\n"}{end}', "a\t1\nb\t2\n"),
         ("n={.reservations[0].name};", "n=a;"),
         ("{'x'}", "x"),
@@ -47,10 +49,27 @@ def test_what_is_no_template_is_refused(text: str) -> None:
         JsonPath(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("{.items[*].name}", "{.items}"), ("{range .items[*]}{.name}{end}", "{.items}"),
+     ("{[0].name}", "{[0]}"), ("{.reservations[0].name}{.past}", "{.past}")],
+)  # fmt: skip
+def test_a_field_that_no_list_has_is_refused(text: str, written: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        JsonPath(text).render(VALUE)
+    said = f"--output: jsonpath: there is no {written}; write {{.reservations[*]}}"
+    assert str(refused.value) == said
+
+
+def test_what_one_object_lacks_is_empty_as_in_kubectl() -> None:
+    assert JsonPath("{.author}{.name}").render(VALUE["reservations"][0]) == "a"
+
+
 @given(st.text(alphabet="{}[].*'\"$@ab0-rangeend \\", max_size=40))
 def test_no_text_ends_in_anything_but_a_refusal(text: str) -> None:
     try:
         template = JsonPath(text)
     except InvalidInput:
         return
-    assert isinstance(template.render(VALUE), str)
+    with suppress(InvalidInput):
+        assert isinstance(template.render(VALUE), str)
