@@ -202,12 +202,14 @@ def _draw(nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits:
 
 
 def _bar(resource: str, amounts: ResourceAmounts, width: int) -> AnyCell:
-    total, used, held, _ = (quantity.amount(resource, text) for text in amounts)
+    texts = (amounts.allocatable, amounts.requested, amounts.held)
+    total, used, held = (quantity.amount(resource, text) for text in texts)
     return bar(total, used, held, width) if total or used or held else Cell("none", "dim")
 
 
 def _free(resource: str, amounts: ResourceAmounts) -> Cell:
-    total, used, held, free = (quantity.amount(resource, text) for text in amounts)
+    texts = (amounts.allocatable, amounts.requested, amounts.held, amounts.free)
+    total, used, held, free = (quantity.amount(resource, text) for text in texts)
     text = f"{_short(resource, free)} of {_short(resource, total)}"
     return Cell(text if total or used or held else "", "red" if free < 0 else "")
 
@@ -231,7 +233,9 @@ def _listed(
     rows: list[list[str]] = []
     for node in nodes:
         for resource in resources:
-            row = [node.node, resource, *node.resources.get(resource, _NONE)]
+            amounts = node.resources.get(resource, _NONE)
+            row = [node.node, resource, amounts.allocatable, amounts.requested]
+            row += [amounts.held, amounts.free]
             rows.append([*row, str(node.fits)] if with_fits else row)
     return [*titles, "FITS"] if with_fits else titles, rows
 

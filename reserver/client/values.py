@@ -20,12 +20,14 @@ class ResourceAmounts(NamedTuple):
         requested: what pods there take, those being bound included.
         held: what reservations hold.
         free: what is left; negative where holds lack room.
+        borrowed: what pods borrow of what reservations lend: part of `requested`, not of `held`.
     """
 
     allocatable: str
     requested: str
     held: str
     free: str
+    borrowed: str = "0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -168,6 +168,7 @@ def _slot(written: Mapping[str, str]) -> dict[str, int]:
 def _node(name: str, snapshot: Snapshot, slot: Mapping[str, int]) -> pb.NodeCapacity:
     row = snapshot.rows((name,))[0]
     free: dict[str, int] = {}
+    borrowed = snapshot.lending.borrowed(name)
     resources = {}
     for resource, column in snapshot.columns.items():
         allocatable = int(snapshot.allocatable[row, column])
@@ -181,6 +182,7 @@ def _node(name: str, snapshot: Snapshot, slot: Mapping[str, int]) -> pb.NodeCapa
             requested=quantity.show(resource, requested),
             held=quantity.show(resource, held),
             free=quantity.show(resource, free[resource]),
+            borrowed=quantity.show(resource, borrowed.get(resource, 0)),
         )
     fits = [max(0, free.get(each, 0) // amount) for each, amount in slot.items() if amount]
     return pb.NodeCapacity(node=name, resources=resources, fits=min(fits, default=0))

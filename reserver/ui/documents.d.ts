@@ -21,6 +21,8 @@ export interface Reservation {
   why?: string;
   description: string;
   author: string;
+  /** Below which priority pods may borrow. */
+  lends?: number | null;
   isSeat?: boolean;
 }
 
@@ -31,6 +33,7 @@ export interface Node {
   allocatable: Amounts;
   requested: Amounts;
   held: Amounts;
+  borrowed: Amounts;
 }
 
 export interface Move {

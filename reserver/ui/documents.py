@@ -48,6 +48,7 @@ def reservation(info: ReservationInfo, words: str, owners: str) -> Document:
         "why": info.message[:_MOST_TEXT],
         "description": spec.description[:_MOST_TEXT],
         "author": info.author,
+        "lends": None if spec.lend is None else spec.lend.below_priority,
         "isSeat": any(isinstance(o, OwnerSelector) and o.replaces is not None for o in spec.owners),
     }
 
@@ -99,7 +100,7 @@ def node(
     capacity: NodeCapacity, labels: Mapping[str, str], windows: Sequence[str] = ()
 ) -> Document:
     """Return the document of a node; the windows are those in which it is maintained."""
-    columns = ("allocatable", "requested", "held")
+    columns = ("allocatable", "requested", "held", "borrowed")
     return {
         "name": capacity.node,
         "labels": dict(list(labels.items())[:_MOST_LABELS]),

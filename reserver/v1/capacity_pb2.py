@@ -28,7 +28,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from reserver.v1 import reservation_pb2 as reserver_dot_v1_dot_reservation__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1areserver/v1/capacity.proto\x12\x0breserver.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dreserver/v1/reservation.proto\"\xb1\x01\n\x10ListNodesRequest\x12\x12\n\nnode_names\x18\x01 \x03(\t\x12\x35\n\x04slot\x18\x02 \x03(\x0b\x32\'.reserver.v1.ListNodesRequest.SlotEntry\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x1a+\n\tSlotEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"V\n\x11ListNodesResponse\x12(\n\x05nodes\x18\x01 \x03(\x0b\x32\x19.reserver.v1.NodeCapacity\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xaf\x01\n\x0cNodeCapacity\x12\x0c\n\x04node\x18\x01 \x01(\t\x12;\n\tresources\x18\x02 \x03(\x0b\x32(.reserver.v1.NodeCapacity.ResourcesEntry\x12\x0c\n\x04\x66its\x18\x03 \x01(\x03\x1a\x46\n\x0eResourcesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.reserver.v1.Amounts:\x02\x38\x01\"M\n\x07\x41mounts\x12\x13\n\x0b\x61llocatable\x18\x01 \x01(\t\x12\x11\n\trequested\x18\x02 \x01(\t\x12\x0c\n\x04held\x18\x03 \x01(\t\x12\x0c\n\x04\x66ree\x18\x04 \x01(\t\"M\n\x11ListQuotasRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Z\n\x12ListQuotasResponse\x12+\n\x06quotas\x18\x01 \x03(\x0b\x32\x1b.reserver.v1.NamespaceQuota\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xea\x02\n\x0eNamespaceQuota\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x33\n\x04hard\x18\x03 \x03(\x0b\x32%.reserver.v1.NamespaceQuota.HardEntry\x12\x33\n\x04used\x18\x04 \x03(\x0b\x32%.reserver.v1.NamespaceQuota.UsedEntry\x12\x0f\n\x07pending\x18\x05 \x01(\x05\x12*\n\x07max_ttl\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1a\n\x12\x66orbids_node_names\x18\x07 \x01(\x08\x12\x1a\n\x12\x66orbids_firm_holds\x18\x08 \x01(\x08\x1a+\n\tHardEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a+\n\tUsedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"z\n\x13ListAccountsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12)\n\x05since\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"i\n\x14ListAccountsResponse\x12&\n\x08\x61\x63\x63ounts\x18\x01 \x03(\x0b\x32\x14.reserver.v1.Account\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08\x63urrency\x18\x03 \x01(\t\"\xea\x01\n\x07\x41\x63\x63ount\x12(\n\x04week\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\r\n\x05owner\x18\x03 \x01(\t\x12\x10\n\x08resource\x18\x04 \x01(\t\x12\x0c\n\x04held\x18\x05 \x01(\x01\x12\x0f\n\x07\x63laimed\x18\x06 \x01(\x01\x12\x0c\n\x04used\x18\x07 \x01(\x01\x12\x0e\n\x06unused\x18\x08 \x01(\x01\x12\x11\n\x04\x63ost\x18\t \x01(\x01H\x00\x88\x01\x01\x12\x18\n\x0bunused_cost\x18\n \x01(\x01H\x01\x88\x01\x01\x42\x07\n\x05_costB\x0e\n\x0c_unused_cost\"V\n\rWhatIfRequest\x12\x32\n\x0creservations\x18\x01 \x03(\x0b\x32\x1c.reserver.v1.ReservationSpec\x12\x11\n\tnamespace\x18\x02 \x01(\t\"z\n\x0eWhatIfResponse\x12\x0c\n\x04\x66its\x18\x01 \x01(\x08\x12(\n\tshortages\x18\x02 \x03(\x0b\x32\x15.reserver.v1.Shortage\x12\x30\n\nplacements\x18\x03 \x03(\x0b\x32\x1c.reserver.v1.WhatIfPlacement\":\n\x0fWhatIfPlacement\x12\'\n\x05parts\x18\x01 \x03(\x0b\x32\x18.reserver.v1.PlacedSlots\"9\n\x08Shortage\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05never\x18\x03 \x01(\x08\"9\n\x0e\x45xplainRequest\x12\x15\n\rpod_namespace\x18\x01 \x01(\t\x12\x10\n\x08pod_name\x18\x02 \x01(\t\"?\n\x0f\x45xplainResponse\x12,\n\x0b\x65xplanation\x18\x01 \x01(\x0b\x32\x17.google.protobuf.Struct\"\r\n\x0b\x44umpRequest\" \n\x0c\x44umpResponse\x12\x10\n\x08\x64ocument\x18\x01 \x01(\x0c\x32\xc7\x03\n\x0f\x43\x61pacityService\x12J\n\tListNodes\x12\x1d.reserver.v1.ListNodesRequest\x1a\x1e.reserver.v1.ListNodesResponse\x12M\n\nListQuotas\x12\x1e.reserver.v1.ListQuotasRequest\x1a\x1f.reserver.v1.ListQuotasResponse\x12S\n\x0cListAccounts\x12 .reserver.v1.ListAccountsRequest\x1a!.reserver.v1.ListAccountsResponse\x12\x41\n\x06WhatIf\x12\x1a.reserver.v1.WhatIfRequest\x1a\x1b.reserver.v1.WhatIfResponse\x12\x44\n\x07\x45xplain\x12\x1b.reserver.v1.ExplainRequest\x1a\x1c.reserver.v1.ExplainResponse\x12;\n\x04\x44ump\x12\x18.reserver.v1.DumpRequest\x1a\x19.reserver.v1.DumpResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1areserver/v1/capacity.proto\x12\x0breserver.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dreserver/v1/reservation.proto\"\xb1\x01\n\x10ListNodesRequest\x12\x12\n\nnode_names\x18\x01 \x03(\t\x12\x35\n\x04slot\x18\x02 \x03(\x0b\x32\'.reserver.v1.ListNodesRequest.SlotEntry\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x1a+\n\tSlotEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"V\n\x11ListNodesResponse\x12(\n\x05nodes\x18\x01 \x03(\x0b\x32\x19.reserver.v1.NodeCapacity\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xaf\x01\n\x0cNodeCapacity\x12\x0c\n\x04node\x18\x01 \x01(\t\x12;\n\tresources\x18\x02 \x03(\x0b\x32(.reserver.v1.NodeCapacity.ResourcesEntry\x12\x0c\n\x04\x66its\x18\x03 \x01(\x03\x1a\x46\n\x0eResourcesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.reserver.v1.Amounts:\x02\x38\x01\"_\n\x07\x41mounts\x12\x13\n\x0b\x61llocatable\x18\x01 \x01(\t\x12\x11\n\trequested\x18\x02 \x01(\t\x12\x0c\n\x04held\x18\x03 \x01(\t\x12\x0c\n\x04\x66ree\x18\x04 \x01(\t\x12\x10\n\x08\x62orrowed\x18\x05 \x01(\t\"M\n\x11ListQuotasRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Z\n\x12ListQuotasResponse\x12+\n\x06quotas\x18\x01 \x03(\x0b\x32\x1b.reserver.v1.NamespaceQuota\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xea\x02\n\x0eNamespaceQuota\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x33\n\x04hard\x18\x03 \x03(\x0b\x32%.reserver.v1.NamespaceQuota.HardEntry\x12\x33\n\x04used\x18\x04 \x03(\x0b\x32%.reserver.v1.NamespaceQuota.UsedEntry\x12\x0f\n\x07pending\x18\x05 \x01(\x05\x12*\n\x07max_ttl\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1a\n\x12\x66orbids_node_names\x18\x07 \x01(\x08\x12\x1a\n\x12\x66orbids_firm_holds\x18\x08 \x01(\x08\x1a+\n\tHardEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a+\n\tUsedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"z\n\x13ListAccountsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12)\n\x05since\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"i\n\x14ListAccountsResponse\x12&\n\x08\x61\x63\x63ounts\x18\x01 \x03(\x0b\x32\x14.reserver.v1.Account\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08\x63urrency\x18\x03 \x01(\t\"\xea\x01\n\x07\x41\x63\x63ount\x12(\n\x04week\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\r\n\x05owner\x18\x03 \x01(\t\x12\x10\n\x08resource\x18\x04 \x01(\t\x12\x0c\n\x04held\x18\x05 \x01(\x01\x12\x0f\n\x07\x63laimed\x18\x06 \x01(\x01\x12\x0c\n\x04used\x18\x07 \x01(\x01\x12\x0e\n\x06unused\x18\x08 \x01(\x01\x12\x11\n\x04\x63ost\x18\t \x01(\x01H\x00\x88\x01\x01\x12\x18\n\x0bunused_cost\x18\n \x01(\x01H\x01\x88\x01\x01\x42\x07\n\x05_costB\x0e\n\x0c_unused_cost\"V\n\rWhatIfRequest\x12\x32\n\x0creservations\x18\x01 \x03(\x0b\x32\x1c.reserver.v1.ReservationSpec\x12\x11\n\tnamespace\x18\x02 \x01(\t\"z\n\x0eWhatIfResponse\x12\x0c\n\x04\x66its\x18\x01 \x01(\x08\x12(\n\tshortages\x18\x02 \x03(\x0b\x32\x15.reserver.v1.Shortage\x12\x30\n\nplacements\x18\x03 \x03(\x0b\x32\x1c.reserver.v1.WhatIfPlacement\":\n\x0fWhatIfPlacement\x12\'\n\x05parts\x18\x01 \x03(\x0b\x32\x18.reserver.v1.PlacedSlots\"9\n\x08Shortage\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05never\x18\x03 \x01(\x08\"9\n\x0e\x45xplainRequest\x12\x15\n\rpod_namespace\x18\x01 \x01(\t\x12\x10\n\x08pod_name\x18\x02 \x01(\t\"?\n\x0f\x45xplainResponse\x12,\n\x0b\x65xplanation\x18\x01 \x01(\x0b\x32\x17.google.protobuf.Struct\"\r\n\x0b\x44umpRequest\" \n\x0c\x44umpResponse\x12\x10\n\x08\x64ocument\x18\x01 \x01(\x0c\x32\xc7\x03\n\x0f\x43\x61pacityService\x12J\n\tListNodes\x12\x1d.reserver.v1.ListNodesRequest\x1a\x1e.reserver.v1.ListNodesResponse\x12M\n\nListQuotas\x12\x1e.reserver.v1.ListQuotasRequest\x1a\x1f.reserver.v1.ListQuotasResponse\x12S\n\x0cListAccounts\x12 .reserver.v1.ListAccountsRequest\x1a!.reserver.v1.ListAccountsResponse\x12\x41\n\x06WhatIf\x12\x1a.reserver.v1.WhatIfRequest\x1a\x1b.reserver.v1.WhatIfResponse\x12\x44\n\x07\x45xplain\x12\x1b.reserver.v1.ExplainRequest\x1a\x1c.reserver.v1.ExplainResponse\x12;\n\x04\x44ump\x12\x18.reserver.v1.DumpRequest\x1a\x19.reserver.v1.DumpResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -54,39 +54,39 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_NODECAPACITY_RESOURCESENTRY']._serialized_start=543
   _globals['_NODECAPACITY_RESOURCESENTRY']._serialized_end=613
   _globals['_AMOUNTS']._serialized_start=615
-  _globals['_AMOUNTS']._serialized_end=692
-  _globals['_LISTQUOTASREQUEST']._serialized_start=694
-  _globals['_LISTQUOTASREQUEST']._serialized_end=771
-  _globals['_LISTQUOTASRESPONSE']._serialized_start=773
-  _globals['_LISTQUOTASRESPONSE']._serialized_end=863
-  _globals['_NAMESPACEQUOTA']._serialized_start=866
-  _globals['_NAMESPACEQUOTA']._serialized_end=1228
-  _globals['_NAMESPACEQUOTA_HARDENTRY']._serialized_start=1140
-  _globals['_NAMESPACEQUOTA_HARDENTRY']._serialized_end=1183
-  _globals['_NAMESPACEQUOTA_USEDENTRY']._serialized_start=1185
-  _globals['_NAMESPACEQUOTA_USEDENTRY']._serialized_end=1228
-  _globals['_LISTACCOUNTSREQUEST']._serialized_start=1230
-  _globals['_LISTACCOUNTSREQUEST']._serialized_end=1352
-  _globals['_LISTACCOUNTSRESPONSE']._serialized_start=1354
-  _globals['_LISTACCOUNTSRESPONSE']._serialized_end=1459
-  _globals['_ACCOUNT']._serialized_start=1462
-  _globals['_ACCOUNT']._serialized_end=1696
-  _globals['_WHATIFREQUEST']._serialized_start=1698
-  _globals['_WHATIFREQUEST']._serialized_end=1784
-  _globals['_WHATIFRESPONSE']._serialized_start=1786
-  _globals['_WHATIFRESPONSE']._serialized_end=1908
-  _globals['_WHATIFPLACEMENT']._serialized_start=1910
-  _globals['_WHATIFPLACEMENT']._serialized_end=1968
-  _globals['_SHORTAGE']._serialized_start=1970
-  _globals['_SHORTAGE']._serialized_end=2027
-  _globals['_EXPLAINREQUEST']._serialized_start=2029
-  _globals['_EXPLAINREQUEST']._serialized_end=2086
-  _globals['_EXPLAINRESPONSE']._serialized_start=2088
-  _globals['_EXPLAINRESPONSE']._serialized_end=2151
-  _globals['_DUMPREQUEST']._serialized_start=2153
-  _globals['_DUMPREQUEST']._serialized_end=2166
-  _globals['_DUMPRESPONSE']._serialized_start=2168
-  _globals['_DUMPRESPONSE']._serialized_end=2200
-  _globals['_CAPACITYSERVICE']._serialized_start=2203
-  _globals['_CAPACITYSERVICE']._serialized_end=2658
+  _globals['_AMOUNTS']._serialized_end=710
+  _globals['_LISTQUOTASREQUEST']._serialized_start=712
+  _globals['_LISTQUOTASREQUEST']._serialized_end=789
+  _globals['_LISTQUOTASRESPONSE']._serialized_start=791
+  _globals['_LISTQUOTASRESPONSE']._serialized_end=881
+  _globals['_NAMESPACEQUOTA']._serialized_start=884
+  _globals['_NAMESPACEQUOTA']._serialized_end=1246
+  _globals['_NAMESPACEQUOTA_HARDENTRY']._serialized_start=1158
+  _globals['_NAMESPACEQUOTA_HARDENTRY']._serialized_end=1201
+  _globals['_NAMESPACEQUOTA_USEDENTRY']._serialized_start=1203
+  _globals['_NAMESPACEQUOTA_USEDENTRY']._serialized_end=1246
+  _globals['_LISTACCOUNTSREQUEST']._serialized_start=1248
+  _globals['_LISTACCOUNTSREQUEST']._serialized_end=1370
+  _globals['_LISTACCOUNTSRESPONSE']._serialized_start=1372
+  _globals['_LISTACCOUNTSRESPONSE']._serialized_end=1477
+  _globals['_ACCOUNT']._serialized_start=1480
+  _globals['_ACCOUNT']._serialized_end=1714
+  _globals['_WHATIFREQUEST']._serialized_start=1716
+  _globals['_WHATIFREQUEST']._serialized_end=1802
+  _globals['_WHATIFRESPONSE']._serialized_start=1804
+  _globals['_WHATIFRESPONSE']._serialized_end=1926
+  _globals['_WHATIFPLACEMENT']._serialized_start=1928
+  _globals['_WHATIFPLACEMENT']._serialized_end=1986
+  _globals['_SHORTAGE']._serialized_start=1988
+  _globals['_SHORTAGE']._serialized_end=2045
+  _globals['_EXPLAINREQUEST']._serialized_start=2047
+  _globals['_EXPLAINREQUEST']._serialized_end=2104
+  _globals['_EXPLAINRESPONSE']._serialized_start=2106
+  _globals['_EXPLAINRESPONSE']._serialized_end=2169
+  _globals['_DUMPREQUEST']._serialized_start=2171
+  _globals['_DUMPREQUEST']._serialized_end=2184
+  _globals['_DUMPRESPONSE']._serialized_start=2186
+  _globals['_DUMPRESPONSE']._serialized_end=2218
+  _globals['_CAPACITYSERVICE']._serialized_start=2221
+  _globals['_CAPACITYSERVICE']._serialized_end=2676
 # @@protoc_insertion_point(module_scope)

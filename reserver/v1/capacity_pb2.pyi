@@ -57,16 +57,18 @@ class NodeCapacity(_message.Message):
     def __init__(self, node: _Optional[str] = ..., resources: _Optional[_Mapping[str, Amounts]] = ..., fits: _Optional[int] = ...) -> None: ...
 
 class Amounts(_message.Message):
-    __slots__ = ("allocatable", "requested", "held", "free")
+    __slots__ = ("allocatable", "requested", "held", "free", "borrowed")
     ALLOCATABLE_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_FIELD_NUMBER: _ClassVar[int]
     HELD_FIELD_NUMBER: _ClassVar[int]
     FREE_FIELD_NUMBER: _ClassVar[int]
+    BORROWED_FIELD_NUMBER: _ClassVar[int]
     allocatable: str
     requested: str
     held: str
     free: str
-    def __init__(self, allocatable: _Optional[str] = ..., requested: _Optional[str] = ..., held: _Optional[str] = ..., free: _Optional[str] = ...) -> None: ...
+    borrowed: str
+    def __init__(self, allocatable: _Optional[str] = ..., requested: _Optional[str] = ..., held: _Optional[str] = ..., free: _Optional[str] = ..., borrowed: _Optional[str] = ...) -> None: ...
 
 class ListQuotasRequest(_message.Message):
     __slots__ = ("namespace", "page_size", "page_token")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, NamedTuple
@@ -33,6 +34,7 @@ def node(name: str) -> Mapping[str, Any]:
         "allocatable": amounts,
         "requested": {},
         "held": {},
+        "borrowed": {},
     }
 
 
@@ -116,6 +118,26 @@ async def test_a_nodes_maintenance_is_seen_by_pointer_and_keyboard(shown: Shown)
     await expect(shown.page.locator("aside")).to_contain_text("1 Planned")
     await shown.page.keyboard.press("Enter")
     await expect(shown.page).to_have_url(f"{shown.address}#/timeline?id=window+disks")
+
+
+async def test_what_pods_borrow_is_seen_on_the_hold_that_lends_it(shown: Shown) -> None:
+    shown.stream.board.put("nodes", "worker-1", {**node("worker-1"), "borrowed": {"cpu": 5_000}})
+    for name, lends in (("keeps", None), ("last", 100), ("first", 10)):
+        one = hold(name, "worker-1", amounts={"cpu": 4_000}, lends=lends)
+        shown.stream.board.put("reservations", one["id"], one)
+    page = shown.page
+    await expect(page.locator(".bar[aria-label^='first ']")).to_have_accessible_name(
+        re.compile("100 % lent")
+    )
+    await expect(page.locator(".bar[aria-label^='last '] .lent")).to_have_attribute(
+        "style", "height: 25%;"
+    )
+    await expect(page.locator(".bar .lent")).to_have_count(2)
+    await page.locator(".bar[aria-label^='last ']").hover()
+    await expect(page.locator("aside")).to_contain_text(
+        "1 CPU on worker-1, to pods of a priority below 100"
+    )
+    await expect(page.get_by_label("Legend")).to_contain_text("Lent to pods")
 
 
 async def test_two_tabs_follow_a_storm_of_changes(browser: Browser, shown: Shown) -> None:

@@ -36,10 +36,12 @@ class Desk:
     async def reserve(self, name: str, **kwargs: Any) -> None:
         await self.world.api.Create(reservation_pb2.CreateRequest(name=name, spec=spec(**kwargs)))
 
-    async def pod(self, name: str, cpu: str = "2") -> dict[str, Any]:
+    async def pod(self, name: str, cpu: str = "2", *, borrows: bool = False) -> dict[str, Any]:
         """Create a pod and return it once reserver has seen it."""
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-        body = {"metadata": {"name": name}, "spec": {"containers": [container]}}
+        tolerations = [{"key": "reserver.io/lent", "operator": "Exists"}] if borrows else []
+        spec = {"containers": [container], "tolerations": tolerations}
+        body = {"metadata": {"name": name}, "spec": spec}
         path = "/api/v1/namespaces/shop/pods"
         made = json.loads(await self.world.cluster.client.send("POST", path, body))
         async with asyncio.timeout(20):
@@ -164,6 +166,18 @@ async def test_nodes_show_what_is_free_and_how_much_fits(desk: Desk) -> None:
     bad = capacity_pb2.ListNodesRequest(slot={"cpu": "much"})
     code, _, fields = await refused(desk.capacity.ListNodes(bad))
     assert (code, list(fields)) == (grpc.StatusCode.INVALID_ARGUMENT, ["slot.cpu"])
+
+
+async def test_nodes_show_what_pods_borrow(desk: Desk) -> None:
+    desk.state.snapshot.lending.is_on = True
+    lend = reservation_pb2.Lend(below_priority=100)
+    await desk.reserve("a", cpu="2", lend=lend)
+    guest = await desk.pod("guest", cpu="3", borrows=True)
+    await desk.scheduler.Bind(pb.BindRequest(**place(guest, "worker-1")))
+    first, second = (await desk.capacity.ListNodes(capacity_pb2.ListNodesRequest())).nodes
+    cpu = first.resources["cpu"]
+    assert (cpu.requested, cpu.held, cpu.borrowed, cpu.free) == ("3", "0", "2", "1")
+    assert second.resources["cpu"].borrowed == "0"
 
 
 async def test_what_if_says_what_a_set_would_lack_and_holds_nothing(desk: Desk) -> None:

@@ -2,22 +2,26 @@
 
 import { dominant } from './format.js';
 
-/** @import {Amounts, Reservation} from '../documents' */
+/** @import {Amounts, Node, Reservation} from '../documents' */
 
-/** @typedef {{key: string, top: number, height: number, begin: number, end: number, isOver: boolean}} Bar */
+/** @typedef {{key: string, top: number, height: number, begin: number, end: number, isOver: boolean, lent: number}} Bar `lent`: which share of it */
 
 const ROOM = 40; // Pixels: the height of a whole node.
 const LEAST = 5; // Pixels: a bar that nobody can hit shows nothing.
 const MOST = 200; // Of a row: with more nobody can tell them apart.
 
 /** The bars of a node, of which none covers another while there is room, and how many small ones are left out.
- * @param {string} node @param {[string, Reservation][]} held @param {Amounts} [whole] what the node has
+ * @param {string} node @param {[string, Reservation][]} held @param {Node} [known]
  * @returns {{bars: Bar[], unseen: number}} */
-export function layered(node, held, whole) {
+export function layered(node, held, known) {
+  const whole = known?.allocatable;
+  const loans = known ? lent(known, held) : new Map();
   const all = held.filter(([, one]) => one.shape !== 'claimed').map(([key, one]) => {
     const slots = one.nodes.find(([name]) => name === node)?.[1] ?? 0;
-    const height = Math.max(LEAST, Math.min(1, dominant(one.amounts, whole) * slots) * ROOM);
-    return { key, top: 0, height, begin: one.starts ?? one.since ?? 0, end: one.ends ?? Infinity, isOver: one.shape === 'over' };
+    const share = dominant(one.amounts, whole) * slots;
+    const height = Math.max(LEAST, Math.min(1, share) * ROOM);
+    const part = share && dominant(loans.get(key) ?? {}, whole) / share;
+    return { lent: Math.min(1, part), key, top: 0, height, begin: one.starts ?? one.since ?? 0, end: one.ends ?? Infinity, isOver: one.shape === 'over' };
   });
   const bars = all.length <= MOST ? all : all.sort((a, b) => Number(a.isOver) - Number(b.isOver) || b.height - a.height || a.begin - b.begin).slice(0, MOST);
   bars.sort((a, b) => a.begin - b.begin || (a.key < b.key ? -1 : 1));
@@ -30,4 +34,23 @@ export function layered(node, held, whole) {
     open.push(bar);
   }
   return { bars, unseen: all.length - bars.length };
+}
+
+/** What pods borrow of each hold of a node: of those that lend to the least important first, as Reserver counts it.
+ * @param {Node} node @param {[string, Reservation][]} held
+ * @returns {Map<string, Amounts>} */
+export function lent(node, held) {
+  /** @type {Map<string, Amounts>} */ const found = new Map();
+  const left = { ...node.borrowed };
+  const lenders = held.filter(([, one]) => typeof one.lends === 'number' && one.shape === 'held');
+  for (const [key, one] of lenders.sort(([a, { lends: x }], [b, { lends: y }]) => Number(x) - Number(y) || (a < b ? -1 : 1))) {
+    const slots = one.nodes.find(([name]) => name === node.name)?.[1] ?? 0;
+    for (const [resource, amount] of Object.entries(one.amounts)) {
+      const taken = Math.min(left[resource] ?? 0, amount * slots);
+      if (taken <= 0) continue;
+      left[resource] -= taken;
+      found.set(key, { ...found.get(key), [resource]: taken });
+    }
+  }
+  return found;
 }

@@ -29,7 +29,7 @@ export function fill(element, ...children) {
 /** A table; on a narrow screen each row stands as a list of its cells. @param {string[]} titles @param {Child[][]} rows the first cell is the heading of its row */
 export function table(titles, rows) {
   const cell = (/** @type {Child} */ content, /** @type {number} */ at) => {
-    const kind = { class: String(content).length < 24 && 'short' }; // Or `worker-12` would break at its hyphen.
+    const kind = { class: content === '–' ? 'none' : String(content).length < 24 && 'short' }; // Or `worker-12` would break at its hyphen.
     return at ? h('td', { 'data-title': titles[at], ...kind }, h('div', {}, content)) : h('th', { scope: 'row', ...kind }, content);
   };
   return h('div', { class: 'wide', tabindex: '0' }, h('table', {}, h('thead', {}, h('tr', {}, ...titles.map((each) => h('th', { scope: 'col' }, each)))),

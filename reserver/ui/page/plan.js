@@ -62,7 +62,7 @@ const isOver = (one) => ENDED.includes(one.phase);
 /** The phase of a move, and what it waits for. @param {Move} one */
 function progress(one) {
   const [mark, kind] = one.phase === 'Succeeded' ? ['✓', 'good'] : isOver(one) ? ['✗', 'bad'] : [one.paused ? '‖' : '→', ''];
-  return [h('span', { class: kind }, `${mark} ${one.phase || 'New'}${one.paused ? ', paused' : ''}`), [one.reason, one.message].filter(Boolean).join(': ') || '–'];
+  return [h('span', { class: `short ${kind}` }, `${mark} ${one.phase || 'New'}${one.paused ? ', paused' : ''}`), [one.reason, one.message].filter(Boolean).join(': ') || '–'];
 }
 
 /** What became of a planned move since: its latest PodMove. @param {string} pod */

@@ -1,8 +1,9 @@
 /** One reservation: its details, and the commands that change it. */
 
-import { now } from './store.js';
+import { lent } from './bars.js';
+import { heldOn, nodes, now } from './store.js';
 import { command, h, quoted } from './dom.js';
-import { endsIn, time } from './format.js';
+import { amount, endsIn, time } from './format.js';
 
 /** @import {Reservation, Window} from '../documents' */
 
@@ -44,6 +45,17 @@ export function summary(one) {
   return `${one.name} for ${one.owners || 'nobody'}: ${one.holds}${one.slots > 1 ? ` ×${one.slots}` : ''}${where ? ` on ${where}` : ''}, ${word.toLowerCase()}${claimed}, ends ${one.ends ? time(one.ends) : 'never'}`;
 }
 
+/** What pods borrow of it, on each node. @param {Reservation} one */
+function borrowed(one) {
+  if (typeof one.lends !== 'number') return '';
+  const each = one.nodes.flatMap(([name]) => {
+    const node = nodes.get(name);
+    const part = Object.entries(node ? lent(node, heldOn(name)).get(one.id) ?? {} : {});
+    return part.length ? [`${part.map(([resource, taken]) => (resource === 'cpu' || /memory|storage/.test(resource) ? amount(resource, taken) : `${resource} ${taken}`)).join(', ')} on ${name}`] : [];
+  });
+  return `${each.join('; ') || 'nothing now'}, to pods of a priority below ${one.lends}`;
+}
+
 /** @param {Reservation} one */
 export function details(one) {
   const [glyph, word] = SHAPES[one.shape] ?? SHAPES.broken;
@@ -57,6 +69,7 @@ export function details(one) {
       row('For', one.owners),
       row('Holds', `${one.holds}${one.slots > 1 ? `, ${one.slots} slots` : ''}`),
       row('Claimed', one.claimed ? `${one.claimed} of ${one.slots}: ${one.claims.join(', ')}${one.claimed > one.claims.length ? ', …' : ''}` : ''),
+      row('Lent', borrowed(one)),
       row('Nodes', one.nodes.map(([node, slots]) => (slots > 1 ? `${node} ×${slots}` : node)).join(', ')),
       row('From', time(one.starts ?? one.since)),
       row(isPast ? 'Ended' : 'Until', isPast ? time(one.ends) : h('span', {}, one.ends ? `${time(one.ends)} (` : '', countdown(one.ends), one.ends ? ')' : '')),

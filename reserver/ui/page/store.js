@@ -32,6 +32,9 @@ export function onChange(act, signal) {
 /** A present or past reservation. @param {string} key */
 export const find = (key) => reservations.get(key) ?? past.get(key);
 
+/** The reservations of a node, by their keys. @param {string} node */
+export const heldOn = (node) => [...(onNode.get(node) ?? [])].flatMap((key) => { const one = find(key); return one ? [/** @type {[string, Reservation]} */ ([key, one])] : []; });
+
 /** @param {string} key @param {Reservation|undefined} before @param {Reservation|null} after */
 function index(key, before, after) {
   for (const [node] of before?.nodes ?? []) onNode.get(node)?.delete(key);

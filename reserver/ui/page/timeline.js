@@ -56,7 +56,7 @@ export function view(main, { query, signal, go }) {
       ...Object.entries(SORTS).map(([name, word]) => h('option', { value: name, selected: name === sort }, word)))),
     h('input', { type: 'search', placeholder: 'Find a node or reservation', 'aria-label': 'Find a node or reservation', value: sought, oninput: (/** @type {any} */ e) => { sought = e.target.value; go({ q: sought }); arrange(); } }),
     hint, total);
-  const shapes = [...Object.entries(SHAPES).filter(([name]) => name !== 'claimed'), ['seat', ['⇢', 'Seat of a move']], ['window', ['', 'Maintenance']]];
+  const shapes = [...Object.entries(SHAPES).filter(([name]) => name !== 'claimed'), ['seat', ['⇢', 'Seat of a move']], ['lent', ['', 'Lent to pods']], ['window', ['', 'Maintenance']]];
   const legend = h('ul', { class: 'legend', 'aria-label': 'Legend' }, ...shapes.map(([name, [, word]]) =>
     h('li', {}, h('span', { class: `swatch ${name}`, 'aria-hidden': 'true' }), word)));
   main.append(toolbar, h('div', { class: 'chart' }, h('div', { class: 'head' }, h('span', { class: 'corner' }, 'Node'), axis), lines, box), legend, aside);
@@ -83,8 +83,7 @@ export function view(main, { query, signal, go }) {
   function layout(node) {
     const known = layouts.get(node);
     if (known) return known;
-    const held = [...(store.onNode.get(node) ?? [])].flatMap((key) => { const one = store.find(key); return one ? [/** @type {[string, Reservation]} */ ([key, one])] : []; });
-    const found = layered(node, held, store.nodes.get(node)?.allocatable);
+    const found = layered(node, store.heldOn(node), store.nodes.get(node));
     layouts.set(node, found);
     return found;
   }
@@ -136,7 +135,9 @@ export function view(main, { query, signal, go }) {
     }
     const wanted = ['', ...[...keys].sort((a, b) => Number(b.includes('zone')) - Number(a.includes('zone')) || a.localeCompare(b))];
     if (groups.childElementCount === wanted.length) return;
-    groups.replaceChildren(...wanted.map((key) => h('option', { value: key, selected: key === group }, key.replace(/^(.*)\/(.*)$/, '$2 ($1)') || 'none')));
+    const ends = wanted.map((key) => key.slice(key.lastIndexOf('/') + 1));
+    const short = (/** @type {string} */ key) => { const end = ends[wanted.indexOf(key)]; return ends.indexOf(end) === ends.lastIndexOf(end) ? end : key; };
+    groups.replaceChildren(...wanted.map((key) => h('option', { value: key, selected: key === group }, short(key) || 'none')));
   }
 
   /** @param {number} number */
@@ -148,7 +149,7 @@ export function view(main, { query, signal, go }) {
     const known = row.node ? store.nodes.has(row.node) : true;
     const { bars, unseen: more } = row.node ? layout(row.node) : { unseen: 0, bars: (row.placeless ?? []).slice(0, 200).map((key, at) => {
       const one = store.find(key);
-      return { key, top: (at % 4) * 8, height: 7, begin: one?.starts ?? one?.since ?? 0, end: one?.ends ?? Infinity, isOver: false };
+      return { key, top: (at % 4) * 8, height: 7, begin: one?.starts ?? one?.since ?? 0, end: one?.ends ?? Infinity, isOver: false, lent: 0 };
     }) };
     for (const name of store.nodes.get(row.node ?? '')?.windows ?? []) {
       const one = store.windows.get(name);
@@ -161,10 +162,10 @@ export function view(main, { query, signal, go }) {
       if (!one) continue;
       const begin = Math.max(0, from), end = Math.min(1, to);
       track.append(h('button', {
-        type: 'button', 'data-key': bar.key, 'aria-label': summary(one), 'aria-pressed': String(pinned === bar.key), tabindex: '-1',
+        type: 'button', 'data-key': bar.key, 'aria-label': `${summary(one)}${bar.lent ? `, ${percent(bar.lent)} lent` : ''}`, 'aria-pressed': String(pinned === bar.key), tabindex: '-1',
         class: `bar ${one.shape}${one.isSeat ? ' seat' : ''}${to > 1 ? ' endless' : ''}${from < 0 ? ' begun' : ''}`,
         style: { left: `${begin * 100}%`, width: `max(3px, ${(end - begin) * 100}%)`, top: `${bar.top}px`, height: `${bar.height}px` },
-      }, bar.height > 13 && (end - begin) * width > 40 ? h('span', { 'aria-hidden': 'true' }, `${one.name}${one.claimed ? ` ${one.claimed}/${one.slots}` : ''}`) : null));
+      }, bar.lent > 0 && h('i', { class: 'lent', style: { height: `${bar.lent * 100}%` } }), bar.height > 11 && (end - begin) * width > 40 ? h('span', { 'aria-hidden': 'true' }, `${one.name}${one.claimed ? ` ${one.claimed}/${one.slots}` : ''}`) : null));
     }
     const words = row.node ? `${row.title}, ${known ? `${percent(held)} held` : 'no such node'}${more ? `; ${more} more in the view of reservations` : ''}` : row.title;
     return h('div', { class: `row${row.node ? '' : ' waiting'}${known ? '' : ' unknown'}`, role: 'listitem', 'aria-label': words, 'data-row': number },
@@ -194,8 +195,9 @@ export function view(main, { query, signal, go }) {
       const midnight = new Date(moment).getHours() === 0 && new Date(moment).getMinutes() === 0;
       const where = { style: { left: `${x(moment) * 100}%` } };
       const isHidden = Math.abs(x(moment) - present) * width < 84 && x(moment) < present + 0.01; // Behind the word “now”.
-      const isCut = (1 - x(moment)) * width < 62;
-      if (!isHidden && !isCut) axis.append(h('span', where, range === 'month' ? date(moment) : range === 'week' || midnight ? day(moment) : clock(moment)));
+      const text = range === 'month' ? date(moment) : range === 'week' || midnight ? day(moment) : clock(moment);
+      const isCut = (1 - x(moment)) * width < 8 + 7 * text.length;
+      if (!isHidden && !isCut) axis.append(h('span', where, text));
       marks.append(h('i', where));
     }
     if (present >= 0 && present <= 1) {

@@ -77,7 +77,7 @@ def test_a_map_of_messages_and_an_absent_duration_are_read() -> None:
         node="a", resources={"cpu": capacity_pb2.Amounts(allocatable="4", free="-1")}
     )
     amounts = messages.read(node, client.NodeCapacity).resources["cpu"]
-    assert amounts == client.ResourceAmounts("4", "", "", "-1")
+    assert amounts == client.ResourceAmounts("4", "", "", "-1", "")
     quota = messages.read(capacity_pb2.NamespaceQuota(name="q"), client.NamespaceQuota)
     assert (quota.name, quota.max_ttl) == ("q", None)
 

@@ -106,10 +106,11 @@ def test_slots_that_are_over_are_spread_over_their_nodes() -> None:
 
 
 def test_a_node_has_its_amounts_and_its_first_labels() -> None:
-    amounts = {"cpu": ResourceAmounts("8", "500m", "2", "5500m")}
+    amounts = {"cpu": ResourceAmounts("8", "500m", "2", "5500m", "300m")}
     labels = {f"l{number}": "" for number in range(100)}
     found = documents.node(NodeCapacity("n", amounts, 0), labels)
     assert (found["allocatable"], found["held"]) == ({"cpu": 8000}, {"cpu": 2000})
+    assert found["borrowed"] == {"cpu": 300}
     assert len(found["labels"]) == 64
 
 
