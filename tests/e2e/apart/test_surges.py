@@ -141,7 +141,7 @@ def test_a_deployment_of_one_moves_without_a_gap_though_reserver_is_killed(
     assert not any(path.endswith("/eviction") for path in written)
     (left,) = yard.corner.api.list_namespaced_pod(yard.corner.name, label_selector="app=web").items
     assert [owner.kind for owner in left.metadata.owner_references] == ["ReplicaSet"]
-    assert SURGE not in (left.metadata.annotations or {})
+    assert not _surges(left)
 
 
 def _stand_still(here: Event, over: Event) -> None:
@@ -165,8 +165,11 @@ class Not:
         return 0
 
 
-def test_a_move_that_is_deleted_takes_its_copy_along(yard: Yard) -> None:
-    """An hour without a failure is asked for before the copy counts as ready."""
+def test_a_move_that_is_deleted_or_fails_takes_its_copy_along(yard: Yard) -> None:
+    """An hour without a failure is asked for before the copy counts as ready.
+
+    Of a move that is gone Kubernetes collects the copy, of one that has failed Reserver deletes it.
+    """
     pod = yard.deploy("web", yard.nodes[0])
     body = {"spec": {"minReadySeconds": 3600, "progressDeadlineSeconds": 7200}}
     yard.apps.patch_namespaced_deployment("web", yard.corner.name, body)
@@ -182,6 +185,16 @@ def test_a_move_that_is_deleted_takes_its_copy_along(yard: Yard) -> None:
     yard.delete("web")
     wait_for(lambda: [each.metadata.name for each in yard.pods("web")] == [pod], "it is removed")
     yard.wait_released()
+    yard.move("again", pod, mode="SurgeFirst")
+    yard.wait_phase("again", "Surging", reason="WaitsForCopy")
+    yard.roll_out("web")
+    yard.wait_phase("again", "Failed", reason="SurgeOvertaken", says="is being rolled out")
+    wait_for(lambda: not any(map(_surges, yard.pods("web"))), "the copy is removed")
+    yard.wait_released()
+
+
+def _surges(pod: Any) -> bool:
+    return SURGE in (pod.metadata.annotations or {})
 
 
 def test_pods_that_the_policy_keeps_from_surging_are_evicted_and_it_says_so(yard: Yard) -> None:
