@@ -163,7 +163,7 @@ class Storm:
                 self._run(bin_dir() / "kubectl", "drain", node, timeout)
             else:
                 surge = ["--surge"] if self._mode is MoveMode.SURGE_FIRST else []
-                self._reserver("drain", node, timeout, *surge)
+                self._reserver("drain", node, timeout, "--wait-for-room", *surge)
             self._people.insist(partial(self._change, node, {"unschedulable": False}))
 
     def _rebalance(self) -> None:

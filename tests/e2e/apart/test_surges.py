@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from threading import Event, Thread
@@ -208,6 +210,25 @@ def test_pods_that_the_policy_keeps_from_surging_are_evicted_and_it_says_so(yard
     yard.deploy_stateful("db", first)
     yard.move("db", "db-0", mode="SurgeFirst")
     assert "only pods of ReplicaSets surge" in yard.wait_phase("db", "Succeeded")["fallback"]
+
+
+def test_a_drain_surges_what_can_and_says_what_did_not(yard: Yard, kubeconfig: Any) -> None:
+    """No budget allows an eviction of the Deployment's pod; those of the StatefulSet have none."""
+    first, second = yard.nodes
+    yard.deploy("web", first)
+    yard.keep("web")
+    yard.deploy_stateful("db", first)
+    words = ["drain", first, "--surge", "--kubeconfig", str(kubeconfig)]
+    command = [sys.executable, "-m", "reserver", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    *_, said = done.stdout.splitlines()
+    assert said == f"{first} drained"
+    (told,) = [line for line in done.stdout.splitlines() if "did not surge" in line]
+    assert f"/db-0 to {second} Succeeded" in told
+    yard.wait_on("web", second)
+    yard.wait_on("db", second)
+    yard.wait_released()
 
 
 def test_the_policy_bounds_what_reserver_creates_changes_and_deletes(
