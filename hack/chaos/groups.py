@@ -40,6 +40,7 @@ class Group:
         policy: where owners may land.
         is_reusable: a slot comes back when its pod goes.
         is_refilled: a claimed slot is replaced.
+        is_released: if no pod uses it for longer than a storm lasts, so never.
         is_over: removed.
         placed: slots by node, as it was read last.
         pods: the nodes of those that said they claimed a slot, by UID.
@@ -60,6 +61,7 @@ class Group:
     policy: str
     is_reusable: bool
     is_refilled: bool = False
+    is_released: bool = False
     is_over: bool = False
     placed: Mapping[str, int] = field(default_factory=dict)
     pods: dict[str, str] = field(default_factory=dict)
@@ -80,6 +82,7 @@ class Group:
             "policy": self.policy,
             "reusable": self.is_reusable,
             **({"refill": True} if self.is_refilled else {}),
+            **({"releaseIfIdle": "5m"} if self.is_released else {}),
         }
         where = {"node": self.node} if self.node else {"placement": self.placement}
         return self.write(spec | where)

@@ -22,6 +22,7 @@ _SLOTS = (1, 2, 2, 3, 4)
 _NODELESS = 0.5  # share of those that reserver places
 _REUSABLE = 0.4
 _REFILLED = 0.3  # share of those that reserver places
+_RELEASED = 0.3
 _REQUIRED = 0.3
 _SHARED = 0.25  # share of those whose pods are those of the group before as well
 _EDITED = 0.3
@@ -91,6 +92,7 @@ class Steward:
             policy="Require" if self._rng.random() < _REQUIRED else "Prefer",
             is_reusable=self._rng.random() < _REUSABLE,
             is_refilled=not node and self._rng.random() < _REFILLED,
+            is_released=self._rng.random() < _RELEASED,
         )
 
     def _owners(self, name: str) -> list[dict[str, Any]]:

@@ -126,6 +126,9 @@ def of_present(reservation: ReservationInfo, resource: str, now: datetime) -> It
     fate = fates.get(reservation.phase) if reservation.phase else None
     if text is None or since is None or fate is None or not reservation.placements:
         return
+    end = min(now, spec.expires_at or now)
+    if reservation.reason == "Idle" and reservation.idle_since and spec.release_if_idle:
+        end = min(end, reservation.idle_since + spec.release_if_idle)
     first, *_ = spec.owners
     owner = ", ".join(formatting.owner(each) for each in spec.owners)
     for slots, came in ((taken, Fate.USED), (all_slots(reservation) - taken, fate)):
@@ -135,7 +138,7 @@ def of_present(reservation: ReservationInfo, resource: str, now: datetime) -> It
                 owner.replace(f"{first.namespace}/", ""),
                 reservation.id,
                 max(since, spec.starts_at or since),
-                min(now, spec.expires_at or now),
+                end,
                 amount(resource, text) * slots,
                 came,
             )

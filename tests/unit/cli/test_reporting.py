@@ -107,6 +107,12 @@ def test_what_holds_nothing_does_not_count(changes: dict[str, object]) -> None:
     assert list(report_sums.of_present(present(**changes), "cpu", NOON)) == []
 
 
+def test_what_was_released_when_idle_held_until_then() -> None:
+    spec = replace(present().spec, release_if_idle=HOUR / 2)
+    idle = present(spec=spec, phase=Phase.EXPIRED, reason="Idle", idle_since=NOON - HOUR, claims=())
+    assert hours(list(report_sums.of_present(idle, "cpu", NOON)))[Fate.UNUSED] == 2 * 2 * 1.5
+
+
 def test_an_owner_is_the_same_before_and_after() -> None:
     _, one = report_sums.of_present(present(), "cpu", NOON)
     (other,) = report_sums.of_past(past(), "cpu")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from reserver.base.moment import Moment
+from reserver.reservations.entry import identified
 from reserver.reservations.enums import Outcome, Phase
 from reserver.reservations.outcome import Ending
 from reserver.reservations.reservation import Reservation
@@ -155,6 +156,7 @@ def test_a_restart_goes_on_counting() -> None:
 def test_what_a_pod_uses_outlives_a_restart_whatever_was_recorded(*, first: bool) -> None:
     world = restarted(kept(), NOW - 2 * WAIT, first=first)
     assert world.at(NOW) is Phase.ACTIVE  # Until all claims are known it holds.
+    assert world.ledger.idle_since(world.written.ref) == 0
     if first:
         world.claim("a")
     world.ledger.past.end()
@@ -192,6 +194,14 @@ def test_an_edit_begins_anew() -> None:
     world.ledger.put(world.written)
     assert world.at(NOW + 500 + WAIT - 1) is Phase.ACTIVE
     assert world.at(NOW + 500 + WAIT) is Phase.EXPIRED
+
+
+def test_what_another_reserver_wrote_out_of_the_same_ttl_goes_on() -> None:
+    world = World(replace(kept(expires=NOW + 5000), drift=2))
+    world.at(NOW + 500)
+    world.ledger.put(identified(replace(world.written, expires_at=NOW + 5001)))
+    assert world.ledger.idle_since(world.written.ref) == NOW
+    assert world.at(NOW + WAIT) is Phase.EXPIRED
 
 
 def test_a_clock_that_was_ahead_postpones_nothing() -> None:
