@@ -42,7 +42,7 @@ def starting(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Jud
         return finished(move, now, MovePhase.FAILED, *problem)
     if seen.surge is None:
         return move, ()
-    if why := _refusal(move, seen, seen.surge):
+    if why := _refusal(move, seen, seen.surge) or _in_vain(move, seen.surge, now):
         return ready_to_evict(fallen_back(move, why, now), surged_at=None), ()
     if seen.seat is None or not seen.seat.is_usable:
         waiting = {"reason": MoveReason.WAITS_FOR_SEAT, "surged_at": None}
@@ -51,6 +51,10 @@ def starting(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Jud
 
 
 def _started(move: Move, surge: ObservedSurge, pod: ObservedPod, now: float) -> Judged:
+    """Start a copy, unless the ReplicaSet would not remove the pod for it."""
+    if move.status.surged_at is None and surge.others:
+        others = {"reason": MoveReason.WAITS_FOR_OTHERS, "message": surge.others}
+        return with_status(move, **others), ()
     if move.status.surged_at is None:
         message = f"a copy of {pod.name or move.pod.name} is started on {move.status.target}"
         return with_status(move, surged_at=now, reason=MoveReason.STARTS_COPY, message=message), ()
@@ -63,6 +67,13 @@ def _refusal(move: Move, seen: Observation, surge: ObservedSurge) -> str:
     if surge.copy is not None and surge.copy.is_foreign:
         return f"there is a pod {move.copy_name} that is not of this move"
     return seen.said if seen.answer is EffectAnswer.COPY_REFUSED else surge.unfit
+
+
+def _in_vain(move: Move, surge: ObservedSurge, now: float) -> str:
+    """Return why a move waits no longer for a copy to be started: half of its time is over."""
+    since = move.status.started_at or move.created_at
+    is_late = move.status.surged_at is None and now >= (since + move.deadline) / 2
+    return surge.others if is_late else ""
 
 
 def fallen_back(move: Move, why: str, now: float) -> Move:

@@ -8,7 +8,7 @@ from reserver.errors import ApiError
 from reserver.k8s.objects.pod_annotations import COST_ANNOTATION, SURGE_ANNOTATION
 from tests.unit.k8s.crashes import crash_at_each_write, done_or_not
 from tests.unit.moves.surge_world import DEPLOYMENT, HASH, SurgeWorld, deployment
-from tests.unit.moves.world import MOVES, PODS
+from tests.unit.moves.world import MOVES, PODS, Document
 
 FORBIDDEN = ApiError(403, "Forbidden", "exceeded quota: pods=1")
 
@@ -217,29 +217,78 @@ async def test_a_pod_that_goes_by_itself_leaves_its_place_to_the_copy() -> None:
     assert len(world.api.of(PODS)) == 1
 
 
-async def test_another_pod_that_is_not_ready_is_waited_for() -> None:
+async def beside_one_that_is_not_ready() -> SurgeWorld:
+    """Return a world in which a pod is to surge whose sibling is not ready, and stays so."""
     world = SurgeWorld()
     world.replicas, world.cpu = 2, "1"
     await world.start()
     await world.round()
+    world.becomes_ready = False
     second = next(each for each in world.pods() if each["metadata"]["name"] != "web-0")
-    unready = second | {"status": {}}
-    world.api.put(PODS, unready)
+    world.api.put(PODS, second | {"status": {}})
+    world.move(mode="SurgeFirst")
+    for _ in range(10):
+        await world.round()
+    return world
+
+
+async def test_another_pod_that_is_not_ready_is_waited_for() -> None:
+    world = await beside_one_that_is_not_ready()
+    assert (world.status["phase"], world.status["reason"]) == ("Surging", "WaitsForOthers")
+    assert "0 of the 1 other pods of ReplicaSet web are ready" in world.status["message"]
+    assert not world.copies()
+    world.becomes_ready = True
+    status = await world.settle()
+    assert (status["reason"], status.get("fallback")) == ("Landed", None)
+    assert "web-0" not in {each["metadata"]["name"] for each in world.pods()}
+
+
+async def test_a_pod_beside_one_that_is_never_ready_is_moved_by_eviction() -> None:
+    """The ReplicaSet would remove that one, and not the pod."""
+    world = await beside_one_that_is_not_ready()
+    world.api.now += 290
+    await world.round()
+    assert world.status["reason"] == "WaitsForOthers"
+    world.api.now += 20
+    status = await world.settle()
+    assert "0 of the 1 other pods" in status["fallback"]
+    assert status["reason"] == "Landed"
+    assert f"{PODS}/web-0/eviction" in world.api.writes
+
+
+async def test_another_pod_that_becomes_unready_delays_the_handover() -> None:
+    world = SurgeWorld()
+    world.replicas, world.cpu = 2, "1"
+    await world.start()
+    await world.round()
     world.becomes_ready = False
     world.move(mode="SurgeFirst")
     while not world.copies():
         await world.round()
-    await world.round()
-    (copy,) = world.copies()
-    world._ready(copy)
+    second = next(each for each in world.pods() if each["metadata"]["name"] != "web-0")
+    world.api.put(PODS, second | {"status": {}})
+    world._ready(world.copies()[0])
     for _ in range(3):
         await world.round()
-    assert world.status["reason"] == "WaitsForOthers"
-    assert "0 of the 1 other pods of ReplicaSet web are ready" in world.status["message"]
+    assert (world.status["phase"], world.status["reason"]) == ("Surging", "WaitsForOthers")
     world.becomes_ready = True
-    status = await world.settle()
-    assert status["reason"] == "Landed"
-    assert "web-0" not in {each["metadata"]["name"] for each in world.pods()}
+    assert (await world.settle())["reason"] == "Landed"
+
+
+async def test_labels_that_admission_adds_stay() -> None:
+    world = await begun()
+    put = world.api.add
+
+    def admit(collection: str, document: Document) -> Document:
+        if collection == PODS:
+            document["metadata"].setdefault("labels", {})["zone"] = "a"
+        return put(collection, document)
+
+    world.api.add = admit  # type: ignore[method-assign]
+    await world.settle()
+    (pod,) = world.pods()
+    assert pod["metadata"]["labels"] == {**HASH, "zone": "a"}
+    assert world.least == 1
 
 
 async def test_a_move_that_is_paused_hands_nothing_over_until_it_goes_on() -> None:
