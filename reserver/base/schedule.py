@@ -7,9 +7,10 @@ instead. cron of Debian has both rules (crontab(5), "Daylight Saving Time").
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from itertools import islice, pairwise, takewhile
 from typing import NamedTuple
@@ -21,6 +22,10 @@ MOST_CRON = 100
 """Characters of a cron expression."""
 
 _FIELDS = 5
+_DAY_S = 86_400.0
+_YEARS = 50
+"""What does not happen for so many years never does."""
+
 _CHECKED = 64
 """So many occurrences in a row are compared with the duration."""
 
@@ -84,7 +89,7 @@ class Schedule:
 
         An occurrence does not depend on when it is asked for.
         """
-        starts = self._starts(now - self.duration)
+        starts = self.starts(now - self.duration)
         start = next(starts, None)
         while start is not None and (self.until is None or start <= self.until):
             following = next(starts, None)
@@ -94,20 +99,84 @@ class Schedule:
                 yield occurrence
             start = following
 
-    def _starts(self, after: float) -> Iterator[float]:
+    def starts(self, after: float) -> Iterator[float]:
         """Yield the starts later than a moment, each once."""
-        zone = _zone(self.zone)
-        latest = after
-        moment = datetime.fromtimestamp(after, zone)
-        if moment.year > _LAST_YEAR:
+        zone, latest = _zone(self.zone), after
+        if datetime.fromtimestamp(after, zone).year > _LAST_YEAR:
             return
-        for start in CronSim(self.cron, moment):
-            at = start.timestamp()
+        cron = _parsed(self.cron)
+        is_fixed = cron.is_fixed or self.zone == "UTC"
+        for at in _fixed(cron, zone, after) if is_fixed else _running(self.cron, zone, after):
             if at > latest:  # cron counts by the clock on the wall, which may show an hour twice.
                 latest = at
                 yield at
-            if start.year > _LAST_YEAR:
-                return
+
+
+class _Cron(NamedTuple):
+    """A cron expression, parsed.
+
+    Attributes:
+        days: knows the days.
+        times: of each day.
+        is_fixed: neither its minute nor its hour begins with ``*``.
+        least_gap: the seconds between two of its times, whatever the days.
+    """
+
+    days: CronSim
+    times: tuple[time, ...]
+    is_fixed: bool
+    least_gap: float
+
+
+@lru_cache(4096)
+def _parsed(cron: str) -> _Cron:
+    """Return an expression as `cronsim` reads it; raises what that does."""
+    days, words = CronSim(cron, _EPOCH), cron.split()
+    times = sorted(time(hour, minute) for hour in days.hours for minute in days.minutes)
+    is_fixed = not (words[0].startswith("*") or words[1].startswith("*"))
+    seconds = [each.hour * 3600 + each.minute * 60 for each in times]
+    gaps = (after - before for before, after in pairwise([*seconds, seconds[0] + _DAY_S]))
+    return _Cron(days, tuple(times), is_fixed, min(gaps))
+
+
+def _running(cron: str, zone: ZoneInfo, after: float) -> Iterator[float]:
+    """Yield the starts of a schedule that follows real time."""
+    for start in CronSim(cron, datetime.fromtimestamp(after, zone)):
+        yield start.timestamp()
+        if start.year > _LAST_YEAR:
+            return
+
+
+def _fixed(cron: _Cron, zone: ZoneInfo, after: float) -> Iterator[float]:
+    """Yield the starts of a schedule of fixed times, some of them before the moment.
+
+    As `cronsim` does, but day by day: a start with ten thousand schedules has no second for it.
+    """
+    here = datetime.fromtimestamp(after, zone)
+    today, at_least = here.date(), time(here.hour, here.minute)
+    # A change of clocks may leave out a whole day, whose times come at its end.
+    day = today - timedelta(days=2)
+    last = min(day.year + _YEARS, _LAST_YEAR)
+    while day.year <= last:
+        if day.month not in cron.days.months:
+            day = (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+            continue
+        if cron.days.match_day(day):
+            begin = bisect_left(cron.times, at_least) if day == today else 0
+            for each in cron.times[-1:] if day < today else islice(cron.times, begin, None):
+                yield _moment(day, each, zone)
+            last = min(day.year + _YEARS, _LAST_YEAR)
+        day += timedelta(days=1)
+
+
+def _moment(day: date, at: time, zone: ZoneInfo) -> float:
+    """Return when a clock shows a time first, or the end of the gap that it leaves out."""
+    wall = datetime.combine(day, at, zone)
+    while True:
+        moment = wall.timestamp()
+        if datetime.fromtimestamp(moment, zone).replace(fold=0) == wall:
+            return moment
+        wall += timedelta(minutes=1)
 
 
 def checked(schedule: Schedule) -> Schedule:
@@ -136,9 +205,10 @@ def _check(cron: str, duration: float) -> None:
     if len(cron) > MOST_CRON or not cron.isascii() or len(cron.split()) != _FIELDS:
         raise ScheduleError("cron", "does not have five fields", remedy)
     try:
-        found = _some_starts(cron)
+        parsed = _parsed(cron)
     except (CronSimError, AssertionError, ValueError) as exc:
         raise ScheduleError("cron", f"cannot be read: {exc}".rstrip(": "), remedy) from exc
+    found = _some_starts(cron, 1 if duration <= parsed.least_gap else _CHECKED)
     if not found:
         raise ScheduleError("cron", "never happens", "write a day that some month has")
     for before, after in pairwise(found):
@@ -150,11 +220,11 @@ def _check(cron: str, duration: float) -> None:
             raise ScheduleError("duration", problem, f"write {(after - before) / 60:.0f}m at most")
 
 
-def _some_starts(cron: str) -> list[float]:
+def _some_starts(cron: str, most: int) -> list[float]:
     """Return the first starts from a fixed moment on, in unix seconds: enough to compare."""
-    starts = (start.timestamp() for start in islice(CronSim(cron, _EPOCH), _CHECKED))
+    starts = islice(Schedule(cron, 0.0).starts(_EPOCH.timestamp()), most)
     first = next(starts, None)
     if first is None:
         return []
-    until = first + _CHECKED_DAYS * 86_400
+    until = first + _CHECKED_DAYS * _DAY_S
     return [first, *takewhile(lambda at: at < until, starts)]

@@ -19,6 +19,7 @@ from reserver.cli.formatting import UNKNOWN
 from reserver.client import OwnerSelector, PodOwner, ReservationInfo, Spec, messages
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.times import parse_duration, parse_moment, show_duration
+from reserver.reservations.digest import etag
 from reserver.reservations.reservation import Ref
 from reserver.stores.codec import owner_codec, spec_codec, spec_message
 from reserver.stores.codec.owner_codec import OwnerEntry
@@ -102,7 +103,7 @@ def of_object(
 def says_the_same(document: Any, name: str, namespace: str, old: ReservationInfo) -> bool:  # noqa: ANN401
     """Return whether a spec equals a reservation's, however it is written."""
     ref = Ref.of_object(namespace, name)
-    is_same = spec_codec.read(document, ref, 0.0).digest == old.etag
+    is_same = etag(spec_codec.read(document, ref, 0.0)) == old.etag
     spec = read(document, name, namespace, 0.0)
     return is_same and all(getattr(spec, each) == getattr(old.spec, each) for each in _NO_IDENTITY)
 

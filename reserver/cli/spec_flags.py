@@ -19,7 +19,7 @@ from reserver.errors import InvalidInput
 from reserver.k8s.objects.times import in_hours, parse_moment, show_moment
 from reserver.reservations.enums import Policy, Strategy
 from reserver.settings.flags import Flag, declared
-from reserver.stores.codec.spec_codec import DEFAULT_TTL_S
+from reserver.stores.codec.lifetime_codec import DEFAULT_TTL_S
 
 _DROPPED: Mapping[str, Sequence[str]] = {
     "node": ["placement"],

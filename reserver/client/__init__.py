@@ -23,6 +23,7 @@ from reserver.client.capacity import (
 )
 from reserver.client.client import Client
 from reserver.client.connection import DEADLINE_S
+from reserver.client.recurrence import OccurrenceInfo, RecurringSchedule
 from reserver.client.sync_capacity import SyncCapacity
 from reserver.client.sync_client import SyncClient
 from reserver.client.values import (
@@ -72,6 +73,7 @@ __all__ = [
     "Lend",
     "NamespaceQuota",
     "NodeCapacity",
+    "OccurrenceInfo",
     "Outcome",
     "OwnerRule",
     "OwnerSelector",
@@ -81,6 +83,7 @@ __all__ = [
     "PlacedSlots",
     "PodOwner",
     "Policy",
+    "RecurringSchedule",
     "Replaced",
     "ReplacedPod",
     "Requirement",

@@ -17,6 +17,7 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 from google.protobuf.message import Message
 
 from reserver.client.error_details import read_details
+from reserver.client.recurrence import OccurrenceInfo, RecurringSchedule
 from reserver.client.values import (
     CallFailed,
     Claim,
@@ -46,8 +47,10 @@ _NESTED: dict[str, type[Any]] = {
     "Amounts": ResourceAmounts,
     "Claim": Claim,
     "Lend": Lend,
+    "Occurrence": OccurrenceInfo,
     "PastClaim": PastClaim,
     "PlacedSlots": PlacedSlots,
+    "Schedule": RecurringSchedule,
 }
 
 Value = TypeVar("Value")
@@ -137,6 +140,16 @@ def _write_lend(lend: Lend | None) -> pb.Lend | None:
     return None if lend is None else pb.Lend(below_priority=lend.below_priority)
 
 
+def _write_schedule(schedule: RecurringSchedule | None) -> pb.Schedule | None:
+    if schedule is None:
+        return None
+    check_zone(schedule.until, "schedule.until")
+    for index, skipped in enumerate(schedule.skip):
+        check_zone(skipped, f"schedule.skip[{index}]")
+    fields = {field.name for field in pb.Schedule.DESCRIPTOR.fields}
+    return pb.Schedule(**{name: getattr(schedule, name) for name in fields})
+
+
 def write_extension(name: str, until: datetime | timedelta, etag: str = "") -> pb.ExtendRequest:
     """Return the request to let a reservation expire at a time, or after a duration from now.
 
@@ -192,6 +205,7 @@ _WRITERS: Mapping[str, _Write] = {
     "policy": _write_policy,
     "placement": _write_placement,
     "lend": _write_lend,
+    "schedule": _write_schedule,
 }
 """By field: what makes its message; all others are sent as they are."""
 
@@ -202,6 +216,7 @@ _REMEDIES = {
     "release_if_idle": "write timedelta(minutes=10)",
     "starts_at": "write datetime.now(UTC) + timedelta(hours=1)",
     "expires_at": "write datetime.now(UTC) + timedelta(hours=1)",
+    "schedule": 'write RecurringSchedule(cron="0 22 * * *", duration=timedelta(hours=8))',
     "lend": "write Lend(below_priority=100)",
     "policy": f"write {' or '.join(f'Policy.{each.name}' for each in Policy)}",
     "placement": "write what docs/reservations.md has below `placement`",

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from reserver.client.recurrence import OccurrenceInfo, RecurringSchedule
 from reserver.errors import ReserverError
 from reserver.reservations.enums import Outcome, Phase, Policy
 
@@ -107,6 +108,7 @@ class Spec:
         starts_at: holds from here on; None for at once. With an offset from UTC.
         expires_at: holds until here. With an offset from UTC.
         ttl: instead: how long it lives. Neither stands for 24 hours, zero for ever.
+        schedule: when it comes again; then `starts_at` is the earliest start of an occurrence.
         policy: where owners may land when their seat cannot be had.
         reusable: a slot comes back when its pod goes.
         refill: a claimed slot is replaced where there is room, so that `slots` of them are free.
@@ -127,6 +129,7 @@ class Spec:
     starts_at: datetime | None = None
     expires_at: datetime | None = None
     ttl: timedelta | None = None
+    schedule: RecurringSchedule | None = None
     policy: Policy = Policy.PREFER
     reusable: bool = False
     refill: bool = False
@@ -175,6 +178,7 @@ class ReservationInfo:
         assumes_namespace: an owner names no namespace, so only pods of Reserver's own may claim it.
         idle_since: since when no pod has had a slot, of one with `release_if_idle`; None while one
             has.
+        occurrences: of what recurs: the one that all else is about, and the two after it.
     """
 
     name: str
@@ -192,6 +196,7 @@ class ReservationInfo:
     labels: Mapping[str, str] = field(default_factory=dict)
     assumes_namespace: bool = False
     idle_since: datetime | None = None
+    occurrences: tuple[OccurrenceInfo, ...] = ()
 
 
 class PastClaim(NamedTuple):

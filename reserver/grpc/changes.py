@@ -16,6 +16,7 @@ from reserver.extender.readiness import Readiness, require_ready, up_to_date
 from reserver.grpc import documents, status_errors
 from reserver.grpc.reservation_list import Catalogue
 from reserver.grpc.status_errors import CallError
+from reserver.reservations.digest import etag
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.dry_run import judge_set
@@ -46,7 +47,7 @@ def _stays(new: Reservation, old: Reservation) -> bool:
 def _says_the_same(new: Reservation, old: Reservation) -> bool:
     """Return whether only labels are to be written: claims stay, and no room is asked for."""
     said = (new.description, new.is_retained) == (old.description, old.is_retained)
-    return said and new.digest == old.digest
+    return said and etag(new) == etag(old)
 
 
 @dataclass(eq=False, repr=False)
@@ -76,7 +77,7 @@ class Changes:
             grown = None
             with under("spec"):
                 written = documents.write(request.spec, asked_at) | documents.unshown(text)
-                if not (request.spec.HasField("expires_at") or request.spec.HasField("ttl")):
+                if not any(map(request.spec.HasField, ("expires_at", "ttl", "schedule"))):
                     written |= documents.expiry(old)
                 new = self.catalogue.read(written, ref)
                 if not new.node:
@@ -88,7 +89,8 @@ class Changes:
                 return text, None
             self._require_quota(new, old, "spec")
             # Another reservation inherits no claims: then it holds more than what is left of this.
-            if self.state.ledger.claimed(ref) or not _stays(new, old):
+            is_same = new.identity == old.identity
+            if not is_same and (self.state.ledger.claimed(ref) or not _stays(new, old)):
                 grown = new = await self._require_room(new, old, request.name)
                 self._require_quota(new, old, "spec")
                 require_ready(self.readiness)  # This process may have stood still.
@@ -117,6 +119,9 @@ class Changes:
             lifetime = {"expiresAt": documents.moment(request.expires_at, "expiresAt")}
 
         async def change(text: str, old: Reservation) -> _Changed:
+            if old.recurrence is not None:
+                remedy = "change schedule.until or schedule.duration: reserver edit"
+                raise InvalidInput("name", "is of a reservation that recurs", remedy)
             if claims := self.state.ledger.claimed(ref):
                 problem = (
                     f"{claims} of {old.slots_beside(claims)} slots are claimed; create another one"
@@ -188,20 +193,20 @@ class Changes:
         ):
             ledger.keep(ref)
 
-    def _current(self, ref: Ref, etag: str) -> tuple[Reservation, str]:
+    def _current(self, ref: Ref, tag: str) -> tuple[Reservation, str]:
         old = self.catalogue.reservation(ref)
         if old is None:
             if (broken := self.catalogue.problem(ref)) is not None:
                 raise status_errors.unreadable(str(ref), broken.status.message)
             raise status_errors.missing(str(ref))
-        if etag and etag != old.digest:
+        if tag and tag != etag(old):
             raise status_errors.changed_meanwhile(ref)
         return old, self.catalogue.text(ref)
 
     async def _edit(
         self,
         ref: Ref,
-        etag: str,
+        tag: str,
         change: Callable[[str, Reservation], Awaitable[_Changed]],
         labels: Mapping[str, str | None] = MappingProxyType({}),
     ) -> pb.Reservation:
@@ -210,7 +215,7 @@ class Changes:
             problem = "is an item of a list, which only its manager changes"
             raise InvalidInput("name", problem, "name a reservation with a key of its own")
         for _ in range(_TRIES):
-            old, text = self._current(ref, etag)
+            old, text = self._current(ref, tag)
             new, grown = await change(text, old)  # From its last look at the room on no `await`.
             there = self.stores.labels(ref)
             changed = {key: each for key, each in labels.items() if there.get(key) != each}

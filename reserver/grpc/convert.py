@@ -8,11 +8,13 @@ from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from reserver.base.schedule import Occurrence
 from reserver.cluster import quantity
 from reserver.cluster.labels import Requirement, Selector, equals
 from reserver.cluster.pod import Controller, PodName
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.limits import MOST_LABELS
+from reserver.reservations.digest import etag
 from reserver.reservations.owner import OwnerRule, Replaced
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ReservationState
@@ -46,8 +48,9 @@ def show(
             message=status.message,
             placements=show_parts_of(reservation),
             claims=[pb.Claim(pod=str(pod), uid=uid) for uid, pod in sorted(claims.items())],
+            occurrences=map(_occurrence, reservation.next_occurrences),
         ),
-        etag=reservation.digest,
+        etag=etag(reservation),
         author=reservation.author,
     )
     if since:
@@ -118,6 +121,10 @@ def _spec(reservation: Reservation, text: str) -> pb.ReservationSpec:
     # Always: in objects the API server fills in the default.
     told = {"slots": reservation.slots, "policy": reservation.policy}
     spec = to_message({**written, **told})
+    if reservation.recurrence is not None:
+        if reservation.recurrence.first is not None:
+            _set(spec.starts_at, reservation.recurrence.first)
+        return spec
     if reservation.starts_at is not None:
         _set(spec.starts_at, reservation.starts_at)
     if reservation.expires_at is None:
@@ -125,6 +132,13 @@ def _spec(reservation: Reservation, text: str) -> pb.ReservationSpec:
     else:
         _set(spec.expires_at, reservation.expires_at)
     return spec
+
+
+def _occurrence(occurrence: Occurrence) -> pb.Occurrence:
+    shown = pb.Occurrence()
+    _set(shown.starts_at, occurrence.start)
+    _set(shown.ends_at, occurrence.end)
+    return shown
 
 
 def _of_item(reservation: Reservation) -> dict[str, Any]:

@@ -27,9 +27,9 @@ from reserver.reservations.enums import StoreKind
 from reserver.reservations.placement import Parts
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.stores.codec import document
+from reserver.stores.codec.lifetime_codec import DEFAULT_TTL_S, MAX_TTL_S
 from reserver.stores.codec.newer_fields import known_part
 from reserver.stores.codec.placement_codec import show_parts
-from reserver.stores.codec.spec_codec import DEFAULT_TTL_S, MAX_TTL_S
 from reserver.stores.codec.spec_message import to_document
 from reserver.v1 import reservation_pb2 as pb
 
@@ -91,7 +91,9 @@ def write(
     _check_memory(spec)
     written = to_document(spec)
     written.pop("ttl", None)
-    if not spec.HasField("expires_at"):
+    if spec.HasField("schedule"):
+        written |= _endless(spec)
+    elif not spec.HasField("expires_at"):
         written |= lifetime(seconds_of(spec.ttl) if spec.HasField("ttl") else DEFAULT_TTL_S, now)
     elif spec.HasField("ttl"):
         raise InvalidInput("ttl", "cannot be set together with expiresAt", "write one of them")
@@ -100,6 +102,13 @@ def write(
     if author:
         written["author"] = author[:MOST_AUTHOR]
     return written
+
+
+def _endless(spec: pb.ReservationSpec) -> dict[str, Any]:
+    """Return the ``ttl`` of what recurs: a version without schedules holds it all the time."""
+    if spec.ttl.ByteSize():
+        raise InvalidInput("ttl", "cannot be set together with schedule", "remove it")
+    return {"ttl": 0}
 
 
 def _check_memory(spec: pb.ReservationSpec) -> None:
@@ -165,7 +174,7 @@ def lifetime(ttl_s: float, now: float) -> dict[str, Any]:
 
 def expiry(reservation: Reservation) -> dict[str, Any]:
     """Return the field with the expiry of a reservation."""
-    if reservation.expires_at is None:
+    if reservation.expires_at is None or reservation.recurrence is not None:
         return {"ttl": 0}
     return {"expiresAt": show_moment(reservation.expires_at)}
 

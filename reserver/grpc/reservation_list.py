@@ -78,7 +78,7 @@ class Catalogue:
         """Return the reservation of a ref, None if there is none."""
         latest = self.stores.latest(ref._replace(item=""))
         here = (r for r in latest[1].reservations if r.ref == ref) if latest else iter(())
-        return next(here, None)
+        return next(map(self.state.ledger.current, here), None)
 
     def broken(self, ref: Ref) -> list[pb.Reservation]:
         """Return what cannot be read of a ref, its `item` aside, and is no reservation either."""
@@ -107,8 +107,8 @@ class Catalogue:
         """
         limits, now = limits_at(ref, self.home), self.clock()
         if not is_stored:
-            return spec_codec.read(document, ref, now, limits)
-        return newer_fields.read(document, ref, now, limits, was_in_force=True)[0]
+            return spec_codec.read(document, ref, now, limits).at(now)
+        return newer_fields.read(document, ref, now, limits, was_in_force=True)[0].at(now)
 
     def short_nodes(self) -> ShortNodes:
         """Return which nodes are short now."""
@@ -120,7 +120,8 @@ class Catalogue:
         if latest is None:
             return []
         text, entries = latest
-        return [(r, text) for r in entries.reservations if not ref.item or r.ref == ref]
+        found = (r for r in entries.reservations if not ref.item or r.ref == ref)
+        return [(self.state.ledger.current(each), text) for each in found]
 
     def show_written(
         self, reservation: Reservation, text: str, short_nodes: ShortNodes

@@ -162,6 +162,8 @@ def require_future(new: Reservation, path: str, now: float) -> None:
         InvalidInput: at `path`.
     """
     if new.expires_at is not None and new.expires_at <= now:
+        if new.recurrence is not None:
+            raise InvalidInput("schedule", "has no occurrence any more", "let one come")
         raise InvalidInput(path, "lies in the past", "let it expire in the future")
 
 

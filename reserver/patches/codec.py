@@ -22,7 +22,7 @@ from reserver.k8s.objects.times import parse_duration, parse_moment
 from reserver.patches.merge import KINDS, MOST_BYTES, NODE_AFFINITY, PREFERRED, REQUIRED, size
 from reserver.patches.model import Json, PatchName, SchedPatch, Scheduling
 from reserver.stores.codec import placement_codec
-from reserver.stores.codec.spec_codec import DEFAULT_TTL_S, MAX_TTL_S
+from reserver.stores.codec.lifetime_codec import DEFAULT_TTL_S, MAX_TTL_S
 from reserver.stores.object.codec import API_VERSION
 
 KIND = "SchedPatch"

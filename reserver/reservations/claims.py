@@ -14,9 +14,9 @@ from cachetools import LRUCache
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.account import Account
+from reserver.reservations.digest import near_digests
 from reserver.reservations.entry import UNSEEN, Entry
 from reserver.reservations.index import ReservationIndex
-from reserver.reservations.reservation import near_digests
 
 _REMEMBERED = 20_000
 """How many bindings are remembered: those of the minutes by which two watches may differ."""
@@ -143,7 +143,8 @@ class Claims:
             if self.takes_slot(pod, account):
                 written = self.are_written({uid})
                 account.take(pod, pod.revision if written else UNSEEN, written=written)
-        for name in account.reservation.owners:
+        # What recurs has the pods that were bound while it held: these say so, or their record.
+        for name in () if account.reservation.recurrence else account.reservation.owners:
             binding = self._bindings.get(name)
             if binding is None or binding.at <= entry.written.last:
                 continue

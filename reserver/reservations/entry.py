@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from reserver.cluster.byte_cache import same
 from reserver.cluster.quantity import shared
+from reserver.reservations.digest import continues, digest
 from reserver.reservations.placement import Parts, clipped
-from reserver.reservations.reservation import NOT_YET, Reservation, Written, digest
+from reserver.reservations.reservation import NOT_YET, Reservation, Written
 
 UNSEEN = -1
 """Instead of a resourceVersion, for a claim whose binding no watch has shown."""
@@ -96,7 +97,7 @@ def inherit(entry: Entry, old: Entry) -> bool:
     after = entry.reservation
     if not (after.node or after.placed or old.reservation.node):
         after = replace(after, placed=clipped(old.reservation.placed, after.most_slots))
-    is_same = after.continues(old.reservation)
+    is_same = continues(after, old.reservation)
     if is_same:
         after = replace(after, drift=old.reservation.drift)
         entry.written = entry.written if old.written is NOT_YET else old.written

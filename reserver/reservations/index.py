@@ -10,6 +10,7 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.errors import sparing
 from reserver.reservations import owner
 from reserver.reservations.account import Account
+from reserver.reservations.digest import is_called
 from reserver.reservations.entry import Entry
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.replacement import ReplacementStanding, Succession
@@ -170,7 +171,7 @@ class ReservationIndex:
             return (account,)
         record, _, digest = identity.rpartition("@")
         written = (each.reservation for each in self._drifting.get(record))
-        return dict.fromkeys(self._by_ref[each.ref] for each in written if each.is_called(digest))
+        return dict.fromkeys(self._by_ref[each.ref] for each in written if is_called(each, digest))
 
     def may_concern(self, pod: Pod) -> bool:
         """Return whether any reservation names a pod or has a rule to ask; for most pods none."""

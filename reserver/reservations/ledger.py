@@ -10,26 +10,28 @@ A reservation may be written at two refs for a while, because it is moved from o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
-from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
+from reserver.errors import sparing
 from reserver.reservations.account import Account
-from reserver.reservations.entry import UNSEEN, Entry, inherit
+from reserver.reservations.claiming import Claiming
+from reserver.reservations.entry import Entry, inherit
 from reserver.reservations.index import raising
-from reserver.reservations.lifecycle import Lifecycle, kept_turns
 from reserver.reservations.listener import NOBODY, Listener
 from reserver.reservations.node_holds import NOTHING
 from reserver.reservations.placement import Parts, clipped
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.recovery import RecoveredClaims
+from reserver.reservations.recurrence import Recurrence
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservation, Written
-from reserver.reservations.reservation_view import OVER
+from reserver.reservations.turns import kept_turns
 
 
-class Ledger(Lifecycle):
+class Ledger(Claiming):
     """The ledger: what is held where, for whom, at this instant."""
 
     def __init__(
@@ -63,7 +65,9 @@ class Ledger(Lifecycle):
                 its binding became known first. `NOT_YET` while it is being written: it holds at
                 once, and is put again when the write is seen.
         """
-        before = self._register.get(reservation.ref)
+        reservation, before = reservation.at(self._now), self._register.get(reservation.ref)
+        if before is not None and self._has_ended(before) and self._recur(before):
+            before = self._register.get(reservation.ref)
         if written.last < ANY_TIME.last:
             self._latest = max(self._latest, written.last)
         if before is not None and before.identity == reservation.identity:
@@ -110,7 +114,8 @@ class Ledger(Lifecycle):
         """
         reservation = entry.reservation
         after = Account(reservation, reservation.identity, next(self._sequence))
-        after.stand(entry.written, kept_turns(reservation, before, is_same=is_same))
+        since = entry.written if before is None or is_same else self._turn_of(entry, before)
+        after.stand(since, kept_turns(reservation, before, is_same=is_same))
         if before is not None:
             after.is_edited = bool(reservation.placed and not before.reservation.node)
             if is_same:
@@ -118,6 +123,26 @@ class Ledger(Lifecycle):
                 after.take_over(before)
         self._claims.give_slots(after, entry, adopted)
         return after
+
+    def _turn_of(self, entry: Entry, before: Account) -> Written:
+        """Return from when on what replaces another one holds: the next occurrence behind all."""
+        is_next = entry.reservation.written_as == before.reservation.written_as
+        return self._last_turn() if is_next else entry.written
+
+    def _recur(self, account: Account) -> bool:
+        """Let what recurs be about the occurrence of this moment; return whether it is another."""
+        after = account.reservation.at(self._now)
+        if after.identity == account.identity:
+            return False
+        if self._has_ended(account):
+            self._listener.on_occurrence_over(account.reservation.ref)
+        for entry in account.entries:
+            with sparing(partial(self._failed, entry.reservation.ref)):
+                self.put(entry.reservation.about(after), entry.written)
+                again = self._register[entry.reservation.ref]
+                again.entry(entry.reservation.ref).recorded = entry.recorded
+                again.is_edited = self._begins_again(again)
+        return True
 
     def _enter(self, entry: Entry, judged: Account) -> None:
         """Take what is written at a ref where nothing is, with what was judged of it."""
@@ -138,6 +163,8 @@ class Ledger(Lifecycle):
     def _put_again(self, account: Account, again: Reservation, written: Written) -> None:
         """Take what is written as it was before, but perhaps as placed elsewhere."""
         entry = account.entry(again.ref)
+        if again.recurrence != entry.reservation.recurrence:
+            self._reschedule(account, entry, again.recurrence)
         # That nothing is written of it any more does not make it unplaced.
         is_news = bool(again.placed) and again.placed != entry.recorded
         if entry.written is NOT_YET:
@@ -151,6 +178,12 @@ class Ledger(Lifecycle):
         for hold in account.holds:
             if hold.since is NOT_YET:
                 hold.since = written
+        self._settle(account)
+
+    def _reschedule(self, account: Account, entry: Entry, after: Recurrence | None) -> None:
+        """Take when it comes again after this occurrence, or that it is suspended."""
+        entry.reservation = replace(entry.reservation, recurrence=after)
+        account.reservation = replace(account.reservation, recurrence=after)
         self._settle(account)
 
     def place(self, ref: Ref, parts: Parts) -> None:
@@ -221,78 +254,3 @@ class Ledger(Lifecycle):
         account = self._register.of(reservation.identity)
         if account is None or not account.written_in(reservation.ref.namespace):
             self.quotas.leave(reservation)
-
-    def claim(self, identity: str, pod: Pod, *, written: bool = True) -> None:
-        """Record that a pod claimed a slot, even of a reservation that is not known (yet).
-
-        What a pod says it claimed counts as `Claims.takes_slot` has it. One that is not written yet
-        may be taken back, and ends nothing that is held elsewhere.
-        """
-        identity = self._claims.meaning(identity, pod)
-        self._claims.add(identity, pod, written=written)
-        account = self._register.of(identity)
-        if account is None:
-            return
-        if self._claims.takes_slot(pod, account):
-            if account.take(pod, pod.revision if written else UNSEEN, written=written):
-                self._settle_claim(account, pod.node)
-        elif account.reservation.reusable and account.release(pod.uid):
-            self._settle(account)
-
-    def bound(self, pod: Pod, *, exact: bool) -> None:
-        """Note that somebody just bound a pod: that ends what names it, if it was there before.
-
-        A mirror pod is passed over: kubelets choose its name, and its node is theirs anyway.
-
-        Args:
-            pod: as it is shown bound; what may have been written after its revision may be for
-                another pod of that name, or for a move.
-            exact: that is the binding's own resourceVersion, not that of a later change of the pod.
-        """
-        if pod.is_mirror:
-            return
-        for account in self._register.naming(pod.name):
-            written = min(entry.written for entry in account.entries)
-            is_before = written == ANY_TIME or written.last <= pod.revision
-            if self._phase(account) not in OVER and is_before:
-                self.claim(account.identity, pod)
-        if exact:
-            self._claims.bound(pod)
-
-    def written(self, pod_uid: str) -> None:
-        """Note that the API server has a pod's claims, which are now final."""
-        if not self._claims.written(pod_uid):
-            return
-        for identity in self._claims.by(pod_uid):
-            account, pod = self._register.of(identity), self._claims.of(identity)[pod_uid]
-            if account is not None:
-                if self._claims.takes_slot(pod, account):
-                    account.take(pod, UNSEEN, written=True)
-                self._settle_claim(account, pod.node)
-
-    def unclaim(self, pod_uid: str) -> None:
-        """Take back a pod's claims: its binding failed."""
-        for account in self._accounts(self._claims.forget(pod_uid)):
-            account.release(pod_uid)
-            self._settle(account)
-
-    def pod_over(self, pod: Pod) -> None:
-        """Note that a pod has finished or is gone: its slots of what is reusable come back.
-
-        What it took of others stays taken as long as they are written.
-        """
-        self._claims.over(pod)
-        named, claimed = self._register.naming(pod.name), self._accounts(self._claims.by(pod.uid))
-        for account in dict.fromkeys((*named, *claimed)):
-            comes_back = account.reservation.reusable and account.release(pod.uid)
-            if comes_back or account.reservation.release_if_idle:
-                self._settle(account)
-
-    def pod_gone(self, pod: Pod) -> None:
-        """Note that a pod is gone, and no longer evidence of its claims."""
-        self.pod_over(pod)
-        for account in self._accounts(self._claims.forget(pod.uid)):
-            self._settle(account)
-
-    def _accounts(self, identities: Iterable[str]) -> list[Account]:
-        return list(filter(None, map(self._register.of, identities)))

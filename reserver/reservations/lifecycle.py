@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from itertools import islice
 
@@ -15,17 +15,17 @@ from reserver.cluster.quantity import times
 from reserver.cluster.snapshot import Snapshot
 from reserver.errors import sparing
 from reserver.reservations.account import Account
+from reserver.reservations.digest import is_called
 from reserver.reservations.listener import Listener
 from reserver.reservations.node_holds import NOTHING, Hold
 from reserver.reservations.quotas import Quotas
+from reserver.reservations.recurrence import series_digest
 from reserver.reservations.reservation import Ref, Reservation, Written
+from reserver.reservations.turns import Turn, turns
 from reserver.reservations.view import LedgerView
 
 AT_ONCE = 500
 """How many reservations start or end in one go, unless a decision needs all of them."""
-
-_Turn = tuple[float, int, str]
-"""A moment in unix seconds, the order of accounts, and whose it is."""
 
 
 class Lifecycle(LedgerView):
@@ -43,7 +43,7 @@ class Lifecycle(LedgerView):
         self._listener = listener
         self._failed = failed
         self._latest = 0.0
-        self._turns: SortedList[_Turn] = SortedList()
+        self._turns: SortedList[Turn] = SortedList()
         self._anew: deque[Account] = deque()
         self._knows_claims = False
         self._recorded_idle: dict[str, float] = {}
@@ -99,6 +99,8 @@ class Lifecycle(LedgerView):
         while self._anew:
             again = self._anew.popleft()
             if self._register.of(again.identity) is again:
+                if self._recur(again):
+                    continue
                 again.idle_since = min(again.idle_since, math.ceil(self._now))
                 self._expect_turns(again)
                 self._settle(again)
@@ -107,15 +109,32 @@ class Lifecycle(LedgerView):
             _, order, identity = self._turns.pop(0)
             account = self._register.of(identity)
             if account is not None and account.order == order:
+                if self._has_ended(account) and self._recur(account):
+                    yield
+                    continue
                 if not account.is_holding:  # Starts now.
                     self._stand_last(account)
+                    account.is_edited |= self._begins_again(account)
                 self._settle(account)
                 yield
+
+    def _has_ended(self, account: Account) -> bool:
+        return self._now >= (account.reservation.expires_at or math.inf)
+
+    def _begins_again(self, account: Account) -> bool:
+        """Return whether an occurrence begins where the one before was: there may be no room."""
+        reservation = account.reservation
+        recurs = reservation.recurrence is not None and bool(reservation.placed)
+        return recurs and self._is_active(account)
+
+    def _recur(self, account: Account) -> bool:  # noqa: ARG002 - the ledger does
+        """Let what recurs be about the occurrence of this moment; return whether it is another."""
+        return False
 
     def was_admitted(self, ref: Ref, digest: str) -> None:
         """Note that a reservation is recorded as admitted before."""
         reservation = self.get(ref)
-        if reservation is not None and reservation.digest == digest:
+        if reservation is not None and series_digest(reservation.digest) == series_digest(digest):
             self.quotas.recall(reservation)
 
     def was_idle(self, ref: Ref, digest: str, since: float) -> None:
@@ -124,7 +143,7 @@ class Lifecycle(LedgerView):
         The later moment counts: the Reserver that wrote it saw the reservation in use last.
         """
         account = self._register.get(ref)
-        if account is None or not account.entry(ref).reservation.is_called(digest):
+        if account is None or not is_called(account.entry(ref).reservation, digest):
             return
         if not self._knows_claims:
             self._recorded_idle[account.identity] = since
@@ -178,17 +197,22 @@ class Lifecycle(LedgerView):
 
     def _stand_last(self, account: Account) -> None:
         """Put a reservation behind all that was written or started before."""
-        self._latest = math.nextafter(self._latest, math.inf)
+        since = self._last_turn()
         for hold in account.holds:
-            hold.since = Written(self._latest, self._latest)
+            hold.since = since
+
+    def _last_turn(self) -> Written:
+        """Return the turn behind all that was written or started before."""
+        self._latest = math.nextafter(self._latest, math.inf)
+        return Written(self._latest, self._latest)
 
     def _expect_turns(self, account: Account) -> None:
-        for turn in _turns(account, self._now):
+        for turn in turns(account, self._now):
             if turn not in self._turns:
                 self._turns.add(turn)
 
     def _expect_none(self, account: Account) -> None:
-        for turn in _turns(account, -math.inf):
+        for turn in turns(account, -math.inf):
             self._turns.discard(turn)
 
     def _settle(self, account: Account) -> None:
@@ -261,40 +285,8 @@ class Lifecycle(LedgerView):
     def _unclaimed(self, account: Account) -> int:
         """Return how many slots the quotas count: a slot that may come back is not free yet."""
         reservation = account.reservation
-        if self._now >= account.ends_at:
+        if self._now >= account.ends_at and not reservation.recurs:
             return 0
-        if reservation.reusable:
+        if reservation.reusable or reservation.recurrence is not None:
             return reservation.slots
         return max(0, reservation.slots - self._claims.count_written(account.claimants))
-
-
-def _turns(account: Account, now: float) -> Iterator[_Turn]:
-    """Yield the moments after `now` at which a reservation starts and ends."""
-    for at in (account.reservation.starts_at, account.reservation.expires_at, account.idle_until):
-        if at is not None and now < at < math.inf:
-            yield (at, account.order, account.identity)
-
-
-def kept_turns(
-    after: Reservation, before: Account | None, *, is_same: bool
-) -> Mapping[str, Written]:
-    """Return the turns that a reservation takes over from what stood at its ref, if anything did.
-
-    It does where it holds no more than that still did at this moment, claimed slots aside: what
-    was written meanwhile may have been told that it has the rest. One that yielded stood behind all
-    that did not, and does not come to stand before them by an edit. What is the same keeps them,
-    and so does what was written elsewhere as well, which stands on.
-    """
-    if before is None or is_same:
-        return before.turns if before else {}
-    if len(before.entries) > 1:
-        return {}
-    kept, holds = {}, before.by_node()
-    for part in after.parts:
-        hold = holds.get(part.node)
-        here = after.on(part)
-        if hold is None or (hold.yields and here.yields_above is None):
-            continue
-        if all(n * here.slots <= hold.amounts.get(name, 0) for name, n in here.resources.items()):
-            kept[part.node] = hold.since
-    return kept

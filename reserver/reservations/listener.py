@@ -25,6 +25,9 @@ class Listener:
         """Note that its node may have become short for a reservation, or no longer is."""
         self.on_reservation_changed(ref)
 
+    def on_occurrence_over(self, ref: Ref) -> None:
+        """Note that an occurrence is over; the ledger still has it, and not the next."""
+
     def on_capacity_freed(self, node: str) -> None:
         """Note that less is held on a node than before."""
         self.on_node_changed(node)
@@ -68,6 +71,7 @@ class Listeners(Listener):
         self._failed = failed
         self._reservation_changed: _Handlers = []
         self._backing_changed: _Handlers = []
+        self._occurrence_over: _Handlers = []
         self._capacity_freed: _Handlers = []
         self._node_changed: _Handlers = []
         self._pod_changed: _Handlers = []
@@ -90,6 +94,10 @@ class Listeners(Listener):
     def on_backing_changed(self, ref: Ref) -> None:
         """Notify of what backs a reservation."""
         self._notify(self._backing_changed, ref)
+
+    def on_occurrence_over(self, ref: Ref) -> None:
+        """Notify of an occurrence that is over."""
+        self._notify(self._occurrence_over, ref)
 
     def on_capacity_freed(self, node: str) -> None:
         """Notify of a node on which less is held."""

@@ -129,8 +129,7 @@ def forbids_change(
         after: what is.
         since: when it was first, unix seconds.
     """
-    end = math.inf if before.expires_at is None else before.expires_at
-    lives_longer = (math.inf if after.expires_at is None else after.expires_at) > end
+    lives_longer = _lives(after, since) > _lives(before, since)
     return any(
         judge(quota, after, since)
         and (not judge(quota, before, since) or (lives_longer and judge is _lives_too_long))
@@ -164,10 +163,17 @@ def _lives_too_long(quota: Quota, reservation: Reservation, since: float) -> str
     if quota.max_ttl is None:
         return ""
     limited = f"limited: maxTTL={_duration(quota.max_ttl)}; let it expire sooner"
-    if reservation.expires_at is None:
+    lives = _lives(reservation, since)
+    if lives == math.inf:
         return f"requested: a reservation that never expires, {limited}"
-    lives = reservation.expires_at - since
     return f"requested: ttl={_duration(lives)}, {limited}" if lives > quota.max_ttl else ""
+
+
+def _lives(reservation: Reservation, since: float) -> float:
+    """Return how long it lives from a moment on, in seconds; of what recurs each occurrence."""
+    if (recurrence := reservation.recurrence) is not None:
+        return recurrence.schedule.duration + recurrence.lead
+    return math.inf if reservation.expires_at is None else reservation.expires_at - since
 
 
 def _names_node(quota: Quota, reservation: Reservation, _: float) -> str:

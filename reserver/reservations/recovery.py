@@ -12,6 +12,7 @@ from types import MappingProxyType
 from reserver.cluster.pod import Pod
 from reserver.reservations.account import Account
 from reserver.reservations.claims import Claims
+from reserver.reservations.digest import is_called
 from reserver.reservations.entry import NO_UNSURE, Entry, Recorded
 from reserver.reservations.index import ReservationIndex
 from reserver.reservations.reservation import Ref, Written
@@ -66,7 +67,7 @@ class RecoveredClaims:
         if account is None or account.reservation.reusable:
             return
         entry = account.entry(ref)
-        if not entry.reservation.is_called(digest):
+        if not is_called(entry.reservation, digest):
             return
         recorded = {
             uid: Recorded(at, max(at, seen), landed.get(uid, "")) for uid, at in claims.items()
@@ -94,9 +95,10 @@ class RecoveredClaims:
             exact: its resourceVersion is that of the binding, not that of a later change.
         """
         named = self._register.naming(pod.name) if exact else ()
+        once = (each for each in named if each.reservation.recurrence is None)
         claimed = (each for identity in pod.claims for each in self._register.meant(identity))
         is_sure = True
-        for account in dict.fromkeys((*claimed, *named)):
+        for account in dict.fromkeys((*claimed, *once)):
             told = Recorded(pod.revision, pod.revision, pod.node, is_written=False)
             for entry in account.entries:
                 is_known = account.claimant(pod.uid) in account.claimants
@@ -112,7 +114,7 @@ class RecoveredClaims:
     def narrow(self, ref: Ref, identity: str, written: Written) -> None:
         """Note more exactly when a reservation was written."""
         account = self._register.get(ref)
-        if account is None or account.identity != identity:
+        if account is None or account.reservation.written_as != identity:
             return
         entry = account.entry(ref)
         before = entry.written

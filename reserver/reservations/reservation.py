@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from cachetools import LRUCache
-
+from reserver.base.schedule import Occurrence
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.claimed_slots import refilled, slots_in_all, unclaimed
 from reserver.reservations.enums import Phase, Policy, StoreKind
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
-
-_near: LRUCache[tuple[str, int], frozenset[str]] = LRUCache(256)
-_DIGEST_LENGTH = 16
+from reserver.reservations.recurrence import Recurrence, occurrence_digest, series_digest
 
 
 class Written(NamedTuple):
@@ -100,6 +95,7 @@ class Reservation:
         release_if_idle: it ends once no pod has had a slot for so many seconds; 0: it does not.
         lends_below: pods of a lower priority than this may borrow what it holds while no owner has
             come, if they tolerate the recall (`reserver.cluster.lending`); None: none may.
+        recurrence: when it comes again; then `starts_at` and `expires_at` are of one occurrence.
         placement: where Reserver may choose.
         placed: where it has, as far as that is written or decided; empty while it has not, and
             where the reservation names its node. Not part of what the reservation says.
@@ -107,6 +103,8 @@ class Reservation:
             there before it was moved here, or the ref alone does not tell it from another one.
         created_at: when its object was created, unix seconds; 0 where nothing tells, as of a key of
             a ConfigMap. Not part of what it says.
+        occurrence: of what recurs: when the one that it is about starts, unix seconds; None once
+            none is to come. Not part of what it says.
         drift: by how many seconds its expiry may differ where somebody else has worked it out from
             the same ``ttl``; 0 where it is written as a moment. Not part of what it says.
         is_seat: it belongs to a PodMove. Like all that follows not part of what it says.
@@ -133,10 +131,12 @@ class Reservation:
     refill_up_to: int = 0
     release_if_idle: float = 0.0
     lends_below: int | None = None
+    recurrence: Recurrence | None = None
     placement: Placement = ANYWHERE
     placed: Parts = ()
     origin: str = ""
     created_at: float = 0.0
+    occurrence: float | None = field(default=None, compare=False)
     drift: int = field(default=0, compare=False)
     is_seat: bool = field(default=False, compare=False)
     volume_claims: tuple[str, ...] = field(default=(), compare=False)
@@ -154,6 +154,64 @@ class Reservation:
     def anywhere(self) -> Reservation:
         """The same as it is once its pod was evicted: wherever that pod may be."""
         return self if self.fallback is None else replace(self, placement=self.fallback)
+
+    def at(self, now: float) -> Reservation:
+        """Return what recurs with the occurrence under way at `now` (unix seconds), or the next.
+
+        Each occurrence has a digest of its own, so that claims are of one. Once none comes any
+        more, it stays as it is: over.
+        """
+        recurrence = self.recurrence
+        found = recurrence.at(now) if recurrence is not None else None
+        if recurrence is None or (found is None and self.occurrence is not None):
+            return self
+        if found is None:
+            return replace(self, expires_at=min(now, recurrence.ends_at or now))
+        return replace(
+            self,
+            digest=occurrence_digest(self.digest, found.start),
+            starts_at=found.start - recurrence.lead,
+            expires_at=found.end,
+            occurrence=found.start,
+        )
+
+    def about(self, other: Reservation) -> Reservation:
+        """Return what recurs with the occurrence that the same is about elsewhere."""
+        return replace(
+            self,
+            digest=other.digest,
+            starts_at=other.starts_at,
+            expires_at=other.expires_at,
+            occurrence=other.occurrence,
+        )
+
+    @property
+    def next_occurrences(self) -> tuple[Occurrence, ...]:
+        """The occurrence that it is about, and those after it, to show to people."""
+        if self.recurrence is None or self.occurrence is None:
+            return ()
+        return self.recurrence.shown(self.occurrence)
+
+    @property
+    def recurs(self) -> bool:
+        """Whether an occurrence comes after the one that it is about."""
+        recurrence, ends_at = self.recurrence, self.expires_at
+        return recurrence is not None and ends_at is not None and recurrence.at(ends_at) is not None
+
+    def is_for(self, moment: float) -> bool:
+        """Return whether a pod that is bound at a moment (unix seconds) may have come for it.
+
+        What recurs is for pods that come while it holds: the one before was for those before.
+        """
+        recurrence = self.recurrence
+        return recurrence is None or (
+            not recurrence.is_suspended and (self.starts_at is None or self.starts_at <= moment)
+        )
+
+    @property
+    def written_as(self) -> str:
+        """The identity of what is written: of what recurs the same for all occurrences."""
+        return f"{self.record}@{series_digest(self.digest)}"
 
     @property
     def parts(self) -> Parts:
@@ -179,16 +237,6 @@ class Reservation:
     def record(self) -> str:
         """The ref under which claims are recorded."""
         return self.origin or str(self.ref)
-
-    def is_called(self, digest: str) -> bool:
-        """Return whether this is its digest, or the one that another Reserver computed."""
-        return digest == self.digest or (self.drift > 0 and digest in near_digests(self))
-
-    def continues(self, other: Reservation) -> bool:
-        """Return whether it equals another one, apart from when a ``ttl`` was computed."""
-        if self.record != other.record:
-            return False
-        return other.is_called(self.digest) or self.is_called(other.digest)
 
     def is_owned_by(self, pod: Pod) -> bool:
         """Return whether a pod may claim it; mirror pods may not, whose names kubelets choose."""
@@ -224,6 +272,8 @@ class Reservation:
             return Phase.EXPIRED
         if self.starts_at is not None and now < self.starts_at:
             return Phase.PENDING
+        if self.recurrence is not None and self.recurrence.is_suspended:
+            return Phase.PENDING
         return Phase.ACTIVE
 
     def unclaimed(self, claimed_on: Sequence[str]) -> tuple[dict[str, int], int]:
@@ -239,59 +289,3 @@ class Reservation:
                 self.placed, min(self.slots, self.refill_up_to - len(claimed_on)), claimed_on
             )
         return unclaimed(self.placed, self.slots, claimed_on)
-
-
-def digest(reservation: Reservation) -> str:
-    """Return a hash of what a reservation says, regardless of how it is written."""
-    head, tail = _text(reservation)
-    return _hash(head, reservation.expires_at, tail)
-
-
-def near_digests(reservation: Reservation) -> frozenset[str]:
-    """Return the digests of Reservers that computed its expiry within the drift."""
-    key = (reservation.digest, reservation.drift)
-    known = _near.get(key)
-    if known is None:
-        head, tail = _text(reservation)
-        at, drift = reservation.expires_at or 0.0, reservation.drift
-        known = frozenset(_hash(head, at + s, tail) for s in range(-drift, drift + 1))
-        _near[key] = known
-    return known
-
-
-def _hash(head: str, expires_at: float | None, tail: str) -> str:
-    text = f"{head}{json.dumps(expires_at)}{tail}"
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]
-
-
-def _text(reservation: Reservation) -> tuple[str, str]:
-    """Return what is hashed before and after the moment at which it expires."""
-    head: list[object] = [
-        reservation.node,
-        sorted(reservation.owners),
-        sorted(reservation.resources.items()),
-        reservation.slots,
-        reservation.starts_at,
-    ]
-    tail: list[object] = [reservation.policy]
-    # Without these the digest is what it was before there were these.
-    if reservation.yields_above is not None:
-        tail.append(reservation.yields_above)
-    if reservation.rules or reservation.reusable:
-        tail.append([sorted(map(_said, reservation.rules)), reservation.reusable])
-    if reservation.refill_up_to:
-        tail.append({"refillUpTo": reservation.refill_up_to})
-    if reservation.release_if_idle:
-        tail.append({"releaseIfIdle": reservation.release_if_idle})
-    if reservation.lends_below is not None:
-        tail.append({"lendsBelow": reservation.lends_below})
-    if reservation.placement.text:
-        tail.append({"placement": reservation.placement.text})
-    return f"{json.dumps(head)[:-1]}, ", f", {json.dumps(tail)[1:]}"
-
-
-def _said(rule: OwnerRule) -> list[object]:
-    terms = [(t.key, t.operator, sorted(t.values)) for t in rule.selector.requirements]
-    said: list[object] = [rule.namespace, rule.pod, *rule.controller, sorted(terms)]
-    replaces = rule.replaces
-    return [*said, replaces.uid, sorted(replaces.existing)] if replaces.uid else said

@@ -60,6 +60,14 @@ class ReservationView:
         account = self._register.get(ref)
         return account.entry(ref).reservation if account else None
 
+    def current(self, written: Reservation) -> Reservation:
+        """Return what is written as it is now: of what recurs with its occurrence."""
+        if written.recurrence is None:
+            return written
+        known = self.get(written.ref)
+        is_known = known is not None and known.written_as == written.written_as
+        return written.about(known) if known and is_known else written.at(self._now)
+
     def since(self, ref: Ref) -> float:
         """Return when something was first seen at a ref, in unix seconds; 0 for nothing."""
         account = self._register.get(ref)
@@ -104,7 +112,7 @@ class ReservationView:
     def placed(self, written: Reservation) -> Parts:
         """Return where the reservation of a ref is placed now, whatever its entry says."""
         known = self.get(written.ref)
-        is_known = known is not None and known.identity == written.identity
+        is_known = known is not None and known.written_as == written.written_as
         return known.placed if known is not None and is_known else written.placed
 
     def is_unplaced(self, ref: Ref) -> bool:
@@ -189,7 +197,7 @@ class ReservationView:
 
     def copies(self, reservation: Reservation) -> int:
         """Return at how many other refs of its namespace a reservation is written as well."""
-        account = self._register.of(reservation.identity)
+        account = self._register.of(reservation.at(self._now).identity)
         refs = account.refs if account is not None else ()
         namespace = reservation.ref.namespace
         return sum(ref.namespace == namespace and ref != reservation.ref for ref in refs)
@@ -214,11 +222,12 @@ class ReservationView:
         """Return whether a reservation has expired, or was claimed for good."""
         account = self._register[ref]
         phase = self._phase(account)
-        return phase is Phase.EXPIRED or (
+        is_over = phase is Phase.EXPIRED or (
             phase is Phase.CLAIMED
             and not account.reservation.reusable
             and self._claims.are_written(account.claimants)
         )
+        return is_over and not account.reservation.recurs
 
     def idle_since(self, ref: Ref) -> float:
         """Return since when no pod has used what is released if idle, unix seconds; 0 for none."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reserver.base.schedule import Occurrence
 from reserver.cluster.capacity_matrix import Amounts
 from reserver.cluster.categorical import ABSENT
 from reserver.cluster.constraints import Taint
@@ -85,6 +86,7 @@ class ReservationState(NamedTuple):
             word; empty if nothing says so.
         ignored: its fields of a newer version, in words; empty if there are none.
         idle_since: since when no pod has used it, unix seconds; 0 if that does not matter.
+        occurrences: of what recurs the one under way, or the next, and those after it.
     """
 
     phase: Phase
@@ -98,6 +100,7 @@ class ReservationState(NamedTuple):
     exceeds: str = ""
     ignored: str = ""
     idle_since: float = 0.0
+    occurrences: tuple[Occurrence, ...] = ()
 
     @property
     def reason(self) -> str:
@@ -178,6 +181,7 @@ class ShortNodes:
             landed=ledger.landed(ref),
             exceeds=ledger.exceeds(ref),
             idle_since=ledger.idle_since(ref),
+            occurrences=ledger.current(reservation).next_occurrences,
         )
 
     def backs(self, reservation: Reservation, phase: Phase, ledger: LedgerView) -> bool:

@@ -50,7 +50,7 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
     if refusal := _refusal(pod, node, state, here, gang):
         return BindVerdict(refusal)
     taken = (seat.identity for seat in here)
-    ended = (reservation.identity for reservation in state.ledger.naming(pod.name))
+    ended = (each.identity for each in state.ledger.naming(pod.name) if each.is_for(now))
     return BindVerdict(claims=tuple(dict.fromkeys((*ended, *taken))))
 
 

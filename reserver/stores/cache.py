@@ -243,9 +243,19 @@ class Cache(ABC, Generic[K, E]):
         if not self.ledger.is_written_twice(ref):  # Else it is being moved.
             with quarantined("history", ref):
                 now, since = self.clock(), self.ledger.since(ref)
+                if (held := self.ledger.get(ref)) is not None and held.recurrence is not None:
+                    since = max(since, min(now, held.starts_at or now))
                 claimed_at = self._claimed_at(ref)
                 ending = Ending.of(reservation, self.ledger, now, since, claimed_at)
                 self.ended(replace(ending, text=text))
+
+    def occurrence_over(self, ref: Ref) -> None:
+        """Report what became of an occurrence that is over, before the next one is held."""
+        known, held = self.known(ref), self.ledger.get(ref)
+        if known is None or held is None or held.recurrence is None:
+            return
+        if not held.recurrence.is_suspended:
+            self._report_ended(held, known.text)
 
     def _claimed_at(self, ref: Ref) -> Mapping[str, float]:  # noqa: ARG002 - most do not know
         """Return when slots were claimed, by UID, as far as that is noted."""
@@ -258,7 +268,7 @@ class Cache(ABC, Generic[K, E]):
     def _is_over(self, reservation: Reservation) -> bool:
         """Return whether the ledger has this reservation at the ref, and it is over."""
         held = self.ledger.get(reservation.ref)
-        is_held = held is not None and held.identity == reservation.identity
+        is_held = held is not None and held.written_as == reservation.written_as
         return is_held and self.ledger.is_over(reservation.ref)
 
 

@@ -63,6 +63,10 @@ class Stores(Listener):
         metadata = cache.subject(ref)
         return (metadata, cache.event_kind) if metadata else None
 
+    def on_occurrence_over(self, ref: Ref) -> None:
+        """Report what became of an occurrence of a reservation."""
+        self.at(ref).cache.occurrence_over(ref)
+
     def labels(self, ref: Ref) -> Mapping[str, str]:
         """Return the labels of the object at a ref."""
         return self.at(ref).cache.labels(ref)

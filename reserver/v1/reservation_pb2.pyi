@@ -66,7 +66,7 @@ class Reservation(_message.Message):
     def __init__(self, name: _Optional[str] = ..., id: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., status: _Optional[_Union[ReservationStatus, _Mapping]] = ..., etag: _Optional[str] = ..., author: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class ReservationSpec(_message.Message):
-    __slots__ = ("owners", "resources", "slots", "node", "placement", "starts_at", "expires_at", "ttl", "policy", "reusable", "refill", "refill_up_to", "release_if_idle", "preemptible", "priority", "retain", "description", "lend")
+    __slots__ = ("owners", "resources", "slots", "node", "placement", "starts_at", "expires_at", "ttl", "policy", "reusable", "refill", "refill_up_to", "release_if_idle", "preemptible", "priority", "retain", "description", "schedule", "lend")
     class ResourcesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -91,6 +91,7 @@ class ReservationSpec(_message.Message):
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     RETAIN_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    SCHEDULE_FIELD_NUMBER: _ClassVar[int]
     LEND_FIELD_NUMBER: _ClassVar[int]
     owners: _containers.RepeatedCompositeFieldContainer[Owner]
     resources: _containers.ScalarMap[str, str]
@@ -109,8 +110,37 @@ class ReservationSpec(_message.Message):
     priority: int
     retain: bool
     description: str
+    schedule: Schedule
     lend: Lend
-    def __init__(self, owners: _Optional[_Iterable[_Union[Owner, _Mapping]]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., node: _Optional[str] = ..., placement: _Optional[_Union[Placement, _Mapping]] = ..., starts_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., policy: _Optional[_Union[Policy, str]] = ..., reusable: _Optional[bool] = ..., refill: _Optional[bool] = ..., refill_up_to: _Optional[int] = ..., release_if_idle: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemptible: _Optional[bool] = ..., priority: _Optional[int] = ..., retain: _Optional[bool] = ..., description: _Optional[str] = ..., lend: _Optional[_Union[Lend, _Mapping]] = ...) -> None: ...
+    def __init__(self, owners: _Optional[_Iterable[_Union[Owner, _Mapping]]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., node: _Optional[str] = ..., placement: _Optional[_Union[Placement, _Mapping]] = ..., starts_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., policy: _Optional[_Union[Policy, str]] = ..., reusable: _Optional[bool] = ..., refill: _Optional[bool] = ..., refill_up_to: _Optional[int] = ..., release_if_idle: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemptible: _Optional[bool] = ..., priority: _Optional[int] = ..., retain: _Optional[bool] = ..., description: _Optional[str] = ..., schedule: _Optional[_Union[Schedule, _Mapping]] = ..., lend: _Optional[_Union[Lend, _Mapping]] = ...) -> None: ...
+
+class Schedule(_message.Message):
+    __slots__ = ("cron", "duration", "time_zone", "until", "count", "lead", "suspend", "skip")
+    CRON_FIELD_NUMBER: _ClassVar[int]
+    DURATION_FIELD_NUMBER: _ClassVar[int]
+    TIME_ZONE_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    LEAD_FIELD_NUMBER: _ClassVar[int]
+    SUSPEND_FIELD_NUMBER: _ClassVar[int]
+    SKIP_FIELD_NUMBER: _ClassVar[int]
+    cron: str
+    duration: _duration_pb2.Duration
+    time_zone: str
+    until: _timestamp_pb2.Timestamp
+    count: int
+    lead: _duration_pb2.Duration
+    suspend: bool
+    skip: _containers.RepeatedCompositeFieldContainer[_timestamp_pb2.Timestamp]
+    def __init__(self, cron: _Optional[str] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., time_zone: _Optional[str] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., count: _Optional[int] = ..., lead: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., suspend: _Optional[bool] = ..., skip: _Optional[_Iterable[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]]] = ...) -> None: ...
+
+class Occurrence(_message.Message):
+    __slots__ = ("starts_at", "ends_at")
+    STARTS_AT_FIELD_NUMBER: _ClassVar[int]
+    ENDS_AT_FIELD_NUMBER: _ClassVar[int]
+    starts_at: _timestamp_pb2.Timestamp
+    ends_at: _timestamp_pb2.Timestamp
+    def __init__(self, starts_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ends_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Lend(_message.Message):
     __slots__ = ("below_priority",)
@@ -213,7 +243,7 @@ class Placement(_message.Message):
     def __init__(self, node_selector: _Optional[_Mapping[str, str]] = ..., affinity: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., tolerations: _Optional[_Iterable[_Union[_struct_pb2.Struct, _Mapping]]] = ..., topology_spread_constraints: _Optional[_Iterable[_Union[_struct_pb2.Struct, _Mapping]]] = ..., strategy: _Optional[_Union[Placement.Strategy, str]] = ...) -> None: ...
 
 class ReservationStatus(_message.Message):
-    __slots__ = ("phase", "backed", "message", "claims", "placements", "reason", "assumes_namespace", "idle_since")
+    __slots__ = ("phase", "backed", "message", "claims", "placements", "reason", "assumes_namespace", "idle_since", "occurrences")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     BACKED_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
@@ -222,6 +252,7 @@ class ReservationStatus(_message.Message):
     REASON_FIELD_NUMBER: _ClassVar[int]
     ASSUMES_NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     IDLE_SINCE_FIELD_NUMBER: _ClassVar[int]
+    OCCURRENCES_FIELD_NUMBER: _ClassVar[int]
     phase: Phase
     backed: bool
     message: str
@@ -230,7 +261,8 @@ class ReservationStatus(_message.Message):
     reason: str
     assumes_namespace: bool
     idle_since: _timestamp_pb2.Timestamp
-    def __init__(self, phase: _Optional[_Union[Phase, str]] = ..., backed: _Optional[bool] = ..., message: _Optional[str] = ..., claims: _Optional[_Iterable[_Union[Claim, _Mapping]]] = ..., placements: _Optional[_Iterable[_Union[PlacedSlots, _Mapping]]] = ..., reason: _Optional[str] = ..., assumes_namespace: _Optional[bool] = ..., idle_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    occurrences: _containers.RepeatedCompositeFieldContainer[Occurrence]
+    def __init__(self, phase: _Optional[_Union[Phase, str]] = ..., backed: _Optional[bool] = ..., message: _Optional[str] = ..., claims: _Optional[_Iterable[_Union[Claim, _Mapping]]] = ..., placements: _Optional[_Iterable[_Union[PlacedSlots, _Mapping]]] = ..., reason: _Optional[str] = ..., assumes_namespace: _Optional[bool] = ..., idle_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., occurrences: _Optional[_Iterable[_Union[Occurrence, _Mapping]]] = ...) -> None: ...
 
 class PlacedSlots(_message.Message):
     __slots__ = ("node", "slots")

@@ -97,6 +97,10 @@ MOST_LABELS = 64
 """Labels that one request gives to a reservation, and that are shown of one."""
 
 MOST_DESCRIPTION = 512
+MOST_OCCURRENCES = 100
+"""Of a schedule with a ``count``: each is looked for when it is read."""
+MOST_SKIPPED = 100
+MOST_LEAD_S = 168 * 3600
 """Characters of a reservation's description."""
 
 MOST_AUTHOR = 512

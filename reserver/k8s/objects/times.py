@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
@@ -92,6 +93,11 @@ def show_duration(duration: timedelta) -> str:
     hours += 24 * duration.days
     parts = [(hours, "h"), (minutes, "m"), (seconds, "s"), (duration.microseconds // 1000, "ms")]
     return "".join(f"{count}{unit}" for count, unit in parts if count) or "0"
+
+
+def show_in(seconds: float, zone: str) -> str:
+    """Return unix seconds as RFC 3339 in an IANA time zone, to the second."""
+    return datetime.fromtimestamp(int(seconds), ZoneInfo(zone)).isoformat()
 
 
 def show_moment(seconds: float) -> str:

@@ -24,31 +24,24 @@ from reserver.k8s.objects.limits import (
     check_memory,
     check_number,
 )
-from reserver.k8s.objects.times import parse_duration, parse_moment
 from reserver.reservations import owner
 from reserver.reservations.entry import identified
 from reserver.reservations.enums import Policy, StoreKind
 from reserver.reservations.placement import ANYWHERE, Parts, Placement, clipped
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.stores.codec import owner_codec, placement_codec, slot_rules
+from reserver.stores.codec import lifetime_codec, owner_codec, placement_codec, slot_rules
 from reserver.stores.codec.decode_errors import misfit
+from reserver.stores.codec.lifetime_codec import LifetimeFields
 from reserver.stores.codec.owner_codec import OwnerEntry, Owners
 from reserver.stores.codec.placement_codec import PartObject
 from reserver.stores.codec.slot_rules import LendFields
 
-DEFAULT_TTL_S = 24 * 3600.0
-"""How long a reservation lives that does not say so, in seconds."""
-
-MOST_DRIFT_S = 30
-"""Two readers of a ttl may compute expiries this many seconds apart (docs/adr/0001)."""
-
-MAX_TTL_S = 100 * 365 * DEFAULT_TTL_S
 _ORIGIN = re.compile(
     r"[-a-z0-9]{1,63}(/[-._a-zA-Z0-9]{1,253}){1,2}(\[[-./a-z0-9]{1,317}\])?(#[-a-zA-Z0-9]{1,64})?"
 )
 
 
-class SpecFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+class SpecFields(LifetimeFields, kw_only=True):
     """A reservation's spec as it is written."""
 
     owners: list[OwnerEntry]
@@ -56,9 +49,6 @@ class SpecFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     slots: int = 1
     node: str = ""
     placement: Any = None
-    starts_at: str | None = None
-    expires_at: str | None = None
-    ttl: str | int | None = None
     policy: Policy = Policy.PREFER
     preemptible: bool = False
     priority: int | None = None
@@ -74,10 +64,11 @@ class SpecFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     origin: str = ""
 
 
-class EntrySpec(SpecFields):
+class EntrySpec(SpecFields, kw_only=True):
     """A spec in a ConfigMap, where there is no status beside it."""
 
-    placements: list[PartObject] = []  # Where Reserver placed it; only Reserver writes it.
+    # Where Reserver placed it; only Reserver writes it.
+    placements: list[PartObject] = msgspec.field(default_factory=list)
 
 
 def read(
@@ -104,7 +95,7 @@ def read(
     if spec.node:
         names.check_subdomain(spec.node, "node", "a node's name")
     slots, refill = slot_rules.slots(spec, limits), slot_rules.refill_up_to(spec, limits)
-    starts_at, expires_at = _window(spec, seen_at)
+    lifetime = lifetime_codec.read(spec, seen_at)
     owners = owner_codec.read(spec.owners, ref.namespace, limits, nobody)
     reservation = identified(
         Reservation(
@@ -115,8 +106,9 @@ def read(
             rules=owners.rules,
             resources=_resources(spec, limits),
             slots=slots,
-            starts_at=starts_at,
-            expires_at=expires_at,
+            starts_at=lifetime.starts_at,
+            expires_at=lifetime.expires_at,
+            recurrence=lifetime.recurrence,
             policy=spec.policy,
             yields_above=slot_rules.yields_above(spec.priority, preemptible=spec.preemptible),
             reusable=spec.reusable or spec.refill,
@@ -126,7 +118,7 @@ def read(
             placement=_placement(spec, owners, limits),
             placed=_placed(spec, refill or slots),
             origin=_origin(spec.origin),
-            drift=_drift(spec) if ref.kind is StoreKind.CONFIGMAP else 0,
+            drift=lifetime.drift if ref.kind is StoreKind.CONFIGMAP else 0,
             is_retained=slot_rules.retained(spec),
             description=check_length(spec.description, "description", MOST_DESCRIPTION),
             author=check_length(spec.author, "author", MOST_AUTHOR),
@@ -146,13 +138,6 @@ def convert(document: Any, kind: type[SpecFields] = SpecFields) -> SpecFields:  
         return msgspec.convert(document, kind, strict=True)
     except msgspec.ValidationError as exc:
         raise misfit(exc, document, kind) from exc
-
-
-def needs_stamp(document: Any) -> bool:  # noqa: ANN401 - whatever YAML can hold
-    """Return whether a mapping has a ttl, given or by default, but no ``expiresAt``."""
-    if not isinstance(document, dict) or document.get("expiresAt") is not None:
-        return False
-    return str(document.get("ttl")) != "0"
 
 
 def check_set(reservations: Iterable[Reservation]) -> None:
@@ -182,14 +167,6 @@ def _placed(spec: SpecFields, slots: int) -> Parts:
         return ()  # It may have been placed before somebody set the node.
     with under("placements"):
         return clipped(placement_codec.read_parts(spec.placements), slots)
-
-
-def _window(spec: SpecFields, seen_at: float) -> tuple[float | None, float | None]:
-    """Return when it begins and when it expires."""
-    starts_at, expires_at = _moment(spec.starts_at, "startsAt"), _expiry(spec, seen_at)
-    if starts_at is not None and expires_at is not None and starts_at >= expires_at:
-        raise InvalidInput("startsAt", "is not before expiresAt", "let it start before it expires")
-    return starts_at, expires_at
 
 
 def _check_neighbours(reservation: Reservation) -> None:
@@ -231,37 +208,3 @@ def _resources(spec: SpecFields, limits: SpecLimits) -> dict[str, int]:
     if not any(amount for name, amount in resources.items() if name in written):
         raise InvalidInput("resources", "holds nothing", "write what one slot holds, e.g. cpu: 2")
     return {name: amount for name, amount in resources.items() if amount}
-
-
-def _drift(spec: SpecFields) -> int:
-    """Return by how many seconds another Reserver may compute another expiry of an entry.
-
-    It may see the entry a moment later, or start after the first one has ended.
-    """
-    if spec.ttl is None:
-        return 0 if spec.expires_at is not None else MOST_DRIFT_S
-    try:
-        ttl = parse_duration(str(spec.ttl))
-    except InvalidInput:
-        return 0  # It has expiresAt besides, which counts.
-    return min(MOST_DRIFT_S, max(1, int(ttl / 2))) if ttl else 0
-
-
-def _moment(text: str | None, path: str) -> float | None:
-    if text is None:
-        return None
-    with under(path):
-        return parse_moment(text)
-
-
-def _expiry(spec: SpecFields, seen_at: float) -> float | None:
-    if spec.expires_at is not None:
-        return _moment(spec.expires_at, "expiresAt")
-    if spec.ttl is None:
-        return float(int(seen_at + DEFAULT_TTL_S))
-    with under("ttl"):
-        ttl = parse_duration(str(spec.ttl))
-    if ttl > MAX_TTL_S:
-        raise InvalidInput("ttl", "is more than a hundred years", "write 0 to hold for ever")
-    # Whole seconds, as `edits.complete` writes it back.
-    return float(int(seen_at + ttl)) if ttl else None

@@ -6,6 +6,7 @@ The message's JSON form differs from it in enums and times only.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
 from google.protobuf import json_format
@@ -13,12 +14,14 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.times import parse_duration, show_duration
+from reserver.k8s.objects.times import parse_duration, parse_moment, show_duration, show_micro
 from reserver.v1 import reservation_pb2 as pb
 
 _POLICY = "POLICY_"
 _STRATEGY = "STRATEGY_"
 _TIMES = ("startsAt", "expiresAt", "ttl")
+_DURATIONS = {"duration", "lead"}
+"""Of a schedule."""
 
 
 def to_document(spec: pb.ReservationSpec) -> dict[str, Any]:
@@ -44,6 +47,9 @@ def to_document(spec: pb.ReservationSpec) -> dict[str, Any]:
         del written["placement"]
     if "strategy" in placement:
         placement["strategy"] = _word(placement["strategy"], _STRATEGY, "placement.strategy")
+    schedule = written.get("schedule", {})
+    for name in _DURATIONS & schedule.keys():
+        schedule[name] = show_duration(timedelta(seconds=float(schedule[name].removesuffix("s"))))
     return written
 
 
@@ -87,7 +93,20 @@ def to_message(document: Mapping[str, Any]) -> pb.ReservationSpec:
     placement = said.get("placement")
     if placement and "strategy" in placement:
         said["placement"] = placement | {"strategy": f"{_STRATEGY}{placement['strategy'].upper()}"}
+    if said.get("schedule") is not None:
+        said["schedule"] = _with_json_times(said["schedule"])
     return json_format.ParseDict(said, pb.ReservationSpec(), ignore_unknown_fields=True)
+
+
+def _with_json_times(schedule: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schedule with its times as the JSON form of messages has them."""
+    said = dict(schedule)
+    for name in _DURATIONS & said.keys():
+        said[name] = f"{parse_duration(said[name]):.3f}s"
+    if said.get("until") is not None:
+        said["until"] = show_micro(parse_moment(said["until"]))
+    said["skip"] = [show_micro(parse_moment(each)) for each in said.get("skip", ())]
+    return said
 
 
 def whole(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold

@@ -12,8 +12,9 @@ from reserver.k8s.objects import names
 from reserver.k8s.objects.limits import HOME, ITEM_BYTES, KEPT, MOST_KEYS, SpecLimits, check_text
 from reserver.k8s.objects.objects import Metadata
 from reserver.printable import printable
+from reserver.reservations.recurrence import series_digest
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.stores.codec import document, newer_fields, spec_codec
+from reserver.stores.codec import document, lifetime_codec, newer_fields
 from reserver.stores.configmap import list_codec
 
 STORE_LABEL = "reserver.io/store"
@@ -91,7 +92,7 @@ def read_kept(ref: Ref, text: str, seen_at: float, digest: str) -> Entries | Non
     except InvalidInput:
         return None
     digests = [each.digest for each in entries.reservations]
-    return entries if entries.ignored or digests == [digest] else None
+    return entries if entries.ignored or digests == [series_digest(digest)] else None
 
 
 def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
@@ -150,7 +151,7 @@ def _read_one(
         reservation, ignored = newer_fields.read(
             value, ref, seen_at, limits, was_in_force=was_in_force
         )
-        unstamped = spec_codec.needs_stamp(value)
+        unstamped = lifetime_codec.needs_stamp(value)
         return Entries((reservation,), unstamped=unstamped, ignored=ignored)
     if isinstance(value, list):
         raise InvalidInput("", "a list has to be JSON", 'write [{"pod": …}, …]')

@@ -17,7 +17,7 @@ from reserver.k8s.objects.times import show_moment
 from reserver.reservations.outcome import Ending
 from reserver.reservations.placement import Parts
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.stores.codec import document, placement_codec, spec_codec
+from reserver.stores.codec import document, lifetime_codec, placement_codec
 from reserver.stores.configmap import list_codec
 
 
@@ -136,7 +136,7 @@ def complete(ref: Ref, seen: str, reservation: Reservation, placed: Parts) -> Ed
     said = document.parse(seen)
     news: dict[str, str] = {}
     wanted = dict(said)
-    if spec_codec.needs_stamp(said) and reservation.expires_at is not None:
+    if lifetime_codec.needs_stamp(said) and reservation.expires_at is not None:
         wanted["expiresAt"] = news["expiresAt"] = show_moment(reservation.expires_at)
     if placed != reservation.placed:
         wanted["placements"] = parts = placement_codec.show_parts(placed)

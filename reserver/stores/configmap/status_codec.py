@@ -14,6 +14,7 @@ from reserver.k8s.objects.times import parse_moment, show_moment
 from reserver.printable import printable
 from reserver.reservations.enums import Phase
 from reserver.reservations.mark import is_mark, joined, parted
+from reserver.reservations.recurrence import occurrence_digest
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import (
     FIELDS_IGNORED,
@@ -21,6 +22,8 @@ from reserver.reservations.status import (
     ReservationState,
     limit_of,
 )
+from reserver.stores.codec import recurrence_codec
+from reserver.stores.codec.recurrence_codec import OccurrenceFields
 from reserver.stores.configmap.entries import Entries
 
 INVALID = Phase.INVALID.value
@@ -36,6 +39,7 @@ class EntryStatus(msgspec.Struct):
     beyond `MOST_CLAIMS_RECORDED`, by node likewise. `reason` is `QUOTA_EXCEEDED`, or there is none.
     `exceeds` is the limit that it exceeds, and was admitted before; `ignored` are its fields of a
     newer version. `idle_since` is since when no pod has used what is released if idle.
+    `occurrences` are of what recurs: the one that all else is about, and those after it.
     """
 
     phase: str
@@ -49,6 +53,7 @@ class EntryStatus(msgspec.Struct):
     exceeds: str | msgspec.UnsetType = msgspec.UNSET
     ignored: str | msgspec.UnsetType = msgspec.UNSET
     idle_since: str | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="idleSince")
+    occurrences: list[OccurrenceFields] | msgspec.UnsetType = msgspec.UNSET
 
     def recorded(self) -> tuple[dict[str, int], dict[str, str]]:
         """Return the claims, by UID or mark, and where they landed as far as that is known."""
@@ -183,7 +188,7 @@ def _entry(reservation: Reservation, status: ReservationState, entries: Entries)
     return EntryStatus(
         status.phase.value,
         status.is_backed,
-        reservation.digest,
+        _digest(reservation, status),
         printable(status.message),
         claims or msgspec.UNSET,
         landed or msgspec.UNSET,
@@ -192,7 +197,17 @@ def _entry(reservation: Reservation, status: ReservationState, entries: Entries)
         printable(status.exceeds or entries.beyond) or msgspec.UNSET,
         printable(entries.ignored) or msgspec.UNSET,
         show_moment(status.idle_since) if status.idle_since else msgspec.UNSET,
+        recurrence_codec.show(status.occurrences, reservation.recurrence)
+        if reservation.recurrence
+        else msgspec.UNSET,
     )
+
+
+def _digest(reservation: Reservation, status: ReservationState) -> str:
+    """Return the digest of what a status is about: of what recurs of one occurrence."""
+    if not status.occurrences:
+        return reservation.digest
+    return occurrence_digest(reservation.digest, status.occurrences[0].start)
 
 
 def _invalid(message: str) -> EntryStatus:

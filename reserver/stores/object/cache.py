@@ -15,7 +15,7 @@ from reserver.stores.object.edits import Abandonment
 from reserver.stores.object.entries import with_placements
 from reserver.stores.object.reading import KnownObject, ObjectReading
 from reserver.stores.object.sets import Sets
-from reserver.stores.object.status_codec import idle_since, recorded, was_admitted
+from reserver.stores.object.status_codec import digest, idle_since, recorded, was_admitted
 
 
 @dataclass(eq=False, repr=False)
@@ -284,7 +284,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         if reservation and said and said.observed_generation == metadata.generation:
             landed = recorded(said)
             claims = dict.fromkeys(landed, metadata.revision)
-            self.ledger.past.recall(ref, reservation.digest, claims, landed)
+            self.ledger.past.recall(ref, digest(reservation, said), claims, landed)
             if was_admitted(said):
                 self.ledger.was_admitted(ref, reservation.digest)
         self._recall_idle(ref, known)
@@ -299,4 +299,4 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
             and is_told
             and said.observed_generation == known.metadata.generation
         ):
-            self.ledger.was_idle(ref, reservation.digest, idle_since(said))
+            self.ledger.was_idle(ref, digest(reservation, said), idle_since(said))

@@ -19,6 +19,7 @@ from reserver.k8s.objects.objects import LabelledMetadata, ObjectKind, decode
 from reserver.k8s.objects.pods import OwnerReference
 from reserver.reservations.reservation import Ref
 from reserver.stores.codec.placement_codec import PartObject
+from reserver.stores.codec.recurrence_codec import OccurrenceFields
 
 API_VERSION = "reserver.io/v1alpha1"
 KIND = "Reservation"
@@ -106,6 +107,7 @@ class ReservationStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=Tru
     claimed: Int32
     expires_at: str | None = None  # The API server drops what is null.
     idle_since: str | None = None
+    occurrences: list[OccurrenceFields] | None = None
     placements: list[PartObject]
     claims: list[StatusClaim]
     more_claims: list[MoreClaims] | None = None

@@ -129,7 +129,8 @@ class ObjectStatuses(Statuses[ObjectCache]):
         if known.entries.problems:
             return faulty(known.entries.problems[0], known.said, generation, now)
         # Where it is placed is written with all else, and so it need not be written before.
-        reservation = replace(reservation, placed=state.ledger.placed(reservation))
+        placed = state.ledger.placed(reservation)
+        reservation = replace(state.ledger.current(reservation), placed=placed)
         status = short_nodes.status(reservation, state.ledger)
         claims = _claims(ref, state, show_moment(now))
         entries = known.entries

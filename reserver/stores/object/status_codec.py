@@ -17,6 +17,7 @@ from reserver.k8s.objects.times import parse_moment, show_moment
 from reserver.reservations.enums import Phase
 from reserver.reservations.mark import is_mark, joined, parted
 from reserver.reservations.owner import OwnerRule
+from reserver.reservations.recurrence import occurrence_digest
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import (
     FIELDS_IGNORED,
@@ -24,6 +25,7 @@ from reserver.reservations.status import (
     ReservationState,
     limit_of,
 )
+from reserver.stores.codec import recurrence_codec
 from reserver.stores.codec.placement_codec import PartObject
 from reserver.stores.configmap.entries import EntryProblem
 from reserver.stores.configmap.status_codec import INVALID
@@ -96,7 +98,7 @@ def valid(
     named = [each for each in merged[:MOST_CLAIMS_RECORDED] if not is_mark(each.uid)]
     message = status.message or "the node has the room for all that is held"
     placements = [PartObject(*part) for part in reservation.parts]
-    expires_at = reservation.expires_at
+    expires_at, recurrence = reservation.expires_at, reservation.recurrence
     within = []
     if status.exceeds:
         within = [say(WITHIN_LIMITS, limit_of(status.exceeds), status.exceeds, holds=False)]
@@ -106,6 +108,7 @@ def valid(
         claimed=len(merged),
         expires_at=None if expires_at is None else show_moment(expires_at),
         idle_since=show_moment(status.idle_since) if status.idle_since else None,
+        occurrences=recurrence_codec.show(status.occurrences, recurrence) if recurrence else None,
         placements=placements,
         claims=named,
         more_claims=_more(merged[len(named) :]) or None,
@@ -124,6 +127,13 @@ def recorded(status: ReservationStatus) -> dict[str, str]:
     """Return where each pod has its slot, by UID or mark; empty if that is no longer known."""
     more = {pod: each.node for each in status.more_claims or () for pod in parted(each.pods)}
     return {claim.uid: claim.node for claim in status.claims} | more
+
+
+def digest(reservation: Reservation, said: ReservationStatus) -> str:
+    """Return the digest of what a status is about: of what recurs of one occurrence."""
+    if reservation.recurrence is None or not said.occurrences:
+        return reservation.digest
+    return occurrence_digest(reservation.digest, said.occurrences[0].start)
 
 
 def idle_since(status: ReservationStatus) -> float:

@@ -9,7 +9,7 @@ from reserver.grpc import convert, documents
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ReservationState
-from reserver.stores.codec import spec_codec
+from reserver.stores.codec import lifetime_codec, spec_codec
 from reserver.stores.configmap.entries import read_key
 from reserver.v1 import reservation_pb2 as pb
 from tests.builders import NOW, ref
@@ -104,7 +104,7 @@ def test_what_people_write_in_yaml_is_shown() -> None:
     (reservation,) = read_key(ref("a"), text, NOW).reservations
     shown = convert.show(reservation, text, HOLDS, {})
     assert shown.spec.resources == {"cpu": "2", "memory": "1Gi"}
-    assert shown.spec.expires_at.seconds == NOW + spec_codec.DEFAULT_TTL_S
+    assert shown.spec.expires_at.seconds == NOW + lifetime_codec.DEFAULT_TTL_S
     assert (shown.spec.slots, shown.spec.policy) == (1, pb.POLICY_PREFER)
 
 

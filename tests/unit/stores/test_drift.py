@@ -9,8 +9,9 @@ import pytest
 
 from reserver.cluster.pod import Pod
 from reserver.k8s.objects.objects import ConfigMapObject, Metadata
+from reserver.reservations.digest import near_digests
 from reserver.reservations.enums import Phase
-from reserver.reservations.reservation import Ref, near_digests
+from reserver.reservations.reservation import Ref
 from reserver.scheduling.bind import judge_bind
 from reserver.stores.configmap.cache import ConfigMapCache
 from reserver.stores.configmap.entry_edits import Edit

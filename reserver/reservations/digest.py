@@ -1,0 +1,98 @@
+"""The digest of a reservation: it tells it from what was written at its place before."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+
+from cachetools import LRUCache
+
+from reserver.reservations.owner import OwnerRule
+from reserver.reservations.recurrence import series_digest
+from reserver.reservations.reservation import Reservation
+
+_near: LRUCache[tuple[str, int], frozenset[str]] = LRUCache(256)
+_DIGEST_LENGTH = 16
+
+
+def is_called(reservation: Reservation, text: str) -> bool:
+    """Return whether this is its digest, or the one that another Reserver computed."""
+    is_near = reservation.drift > 0 and text in near_digests(reservation)
+    return text == reservation.digest or is_near
+
+
+def etag(reservation: Reservation) -> str:
+    """Return a text that changes with what is written, also with when it comes again."""
+    recurrence = reservation.recurrence
+    if recurrence is None:
+        return reservation.digest
+    said = json.dumps([*asdict(recurrence).values()], default=list)
+    again = hashlib.sha256(said.encode()).hexdigest()[:_DIGEST_LENGTH]
+    return f"{series_digest(reservation.digest)}-{again}"
+
+
+def continues(after: Reservation, before: Reservation) -> bool:
+    """Return whether one equals another, apart from when a ``ttl`` was computed."""
+    if after.record != before.record:
+        return False
+    return is_called(before, after.digest) or is_called(after, before.digest)
+
+
+def digest(reservation: Reservation) -> str:
+    """Return a hash of what a reservation says, regardless of how it is written."""
+    head, tail = _text(reservation)
+    return _hash(head, None if reservation.recurrence else reservation.expires_at, tail)
+
+
+def near_digests(reservation: Reservation) -> frozenset[str]:
+    """Return the digests of Reservers that computed its expiry within the drift."""
+    key = (reservation.digest, reservation.drift)
+    known = _near.get(key)
+    if known is None:
+        head, tail = _text(reservation)
+        at, drift = reservation.expires_at or 0.0, reservation.drift
+        known = frozenset(_hash(head, at + s, tail) for s in range(-drift, drift + 1))
+        _near[key] = known
+    return known
+
+
+def _hash(head: str, expires_at: float | None, tail: str) -> str:
+    text = f"{head}{json.dumps(expires_at)}{tail}"
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]
+
+
+def _text(reservation: Reservation) -> tuple[str, str]:
+    """Return what is hashed before and after the moment at which it expires."""
+    head: list[object] = [
+        reservation.node,
+        sorted(reservation.owners),
+        sorted(reservation.resources.items()),
+        reservation.slots,
+        None if reservation.recurrence else reservation.starts_at,
+    ]
+    tail: list[object] = [reservation.policy]
+    # Without these the digest is what it was before there were these.
+    if reservation.yields_above is not None:
+        tail.append(reservation.yields_above)
+    if reservation.rules or reservation.reusable:
+        tail.append([sorted(map(_said, reservation.rules)), reservation.reusable])
+    if reservation.refill_up_to:
+        tail.append({"refillUpTo": reservation.refill_up_to})
+    if reservation.release_if_idle:
+        tail.append({"releaseIfIdle": reservation.release_if_idle})
+    if reservation.lends_below is not None:
+        tail.append({"lendsBelow": reservation.lends_below})
+    if (comes := reservation.recurrence) is not None:  # Which ones are left out is not part of it.
+        when = comes.schedule
+        tail.append({"recurs": [when.cron, when.duration, when.zone, comes.lead]})
+    if reservation.placement.text:
+        tail.append({"placement": reservation.placement.text})
+    return f"{json.dumps(head)[:-1]}, ", f", {json.dumps(tail)[1:]}"
+
+
+def _said(rule: OwnerRule) -> list[object]:
+    terms = [(t.key, t.operator, sorted(t.values)) for t in rule.selector.requirements]
+    said: list[object] = [rule.namespace, rule.pod, *rule.controller, sorted(terms)]
+    replaces = rule.replaces
+    return [*said, replaces.uid, sorted(replaces.existing)] if replaces.uid else said

@@ -1,0 +1,82 @@
+"""Recurrence: a reservation that comes again, as occurrences which do not overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
+
+from reserver.base.schedule import Occurrence, Schedule
+
+SHOWN = 3
+"""So many of the next occurrences are shown to people."""
+
+
+_OF_OCCURRENCE = "+"
+"""Between the digest of what is written and the start of an occurrence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recurrence:
+    """When a reservation comes again; all times in unix seconds.
+
+    Attributes:
+        schedule: its occurrences.
+        first: no occurrence starts earlier; None for any time.
+        lead: so many seconds before its start an occurrence begins to hold, unless the one before
+            lasts until then.
+        skipped: the starts of occurrences that are left out.
+        is_suspended: nothing is held; occurrences go by.
+    """
+
+    schedule: Schedule
+    first: float | None = None
+    lead: float = 0.0
+    skipped: tuple[float, ...] = ()
+    is_suspended: bool = False
+
+    def at(self, now: float) -> Occurrence | None:
+        """Return the occurrence under way at `now` (unix seconds), or the next; None if none."""
+        return next(self.occurrences(now), None)
+
+    def occurrences(self, now: float) -> Iterator[Occurrence]:
+        """Yield the occurrence under way at `now` (unix seconds), and all later ones."""
+        first = now if self.first is None else self.first
+        for each in self.schedule.occurrences(max(now, first)):
+            if (self.first is None or each.start >= first) and each.start not in self.skipped:
+                yield each
+
+    def shown(self, since: float) -> tuple[Occurrence, ...]:
+        """Return the occurrences to show to people, from a moment on (unix seconds)."""
+        return tuple(islice(self.occurrences(since), SHOWN))
+
+    @property
+    def ends_at(self) -> float | None:
+        """When the last occurrence is over at the latest, unix seconds; None for never."""
+        until = self.schedule.until
+        return None if until is None else until + self.schedule.duration
+
+
+def counted(schedule: Schedule, first: float, count: int) -> Schedule:
+    """Return a schedule that ends with so many occurrences, the first not before a moment.
+
+    One that is left out counts, too, as in iCalendar (RFC 5545, ``EXDATE``).
+    """
+    return replace(schedule, until=_last_start(schedule, first, count))
+
+
+@lru_cache(4096)
+def _last_start(schedule: Schedule, first: float, count: int) -> float:
+    starts = (each.start for each in schedule.occurrences(first) if each.start >= first)
+    return max(islice(starts, count), default=first)
+
+
+def occurrence_digest(digest: str, start: float) -> str:
+    """Return the digest of an occurrence (its start in unix seconds) of what has a digest."""
+    return f"{series_digest(digest)}{_OF_OCCURRENCE}{start:.0f}"
+
+
+def series_digest(digest: str) -> str:
+    """Return the digest of what is written, without the occurrence that it may tell."""
+    return digest.partition(_OF_OCCURRENCE)[0]

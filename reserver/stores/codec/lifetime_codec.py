@@ -1,0 +1,116 @@
+"""When a reservation holds, as it is written: once, or by a schedule."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from reserver.errors import InvalidInput, under
+from reserver.k8s.objects.times import parse_duration, parse_moment
+from reserver.reservations.recurrence import Recurrence
+from reserver.stores.codec import recurrence_codec
+from reserver.stores.codec.recurrence_codec import RecurrenceFields
+
+DEFAULT_TTL_S = 24 * 3600.0
+"""How long a reservation lives that does not say so, in seconds."""
+
+MAX_TTL_S = 100 * 365 * DEFAULT_TTL_S
+
+MOST_DRIFT_S = 30
+"""Two readers of a ttl may compute expiries this many seconds apart (docs/adr/0001)."""
+
+
+class LifetimeFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """The fields of a spec that say when it holds."""
+
+    starts_at: str | None = None
+    expires_at: str | None = None
+    ttl: str | int | None = None
+    schedule: RecurrenceFields | None = None
+
+
+class Lifetime(NamedTuple):
+    """When a reservation holds.
+
+    Attributes:
+        starts_at: when it begins, unix seconds; None for at once, and of what recurs.
+        expires_at: when it ends; None for never, and of what recurs.
+        recurrence: when it comes again.
+        drift: by how many seconds another Reserver may compute another expiry of an entry. It may
+            see the entry a moment later, or start after the first one has ended.
+    """
+
+    starts_at: float | None = None
+    expires_at: float | None = None
+    recurrence: Recurrence | None = None
+    drift: int = 0
+
+
+def read(spec: LifetimeFields, seen_at: float) -> Lifetime:
+    """Return when a reservation holds.
+
+    Args:
+        spec: as it is written.
+        seen_at: unix seconds from which a ``ttl`` counts.
+
+    Raises:
+        InvalidInput: some field is not acceptable; the error carries its path.
+    """
+    starts_at = _moment(spec.starts_at, "startsAt")
+    if spec.schedule is not None:
+        return Lifetime(recurrence=_recurrence(spec, spec.schedule, starts_at))
+    expires_at = _expiry(spec, seen_at)
+    if starts_at is not None and expires_at is not None and starts_at >= expires_at:
+        raise InvalidInput("startsAt", "is not before expiresAt", "let it start before it expires")
+    return Lifetime(starts_at, expires_at, drift=_drift(spec))
+
+
+def needs_stamp(document: Any) -> bool:  # noqa: ANN401 - whatever YAML can hold
+    """Return whether a mapping has a ttl, given or by default, but no ``expiresAt``."""
+    if not isinstance(document, dict) or document.get("expiresAt") is not None:
+        return False
+    return str(document.get("ttl")) != "0" and document.get("schedule") is None
+
+
+def _recurrence(
+    spec: LifetimeFields, schedule: RecurrenceFields, starts_at: float | None
+) -> Recurrence:
+    if spec.expires_at is not None:
+        remedy = "write schedule.until: no occurrence starts later"
+        raise InvalidInput("expiresAt", "cannot be set together with schedule", remedy)
+    if spec.ttl is not None and str(spec.ttl) != "0":
+        remedy = "remove it: schedule.duration is how long an occurrence lasts"
+        raise InvalidInput("ttl", "cannot be set together with schedule", remedy)
+    with under("schedule"):
+        return recurrence_codec.read(schedule, starts_at)
+
+
+def _drift(spec: LifetimeFields) -> int:
+    if spec.ttl is None:
+        return 0 if spec.expires_at is not None else MOST_DRIFT_S
+    try:
+        ttl = parse_duration(str(spec.ttl))
+    except InvalidInput:
+        return 0  # It has expiresAt besides, which counts.
+    return min(MOST_DRIFT_S, max(1, int(ttl / 2))) if ttl else 0
+
+
+def _moment(text: str | None, path: str) -> float | None:
+    if text is None:
+        return None
+    with under(path):
+        return parse_moment(text)
+
+
+def _expiry(spec: LifetimeFields, seen_at: float) -> float | None:
+    if spec.expires_at is not None:
+        return _moment(spec.expires_at, "expiresAt")
+    if spec.ttl is None:
+        return float(int(seen_at + DEFAULT_TTL_S))
+    with under("ttl"):
+        ttl = parse_duration(str(spec.ttl))
+    if ttl > MAX_TTL_S:
+        raise InvalidInput("ttl", "is more than a hundred years", "write 0 to hold for ever")
+    # Whole seconds, as `edits.complete` writes it back.
+    return float(int(seen_at + ttl)) if ttl else None

@@ -1,0 +1,96 @@
+"""The ``schedule`` of a reservation as people write it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+import msgspec
+
+from reserver.base.schedule import Occurrence
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput, under
+from reserver.k8s.objects import schedules
+from reserver.k8s.objects.limits import MOST_LEAD_S, MOST_OCCURRENCES, MOST_SKIPPED, check_count
+from reserver.k8s.objects.schedules import ScheduleFields
+from reserver.k8s.objects.times import parse_duration, parse_moment, show_in
+from reserver.reservations.recurrence import Recurrence, counted
+
+
+class RecurrenceFields(ScheduleFields, kw_only=True):
+    """A schedule as it is written; `reserver.reservations.recurrence` says what it means."""
+
+    count: int | None = None
+    lead: str = "0"
+    suspend: bool = False
+    # The starts of occurrences that are left out.
+    skip: list[str] = msgspec.field(default_factory=list)
+
+
+class OccurrenceFields(msgspec.Struct, rename="camel", frozen=True):
+    """An occurrence as a status shows it, in the time zone of its schedule."""
+
+    starts_at: str
+    ends_at: str
+
+    @property
+    def start(self) -> float:
+        """When it starts, unix seconds; 0 if that cannot be read."""
+        with suppress(InvalidInput):  # Not written by us.
+            return parse_moment(self.starts_at)
+        return 0.0
+
+
+def show(occurrences: Iterable[Occurrence], recurrence: Recurrence) -> list[OccurrenceFields]:
+    """Return occurrences as people read them."""
+    zone = recurrence.schedule.zone
+    return [OccurrenceFields(*(show_in(at, zone) for at in (o.start, o.end))) for o in occurrences]
+
+
+def read(fields: RecurrenceFields, starts_at: float | None) -> Recurrence:
+    """Return the recurrence that fields describe.
+
+    Args:
+        fields: as they are written.
+        starts_at: no occurrence starts earlier, unix seconds; None for any time.
+
+    Raises:
+        InvalidInput: some field is not acceptable; the error carries its name.
+    """
+    schedule = schedules.read(fields)
+    if fields.count is not None:
+        schedule = counted(schedule, *_counted_from(fields, starts_at))
+    check_count(fields.skip, "skip", MOST_SKIPPED)
+    return Recurrence(
+        schedule=schedule,
+        first=starts_at,
+        lead=_lead(fields.lead),
+        skipped=tuple(sorted({_skipped(n, text) for n, text in enumerate(fields.skip)})),
+        is_suspended=fields.suspend,
+    )
+
+
+def _counted_from(fields: RecurrenceFields, starts_at: float | None) -> tuple[float, int]:
+    count = fields.count or 0
+    if not 1 <= count <= MOST_OCCURRENCES:
+        problem = f"{shorten(str(fields.count))} is out of range"
+        raise InvalidInput("count", problem, f"write 1 to {MOST_OCCURRENCES}, or until")
+    if fields.until is not None:
+        raise InvalidInput("count", "cannot be set together with until", "write one of them")
+    if starts_at is None:
+        remedy = "write startsAt: occurrences are counted from there"
+        raise InvalidInput("count", "has no beginning", remedy)
+    return starts_at, count
+
+
+def _lead(text: str) -> float:
+    with under("lead"):
+        lead = parse_duration(text)
+        if lead > MOST_LEAD_S:
+            raise InvalidInput("", f"{text} is too long", f"write {MOST_LEAD_S // 3600}h at most")
+    return lead
+
+
+def _skipped(index: int, text: str) -> float:
+    with under(f"skip[{index}]"):
+        return parse_moment(text)
