@@ -65,9 +65,14 @@ class Ledger(Claiming):
                 its binding became known first. `NOT_YET` while it is being written: it holds at
                 once, and is put again when the write is seen.
         """
-        reservation, before = reservation.at(self._now), self._register.get(reservation.ref)
-        if before is not None and self._has_ended(before) and self._recur(before):
-            before = self._register.get(reservation.ref)
+        before = self._register.get(reservation.ref)
+        if before is not None and self._has_ended(before):
+            self._recur(before)
+        self._put(reservation.at(self._now), written)
+
+    def _put(self, reservation: Reservation, written: Written) -> None:
+        """Take a reservation with its occurrence of this moment."""
+        before = self._register.get(reservation.ref)
         if written.last < ANY_TIME.last:
             self._latest = max(self._latest, written.last)
         if before is not None and before.identity == reservation.identity:
@@ -138,7 +143,7 @@ class Ledger(Claiming):
             self._listener.on_occurrence_over(account.reservation.ref)
         for entry in account.entries:
             with sparing(partial(self._failed, entry.reservation.ref)):
-                self.put(entry.reservation.about(after), entry.written)
+                self._put(entry.reservation.about(after), entry.written)
                 again = self._register[entry.reservation.ref]
                 again.entry(entry.reservation.ref).recorded = entry.recorded
                 again.is_edited = self._begins_again(again)

@@ -17,7 +17,7 @@ CHANGES: dict[str, tuple[object, ...]] = {
     "on_backing_changed": (ref("r"),),
     "on_capacity_freed": ("worker-1",),
     "on_node_changed": ("worker-1",),
-    "on_occurrence_over": (REF,),
+    "on_occurrence_over": (ref("r"),),
     "on_pod_changed": (None, POD),
     "on_pod_patched": ("shop", "[]"),
     "on_pod_refused": (POD.uid,),

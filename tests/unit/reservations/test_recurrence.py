@@ -1,0 +1,249 @@
+"""A reservation that recurs holds in each occurrence anew; its claims are of one occurrence."""
+
+from dataclasses import replace
+
+import pytest
+
+from reserver.base.moment import Moment
+from reserver.base.schedule import Schedule
+from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.entry import identified
+from reserver.reservations.enums import Phase
+from reserver.reservations.ledger import Ledger
+from reserver.reservations.listener import Listener
+from reserver.reservations.quota import Quota
+from reserver.reservations.quotas import Quotas
+from reserver.reservations.recurrence import Recurrence
+from reserver.reservations.reservation import Ref, Reservation, Written
+from tests.builders import node, pod, ref, reservation, rule
+from tests.unit.reservations.held import held
+
+DAY = 86_400.0
+HOUR = 3_600.0
+MIDNIGHT = 21_000 * DAY
+"""Unix seconds; in UTC."""
+
+R = ref("r")
+BEGIN, END = MIDNIGHT + 22 * HOUR, MIDNIGHT + 30 * HOUR
+"""Of the first occurrence."""
+
+
+def nightly(*, cpu: str = "2", until: float | None = None, **fields: object) -> Reservation:
+    """Return a reservation of 22:00 to 06:00, of two slots for pods with app=batch."""
+    schedule = Schedule("0 22 * * *", 8 * HOUR, until=until)
+    once = reservation("r", owners=(), rules=[rule(app="batch")], slots=2, cpu=cpu)
+    recurrence = Recurrence(schedule=schedule, **fields)  # type: ignore[arg-type]
+    return identified(replace(once, recurrence=recurrence))
+
+
+def at(ledger: Ledger, now: float) -> tuple[Phase | None, int, int]:
+    """Return phase, claims and millicores that are held at a moment."""
+    ledger.advance(now)
+    return ledger.phase(R), ledger.claimed(R), held(ledger)
+
+
+def claimed(ledger: Ledger, name: str, revision: int = 10) -> Pod:
+    """Bind a pod that claims a slot now."""
+    reservation = ledger.get(R)
+    assert reservation is not None
+    bound = pod(name, labels={"app": "batch"}, node="worker-1", claims=[reservation], cpu="2")
+    bound = replace(bound, revision=revision)
+    ledger.claim(reservation.identity, bound)
+    return bound
+
+
+def test_it_holds_in_each_occurrence_and_not_between(ledger: Ledger) -> None:
+    ledger.advance(MIDNIGHT)
+    ledger.put(nightly(), Written(1, 1))
+    assert at(ledger, BEGIN - 1) == (Phase.PENDING, 0, 0)
+    assert at(ledger, BEGIN) == (Phase.ACTIVE, 0, 4000)
+    assert at(ledger, END - 1) == (Phase.ACTIVE, 0, 4000)
+    assert at(ledger, END) == (Phase.PENDING, 0, 0)
+    assert not ledger.is_over(R)
+    assert at(ledger, BEGIN + DAY) == (Phase.ACTIVE, 0, 4000)
+
+
+def test_claims_are_of_their_occurrence(ledger: Ledger) -> None:
+    ledger.advance(BEGIN)
+    ledger.put(nightly(), Written(1, 1))
+    claimed(ledger, "a")
+    claimed(ledger, "b")
+    assert at(ledger, BEGIN + 1) == (Phase.CLAIMED, 2, 0)
+    assert not ledger.is_over(R)
+    assert at(ledger, END) == (Phase.PENDING, 0, 0)
+    assert at(ledger, BEGIN + DAY) == (Phase.ACTIVE, 0, 4000)
+
+
+def test_a_pod_that_a_reservation_names_ends_the_occurrence_in_which_it_is_bound(
+    ledger: Ledger,
+) -> None:
+    ledger.advance(MIDNIGHT)
+    ledger.put(identified(replace(nightly(), rules=(), owners=(pod("a").name,), slots=1)))
+    early = replace(pod("a", node="worker-2", cpu="2"), revision=5)
+    ledger.bound(early, exact=True)
+    assert at(ledger, BEGIN) == (Phase.ACTIVE, 0, 2000)
+    ledger.bound(early, exact=False)  # As a list shows it after a restart.
+    assert at(ledger, BEGIN) == (Phase.ACTIVE, 0, 2000)
+    ledger.bound(replace(early, uid="another", revision=9), exact=True)
+    assert at(ledger, BEGIN) == (Phase.CLAIMED, 1, 0)
+    assert at(ledger, BEGIN + DAY) == (Phase.ACTIVE, 0, 2000)
+
+
+def test_a_restart_in_an_occurrence_keeps_its_claims(ledger: Ledger, snapshot: Snapshot) -> None:
+    ledger.advance(BEGIN)
+    ledger.put(nightly(), Written(1, 1))
+    there = claimed(ledger, "there")
+    claimed(ledger, "gone", 11)
+    known = ledger.get(R)
+    assert known is not None
+    recorded = ledger.recorded(R)
+    for now, claims in ((BEGIN + HOUR, 2), (BEGIN + DAY, 0), (END, 0)):
+        again = Ledger(snapshot)
+        again.advance(now)
+        again.put(nightly(), Written(0, 1))
+        again.past.recall(R, known.digest, recorded, seen=20)
+        again.claim(known.identity, there)
+        again.past.end()
+        assert again.claimed(R) == claims
+        again.drop(R)
+
+
+def test_it_begins_to_hold_so_long_before_its_start(ledger: Ledger) -> None:
+    ledger.advance(MIDNIGHT)
+    ledger.put(nightly(lead=HOUR))
+    assert at(ledger, BEGIN - HOUR - 1)[2] == 0
+    assert at(ledger, BEGIN - HOUR)[2] == 4000
+
+
+def test_what_lasts_until_the_next_one_is_held_without_a_gap(ledger: Ledger) -> None:
+    ledger.advance(MIDNIGHT)
+    whole = Recurrence(schedule=Schedule("0 0 * * *", DAY))
+    ledger.put(identified(replace(nightly(), recurrence=whole)), Written(1, 1))
+    ledger.put(reservation("other", cpu="4"), Written(2, 2))
+    claimed(ledger, "a")
+    assert at(ledger, MIDNIGHT + 1) == (Phase.ACTIVE, 1, 2000 + 4000)
+    assert at(ledger, MIDNIGHT + DAY) == (Phase.ACTIVE, 0, 4000 + 4000)
+
+
+def test_one_that_is_skipped_is_left_out(ledger: Ledger) -> None:
+    ledger.advance(MIDNIGHT)
+    ledger.put(nightly(), Written(1, 1))
+    ledger.put(nightly(skipped=(BEGIN,)), Written(2, 2))
+    assert at(ledger, BEGIN) == (Phase.PENDING, 0, 0)
+    assert at(ledger, BEGIN + DAY) == (Phase.ACTIVE, 0, 4000)
+
+
+def test_to_skip_a_later_one_keeps_the_claims_of_this_one(ledger: Ledger) -> None:
+    ledger.advance(BEGIN)
+    ledger.put(nightly(), Written(1, 1))
+    claimed(ledger, "a")
+    ledger.put(nightly(skipped=(BEGIN + DAY,)), Written(20, 20))
+    assert at(ledger, BEGIN + HOUR) == (Phase.ACTIVE, 1, 2000)
+    assert at(ledger, BEGIN + DAY) == (Phase.PENDING, 0, 0)
+    assert at(ledger, BEGIN + 2 * DAY) == (Phase.ACTIVE, 0, 4000)
+
+
+def test_one_that_is_suspended_holds_nothing_until_it_goes_on(ledger: Ledger) -> None:
+    ledger.advance(BEGIN)
+    ledger.put(nightly(), Written(1, 1))
+    claimed(ledger, "a")
+    ledger.put(nightly(is_suspended=True), Written(20, 20))
+    assert at(ledger, BEGIN + 1) == (Phase.PENDING, 1, 0)
+    assert not ledger.is_over(R)
+    ledger.put(nightly(), Written(30, 30))
+    assert at(ledger, BEGIN + 2) == (Phase.ACTIVE, 1, 2000)
+
+
+def test_after_its_last_occurrence_it_is_over(ledger: Ledger) -> None:
+    ledger.advance(MIDNIGHT)
+    ledger.put(nightly(until=BEGIN + DAY))
+    assert at(ledger, END)[0] is Phase.PENDING
+    assert at(ledger, END + DAY)[0] is Phase.EXPIRED
+    assert ledger.is_over(R)
+    ledger.put(replace(nightly(until=BEGIN), ref=ref("late")))
+    assert ledger.phase(ref("late")) is Phase.EXPIRED
+
+
+@pytest.mark.parametrize(
+    ("shows", "expected"),
+    [(BEGIN - 1, (Phase.PENDING, 0)), (BEGIN + HOUR, (Phase.ACTIVE, 4000))],
+    ids=["before it began", "in it"],
+)
+def test_a_clock_that_is_set_back_counts(
+    ledger: Ledger, shows: float, expected: tuple[Phase, int]
+) -> None:
+    ledger.advance(BEGIN)
+    ledger.put(nightly())
+    ledger.advance(BEGIN + 5 * DAY)
+    phase, _, now_held = at(ledger, Moment(shows, 1))
+    assert (phase, now_held) == expected
+    assert at(ledger, Moment(BEGIN + DAY, 1)) == (Phase.ACTIVE, 0, 4000)
+
+
+def test_a_clock_that_is_set_forward_past_some_holds_the_one_of_now(ledger: Ledger) -> None:
+    ledger.advance(BEGIN)
+    ledger.put(nightly())
+    claimed(ledger, "a")
+    assert at(ledger, BEGIN + 9 * DAY) == (Phase.ACTIVE, 0, 4000)
+
+
+def test_each_occurrence_that_is_over_is_told_while_its_claims_are_known(
+    snapshot: Snapshot,
+) -> None:
+    told: list[tuple[float | None, int]] = []
+
+    class _Heard(Listener):
+        def on_occurrence_over(self, ref: Ref) -> None:
+            known = ledger.get(ref)
+            assert known is not None
+            told.append((known.occurrence, ledger.claimed(ref)))
+
+    ledger = Ledger(snapshot, _Heard())
+    ledger.advance(BEGIN)
+    ledger.put(nightly())
+    claimed(ledger, "a")
+    ledger.advance(END)
+    ledger.advance(END + DAY)
+    assert told == [(BEGIN, 1), (BEGIN + DAY, 0)]
+
+
+def test_it_counts_in_its_quota_until_it_is_over(snapshot: Snapshot) -> None:
+    quotas = Quotas()
+    quotas.set("shop", [Quota("q", hard={"cpu": 4000}, max_ttl=8 * HOUR)])
+    ledger = Ledger(snapshot, quotas=quotas)
+    for _ in ledger.open():
+        pass
+    ledger.advance(BEGIN)
+    ledger.put(nightly())
+    claimed(ledger, "a")
+    ledger.put(reservation("more", expires=BEGIN + HOUR, cpu="1"))
+    assert ledger.phase(ref("more")) is Phase.PENDING
+    assert at(ledger, BEGIN + DAY) == (Phase.ACTIVE, 0, 4000)
+
+
+def test_one_that_was_placed_begins_where_it_was_and_is_looked_at(ledger: Ledger) -> None:
+    ledger.advance(BEGIN)
+    ledger.put(identified(replace(nightly(), node="")))
+    ledger.place(R, reservation("x", node="", placed={"worker-1": 2}).placed)
+    assert at(ledger, BEGIN + 1) == (Phase.ACTIVE, 0, 4000)
+    assert at(ledger, END)[2] == 0
+    assert not ledger.is_edited(R)
+    assert at(ledger, BEGIN + DAY) == (Phase.ACTIVE, 0, 4000)
+    assert ledger.is_edited(R)
+
+
+def test_ten_thousand_that_begin_now_are_not_lost_in_steps(snapshot: Snapshot) -> None:
+    snapshot.set_node(node("worker-1", cpu="9000"))
+    ledger = Ledger(snapshot)
+    ledger.advance(BEGIN)
+    many = 2_000
+    for index in range(many):
+        ledger.put(replace(nightly(cpu="1"), ref=ref(f"r-{index}")))
+    assert held(ledger) == many * 2000
+    ledger.advance(END, most=None)
+    assert held(ledger) == 0
+    ledger.advance(BEGIN + DAY)
+    assert 0 < held(ledger) < many * 2000
+    ledger.advance(BEGIN + DAY, most=None)
+    assert held(ledger) == many * 2000
