@@ -210,10 +210,8 @@ def test_each_occurrence_that_is_over_is_told_while_its_claims_are_known(
 
 def test_it_counts_in_its_quota_until_it_is_over(snapshot: Snapshot) -> None:
     quotas = Quotas()
-    quotas.set("shop", [Quota("q", hard={"cpu": 4000}, max_ttl=8 * HOUR)])
+    quotas.limit("shop", [Quota(name="q", hard={"held.cpu": 4000}, max_ttl=8 * HOUR)])
     ledger = Ledger(snapshot, quotas=quotas)
-    for _ in ledger.open():
-        pass
     ledger.advance(BEGIN)
     ledger.put(nightly())
     claimed(ledger, "a")
