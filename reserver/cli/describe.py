@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -12,7 +13,7 @@ from reserver.cli import completion, failure, formatting, line, lookup, serializ
 from reserver.cli.connection import Session, run
 from reserver.cli.options import NamespaceOption
 from reserver.cli.target import Target
-from reserver.client import Phase, Policy, ReservationInfo
+from reserver.client import Phase, Policy, RecurringSchedule, ReservationInfo
 from reserver.k8s.objects.times import show_duration
 from reserver.printable import printable
 from reserver.stores.codec.slot_rules import refilled_by_default
@@ -130,7 +131,9 @@ def _times(reservation: ReservationInfo, now: datetime) -> Iterator[tuple[str, s
     spec = reservation.spec
     if spec.starts_at is not None:
         yield "Starts", serialization.show_moment(spec.starts_at)
-    if spec.expires_at is None:
+    if spec.schedule is not None:
+        yield from _occurrences(reservation, spec.schedule)
+    elif spec.expires_at is None:
         yield "Ends", formatting.ends_in(reservation, now)
     else:
         left = formatting.ends_in(reservation, now)
@@ -138,6 +141,17 @@ def _times(reservation: ReservationInfo, now: datetime) -> Iterator[tuple[str, s
         yield "Ends", f"{serialization.show_moment(spec.expires_at)} ({when})"
     if spec.release_if_idle is not None:
         yield "If idle", _idle(spec.release_if_idle, reservation.idle_since)
+
+
+def _occurrences(
+    reservation: ReservationInfo, schedule: RecurringSchedule
+) -> Iterator[tuple[str, str]]:
+    zone = schedule.time_zone or "UTC"
+    suspended = "; suspended: nothing is held" if schedule.suspend else ""
+    yield "Every", f"{schedule.cron} ({zone}) for {show_duration(schedule.duration)}{suspended}"
+    for number, (begin, end) in enumerate(reservation.occurrences):
+        times = (each.astimezone(ZoneInfo(zone)).isoformat() for each in (begin, end))
+        yield "" if number else "Next", " to ".join(times)
 
 
 def _idle(wait: timedelta, since: datetime | None) -> str:

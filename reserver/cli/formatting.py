@@ -112,6 +112,10 @@ def places(parts: Sequence[PlacedSlots]) -> str:
 def ends_in(reservation: ReservationInfo, now: datetime) -> str:
     """Return the time until it expires."""
     spec = reservation.spec
+    if reservation.occurrences:
+        begin, end = reservation.occurrences[0]
+        left = ceil(((begin if now < begin else end) - now).total_seconds())
+        return f"starts in {duration(left)}" if now < begin else duration(max(0, left))
     if spec.expires_at is None:
         return "never" if spec.ttl == timedelta(0) else NOTHING
     left = ceil((spec.expires_at - now).total_seconds())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from typing import Annotated, Any
 
-from reserver.cli import completion, times
+from reserver.cli import completion, recurring, times
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.kinds import kind_of
 from reserver.cli.similar import RESOURCES, did_you_mean
@@ -24,14 +24,21 @@ from reserver.stores.codec.lifetime_codec import DEFAULT_TTL_S
 _DROPPED: Mapping[str, Sequence[str]] = {
     "node": ["placement"],
     "placement": ["node"],
-    "ttl": ["expiresAt"],
-    "expiresAt": ["ttl"],
+    "ttl": ["expiresAt", "schedule"],
+    "expiresAt": ["ttl", "schedule"],
+    "schedule": ["ttl", "expiresAt"],
 }
 """Fields that another field of a spec excludes."""
 
-_MOMENTS, _DURATIONS = {"starts_at", "expires_at"}, {"ttl", "release_if_idle"}
+_MOMENTS = {"starts_at", "expires_at", "until"}
+_DURATIONS = {"ttl", "release_if_idle", "for_", "lead"}
 _OWNER_FORMS = "write pod/NAME, KIND/NAME or LABEL=VALUE,…"
-_EXCLUDING = {"--node": {"--node-selector", "--strategy", "--refill"}, "--ttl": {"--expires-at"}}
+_EXCLUDING = {
+    "--node": {"--node-selector", "--strategy", "--refill"},
+    "--ttl": {"--expires-at"},
+    "--every": {"--ttl", "--expires-at"},
+    "--count": {"--until"},
+}
 _EXAMPLES = {"--resource": "nvidia.com/gpu=1", "--node-selector": "disk=ssd"}
 
 
@@ -103,6 +110,50 @@ class SpecFlags:
             path="startsAt",
         ),
     ] = None
+    every: Annotated[
+        str | None,
+        _flag(
+            "It comes again at these starts, such as '22:00 weekdays', '8:30 mon,thu' or cron.",
+            metavar="STARTS",
+            path="schedule.cron",
+        ),
+    ] = None
+    for_: Annotated[
+        str | None,
+        _flag("With --every: how long each lasts.", metavar="DURATION", path="schedule.duration"),
+    ] = None
+    time_zone: Annotated[
+        str | None,
+        _flag(
+            "With --every: its IANA time zone, such as Europe/Berlin. Default: UTC.",
+            metavar="ZONE",
+            path="schedule.timeZone",
+        ),
+    ] = None
+    until: Annotated[
+        str | None,
+        _flag(
+            "With --every: none starts later; written as --expires-at.",
+            metavar="TIME",
+            path="schedule.until",
+        ),
+    ] = None
+    count: Annotated[
+        int | None,
+        _flag(
+            "With --every: how many come, from --starts-at or now on.",
+            metavar="NUMBER",
+            path="schedule.count",
+        ),
+    ] = None
+    lead: Annotated[
+        str | None,
+        _flag(
+            "With --every: so long before each start it begins to hold.",
+            metavar="DURATION",
+            path="schedule.lead",
+        ),
+    ] = None
     policy: Annotated[
         Policy | None,
         _flag("Whether owners may land elsewhere (Prefer) or not (Require). Default: Prefer."),
@@ -166,7 +217,9 @@ class SpecFlags:
                 ExitStatus.USAGE, f"--owner: is missing; say who may claim it: {_OWNER_FORMS}"
             )
         document = {"resources": {}} | self.changes(namespace)
-        if "startsAt" in document and not {"ttl", "expiresAt"} & document.keys():
+        if "count" in document.get("schedule", {}):
+            document.setdefault("startsAt", show_moment(datetime.now(UTC).timestamp()))
+        if "startsAt" in document and not {"ttl", "expiresAt", "schedule"} & document.keys():
             document["expiresAt"] = show_moment(parse_moment(document["startsAt"]) + DEFAULT_TTL_S)
         return document
 
@@ -184,6 +237,8 @@ class SpecFlags:
                 parent = parent.setdefault(step, {})
             if each.field == "owners":
                 parent[name] = [owner(text, namespace) for text in value]
+            elif each.field == "every":
+                parent[name] = recurring.cron(each.name, value)
             elif each.field in _DURATIONS:
                 parent[name] = _in_hours(each.name, value)
             elif each.field in _MOMENTS:
@@ -207,7 +262,7 @@ class SpecFlags:
 def _moment(flag: str, text: str) -> str:
     """Return a moment in RFC 3339, in UTC."""
     now = datetime.now().astimezone()
-    read = times.future if flag == "--expires-at" else times.moment
+    read = times.moment if flag == "--starts-at" else times.future
     found = read(flag, text, now)
     return show_moment(found.timestamp())
 
@@ -290,7 +345,7 @@ def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     """Return a spec with changes and without the fields that they exclude; resources are merged."""
     dropped = {name for name in changes for name in _DROPPED.get(name, ())}
     new = {name: value for name, value in document.items() if name not in dropped} | dict(changes)
-    for name in ("resources", "placement"):
+    for name in ("resources", "placement", "schedule"):
         if name in changes:
             new[name] = {**(document.get(name) or {}), **changes[name]}
     return new

@@ -135,7 +135,9 @@ class Declared(NamedTuple):
     @property
     def name(self) -> str:
         """The flag, such as ``--bind-address``."""
-        name = self.field.removesuffix("s") if self.is_repeated else self.field
+        # A word of Python ends in an underscore.
+        field = self.field.removesuffix("_")
+        name = field.removesuffix("s") if self.is_repeated else field
         return f"--{name.replace('_', '-')}"
 
     @property

@@ -1,0 +1,75 @@
+"""`reserver skip`: leaves out the next occurrence of reservations that recur."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from reserver.cli import completion, failure, lookup, output, serialization
+from reserver.cli.connection import Session, run
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.options import NamespaceOption
+from reserver.cli.output_formats import Output, OutputOption
+from reserver.cli.target import Target
+from reserver.client import CallFailed, ReservationInfo
+
+
+def skip(
+    target: Target,
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME...", help="Names or ids.", autocompletion=completion.reservations
+        ),
+    ],
+    namespace: NamespaceOption = "",
+    form: OutputOption = Output.TABLE,
+) -> None:
+    """Leave out the next occurrence of reservations that recur; one under way goes on.
+
+    Exit status: 0 done; 1 some are not there, do not recur, or are refused; 2 wrong usage; 3
+    Reserver cannot be reached.
+
+    Examples:
+        reserver skip nightly
+        reserver skip nightly weekly -n shop
+    """
+
+    async def skipped(session: Session, called: str) -> tuple[ReservationInfo, datetime]:
+        info = await session.client.get(called)
+        schedule, start = info.spec.schedule, _next_start(info, datetime.now(UTC))
+        if schedule is None or start is None:
+            raise Failed(ExitStatus.REFUSED, f"{info.name}: no occurrence comes any more")
+        coming = [each for each in schedule.skip if each >= datetime.now(UTC)]
+        spec = replace(info.spec, schedule=replace(schedule, skip=[*coming, start]))
+        return await session.client.update(called, spec, etag=info.etag), start
+
+    async def work(session: Session) -> None:
+        changed: list[ReservationInfo] = []
+        refused: list[Failed] = []
+        for name in names:
+            try:
+                after, start = await lookup.by_name(
+                    session, name, lambda called: skipped(session, called), namespace
+                )
+            except (CallFailed, Failed) as exc:
+                if failure.is_without_answer(exc):
+                    raise
+                refused.append(failure.of(exc, "" if len(names) == 1 else name))
+                continue
+            changed.append(after)
+            if not output.is_for_programs(form):
+                typer.echo(f"{name}: left out {serialization.show_moment(start)}")
+        if output.is_for_programs(form) and changed:
+            output.reservations(changed, form, alone=len(names) == 1)
+        failure.raise_all(refused)
+
+    run(target, work)
+
+
+def _next_start(info: ReservationInfo, now: datetime) -> datetime | None:
+    """Return when the next occurrence starts that is not under way; None if none comes."""
+    return next((each.starts_at for each in info.occurrences if each.starts_at > now), None)
