@@ -28,7 +28,9 @@ def skip(
     namespace: NamespaceOption = "",
     form: OutputOption = Output.TABLE,
 ) -> None:
-    """Leave out the next occurrence of reservations that recur; one under way goes on.
+    """Leave out the next occurrence of reservations that recur.
+
+    One that is under way goes on.
 
     Exit status: 0 done; 1 some are not there, do not recur, or are refused; 2 wrong usage; 3
     Reserver cannot be reached.

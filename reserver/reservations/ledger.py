@@ -68,9 +68,9 @@ class Ledger(Claiming):
         before = self._register.get(reservation.ref)
         if before is not None and self._has_ended(before):
             self._recur(before)
-        self._put(reservation.at(self._now), written)
+        self._take(reservation.at(self._now), written)
 
-    def _put(self, reservation: Reservation, written: Written) -> None:
+    def _take(self, reservation: Reservation, written: Written) -> None:
         """Take a reservation with its occurrence of this moment."""
         before = self._register.get(reservation.ref)
         if written.last < ANY_TIME.last:
@@ -143,7 +143,7 @@ class Ledger(Claiming):
             self._listener.on_occurrence_over(account.reservation.ref)
         for entry in account.entries:
             with sparing(partial(self._failed, entry.reservation.ref)):
-                self._put(entry.reservation.about(after), entry.written)
+                self._take(entry.reservation.about(after), entry.written)
                 again = self._register[entry.reservation.ref]
                 again.entry(entry.reservation.ref).recorded = entry.recorded
                 again.is_edited = self._begins_again(again)
