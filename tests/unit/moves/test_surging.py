@@ -70,6 +70,18 @@ async def test_the_copy_has_all_labels_but_the_hash_from_the_beginning() -> None
     assert len(world.service()) == 2
 
 
+async def test_a_copy_has_to_be_ready_for_as_long_as_its_replica_set_asks_for() -> None:
+    """The world's pods say that they are ready since forty seconds before it begins."""
+    world = await begun(minReadySeconds=120)
+    for _ in range(15):
+        await world.round()
+    assert (world.status["phase"], world.status["reason"]) == ("Surging", "WaitsForCopy")
+    assert len(world.service()) == 2
+    world.api.now += 90
+    await world.settle()
+    moved(world)
+
+
 async def test_a_budget_that_allows_no_eviction_keeps_no_pod_from_surging() -> None:
     world = await begun()
     world.api.refusals = [ApiError(429, "TooManyRequests", "it would violate the budget")] * 99
