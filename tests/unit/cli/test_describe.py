@@ -1,0 +1,64 @@
+"""What `reserver describe` says of slots that are replaced, and of a release when idle."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from reserver.cli import describe, formatting, serialization
+from reserver.client import ReservationInfo
+from reserver.client.messages import read_reservation
+from reserver.grpc.convert import show
+from reserver.reservations.enums import Phase
+from reserver.reservations.reservation import Ref
+from reserver.reservations.status import IDLE, ReservationState
+from reserver.stores.codec import spec_codec
+from tests.builders import NOW
+
+REF = Ref.of_object("shop", "pool")
+ACTIVE = ReservationState(Phase.ACTIVE, is_backed=True)
+
+
+def info(state: ReservationState = ACTIVE, **changes: Any) -> ReservationInfo:
+    """Return a reservation as it comes over gRPC."""
+    spec = {"owners": [{"pod": {"name": "a"}}], "resources": {"cpu": "1"}, "ttl": 0} | changes
+    reservation = spec_codec.read(spec, REF, NOW)
+    return read_reservation(show(reservation, json.dumps(spec), state, {}))
+
+
+def lines(reservation: ReservationInfo) -> dict[str, str]:
+    return dict(describe._lines(reservation, datetime.fromtimestamp(NOW, UTC), ""))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"slots": 3}, "3 kept free, up to 1000 in all; 0 claimed"),
+        ({"slots": 3, "refillUpTo": 5}, "3 kept free, up to 5 in all; 0 claimed"),
+        ({"slots": 2000}, "2000 kept free, up to 2000 in all; 0 claimed"),
+    ],
+)
+def test_slots_that_are_replaced_come_with_their_limit(changes: dict[str, int], said: str) -> None:
+    assert lines(info(refill=True, **changes))["Slots"] == said
+
+
+def test_a_wait_for_pods_comes_with_the_moment_since_when_there_is_none() -> None:
+    said = "released once no pod has had a slot for 1h30m"
+    assert lines(info(releaseIfIdle="90m"))["If idle"] == said
+    since = ACTIVE._replace(idle_since=NOW)
+    told = lines(info(since, releaseIfIdle="90m"))["If idle"]
+    assert told == f"{said}; none has since 2030-03-17T17:46:40Z"
+    assert "If idle" not in lines(info())
+
+
+def test_what_was_released_says_so_in_its_phase_and_can_be_read_by_programs() -> None:
+    over = ReservationState(Phase.EXPIRED, is_backed=False, closed=IDLE, idle_since=NOW)
+    found = info(over, releaseIfIdle="1m")
+    assert formatting.phase(found).text == "Expired, idle"
+    shown = serialization.show(found)
+    assert shown["spec"]["releaseIfIdle"] == "1m"
+    assert shown["status"]["idleSince"] == "2030-03-17T17:46:40Z"
+    assert found.spec.release_if_idle == timedelta(minutes=1)
