@@ -41,7 +41,7 @@ def lines(reservation: ReservationInfo) -> dict[str, str]:
         ({"slots": 2000}, "2000 kept free, up to 2000 in all; 0 claimed"),
     ],
 )
-def test_slots_that_are_replaced_come_with_their_limit(changes: dict[str, int], said: str) -> None:
+def test_slots_that_are_replaced_come_with_their_limit(changes: dict[str, Any], said: str) -> None:
     assert lines(info(refill=True, **changes))["Slots"] == said
 
 
