@@ -30,6 +30,8 @@ _CLOSED: tuple[dict[str, Any], ...] = (
 _OPEN: dict[str, Any] = {"unschedulable": False, "taints": None}
 _UNDER_WAY = frozenset({"Evicting", "Landing"})
 _LOOK_S, _CLOSED_S = 0.05, 5.0
+_SHUT_S = 60
+"""How long a move to a node that may stay full waits for room, in seconds: one follows another."""
 
 
 class Hardships:
@@ -83,7 +85,8 @@ class Hardships:
             (pod,) = self._people.insist(partial(self._people.pods, name))
             others = [node for node in self._bed.nodes if node != pod.spec.node_name]
             node, how, late_s = rng.choice(others), rng.choice(_CLOSED), rng.uniform(0.0, 0.3)
-            move = self._write(pod.metadata.name, to={"node": node})
+            timeout = f"{min(self._timeout_s, _SHUT_S)}s"
+            move = self._write(pod.metadata.name, to={"node": node}, timeout=timeout)
             while self._people.status(move).get("phase") not in (_UNDER_WAY | ENDED):
                 time.sleep(_LOOK_S)
             time.sleep(late_s)
@@ -105,8 +108,8 @@ class Hardships:
                 people.insist(partial(_once, people, name, move))
 
     def _write(self, pod: str, **spec: Any) -> str:  # noqa: ANN401 - of a PodMove
-        timeout = f"{self._timeout_s}s"
-        move = partial(self._people.move, pod, timeout=timeout, **spec)
+        terms = {"timeout": f"{self._timeout_s}s", **spec}
+        move = partial(self._people.move, pod, **terms)
         return self._people.insist(move)
 
     def _ended(self, move: str) -> Mapping[str, Any]:
