@@ -31,6 +31,7 @@ _MORE = {
     ("update",): ("--cpu", "1"),
     ("extend",): ("--ttl", "1h"),
     ("release",): ("web-1",),
+    ("skip",): ("web-1",),
     ("rebalance", "plan"): ("--defragment",),
     ("rebalance", "run"): ("--make-room", "--mode", "reserve-first"),
     ("serve",): ("--http-port", "0", "--grpc-address", "127.0.0.1:0"),

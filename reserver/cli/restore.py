@@ -104,11 +104,13 @@ def _again(past: PastReservation, ttl: str) -> NewReservation:
         why = "it was too large to keep" if is_kept else f"it is {ended}"
         problem = f"its spec is not there any more, as {why}; create it with `reserver create`"
         raise Failed(ExitStatus.REFUSED, f"{past.name}: {problem}")
-    if not ttl and past.expires_at is not None and past.expires_at.timestamp() <= time.time():
+    # What recurs ends by its schedule; the end of an occurrence says nothing.
+    ends_at = None if '"schedule":' in past.spec else past.expires_at
+    if not ttl and ends_at is not None and ends_at.timestamp() <= time.time():
         raise Failed(ExitStatus.REFUSED, f"{past.name}: its time is over; give --ttl")
     end = {"ttl": in_hours(ttl)} if ttl else {"ttl": "0"}
-    if not ttl and past.expires_at is not None:
-        end = {"expiresAt": serialization.show_moment(past.expires_at)}
+    if not ttl and ends_at is not None:
+        end = {"expiresAt": serialization.show_moment(ends_at)}
     home, slash, rest = past.id.partition("/")
     of_object = home if slash and "/" not in rest else ""
     if past.claimed:

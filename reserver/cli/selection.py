@@ -16,7 +16,8 @@ from reserver.reservations.enums import Phase
 from reserver.settings.flags import Flag
 
 if TYPE_CHECKING:
-    from reserver.client import Selection
+    from reserver.cli.spec_flags import flag_of
+from reserver.client import Selection
 
 _PANEL = "Which ones"
 
@@ -129,7 +130,7 @@ class SelectionFlags:
         Raises:
             Failed: the owner or the selector of labels is malformed.
         """
-        from reserver.cli import serialization, spec_flags
+        from reserver.cli import owner_flags, serialization
         from reserver.client import PodOwner, Selection
         from reserver.k8s.objects import labelselector
 
@@ -147,9 +148,9 @@ class SelectionFlags:
             return chosen
         namespace = self.namespace or default_namespace
         try:
-            owner = serialization.read_owner(spec_flags.owner(self.owner, namespace), namespace)
+            owner = serialization.read_owner(owner_flags.owner(self.owner, namespace), namespace)
         except InvalidInput as exc:
-            raise spec_flags.flag_of(exc) from exc
+            raise flag_of(exc) from exc
         if isinstance(owner, PodOwner):
             return replace(chosen, owner=owner)
         return replace(

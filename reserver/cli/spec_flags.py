@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from reserver.cli import completion, recurring, times
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.kinds import kind_of
+from reserver.cli.owner_flags import OWNER_FORMS, owner, pair
 from reserver.cli.similar import RESOURCES, did_you_mean
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
@@ -32,7 +32,6 @@ _DROPPED: Mapping[str, Sequence[str]] = {
 
 _MOMENTS = {"starts_at", "expires_at", "until"}
 _DURATIONS = {"ttl", "release_if_idle", "for_", "lead"}
-_OWNER_FORMS = "write pod/NAME, KIND/NAME or LABEL=VALUE,…"
 _EXCLUDING = {
     "--node": {"--node-selector", "--strategy", "--refill"},
     "--ttl": {"--expires-at"},
@@ -132,19 +131,11 @@ class SpecFlags:
     ] = None
     until: Annotated[
         str | None,
-        _flag(
-            "With --every: none starts later; written as --expires-at.",
-            metavar="TIME",
-            path="schedule.until",
-        ),
+        _flag("With --every: none starts later.", metavar="TIME", path="schedule.until"),
     ] = None
     count: Annotated[
         int | None,
-        _flag(
-            "With --every: how many come, from --starts-at or now on.",
-            metavar="NUMBER",
-            path="schedule.count",
-        ),
+        _flag("With --every: how many come, from --starts-at or now on.", path="schedule.count"),
     ] = None
     lead: Annotated[
         str | None,
@@ -214,9 +205,11 @@ class SpecFlags:
         """
         if not self.owners:
             raise Failed(
-                ExitStatus.USAGE, f"--owner: is missing; say who may claim it: {_OWNER_FORMS}"
+                ExitStatus.USAGE, f"--owner: is missing; say who may claim it: {OWNER_FORMS}"
             )
         document = {"resources": {}} | self.changes(namespace)
+        if self.every and not self.for_:
+            raise Failed(ExitStatus.USAGE, "--for: is missing; say how long each lasts, e.g. 8h")
         if "count" in document.get("schedule", {}):
             document.setdefault("startsAt", show_moment(datetime.now(UTC).timestamp()))
         if "startsAt" in document and not {"ttl", "expiresAt", "schedule"} & document.keys():
@@ -291,54 +284,6 @@ def _of_resources(name: str, error: InvalidInput) -> Failed:
         return Failed(ExitStatus.USAGE, f"{problem}; give an amount, e.g. --cpu 2")
     remedy = did_you_mean(name, RESOURCES, error.remedy)
     return Failed(ExitStatus.USAGE, f"--resource: {shorten(name)!r} {error.problem}; {remedy}")
-
-
-def _split_namespace(text: str) -> tuple[str, str]:
-    """Return the namespace in front of an owner, as `get -o wide` prints it, and the rest.
-
-    A label's own prefix has a dot, or another one stands before it.
-    """
-    first, slash, rest = text.partition("/")
-    has_two = "/" in rest.partition("=")[0]
-    is_one = has_two if "=" not in text else slash and "=" not in first and "." not in first
-    return (first, rest) if is_one or has_two else ("", text)
-
-
-def owner(text: str, namespace: str) -> dict[str, Any]:
-    """Return an entry of ``owners`` for ``pod/NAME``, ``KIND/NAME`` or ``LABEL=VALUE,…``.
-
-    ``NAMESPACE/`` in front of it counts, and `namespace` is that of others.
-
-    Raises:
-        Failed: it is none of them.
-    """
-    own, text = _split_namespace(text)
-    namespace = own or namespace
-    if "=" in text:
-        labels = dict(pair("--owner", each, "app=web") for each in text.split(","))
-        return {"selector": {"matchLabels": labels, "namespace": namespace}}
-    kind, slash, name = text.partition("/")
-    if not (kind and slash and name):
-        raise Failed(
-            ExitStatus.USAGE, f"--owner: {shorten(text)!r} is not an owner; {_OWNER_FORMS}"
-        )
-    if kind in {"pod", "Pod", "pods", "po"}:
-        return {"pod": {"name": name, "namespace": namespace}}
-    kind = kind_of(kind)
-    return {"controller": {"kind": kind, "name": name, "namespace": namespace}}
-
-
-def pair(flag: str, text: str, example: str) -> tuple[str, str]:
-    """Return name and value of ``NAME=VALUE``.
-
-    Raises:
-        Failed: it is not of that form.
-    """
-    name, equals, value = text.rpartition("=") if flag == "--resource" else text.partition("=")
-    if not (name and equals and value):
-        problem = f"{shorten(text)!r} is not of the form NAME=VALUE"
-        raise Failed(ExitStatus.USAGE, f"{flag}: {problem}; write e.g. {example}")
-    return name, value
 
 
 def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

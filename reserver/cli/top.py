@@ -15,8 +15,8 @@ from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.formatting import NOTHING
 from reserver.cli.help import App
 from reserver.cli.output_formats import Report, TableOutputOption
+from reserver.cli.owner_flags import pair
 from reserver.cli.progress import progress
-from reserver.cli.spec_flags import pair
 from reserver.cli.table import AnyCell, Cell, Row, bar, bar_legend, fitting
 from reserver.cli.target import Target
 from reserver.client import Client, NamespaceQuota, NodeCapacity, ResourceAmounts

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.cli import formatting, spec_flags, times
+from reserver.cli import formatting, owner_flags, times
 from reserver.client import OwnerSelector, PodOwner
 from reserver.client.values import ControllerOwner
 from reserver.cluster import quantity
@@ -60,11 +60,11 @@ def test_a_moment_is_taken_as_it_is_printed(now: datetime, ahead: timedelta) -> 
 @given(NAMES, NAMES, st.sampled_from(["Job", "ReplicaSet", "Deployment"]))
 def test_an_owner_is_taken_as_it_is_printed(namespace: str, name: str, kind: str) -> None:
     pod = PodOwner(namespace=namespace, name=name)
-    assert spec_flags.owner(formatting.owner(pod), "other") == {
+    assert owner_flags.owner(formatting.owner(pod), "other") == {
         "pod": {"name": name, "namespace": namespace}
     }
     made = OwnerSelector(namespace=namespace, controller=ControllerOwner(kind, name))
-    assert spec_flags.owner(formatting.owner(made), "other") == {
+    assert owner_flags.owner(formatting.owner(made), "other") == {
         "controller": {"kind": kind, "name": name, "namespace": namespace}
     }
 
@@ -75,7 +75,7 @@ def test_labels_are_taken_as_they_are_printed(
 ) -> None:
     labels = {f"{prefix}{key}": value, "tier": "a"}
     owner = OwnerSelector(namespace=namespace, match_labels=labels)
-    assert spec_flags.owner(formatting.owner(owner), "other") == {
+    assert owner_flags.owner(formatting.owner(owner), "other") == {
         "selector": {"matchLabels": labels, "namespace": namespace}
     }
 

@@ -126,7 +126,7 @@ async def test_a_folder_is_applied_without_what_is_of_other_kinds(run: Run) -> N
     applied = await run("apply", "-f", examples, "--dry-run", "--force")
     assert (applied.exit_code, applied.stdout) == (
         0,
-        "web-seats created (dry run)\nweb-0-seat created (dry run)\n",
+        "web-seats created (dry run)\nnightly created (dry run)\nweb-0-seat created (dry run)\n",
     )
     assert "examples: passes over 13 documents of other kinds" in applied.stderr
     refused = await run("apply", "-f", f"{examples}/quota.yaml", "--dry-run")

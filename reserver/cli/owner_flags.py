@@ -1,0 +1,57 @@
+"""What flags take as ``NAME=VALUE``, and as the owner of a reservation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.kinds import kind_of
+from reserver.cluster.quantity import shorten
+
+OWNER_FORMS = "write pod/NAME, KIND/NAME or LABEL=VALUE,…"
+
+
+def _split_namespace(text: str) -> tuple[str, str]:
+    """Return the namespace in front of an owner, as `get -o wide` prints it, and the rest.
+
+    A label's own prefix has a dot, or another one stands before it.
+    """
+    first, slash, rest = text.partition("/")
+    has_two = "/" in rest.partition("=")[0]
+    is_one = has_two if "=" not in text else slash and "=" not in first and "." not in first
+    return (first, rest) if is_one or has_two else ("", text)
+
+
+def owner(text: str, namespace: str) -> dict[str, Any]:
+    """Return an entry of ``owners`` for ``pod/NAME``, ``KIND/NAME`` or ``LABEL=VALUE,…``.
+
+    ``NAMESPACE/`` in front of it counts, and `namespace` is that of others.
+
+    Raises:
+        Failed: it is none of them.
+    """
+    own, text = _split_namespace(text)
+    namespace = own or namespace
+    if "=" in text:
+        labels = dict(pair("--owner", each, "app=web") for each in text.split(","))
+        return {"selector": {"matchLabels": labels, "namespace": namespace}}
+    kind, slash, name = text.partition("/")
+    if not (kind and slash and name):
+        raise Failed(ExitStatus.USAGE, f"--owner: {shorten(text)!r} is not an owner; {OWNER_FORMS}")
+    if kind in {"pod", "Pod", "pods", "po"}:
+        return {"pod": {"name": name, "namespace": namespace}}
+    kind = kind_of(kind)
+    return {"controller": {"kind": kind, "name": name, "namespace": namespace}}
+
+
+def pair(flag: str, text: str, example: str) -> tuple[str, str]:
+    """Return name and value of ``NAME=VALUE``.
+
+    Raises:
+        Failed: it is not of that form.
+    """
+    name, equals, value = text.rpartition("=") if flag == "--resource" else text.partition("=")
+    if not (name and equals and value):
+        problem = f"{shorten(text)!r} is not of the form NAME=VALUE"
+        raise Failed(ExitStatus.USAGE, f"{flag}: {problem}; write e.g. {example}")
+    return name, value

@@ -1,0 +1,52 @@
+"""A reservation that recurs, from the command line: create, look, skip, update, restore."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.integration.cli.runs import Run
+
+
+async def told(run: Run, name: str) -> Any:
+    return json.loads((await run("get", name, "-o", "json")).stdout)
+
+
+async def test_what_recurs_is_created_shown_skipped_and_changed(run: Run) -> None:
+    flags = ("--owner", "pod/web-0", "-n", "shop", "--cpu", "1", "--node", "worker-1")
+    every = ("--every", "0:00 daily", "--for", "24h", "--time-zone", "UTC")
+    created = await run("create", "daily", *flags, *every)
+    assert created.exit_code == 0, created.stderr
+    shown = (await run("describe", "daily")).stdout
+    assert "0 0 * * * (UTC) for 24h" in shown
+    assert shown.count("T00:00:00+00:00 to ") == 3
+    spec = (await told(run, "daily"))["spec"]
+    assert spec["schedule"] == {"cron": "0 0 * * *", "duration": "24h", "timeZone": "UTC"}
+    skipped = await run("skip", "daily")
+    assert skipped.stdout.startswith("daily: left out "), skipped.stderr
+    again = await run("skip", "daily")
+    assert again.stdout != skipped.stdout
+    after = (await told(run, "daily"))["spec"]["schedule"]
+    assert len(after["skip"]) == 2
+    longer = await run("update", "daily", "--lead", "30m")
+    assert longer.exit_code == 0, longer.stderr
+    assert (await told(run, "daily"))["spec"]["schedule"] == after | {"lead": "30m"}
+    refused = await run("extend", "daily", "--ttl", "1h")
+    assert "recurs" in refused.stderr
+    assert (await run("release", "daily")).exit_code == 0
+    restored = await run("restore", "daily")
+    assert restored.exit_code == 0, restored.stderr
+    assert (await told(run, "daily"))["spec"]["schedule"]["lead"] == "30m"
+
+
+async def test_a_wrong_schedule_is_told_by_its_flag(run: Run) -> None:
+    flags = ("--owner", "pod/web-0", "-n", "shop", "--cpu", "1", "--node", "worker-1")
+    for wrong, said in (
+        (("--every", "often"), "--every: 'often' is not a schedule"),
+        (("--every", "22:00", "--for", "30h"), "--for:"),
+        (("--every", "22:00", "--for", "1h", "--time-zone", "Mars"), "--time-zone:"),
+        (("--every", "22:00"), "--for: is missing"),
+    ):
+        refused = await run("create", "r", *flags, *wrong)
+        assert refused.exit_code == 2, (wrong, refused.stderr)
+        assert said in refused.stderr
