@@ -16,8 +16,7 @@ from reserver.reservations.enums import Phase
 from reserver.settings.flags import Flag
 
 if TYPE_CHECKING:
-    from reserver.cli.spec_flags import flag_of
-from reserver.client import Selection
+    from reserver.client import Selection
 
 _PANEL = "Which ones"
 
@@ -131,6 +130,7 @@ class SelectionFlags:
             Failed: the owner or the selector of labels is malformed.
         """
         from reserver.cli import owner_flags, serialization
+        from reserver.cli.spec_flags import flag_of
         from reserver.client import PodOwner, Selection
         from reserver.k8s.objects import labelselector
 

@@ -208,7 +208,8 @@ class Cache(ABC, Generic[K, E]):
         with quarantined("ledger", ref, partial(self.on_fault, ref)):
             self.ledger.put(reservation, when)
             if self.ledger.phase(ref) is Phase.EXPIRED and not reservation.is_retained:
-                field = self._within + ("expire" if ref.item else "expiresAt")
+                field = "schedule.until" if reservation.recurrence else "expiresAt"
+                field = self._within + ("expire" if ref.item else field)
                 remedy = "write a moment in the future; the cleaner removes this one"
                 error = InvalidInput(field, "lies in the past, so nothing is held", remedy)
                 self.report(metadata, EntryProblem(ref, error))

@@ -65,6 +65,8 @@ class ExpiryWarnings:
             if reservation and ends_at != reservation.expires_at:
                 since = idle_since = ledger.idle_since(ref)
             is_active = ledger.phase(ref) is Phase.ACTIVE
+            if is_active and reservation and not idle_since and reservation.recurs:
+                is_active = False  # It comes again, and need not live longer.
             if reservation and is_active and self._ends_soon(reservation, since, ends_at, now):
                 expiring.add(reservation.identity)
                 if reservation.identity not in self.expiring:

@@ -97,11 +97,16 @@ MOST_LABELS = 64
 """Labels that one request gives to a reservation, and that are shown of one."""
 
 MOST_DESCRIPTION = 512
+"""Characters of a reservation's description."""
+
 MOST_OCCURRENCES = 100
 """Of a schedule with a ``count``: each is looked for when it is read."""
+
 MOST_SKIPPED = 100
+"""Occurrences of a schedule that are left out."""
+
 MOST_LEAD_S = 168 * 3600
-"""Characters of a reservation's description."""
+"""Seconds before its start at which an occurrence begins to hold."""
 
 MOST_AUTHOR = 512
 """Characters of the name of who wrote it; that of a service account has 340 at most."""

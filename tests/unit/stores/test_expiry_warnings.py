@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reserver.base.pacer import Pacer
+from reserver.base.schedule import Schedule
+from reserver.reservations.entry import identified
+from reserver.reservations.recurrence import Recurrence
 from reserver.reservations.reservation import Reservation
 from reserver.stores.expiry_warnings import ExpiryWarnings
 from tests.builders import NOW, node, pod, reservation, rule, state_of
@@ -89,3 +94,14 @@ async def test_what_will_be_released_as_idle_is_warned_of_each_time() -> None:
     assert await desk.look(400, 500) == [(301, "idle")]
     desk.state.pod_gone(pod("a").name)
     assert await desk.look(600, 799, 801) == [(301, "idle"), (801, "idle")]
+
+
+async def test_an_occurrence_is_not_warned_of_but_the_last() -> None:
+    begin, day = NOW // 86400 * 86400 + 79200, 86400.0  # 22:00 that day, in UTC.
+    schedule = Schedule("0 22 * * *", 3600.0, until=begin + day)
+    nightly = identified(
+        replace(reservation("nightly", cpu="1"), recurrence=Recurrence(schedule=schedule))
+    )
+    desk = Desk(nightly)
+    first = begin + 3100 - NOW
+    assert await desk.look(first, first + day) == [(first + day, "nightly")]
