@@ -357,6 +357,9 @@ async def test_slots_that_were_claimed_come_back_only_where_there_is_room(world:
     until = pb.ExtendRequest(name=ref, ttl={"seconds": 7200})
     _, reason, _ = await refused(world.api.Extend(until))
     assert reason == "PARTLY_CLAIMED"
+    await world.api.Update(pb.UpdateRequest(name=ref, spec=wanted))  # The same keeps its claim.
+    assert ledger.held_on("worker-1")["cpu"] == 4000
+    wanted.policy = pb.POLICY_REQUIRE
     _, reason, _ = await refused(world.api.Update(pb.UpdateRequest(name=ref, spec=wanted)))
     assert reason == "NO_ROOM"
     wanted.slots = 1
