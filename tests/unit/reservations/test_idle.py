@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from reserver.base.moment import Moment
+from reserver.base.schedule import Schedule
 from reserver.reservations.entry import identified
 from reserver.reservations.enums import Outcome, Phase
 from reserver.reservations.outcome import Ending
+from reserver.reservations.recurrence import Recurrence
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import IDLE, ShortNodes
 from reserver.scheduling.state import State
@@ -209,3 +211,19 @@ def test_a_clock_that_was_ahead_postpones_nothing() -> None:
     assert world.at(Moment(NOW, 1)) is Phase.ACTIVE
     assert world.ledger.idle_since(world.written.ref) == NOW
     assert world.at(Moment(NOW + WAIT, 1)) is Phase.EXPIRED
+
+
+def test_of_what_recurs_only_the_idle_occurrence_ends() -> None:
+    nightly = Recurrence(schedule=Schedule("0 22 * * *", 28_800))
+    written = identified(replace(kept(), recurrence=nightly))
+    begin = NOW - NOW % 86_400 + 22 * 3600
+    world = World(written, since=begin - 3600)
+    assert world.ledger.idle_since(written.ref) == 0
+    assert world.at(begin) is Phase.ACTIVE
+    assert world.ledger.idle_since(written.ref) == begin
+    assert world.at(begin + WAIT) is Phase.EXPIRED
+    assert world.ledger.is_released(written.ref)
+    assert not world.ledger.is_over(written.ref)  # The cleaner leaves it.
+    assert world.at(begin + 28_800) is Phase.PENDING
+    assert world.at(begin + 86_400) is Phase.ACTIVE
+    assert world.ledger.idle_since(written.ref) == begin + 86_400
