@@ -15,7 +15,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-others grpcurl helm cluster controlplane chaos hostile moving differential descheduler browser page-pictures fuzz mutants release image-archive workflows-check release-check bench bench-live bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
+.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-others grpcurl helm cluster controlplane chaos hostile moving differential conformance descheduler browser page-pictures fuzz mutants release image-archive workflows-check release-check bench bench-live bench-upstream bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
 
 # What whoever uses Reserver needs first; all others are for whoever changes it.
 FIRST := demo venv docs cluster
@@ -122,6 +122,9 @@ moving: controlplane ## Storm it with moves while others take every hole; ARGS='
 differential: controlplane ## Compare fit with kube-scheduler there; ARGS='--pairs 2000 --seed 7'
 	$(BIN)/python -m hack.differential $(ARGS)
 
+conformance: controlplane ## Run upstream's scheduling tests there with and without Reserver; ARGS=--record writes down what passed
+	$(BIN)/python -m hack.conformance $(ARGS)
+
 descheduler: venv ## Compare with the descheduler's own code (builds it once); ARGS='--pairs 2000 --seed 7'
 	$(BIN)/python -m hack.descheduler $(ARGS)
 
@@ -150,6 +153,9 @@ bench: venv ## Print the tables of docs/performance-reference.md; ARGS=--write w
 
 bench-live: controlplane ## Print what a scheduled pod costs, on that control plane; ARGS='--nodes 1000 --only stock,reserver'
 	$(BIN)/python -m hack.bench.throughput $(ARGS)
+
+bench-upstream: controlplane ## Run Kubernetes' scheduler_perf with and without Reserver (builds it once); ARGS='--rounds 1'
+	$(BIN)/python -m hack.bench.upstream $(ARGS)
 
 bench-start: controlplane ## Print what a start takes beside the API server of 5,000 nodes and 150,000 pods; ARGS='--pods 20000'
 	$(BIN)/python -m hack.bench.starting $(ARGS)

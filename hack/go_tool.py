@@ -32,12 +32,14 @@ class GoTool:
         package: what to build.
         folder: where go.mod and go.sum are, below hack/.
         tags: of the build, separated by commas.
+        tests: whether it is the package's tests, as a program.
     """
 
     name: str
     package: str
     folder: str | Path
     tags: str = ""
+    tests: bool = False
 
     @property
     def binary(self) -> Path:
@@ -56,10 +58,11 @@ class GoTool:
         target = self.binary
         if target.is_file():
             return target
-        HOME.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_name(f".{target.name}.{os.getpid()}")
         print(f"building {self.name}", flush=True)
-        self._go("build", "-trimpath", "-tags", self.tags, "-o", str(partial), self.package)
+        verb = ("test", "-c", "-vet=off", "-ldflags=-s -w") if self.tests else ("build",)
+        self._go(*verb, "-trimpath", "-tags", self.tags, "-o", str(partial), self.package)
         partial.rename(target)
         return target
 

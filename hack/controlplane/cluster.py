@@ -41,6 +41,7 @@ class ControlPlane:
         audit_policy: file that says which requests kube-apiserver writes into `audit_log`.
         gates: features that kube-apiserver and the schedulers have beside the default ones.
         apis: groups with their versions that kube-apiserver serves beside the default ones.
+        kubelet: file with more of what KWOK plays of a kubelet.
 
     Attributes:
         folder: temporary data; a test may put its own files there.
@@ -57,12 +58,14 @@ class ControlPlane:
         audit_policy: Path | None = None,
         gates: Sequence[str] = (),
         apis: Sequence[str] = (),
+        kubelet: Path | None = None,
     ) -> None:
         self._version = version or chosen()
         self._controllers = controller_manager
         self._audit_policy = audit_policy
         self._features = commands.features(gates)
         self._apis = [f"--runtime-config={api}=true" for api in apis]
+        self._kubelet = kubelet
         self._running: dict[str, Process] = {}
         self._etcd_port = 0
         self._port = HeldPort()  # Of kube-apiserver, which may be started again.
@@ -214,7 +217,12 @@ class ControlPlane:
         self.start_apiserver()
         cluster = {"server": self.url, "certificate-authority": str(files.ca)}
         write_kubeconfig(files.kubeconfig, cluster, self.token)
-        kwok = kwok_command(files.kubeconfig, version=self._version, leases=self._controllers)
+        kwok = kwok_command(
+            files.kubeconfig,
+            version=self._version,
+            leases=self._controllers,
+            config=self._kubelet,
+        )
         self._run("kwok", kwok, lambda: True)  # it says nothing about itself: nodes turn Ready
         if self._controllers:
             self._start_controllers()

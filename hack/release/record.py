@@ -58,9 +58,14 @@ def write(runs: list[Run]) -> None:
 
 def with_table(page: str, runs: list[Run]) -> str:
     """Return the page with the table of these runs."""
-    before, _, rest = page.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    return f"{before}{_BEGIN}\n{table(runs)}\n{_END}{after}"
+    return replaced(page, _BEGIN, _END, table(runs))
+
+
+def replaced(page: str, begin: str, end: str, written: str) -> str:
+    """Return a page with something else between two of its lines."""
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{written}\n{end}{after}"
 
 
 def table(runs: list[Run]) -> str:

@@ -67,18 +67,18 @@ def main() -> None:
         sys.exit(status)
     today = time.strftime("%Y-%m-%d", time.gmtime())
     runs = read(FILE.read_text())
-    write(with_run(runs, Run(_kubernetes(), _commit(), today, outcomes.groups())))
+    write(with_run(runs, Run(kubernetes(), commit(), today, outcomes.groups())))
     sys.exit(status)
 
 
-def _kubernetes() -> str:
+def kubernetes() -> str:
     """Return the version that the API server says it has."""
     return _said([str(bin_dir() / "kube-apiserver"), "--version"]).removeprefix("Kubernetes v")
 
 
-def _commit() -> str:
+def commit() -> str:
     """Return the commit of what was run, and whether anything is there that it lacks."""
-    ours = [f":!{path.relative_to(ROOT)}" for path in (FILE, PAGE)]
+    ours = [":!hack/*/record.json", f":!{PAGE.relative_to(ROOT)}"]
     changes = _said(["git", "status", "--porcelain", "--", ".", *ours])
     return _said(["git", "rev-parse", "--short", "HEAD"]) + (" and changes" if changes else "")
 

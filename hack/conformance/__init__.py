@@ -1,0 +1,1 @@
+"""Upstream's own scheduling tests, with kube-scheduler alone and with Reserver."""
