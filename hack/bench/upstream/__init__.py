@@ -1,0 +1,1 @@
+"""Kubernetes' own scheduler_perf, with kube-scheduler alone and with Reserver."""
