@@ -178,6 +178,11 @@ def one_line(reservation: ReservationInfo, now: datetime) -> str:
     held = f"{what}{on} held for {whom}"
     if not (reservation.phase is Phase.ACTIVE and reservation.is_backed):
         held = f"{phase(reservation).text}{on}: {what} for {whom}"
+    if reservation.occurrences:
+        begin, end = reservation.occurrences[0]
+        span = f"until {moment(end, now)}" if begin <= now else f"next at {moment(begin, now)}"
+        more = ", and again" if begin <= now and reservation.occurrences[1:] else ""
+        return f"{held}, {span}{more}"
     since = ""
     if spec.starts_at is not None and spec.starts_at > now:
         since = f", from {moment(spec.starts_at, now)}"

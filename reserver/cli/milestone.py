@@ -54,6 +54,8 @@ def was_reached(outcome: Outcome | None, milestone: Milestone) -> bool:
 def starts_later(reservation: ReservationInfo, now: datetime) -> bool:
     """Return whether a reservation is to hold from a later moment on."""
     starts_at = reservation.spec.starts_at
+    if reservation.occurrences:
+        starts_at = reservation.occurrences[0].starts_at
     return starts_at is not None and starts_at > now
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.integration.cli.runs import Run
@@ -17,6 +18,13 @@ async def test_what_recurs_is_created_shown_skipped_and_changed(run: Run) -> Non
     every = ("--every", "0:00 daily", "--for", "24h", "--time-zone", "UTC")
     created = await run("create", "daily", *flags, *every)
     assert created.exit_code == 0, created.stderr
+    assert "held for shop/pod/web-0, until " in created.stdout
+    assert created.stdout.endswith(", and again\n")
+    later = f"{(datetime.now(UTC) + timedelta(hours=3)):%H}:00"
+    flags = ("--owner", "pod/web-1", "-n", "shop", "--cpu", "1", "--node", "worker-1")
+    waiting = await run("create", "later", *flags, "--every", later, "--for", "1h")
+    assert waiting.exit_code == 0, waiting.stderr
+    assert "Pending" in waiting.stdout
     shown = (await run("describe", "daily")).stdout
     assert "0 0 * * * (UTC) for 24h" in shown
     assert shown.count("T00:00:00+00:00 to ") == 3
