@@ -65,6 +65,8 @@ def with_table(page: str, runs: list[Run]) -> str:
 
 def table(runs: list[Run]) -> str:
     """Return a table with a row for each suite and version."""
+    if not runs:
+        return "Nothing is recorded yet: `make conformance ARGS=--record` writes the table.\n"
     ways = dict.fromkeys(name for run in runs for name in run.ways)
     rows = [
         ["Kubernetes", "specs", *ways, "on", "at commit"],
