@@ -71,15 +71,19 @@ def replaced(page: str, begin: str, end: str, written: str) -> str:
 def table(runs: list[Run]) -> str:
     """Return a table with a column for each version."""
     groups = dict.fromkeys(name for run in runs for name in run.groups)
+    titles = ["scenarios that passed", *(run.version for run in runs)]
     rows = [
-        ["scenarios that passed", *(run.version for run in runs)],
-        ["---"] * (len(runs) + 1),
         *([name, *(_share([run.groups.get(name)]) for run in runs)] for name in groups),
         ["all of these", *(_share(run.groups.values()) for run in runs)],
         ["on", *(run.date for run in runs)],
         ["at commit", *(f"`{run.commit}`" for run in runs)],
     ]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    ruler = "|---" * len(titles) + "|\n"
+    return _line(titles) + ruler + "".join(map(_line, rows))
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
 
 
 def _share(counts: Iterable[tuple[int, int] | None]) -> str:
