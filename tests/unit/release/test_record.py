@@ -46,7 +46,7 @@ def test_a_scenario_has_passed_if_its_preparation_and_its_end_have_as_well() -> 
 def test_what_failed_or_was_not_run_can_be_seen_in_the_table() -> None:
     assert table([OLD, NEW]) == (
         "| scenarios that passed | 1.9.2 | 1.10.0 |\n"
-        "| --- | --- | --- |\n"
+        "|---|---|---|\n"
         "| holds | 3 of 4 | 4 of 4 |\n"
         "| seats | not run | 7 of 8 |\n"
         "| all of these | 3 of 4 | 11 of 12 |\n"
