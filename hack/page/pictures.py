@@ -46,6 +46,9 @@ _OVER = 90
 _LATER = 6
 """Of seven reservations this one begins later."""
 
+_LENDS = 11
+"""The reservation of this number lends, to a pod on its node."""
+
 _RELEASED = ("shop/web-4", "shop/web-13", "search/web-23", "ml/train-30")
 _SMALL_NODE = "worker-3"
 _MAINTAINED = ["worker-6", "worker-9"]
@@ -76,6 +79,7 @@ async def main() -> None:
                 grpc_address=("127.0.0.1", 0),
                 pod_moves=True,
                 maintenance_windows=True,
+                lending=True,
             )
             async with app.running(settings) as reserver:
                 address = str(reserver.grpc_address)
@@ -105,14 +109,21 @@ async def _furnish(cluster: EmbeddedCluster) -> None:
     for number in range(1, NODES + 1):
         await _create_pod(cluster, f"cart-{number}", "2", f"worker-{number}")
     await _create_pod(cluster, "checkout-7", "13")
+    await _create_pod(cluster, "nightly-report", "4", f"worker-{_LENDS + 1}", borrows=True)
 
 
-async def _create_pod(cluster: EmbeddedCluster, name: str, cpu: str, node: str = "") -> None:
+async def _create_pod(
+    cluster: EmbeddedCluster, name: str, cpu: str, node: str = "", *, borrows: bool = False
+) -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": f"rs-{name}"}
     container = {"name": "c", "image": "c", "resources": {"requests": {"cpu": cpu}}}
     body = {
         "metadata": {"name": name, "ownerReferences": [owner | {"controller": True}]},
-        "spec": {"containers": [container], **({"nodeName": node} if node else {})},
+        "spec": {
+            "containers": [container],
+            **({"nodeName": node} if node else {}),
+            "tolerations": [{"key": "reserver.io/lent", "operator": "Exists"}] if borrows else [],
+        },
     }
     await cluster.client.send("POST", "/api/v1/namespaces/shop/pods", body)
 
@@ -131,6 +142,7 @@ async def _reserve(cluster: EmbeddedCluster, clock: _EarlierClock) -> None:
             "resources": {"cpu": 2 + number % 4 * 2, "memory": f"{4 + number % 3 * 8}Gi"},
             "expiresAt": rfc3339(begin + timedelta(hours=6 * is_later)),
             **({"startsAt": rfc3339(begin)} if is_later else {}),
+            **({"lend": {"belowPriority": 100}} if number == _LENDS else {}),
             "description": "Room for the nightly training" if team == "ml" else "For the sale",
         }
         clock.hours = _AGES[number % 6]

@@ -152,8 +152,7 @@ async def drained(
             for each in found.staying:
                 typer.echo(f"{each.namespace}/{each.name} stays: {each.why}")
         if dry_run:
-            for pod in found.leaving:
-                typer.echo(f"{pod.namespace}/{pod.name} would move")
+            _show_trial(node, found)
             return
         await _carry_out(client, node, found, terms, form, begun, wait=wait)
     except asyncio.CancelledError:
@@ -162,6 +161,13 @@ async def drained(
         raise
     if wait and form is Output.TABLE:
         typer.echo(f"{node} drained")
+
+
+def _show_trial(node: str, found: Drain) -> None:
+    for pod in found.leaving:
+        typer.echo(f"{pod.namespace}/{pod.name} would move")
+    if not found.leaving:
+        failure.report(f"{node}: no pod would move")
 
 
 async def _carry_out(

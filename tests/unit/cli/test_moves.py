@@ -185,6 +185,17 @@ def test_a_drain_cordons_and_moves_all_pods_as_one_group(
     ]
 
 
+def test_a_trial_of_a_drain_names_its_pods_or_says_that_there_are_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for pods, said, told in (((pod("a"),), "shop/a would move\n", ""),
+                             ((), "", "reserver: worker-1: no pod would move\n")):  # fmt: skip
+        api = Api(*pods)
+        drain(api, dry_run=True)
+        assert capsys.readouterr() == (said, told)
+        assert (specs(api), api.nodes["/api/v1/nodes/worker-1"].get("spec", {})) == ([], {})
+
+
 def test_a_drain_that_surges_evicts_only_what_no_controller_makes_again() -> None:
     api = Api(pod("a"), pod("bare", ""))
     drain(api, DrainOptions(evicts_unmanaged=True), mode=MoveMode.SURGE_FIRST)
