@@ -139,5 +139,8 @@ def test_it_is_uninstalled_by_the_steps_of_the_pages(reader: Reader, way: str) -
     refused = f"! kubectl delete namespace {HOME} --dry-run=server 2>/dev/null && echo refused"
     wait_for(lambda: "refused" in reader.run(f"{refused} || true"), "the guard is in force")
     reader.follow("The guard", page=PAGE)
+    # The API server does not retry at once to delete objects of a kind that it cannot list yet.
+    listed = "kubectl get reservations,reservationquotas -A >/dev/null 2>&1 && echo listed"
+    wait_for(lambda: "listed" in reader.run(f"{listed} || true"), "objects of each kind are listed")
     reader.follow("Uninstall", but="delete -k" if way == "With Helm" else "helm")
     assert not reader.left()
