@@ -102,7 +102,7 @@ async def test_a_token_counts_for_its_audience_and_all_that_it_says_is_asked_abo
             for spec in questions(control_plane.audit_log)
         )
 
-    await asyncio.to_thread(wait_for, is_asked_about, "the audit log has the question", 20)
+    await asyncio.to_thread(wait_for, is_asked_about, "the audit log has the question")
 
 
 def claims(token: str) -> dict[str, Any]:

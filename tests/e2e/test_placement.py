@@ -166,7 +166,7 @@ def test_an_owner_that_has_to_land_there_waits_for_the_place(corner: Corner, for
     corner.create_pod("owner", {"cpu": "1"})
     corner.wait_refused("owner", "waiting for a place of reservation")
     (node,) = corner.add_nodes(1, cpu="8")
-    assert corner.wait_bound("owner", 10) == node
+    assert corner.wait_bound("owner") == node
 
 
 def idle_since(corner: Corner, form: Form, key: str) -> str:

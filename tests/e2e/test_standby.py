@@ -54,7 +54,7 @@ def test_the_standby_takes_over_at_once_from_a_leader_that_ends(
 ) -> None:
     leader, standby = two
     assert leader.stop()[0] == 0
-    wait_for(standby.is_ready, "the standby leads", 6.0)  # It looks every two seconds.
+    wait_for(standby.is_ready, "the standby leads")  # It looks every two seconds.
     leader.start()
 
 

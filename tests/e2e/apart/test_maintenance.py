@@ -60,7 +60,7 @@ class Plan:
             return all(found.get(node) == phase for node, phase in phases.items())
 
         try:
-            wait_for(is_so, f"{name} is {phases}", 30)
+            wait_for(is_so, f"{name} is {phases}")
         except TimeoutError as exc:
             raise AssertionError(f"{self.phases(name)}, not {phases}") from exc
 
@@ -89,7 +89,7 @@ class Plan:
 
     def wait_given_back(self, *nodes: str) -> None:
         for node in nodes:
-            wait_for(partial(self.is_given_back, node), f"{node} is given back", 30)
+            wait_for(partial(self.is_given_back, node), f"{node} is given back")
 
     def open_moves(self) -> list[str]:
         moves = self.yard.written()

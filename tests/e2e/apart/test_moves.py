@@ -147,7 +147,7 @@ def test_a_move_takes_a_pod_of_a_deployment_to_the_node_that_is_named(yard: Yard
     events = [event for reason in ("Landed", "Moved") for event in yard.corner.events(reason)]
     assert any(second in message for message in events), events
     yard.wait_released()
-    wait_for(lambda: not yard.exists("web"), "it is deleted when its time is over", 20)
+    wait_for(lambda: not yard.exists("web"), "it is deleted when its time is over")
 
 
 def test_a_pod_of_a_statefulset_keeps_its_name(yard: Yard) -> None:

@@ -118,7 +118,7 @@ def serving(
         try:
             reserver.wait_ready()
             yield reserver
-            wait_for(lambda: strangers.free > 20, "strangers were judged", 10)
+            wait_for(lambda: strangers.free > 20, "strangers were judged")
         finally:
             strangers.over.set()
             strangers.join()
