@@ -9,7 +9,8 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -137,6 +138,29 @@ class ReserverProcess:
         """End it as a crash does."""
         self.process.kill()
         self.process.communicate()
+
+    def restart(self) -> None:
+        """Crash it and start it again."""
+        with self.down():
+            pass
+
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        """Crash it, and start it again at the end, whatever happens meanwhile."""
+        self.kill()
+        try:
+            yield
+        finally:
+            self.start()
+
+    @classmethod
+    @contextmanager
+    def all_down(cls) -> Iterator[None]:
+        """Crash all of this Python process, as those beside one write what it would write."""
+        with ExitStack() as stack:
+            for each in tuple(cls.running):
+                stack.enter_context(each.down())
+            yield
 
     def wait_ended(self) -> int:
         """Return its exit status once it has ended by itself."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
@@ -63,20 +63,18 @@ def _may(corner: Corner, form: Form, resource: str) -> bool:
     return bool(reviews.create_subject_access_review(body).status.allowed)
 
 
-def test_a_pod_that_came_and_went_around_a_crash_has_claimed(
-    corner: Corner, reserver: ReserverProcess, form: Form
-) -> None:
+def test_a_pod_that_came_and_went_around_a_crash_has_claimed(corner: Corner, form: Form) -> None:
     """It is bound, Reserver is killed before it tidies, the pod is deleted, Reserver starts."""
     (node,) = corner.add_nodes(1, cpu="4")
     key = corner.reserve(form, node, "owner", cpu="2000m")
     corner.wait_held(node)
-    with nothing_tidied(corner, form):
-        corner.create_pod("owner", {"cpu": "2"})
-        assert corner.wait_bound("owner") == node
-        reserver.kill()
-    corner.delete_pod("owner")
-    assert key in corner.texts(form)
-    reserver.start()
+    with ExitStack() as crashed:
+        with nothing_tidied(corner, form):
+            corner.create_pod("owner", {"cpu": "2"})
+            assert corner.wait_bound("owner") == node
+            crashed.enter_context(ReserverProcess.all_down())
+        corner.delete_pod("owner")
+        assert key in corner.texts(form)
     wait_for(lambda: not corner.entries_for(form, "owner"), "the claimed entry is removed")
     corner.create_pod("stranger", {"cpu": "4"})
     assert corner.wait_bound("stranger") == node
@@ -104,9 +102,8 @@ def test_a_slot_stays_claimed_when_nobody_remembers_the_pod(
     corner.delete_pod("first")
     if not form.is_object:  # The store is written again: it is younger now than the claim.
         wait_status(corner, form, corner.reserve(form, node, "other", cpu="500m"), backed=True)
-    reserver.kill()
-    control_plane.restart_apiserver()
-    reserver.start()
+    with reserver.down():
+        control_plane.restart_apiserver()
     corner.create_pod("stranger", {"cpu": "2"})  # 4 CPUs, 1.5 of them held for the second.
     assert corner.wait_bound("stranger") == node
     corner.create_pod("second", {"cpu": "1500m"})

@@ -134,9 +134,7 @@ def test_a_restart_keeps_the_place(corner: Corner, reserver: ReserverProcess, fo
     # Now another one is the emptiest, and would be chosen.
     corner.create_pod("neighbour", {"cpu": "2"}, nodeName=node)
     corner.wait_bound("neighbour")
-    reserver.kill()
-    reserver.start()
-    reserver.wait_ready()
+    reserver.restart()
     for name in nodes:
         corner.create_pod(
             f"stranger-{name}", {"cpu": "1"}, nodeSelector={"kubernetes.io/hostname": name}
@@ -187,9 +185,7 @@ def set_idle_since(corner: Corner, form: Form, key: str, since: float) -> None:
 
 
 @pytest.mark.controlplane
-def test_what_no_pod_uses_is_released_in_time_through_a_restart(
-    corner: Corner, reserver: ReserverProcess, form: Form
-) -> None:
+def test_what_no_pod_uses_is_released_in_time_through_a_restart(corner: Corner, form: Form) -> None:
     (node,) = corner.add_nodes(1, cpu="4")
     owners = [{"selector": {"matchLabels": {"app": "web"}, "namespace": corner.name}}]
     spec: dict[str, Any] = {"owners": owners, "resources": {"cpu": "2"}, "slots": 2}
@@ -201,13 +197,8 @@ def test_what_no_pod_uses_is_released_in_time_through_a_restart(
     wait_for(lambda: not idle_since(corner, form, key), "a pod uses it")
     corner.delete_pod("web-1")
     assert wait_for(lambda: idle_since(corner, form, key), "nobody uses it") >= first
-    running = tuple(ReserverProcess.running)  # Any other would write when it saw the pod go.
-    for process in running:
-        process.kill()
-    set_idle_since(corner, form, key, time.time() - 45)
-    for process in running:
-        process.start()
-    reserver.wait_ready()
+    with ReserverProcess.all_down():
+        set_idle_since(corner, form, key, time.time() - 45)
     corner.create_pod("stranger", {"cpu": "4"})
     corner.wait_refused("stranger", "held by reservation")  # Its time has not come.
     wait_for(lambda: key not in corner.texts(form), "it is released")
@@ -228,9 +219,7 @@ def test_a_claimed_slot_is_replaced_and_a_restart_replaces_none_again(
     corner.create_pod("web-1", {"cpu": "3"}, labels={"app": "web"})
     assert corner.wait_bound("web-1") == taken
     wait_for(lambda: parts(corner, form, key) == {taken: 1, other: 1}, "it is replaced")
-    reserver.kill()
-    reserver.start()
-    reserver.wait_ready()
+    reserver.restart()
     corner.create_pod("stranger", {"cpu": "2"}, nodeSelector={"kubernetes.io/hostname": other})
     corner.wait_refused("stranger", "held by reservation")
     assert parts(corner, form, key) == {taken: 1, other: 1}

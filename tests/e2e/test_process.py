@@ -33,8 +33,7 @@ def test_a_claim_outlives_a_crash(corner: Corner, reserver: ReserverProcess) -> 
     wait_for(lambda: "expiresAt" in corner.keys(SPEC.store)[key], "the expiry is written down")
     corner.create_pod("first", {"cpu": "1500m"})
     assert corner.wait_bound("first") == node
-    reserver.kill()
-    reserver.start()
+    reserver.restart()
     # 4 CPUs: 1.5 used by the first, 1.5 held for the second, 1 left.
     corner.create_pod("too-big", {"cpu": "1100m"})
     corner.wait_refused("too-big", "held by reservation")
@@ -46,11 +45,10 @@ def test_a_claim_outlives_a_crash(corner: Corner, reserver: ReserverProcess) -> 
 
 def test_pods_wait_while_reserver_is_away(corner: Corner, reserver: ReserverProcess) -> None:
     (node,) = corner.add_nodes(1, cpu="4")
-    reserver.kill()
-    corner.create_pod("stranger", {"cpu": "1"})
-    corner.wait_refused("stranger")
-    assert corner.node_of("stranger") is None
-    reserver.start()
+    with reserver.down():
+        corner.create_pod("stranger", {"cpu": "1"})
+        corner.wait_refused("stranger")
+        assert corner.node_of("stranger") is None
     assert corner.wait_bound("stranger") == node
 
 
@@ -63,9 +61,8 @@ def test_a_pod_that_was_refused_before_a_crash_lands_when_its_room_came_meanwhil
     corner.wait_held(node)
     corner.create_pod("stranger", {"cpu": "2"})
     corner.wait_refused("stranger", "held by reservation")
-    reserver.kill()
-    corner.patch_store(SPEC.store, {key: None})
-    reserver.start()
+    with reserver.down():
+        corner.patch_store(SPEC.store, {key: None})
     assert corner.wait_bound("stranger") == node
 
 

@@ -33,8 +33,7 @@ def test_an_occurrence_keeps_its_claims_through_a_crash_and_ends_when_it_is_left
     uid = corner.pod("first").metadata.uid
     wait_for(lambda: uid in json.dumps(told(corner, form, key)), "the claim is recorded")
     corner.delete_pod("first")
-    reserver.kill()
-    reserver.start()
+    reserver.restart()
     corner.wait_held(node, "3")  # 4 CPUs, 1.5 of them held for the second.
     corner.create_pod("small", {"cpu": "2"})
     assert corner.wait_bound("small") == node
