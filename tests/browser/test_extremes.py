@@ -140,6 +140,17 @@ async def test_what_pods_borrow_is_seen_on_the_hold_that_lends_it(shown: Shown) 
     await expect(page.get_by_label("Legend")).to_contain_text("Lent to pods")
 
 
+async def test_slots_that_are_claimed_lend_nothing(shown: Shown) -> None:
+    shown.stream.board.put("nodes", "worker-1", {**node("worker-1"), "borrowed": {"cpu": 6_000}})
+    part = {"amounts": {"cpu": 4_000}, "slots": 2, "nodes": [["worker-1", 2]]}
+    for name, fields in (("first", {"lends": 10, "claimed": 1}), ("last", {"lends": 100})):
+        one = hold(name, "worker-1", **{**part, **fields})
+        shown.stream.board.put("reservations", one["id"], one)
+    for name, share in (("first", "50 %"), ("last", "25 %")):
+        bar = shown.page.locator(f".bar[aria-label^='{name} ']")
+        await expect(bar).to_have_accessible_name(re.compile(f"{share} lent"))
+
+
 async def test_two_tabs_follow_a_storm_of_changes(browser: Browser, shown: Shown) -> None:
     other = await browser.new_page()
     await other.goto(f"{shown.address}#/reservations")

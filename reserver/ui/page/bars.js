@@ -44,7 +44,8 @@ export function lent(node, held) {
   const left = { ...node.borrowed };
   const lenders = held.filter(([, one]) => typeof one.lends === 'number' && one.shape === 'held');
   for (const [key, one] of lenders.sort(([a, { lends: x }], [b, { lends: y }]) => Number(x) - Number(y) || (a < b ? -1 : 1))) {
-    const slots = one.nodes.find(([name]) => name === node.name)?.[1] ?? 0;
+    // Claimed slots lend nothing; where there are several nodes, none says on which of them these are.
+    const slots = Math.min(one.nodes.find(([name]) => name === node.name)?.[1] ?? 0, one.slots - one.claimed);
     for (const [resource, amount] of Object.entries(one.amounts)) {
       const taken = Math.min(left[resource] ?? 0, amount * slots);
       if (taken <= 0) continue;
