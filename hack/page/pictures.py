@@ -149,6 +149,21 @@ async def _reserve(cluster: EmbeddedCluster, clock: _EarlierClock) -> None:
         await _create(cluster, team, f"{'train' if team == 'ml' else 'web'}-{number}", spec)
     clock.hours = 0
     job = {"controller": {"kind": "Job", "name": "finetune"}}
+    tonight = datetime.now(UTC) + timedelta(hours=9)
+    nightly = {
+        "owners": [{"controller": {"kind": "Job", "name": "evaluate"}}],
+        "node": "worker-15",
+        "resources": {"cpu": 6, "memory": "16Gi"},
+        "schedule": {"cron": f"0 {tonight.hour} * * *", "duration": "5h", "lead": "1h"},
+    }
+    hourly = {
+        "owners": [{"pod": {"name": "reindex"}}],
+        "node": "worker-9",
+        "resources": {"cpu": 4, "memory": "8Gi"},
+        "schedule": {"cron": "0 */6 * * *", "duration": "2h"},
+    }
+    await _create(cluster, "ml", "evaluate", nightly)
+    await _create(cluster, "search", "reindex", hourly)
     large = {"owners": [job], "resources": {"cpu": 20, "memory": "48Gi"}, "ttl": "8h"}
     await _create(cluster, "ml", "finetune", large)
 

@@ -147,8 +147,7 @@ def _occurrences(
     reservation: ReservationInfo, schedule: RecurringSchedule
 ) -> Iterator[tuple[str, str]]:
     zone = schedule.time_zone or "UTC"
-    suspended = "; suspended: nothing is held" if schedule.suspend else ""
-    yield "Every", f"{schedule.cron} ({zone}) for {show_duration(schedule.duration)}{suspended}"
+    yield "Every", formatting.every(schedule)
     for number, (begin, end) in enumerate(reservation.occurrences):
         times = (each.astimezone(ZoneInfo(zone)).isoformat() for each in (begin, end))
         yield "" if number else "Next", " to ".join(times)

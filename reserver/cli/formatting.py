@@ -8,9 +8,18 @@ from math import ceil
 
 from reserver.cli.kinds import word_of
 from reserver.cli.table import Cell
-from reserver.client import OwnerSelector, Phase, PlacedSlots, PodOwner, ReservationInfo, Spec
+from reserver.client import (
+    OwnerSelector,
+    Phase,
+    PlacedSlots,
+    PodOwner,
+    RecurringSchedule,
+    ReservationInfo,
+    Spec,
+)
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput
+from reserver.k8s.objects.times import show_duration
 
 NOTHING = "-"
 
@@ -120,6 +129,13 @@ def ends_in(reservation: ReservationInfo, now: datetime) -> str:
         return "never" if spec.ttl == timedelta(0) else NOTHING
     left = ceil((spec.expires_at - now).total_seconds())
     return duration(left) if left > 0 else "over"
+
+
+def every(schedule: RecurringSchedule) -> str:
+    """Return when a reservation comes again."""
+    suspended = "; suspended: nothing is held" if schedule.suspend else ""
+    zone, span = schedule.time_zone or "UTC", show_duration(schedule.duration)
+    return f"{schedule.cron} ({zone}) for {span}{suspended}"
 
 
 def amounts(resources: Mapping[str, str]) -> list[tuple[str, str]]:

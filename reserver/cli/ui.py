@@ -37,7 +37,7 @@ from reserver.client import ReservationInfo
 from reserver.errors import ConfigurationError, ReserverError
 from reserver.maintenance.model import Window
 from reserver.ui import server
-from reserver.ui.documents import Document
+from reserver.ui.documents import Document, ReservationWords
 from reserver.ui.sources import Sources
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ async def serving(
         views = _Views(session, api, target, policy)
         sources = Sources(
             client=session.client,
-            words=_Words(),
+            words=_words,
             labels=views.labels,
             moves=views.moves,
             windows=views.windows,
@@ -158,16 +158,11 @@ def _explained(error: ReserverError) -> str:
     return failure.of(error).message
 
 
-class _Words:
-    """Reservations in the words of `reserver get`."""
-
-    def phase(self, info: ReservationInfo) -> str:
-        """Return its phase."""
-        return formatting.phase(info).text
-
-    def owners(self, info: ReservationInfo) -> str:
-        """Return its owners."""
-        return formatting.owners(info)
+def _words(info: ReservationInfo) -> ReservationWords:
+    """Return a reservation in the words of `reserver get` and `describe`."""
+    schedule = info.spec.schedule
+    every = formatting.every(schedule) if schedule else ""
+    return ReservationWords(formatting.phase(info).text, formatting.owners(info), every)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,10 @@ export interface Reservation {
   since: number | null;
   starts?: number | null;
   ends: number | null;
+  /** When it comes again, in words; empty for never. */
+  every?: string;
+  /** From when to when it holds in the occurrences after this one. */
+  coming?: [number, number][];
   words: string;
   shape: string;
   why?: string;

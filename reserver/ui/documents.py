@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
 
 from reserver.client import NodeCapacity, OwnerSelector, PastReservation, Phase, ReservationInfo
 from reserver.client.slots import all_slots
@@ -15,25 +15,34 @@ from reserver.maintenance.model import Window
 Document = Mapping[str, Any]
 """What the page reads of one object; times are unix milliseconds, amounts exact integers."""
 
+_NOT_STARTED = "NotStarted"
 _MOST_CLAIMS = 20
 _MOST_TEXT = 1000
 _MOST_LABELS = 64
 
 
-def reservation(info: ReservationInfo, words: str, owners: str) -> Document:
-    """Return the document of a reservation.
+class ReservationWords(NamedTuple):
+    """A reservation as the CLI puts it into words.
 
-    Args:
-        info: the reservation.
-        words: its phase in words, as `reserver get` prints it.
-        owners: its owners in words.
+    Attributes:
+        phase: as `reserver get` prints it.
+        owners: who may claim it.
+        every: when it comes again; empty for never.
     """
-    spec = info.spec
+
+    phase: str = ""
+    owners: str = ""
+    every: str = ""
+
+
+def reservation(info: ReservationInfo, words: ReservationWords) -> Document:
+    """Return the document of a reservation; of what recurs with this occurrence or the next."""
+    spec, ((starts, ends), *coming) = info.spec, _spans(info)
     return {
         "id": info.id,
         "name": info.name,
         "namespace": spec.owners[0].namespace if spec.owners else "",
-        "owners": owners[:_MOST_TEXT],
+        "owners": words.owners[:_MOST_TEXT],
         "amounts": _amounts(spec.resources),
         "holds": ", ".join(f"{name} {text}" for name, text in sorted(spec.resources.items())),
         "slots": all_slots(info),
@@ -41,9 +50,11 @@ def reservation(info: ReservationInfo, words: str, owners: str) -> Document:
         "claims": [claim.pod for claim in info.claims[:_MOST_CLAIMS]],
         "nodes": [[part.node, part.slots] for part in info.placements],
         "since": _milliseconds(info.since),
-        "starts": _milliseconds(spec.starts_at),
-        "ends": _milliseconds(spec.expires_at),
-        "words": words,
+        "starts": starts,
+        "ends": ends,
+        "every": words.every[:_MOST_TEXT],
+        "coming": coming,
+        "words": words.phase,
         "shape": shape(info),
         "why": info.message[:_MOST_TEXT],
         "description": spec.description[:_MOST_TEXT],
@@ -51,6 +62,20 @@ def reservation(info: ReservationInfo, words: str, owners: str) -> Document:
         "lends": None if spec.lend is None else spec.lend.below_priority,
         "isSeat": any(isinstance(o, OwnerSelector) and o.replaces is not None for o in spec.owners),
     }
+
+
+def _spans(info: ReservationInfo) -> list[tuple[int | None, int | None]]:
+    """Return from when to when it holds: of what recurs for each occurrence that is known."""
+    spec = info.spec
+    if spec.schedule is None or not info.occurrences:
+        return [(_milliseconds(spec.starts_at), _milliseconds(spec.expires_at))]
+    lead = spec.schedule.lead or timedelta()
+    # The lead never reaches into the occurrence before.
+    ends = [datetime.min.replace(tzinfo=UTC), *(each.ends_at for each in info.occurrences)]
+    return [
+        (_milliseconds(max(each.starts_at - lead, before)), _milliseconds(each.ends_at))
+        for each, before in zip(info.occurrences, ends, strict=False)
+    ]
 
 
 def shape(info: ReservationInfo) -> str:
@@ -62,8 +87,7 @@ def shape(info: ReservationInfo) -> str:
     if info.phase is Phase.ACTIVE:
         return "held" if info.is_backed else "noroom"
     if info.phase is Phase.PENDING:
-        is_later = info.spec.starts_at is not None and info.placements
-        return "later" if is_later else "placeless"
+        return "later" if info.reason == _NOT_STARTED else "placeless"
     simple = {Phase.CLAIMED: "claimed", Phase.EXPIRED: "over"}
     return simple.get(info.phase, "broken") if info.phase else "broken"
 

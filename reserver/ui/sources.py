@@ -8,14 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
 
 from reserver.client import ChangeKind, Client, ReservationInfo
 from reserver.errors import ReserverError
 from reserver.maintenance.model import Window
 from reserver.ui import documents
 from reserver.ui.board import Board
-from reserver.ui.documents import Document
+from reserver.ui.documents import Document, ReservationWords
 
 MOST_PAST = 5000
 """So many reservations that are over are shown, the latest."""
@@ -33,16 +32,6 @@ _SOONEST_S = 0.5
 _PAUSE_S, _PAUSE_MOST_S = 2.0, 30.0
 
 
-class Words(Protocol):
-    """How the CLI puts a reservation into words."""
-
-    def phase(self, info: ReservationInfo) -> str:
-        """Return its phase."""
-
-    def owners(self, info: ReservationInfo) -> str:
-        """Return its owners."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     """What fills the board.
@@ -58,7 +47,7 @@ class Sources:
     """
 
     client: Client
-    words: Words
+    words: Callable[[ReservationInfo], ReservationWords]
     labels: Callable[[], Awaitable[Mapping[str, Mapping[str, str]]]]
     moves: Callable[[], Awaitable[list[Document]]]
     windows: Callable[[], Awaitable[Sequence[tuple[Window, str]]]]
@@ -91,8 +80,7 @@ class Sources:
             try:
                 async for kind, info in self._changes(board):
                     key, is_gone = info.id, kind is ChangeKind.DELETED
-                    shown = self.words.phase(info), self.words.owners(info)
-                    found = None if is_gone else documents.reservation(info, *shown)
+                    found = None if is_gone else documents.reservation(info, self.words(info))
                     board.put("reservations", key, found)
                     stirred.set()
                     if is_gone:

@@ -120,6 +120,41 @@ async def test_a_nodes_maintenance_is_seen_by_pointer_and_keyboard(shown: Shown)
     await expect(shown.page).to_have_url(f"{shown.address}#/timeline?id=window+disks")
 
 
+async def test_what_comes_again_is_outlined_on_its_node_or_where_no_node_is_chosen(
+    shown: Shown,
+) -> None:
+    now = int(time.time() * 1000)
+    again = {"every": "0 * * * * (UTC) for 1h", "ends": now + HOUR}
+    coming = {"coming": [(now + 2 * HOUR, now + 3 * HOUR), (now + 9 * HOUR, now + 10 * HOUR)]}
+    shown.stream.board.put("nodes", "worker-1", node("worker-1"))
+    for name, fields in (
+        ("nightly", {}),
+        ("used", {"shape": "claimed", "claimed": 1}),
+        ("unplaced", {"nodes": [], "shape": "later", "starts": now}),
+    ):
+        one = hold(name, "worker-1", amounts={"cpu": 16_000}, **again, **coming, **fields)
+        shown.stream.board.put("reservations", one["id"], one)
+    page, ghosts = shown.page, shown.page.locator(".bar.coming")
+    await expect(ghosts).to_have_count(6)
+    await expect(page.locator(".row.waiting .bar.coming")).to_have_count(2)
+    await expect(
+        page.locator(".bar[aria-label^='unplaced for'].coming").first
+    ).to_have_accessible_name(re.compile("its node is chosen then"))
+    await page.locator(".bar.held").focus()
+    await page.keyboard.press("ArrowRight")
+    await expect(page.locator(".bar.coming:focus")).to_have_accessible_name(
+        re.compile("comes again")
+    )
+    await expect(page.locator("aside .tag")).to_contain_text("comes again")
+    await expect(page.locator("aside")).to_contain_text("reserver skip shop/")
+    await expect(page.locator("aside")).to_contain_text("0 * * * * (UTC) for 1h")
+    await page.keyboard.press("Enter")
+    key = await page.locator(".bar:focus").get_attribute("data-key")
+    await page.reload()
+    await expect(page.locator(f".bar[data-key='{key}']")).to_have_attribute("aria-pressed", "true")
+    await expect(page.get_by_label("Legend")).to_contain_text("Comes again")
+
+
 async def test_what_pods_borrow_is_seen_on_the_hold_that_lends_it(shown: Shown) -> None:
     shown.stream.board.put("nodes", "worker-1", {**node("worker-1"), "borrowed": {"cpu": 5_000}})
     for name, lends in (("keeps", None), ("last", 100), ("first", 10)):

@@ -4,7 +4,9 @@ import { dominant } from './format.js';
 
 /** @import {Amounts, Node, Reservation} from '../documents' */
 
-/** @typedef {{key: string, top: number, height: number, begin: number, end: number, isOver: boolean, lent: number}} Bar `lent`: which share of it */
+/** @typedef {{key: string, top: number, height: number, begin: number, end: number, rank: number, lent: number}} Bar `rank`: of what is in force, what comes again, what is over; `lent`: which share of it */
+
+const [NOW, COMING, OVER] = [0, 1, 2];
 
 const ROOM = 40; // Pixels: the height of a whole node.
 const LEAST = 5; // Pixels: a bar that nobody can hit shows nothing.
@@ -16,14 +18,14 @@ const MOST = 200; // Of a row: with more nobody can tell them apart.
 export function layered(node, held, known) {
   const whole = known?.allocatable;
   const loans = known ? lent(known, held) : new Map();
-  const all = held.filter(([, one]) => one.shape !== 'claimed').map(([key, one]) => {
+  const all = held.flatMap(([key, one]) => {
     const slots = one.nodes.find(([name]) => name === node)?.[1] ?? 0;
     const share = dominant(one.amounts, whole) * slots;
     const height = Math.max(LEAST, Math.min(1, share) * ROOM);
     const part = share && dominant(loans.get(key) ?? {}, whole) / share;
-    return { lent: Math.min(1, part), key, top: 0, height, begin: one.starts ?? one.since ?? 0, end: one.ends ?? Infinity, isOver: one.shape === 'over' };
+    return spans(key, one).map((span) => ({ ...span, height, lent: span.rank === NOW ? Math.min(1, part) : 0 }));
   });
-  const bars = all.length <= MOST ? all : all.sort((a, b) => Number(a.isOver) - Number(b.isOver) || b.height - a.height || a.begin - b.begin).slice(0, MOST);
+  const bars = all.length <= MOST ? all : all.sort((a, b) => a.rank - b.rank || b.height - a.height || a.begin - b.begin).slice(0, MOST);
   bars.sort((a, b) => a.begin - b.begin || (a.key < b.key ? -1 : 1));
   /** @type {Bar[]} */ let open = [];
   for (const bar of bars) {
@@ -33,7 +35,29 @@ export function layered(node, held, known) {
     bar.top = Math.min(top, Math.max(0, ROOM - bar.height)); // What holds more than there is overlaps.
     open.push(bar);
   }
-  return { bars, unseen: all.length - bars.length };
+  return { bars, unseen: counted(all) - counted(bars) };
+}
+
+/** How many reservations that is. @param {Bar[]} bars */
+const counted = (bars) => bars.filter(({ rank }) => rank !== COMING).length;
+
+/** The bars of what has no node: each reservation has a lane.
+ * @param {[string, Reservation][]} waiting
+ * @returns {{bars: Bar[], unseen: number}} */
+export function laned(waiting) {
+  const all = waiting.flatMap(([key, one], at) => spans(key, one).map((span) => ({ ...span, top: (at % 4) * 8, height: 7 })));
+  const bars = all.slice(0, MOST);
+  return { bars, unseen: counted(all) - counted(bars) };
+}
+
+/** The times of a reservation, a bar each; what is claimed holds nothing until it comes again.
+ * @param {string} key @param {Reservation} one
+ * @returns {Bar[]} */
+function spans(key, one) {
+  const plain = { top: 0, height: LEAST, lent: 0 };
+  const present = { ...plain, key, begin: one.starts ?? one.since ?? 0, end: one.ends ?? Infinity, rank: one.shape === 'over' ? OVER : NOW };
+  const coming = (one.coming ?? []).map(([begin, end]) => ({ ...plain, key: `${key} ${begin}`, begin, end, rank: COMING }));
+  return one.shape === 'claimed' ? coming : [present, ...coming];
 }
 
 /** What pods borrow of each hold of a node: of those that lend to the least important first, as Reserver counts it.

@@ -45,6 +45,9 @@ export function summary(one) {
   return `${one.name} for ${one.owners || 'nobody'}: ${one.holds}${one.slots > 1 ? ` ×${one.slots}` : ''}${where ? ` on ${where}` : ''}, ${word.toLowerCase()}${claimed}, ends ${one.ends ? time(one.ends) : 'never'}`;
 }
 
+/** @param {Reservation} one @param {number} begin @param {number} end */
+export const whenComing = (one, begin, end) => `${one.name} for ${one.owners || 'nobody'}, comes again: ${time(begin)}, ends ${time(end)}${one.nodes.length ? '' : ', its node is chosen then'}`;
+
 /** What pods borrow of it, on each node. @param {Reservation} one */
 function borrowed(one) {
   if (typeof one.lends !== 'number') return '';
@@ -56,14 +59,14 @@ function borrowed(one) {
   return `${each.join('; ') || 'nothing now'}, to pods of a priority below ${one.lends}`;
 }
 
-/** @param {Reservation} one */
-export function details(one) {
+/** @param {Reservation} one @param {number} [comes] the beginning of the occurrence that is meant, of what comes again */
+export function details(one, comes) {
   const [glyph, word] = SHAPES[one.shape] ?? SHAPES.broken;
   /** @param {string} name @param {any} value */
   const row = (name, value) => value ? [h('dt', {}, name), h('dd', {}, value)] : [];
   const isPast = one.shape === 'over' && !one.starts && one.words !== 'Expired';
   return h('section', { class: 'details', 'aria-label': `Reservation ${one.name}` },
-    h('h2', {}, h('span', { class: `mark ${one.shape}`, 'aria-hidden': 'true' }, glyph), ` ${one.name}`, one.isSeat && h('span', { class: 'tag' }, 'seat of a move')),
+    h('h2', {}, h('span', { class: `mark ${one.shape}`, 'aria-hidden': 'true' }, glyph), ` ${one.name}`, one.isSeat && h('span', { class: 'tag' }, 'seat of a move'), comes && h('span', { class: 'tag' }, `comes again ${time(comes)}`)),
     h('dl', {},
       row('State', `${word}${one.words ? ` (${one.words})` : ''}${one.why ? `: ${one.why}` : ''}`),
       row('For', one.owners),
@@ -73,8 +76,9 @@ export function details(one) {
       row('Nodes', one.nodes.map(([node, slots]) => (slots > 1 ? `${node} ×${slots}` : node)).join(', ')),
       row('From', time(one.starts ?? one.since)),
       row(isPast ? 'Ended' : 'Until', isPast ? time(one.ends) : h('span', {}, one.ends ? `${time(one.ends)} (` : '', countdown(one.ends), one.ends ? ')' : '')),
+      row('Every', one.every), row('Then', (one.coming ?? []).map(([begin, end]) => `${time(begin)} to ${time(end)}`).join('; ')),
       row('Why', one.description), row('By', one.author), row('Id', h('code', {}, one.id))),
     !isPast && h('div', { class: 'commands' },
-      command(`reserver extend ${quoted(one.id)} --ttl 2h`),
+      command(one.every ? `reserver skip ${quoted(one.id)}` : `reserver extend ${quoted(one.id)} --ttl 2h`),
       command(`reserver release ${quoted(one.id)}`)));
 }

@@ -3,8 +3,8 @@
 import * as store from './store.js';
 import { h, say, virtual } from './dom.js';
 import { byName, clock, count, date, day, dominant, percent } from './format.js';
-import { layered } from './bars.js';
-import { SHAPES, details, maintained, maintenance, summary } from './reservation.js';
+import { laned, layered } from './bars.js';
+import { SHAPES, details, maintained, maintenance, summary, whenComing } from './reservation.js';
 
 const HOUR = 3_600_000;
 /** @type {Record<string, [string, number, number]>} span, and the distance of two ticks */
@@ -14,6 +14,12 @@ const SORTS = { held: 'most held', free: 'least held', name: 'name' };
 const ROW = 44;
 const BEFORE_NOW = 0.25;
 const WINDOW = 'window '; // What the key of a maintenance window begins with; that of a reservation has no space.
+
+/** The reservation of a bar, and when it begins if it comes again. @param {string} key @returns {[Reservation|undefined, number|undefined]} */
+function ofBar(key) {
+  const [name, begin] = key.split(' ');
+  return [store.find(name), begin ? Number(begin) : undefined];
+}
 
 /** @import {Reservation, Window} from '../documents' */
 /** @import {Bar} from './bars.js' */
@@ -27,7 +33,7 @@ export function view(main, { query, signal, go }) {
   let at = Number(query.get('at')) || 0; // The left edge; 0 follows the present.
   let pinned = query.get('id') ?? '';
   let isRevealed = !pinned;
-  /** @typedef {{title: string, node?: string, key: string, placeless?: string[]}} Row */
+  /** @typedef {{title: string, node?: string, key: string, placeless?: [string, Reservation][]}} Row */
   /** @type {Row[]} */ let rows = [];
   /** @type {Map<string, {bars: Bar[], unseen: number}>} */ const layouts = new Map();
 
@@ -56,7 +62,7 @@ export function view(main, { query, signal, go }) {
       ...Object.entries(SORTS).map(([name, word]) => h('option', { value: name, selected: name === sort }, word)))),
     h('input', { type: 'search', placeholder: 'Find a node or reservation', 'aria-label': 'Find a node or reservation', value: sought, oninput: (/** @type {any} */ e) => { sought = e.target.value; go({ q: sought }); arrange(); } }),
     hint, total);
-  const shapes = [...Object.entries(SHAPES).filter(([name]) => name !== 'claimed'), ['seat', ['⇢', 'Seat of a move']], ['lent', ['', 'Lent to pods']], ['window', ['', 'Maintenance']]];
+  const shapes = [...Object.entries(SHAPES).filter(([name]) => name !== 'claimed'), ['coming', ['', 'Comes again']], ['seat', ['⇢', 'Seat of a move']], ['lent', ['', 'Lent to pods']], ['window', ['', 'Maintenance']], ['window planned', ['', 'Maintenance to come']]];
   const legend = h('ul', { class: 'legend', 'aria-label': 'Legend' }, ...shapes.map(([name, [, word]]) =>
     h('li', {}, h('span', { class: `swatch ${name}`, 'aria-hidden': 'true' }), word)));
   main.append(toolbar, h('div', { class: 'chart' }, h('div', { class: 'head' }, h('span', { class: 'corner' }, 'Node'), axis), lines, box), legend, aside);
@@ -73,7 +79,7 @@ export function view(main, { query, signal, go }) {
   /** Bring the reservation of the address into sight, once it and its node are read. */
   function reveal() {
     if (isRevealed || !store.isComplete) return;
-    const nodes = new Set(store.find(pinned)?.nodes.map(([node]) => node));
+    const nodes = new Set(ofBar(pinned)[0]?.nodes.map(([node]) => node));
     const row = rows.findIndex(({ node }) => node && nodes.has(node) && store.nodes.has(node));
     isRevealed = row >= 0;
     if (isRevealed) list.reveal(row);
@@ -105,7 +111,7 @@ export function view(main, { query, signal, go }) {
     const order = [...shares.keys()].sort((a, b) => (sort === 'name' ? 0 : ((shares.get(b) ?? 0) - (shares.get(a) ?? 0)) * (sort === 'held' ? 1 : -1)) || byName(a, b));
     rows = [];
     const placeless = [...store.reservations].filter(([, one]) => !one.nodes.length && ['placeless', 'later', 'broken'].includes(one.shape)
-      && (!wanted || `${one.name} ${one.owners}`.toLowerCase().includes(wanted))).map(([key]) => key);
+      && (!wanted || `${one.name} ${one.owners}`.toLowerCase().includes(wanted)));
     if (placeless.length) rows.push({ title: `${placeless.length} without a node`, key: 'placeless', placeless });
     if (group) {
       /** @type {Map<string, string[]>} */ const by = new Map();
@@ -147,10 +153,7 @@ export function view(main, { query, signal, go }) {
     const held = row.node ? heldShare(row.node) : 0;
     const track = h('div', { class: 'track' });
     const known = row.node ? store.nodes.has(row.node) : true;
-    const { bars, unseen: more } = row.node ? layout(row.node) : { unseen: 0, bars: (row.placeless ?? []).slice(0, 200).map((key, at) => {
-      const one = store.find(key);
-      return { key, top: (at % 4) * 8, height: 7, begin: one?.starts ?? one?.since ?? 0, end: one?.ends ?? Infinity, isOver: false, lent: 0 };
-    }) };
+    const { bars, unseen: more } = row.node ? layout(row.node) : laned(row.placeless ?? []);
     for (const name of store.nodes.get(row.node ?? '')?.windows ?? []) {
       const one = store.windows.get(name);
       if (one && x(one.ends) > 0 && x(one.drains) < 1) track.append(windowBar(one));
@@ -158,14 +161,15 @@ export function view(main, { query, signal, go }) {
     for (const bar of bars) {
       const from = x(bar.begin), to = x(bar.end);
       if (to < 0 || from > 1) continue;
-      const one = store.find(bar.key);
+      const [one, comes] = ofBar(bar.key);
       if (!one) continue;
       const begin = Math.max(0, from), end = Math.min(1, to);
+      const words = comes === undefined ? `${summary(one)}${bar.lent ? `, ${percent(bar.lent)} lent` : ''}` : whenComing(one, bar.begin, bar.end);
       track.append(h('button', {
-        type: 'button', 'data-key': bar.key, 'aria-label': `${summary(one)}${bar.lent ? `, ${percent(bar.lent)} lent` : ''}`, 'aria-pressed': String(pinned === bar.key), tabindex: '-1',
-        class: `bar ${one.shape}${one.isSeat ? ' seat' : ''}${to > 1 ? ' endless' : ''}${from < 0 ? ' begun' : ''}`,
+        type: 'button', 'data-key': bar.key, 'aria-label': words, 'aria-pressed': String(pinned === bar.key), tabindex: '-1',
+        class: `bar ${comes === undefined ? one.shape : 'coming'}${one.isSeat ? ' seat' : ''}${to > 1 ? ' endless' : ''}${from < 0 ? ' begun' : ''}`,
         style: { left: `${begin * 100}%`, width: `max(3px, ${(end - begin) * 100}%)`, top: `${bar.top}px`, height: `${bar.height}px` },
-      }, bar.lent > 0 && h('i', { class: 'lent', style: { height: `${bar.lent * 100}%` } }), bar.height > 11 && (end - begin) * width > 40 ? h('span', { 'aria-hidden': 'true' }, `${one.name}${one.claimed ? ` ${one.claimed}/${one.slots}` : ''}`) : null));
+      }, bar.lent > 0 && h('i', { class: 'lent', style: { height: `${bar.lent * 100}%` } }), bar.height > 11 && (end - begin) * width > 40 ? h('span', { 'aria-hidden': 'true' }, `${comes === undefined ? '' : '↻ '}${one.name}${one.claimed && comes === undefined ? ` ${one.claimed}/${one.slots}` : ''}`) : null));
     }
     const words = row.node ? `${row.title}, ${known ? `${percent(held)} held` : 'no such node'}${more ? `; ${more} more in the view of reservations` : ''}` : row.title;
     return h('div', { class: `row${row.node ? '' : ' waiting'}${known ? '' : ' unknown'}`, role: 'listitem', 'aria-label': words, 'data-row': number },
@@ -176,7 +180,7 @@ export function view(main, { query, signal, go }) {
   function windowBar(one) {
     const from = Math.max(0, x(one.drains)), to = Math.min(1, x(one.ends)), begin = Math.max(from, x(one.starts));
     return h('button', {
-      type: 'button', class: 'bar window', 'data-key': WINDOW + one.name, 'aria-label': maintained(one), 'aria-pressed': String(pinned === WINDOW + one.name), tabindex: '-1',
+      type: 'button', class: `bar window${one.drains > store.now() ? ' planned' : ''}`, 'data-key': WINDOW + one.name, 'aria-label': maintained(one), 'aria-pressed': String(pinned === WINDOW + one.name), tabindex: '-1',
       style: { left: `${from * 100}%`, width: `max(3px, ${(to - from) * 100}%)`, '--begin': `${(begin - from) / Math.max(1e-9, to - from) * 100}%` },
     }, (to - from) * width > 80 ? h('span', { 'aria-hidden': 'true' }, one.name) : null);
   }
@@ -222,11 +226,12 @@ export function view(main, { query, signal, go }) {
   /** Show the details of a reservation. @param {string} key */
   function tell(key) {
     const planned = key.startsWith(WINDOW) ? store.windows.get(key.slice(WINDOW.length)) : undefined;
-    const one = planned ?? store.find(key);
+    const [held, comes] = ofBar(key);
+    const one = planned ?? held;
     if (aside.dataset.key === key && one && aside.dataset.shown === JSON.stringify(one)) return;
     aside.dataset.key = key;
     aside.dataset.shown = JSON.stringify(one);
-    aside.replaceChildren(planned ? maintenance(planned) : one ? details(/** @type {Reservation} */ (one)) : h('p', { class: 'hint' }, store.reservations.size || !store.isComplete ? 'Point at a bar, or walk through them with the arrow keys, for owner, amount and end.' : 'Nothing is held. What reserver create makes shows up here.'));
+    aside.replaceChildren(planned ? maintenance(planned) : held ? details(held, comes) : h('p', { class: 'hint' }, store.reservations.size || !store.isComplete ? 'Point at a bar, or walk through them with the arrow keys, for owner, amount and end.' : 'Nothing is held. What reserver create makes shows up here.'));
   }
 
   const bar = (/** @type {Event} */ event) => /** @type {HTMLElement|null} */ (/** @type {HTMLElement} */ (event.target).closest('.bar'));
@@ -259,13 +264,16 @@ export function view(main, { query, signal, go }) {
     return bars[bars.indexOf(one) + (later ? 1 : -1)];
   }
 
+  /** Whether a node has a bar in sight, that of a maintenance window included. @param {string} node */
+  const isBusy = (node) => layout(node).bars.some((each) => x(each.end) > 0 && x(each.begin) < 1) || store.nodes.get(node)?.windows.some((name) => store.windows.has(name));
+
   /** @param {HTMLElement} one @param {boolean} down */
   function below(one, down) {
     let number = Number(one.closest('.row')?.getAttribute('data-row'));
     for (let tries = 0; tries < 500; tries++) {
       number += down ? 1 : -1;
       if (!rows[number]) return undefined;
-      if (rows[number].node && !layout(rows[number].node ?? '').bars.some((each) => x(each.end) > 0 && x(each.begin) < 1)) continue;
+      if (rows[number].node && !isBusy(rows[number].node ?? '')) continue;
       const bars = barsOf(list.reveal(number));
       if (bars.length) return bars.sort((a, b) => Math.abs(a.offsetLeft - one.offsetLeft) - Math.abs(b.offsetLeft - one.offsetLeft))[0];
     }
@@ -281,5 +289,6 @@ export function view(main, { query, signal, go }) {
   signal.addEventListener('abort', () => { clearInterval(tick); clearTimeout(due); });
   addEventListener('resize', redraw, { signal });
   arrange();
-  if (pinned) say(store.find(pinned) ? summary(/** @type {any} */ (store.find(pinned))) : '');
+  const [chosen] = ofBar(pinned);
+  if (chosen) say(summary(chosen));
 }

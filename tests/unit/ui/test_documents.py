@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from importlib import resources
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 
 from reserver.client import (
     NodeCapacity,
+    OccurrenceInfo,
     OwnerSelector,
     PastReservation,
     Phase,
     PlacedSlots,
     PodOwner,
+    RecurringSchedule,
     ReplacedPod,
     ReservationInfo,
     ResourceAmounts,
@@ -25,6 +28,7 @@ from reserver.k8s.objects.selectors import LabelSelector, label_selector
 from reserver.maintenance.model import MaintenancePeriod, Window
 from reserver.reservations.enums import Outcome
 from reserver.ui import documents
+from reserver.ui.documents import ReservationWords
 
 AT = datetime(2026, 11, 24, 12, tzinfo=UTC)
 OWNER = PodOwner(namespace="shop", name="web-0")
@@ -45,7 +49,7 @@ def info(
     [
         (info(), "held"),
         (info(backed=False), "noroom"),
-        (info(Phase.PENDING, starts_at=AT), "later"),
+        (replace(info(Phase.PENDING), reason="NotStarted"), "later"),
         (info(Phase.PENDING), "placeless"),
         (info(Phase.CLAIMED), "claimed"),
         (info(Phase.EXPIRED), "over"),
@@ -59,7 +63,7 @@ def test_each_phase_has_its_shape(one: ReservationInfo, shape: str) -> None:
 
 
 def test_a_reservation_has_exact_amounts_and_milliseconds() -> None:
-    found = documents.reservation(info(expires_at=AT), "Active", "shop/pod/web-0")
+    found = documents.reservation(info(expires_at=AT), ReservationWords())
     assert found["amounts"] == {"cpu": 2000, "memory": 4 * 2**30}
     assert found["nodes"] == [["n1", 1]]
     assert (found["since"], found["ends"], found["starts"]) == (
@@ -70,14 +74,36 @@ def test_a_reservation_has_exact_amounts_and_milliseconds() -> None:
     assert not found["isSeat"]
 
 
+def test_what_recurs_has_this_occurrence_and_those_that_come_each_from_its_lead_on() -> None:
+    hours = [(0, 4), (5, 9), (24, 28)]
+    occurrences = tuple(
+        OccurrenceInfo(AT + timedelta(hours=begin), AT + timedelta(hours=end))
+        for begin, end in hours
+    )
+    schedule = RecurringSchedule(
+        cron="0 12,17 * * *", duration=timedelta(hours=4), lead=timedelta(hours=2)
+    )
+    found = documents.reservation(
+        replace(info(schedule=schedule), occurrences=occurrences), ReservationWords(every="daily")
+    )
+    noon, hour = AT.timestamp() * 1000, 3_600_000
+    assert (found["starts"], found["ends"]) == (noon - 2 * hour, noon + 4 * hour)
+    # The second begins once the first is over.
+    assert found["coming"] == [
+        (noon + 4 * hour, noon + 9 * hour),
+        (noon + 22 * hour, noon + 28 * hour),
+    ]
+    assert found["every"] == "daily"
+
+
 def test_the_seat_of_a_move_is_marked() -> None:
     owner = OwnerSelector(namespace="shop", replaces=ReplacedPod("uid"))
-    assert documents.reservation(info(owners=(owner,)), "", "")["isSeat"]
+    assert documents.reservation(info(owners=(owner,)), ReservationWords())["isSeat"]
 
 
 def test_what_cannot_be_read_or_is_very_long_does_no_harm() -> None:
     broken = info(owners=(), resources={"cpu": "1x", "memory": "1Gi"}, description="x" * 10**6)
-    found = documents.reservation(broken, "", "o" * 10**6)
+    found = documents.reservation(broken, ReservationWords(owners="o" * 10**6))
     assert found["amounts"] == {"memory": 2**30}
     assert len(found["description"]) == len(found["owners"]) == 1000
     assert found["namespace"] == ""
@@ -88,7 +114,7 @@ def test_the_pages_types_are_those_of_its_documents() -> None:
     bodies = dict(re.findall(r"export interface (\w+) \{\n(.*?)\n\}", types, re.DOTALL))
     move = {"metadata": {"name": "m", "namespace": "shop"}}
     for name, found in (
-        ("Reservation", documents.reservation(info(), "", "")),
+        ("Reservation", documents.reservation(info(), ReservationWords())),
         ("Node", documents.node(NodeCapacity("n", {}, 0), {})),
         ("Move", documents.move(move)),
         ("Window", documents.window(window(), "")),
