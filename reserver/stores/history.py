@@ -34,7 +34,6 @@ log = structlog.get_logger(__name__)
 _FARTHEST = 50_000
 """How many resourceVersions to look back at most: over a minute of 5,000 nodes' heartbeats."""
 
-_NEAREST = 50
 _ENDLESS = 2**63
 _MOST_TRIES = 7
 
@@ -159,7 +158,7 @@ class HistoryReader:
         """
         now = await latest(self._client, collection)
         back = min(_FARTHEST, now - 1)
-        while back >= _NEAREST:
+        while back > 0:
             if await self._reach(collection, now - back, now, consumer):
                 return back
             back = back * 3 // 4

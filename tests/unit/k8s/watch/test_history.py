@@ -80,6 +80,13 @@ async def test_it_looks_back_as_far_as_is_remembered(too_old: Any) -> None:
     assert logs[-1]["resource_versions_back"] == 28_125
 
 
+async def test_the_little_is_read_that_an_api_server_remembers_just_after_its_restart() -> None:
+    script = [now(1000), *[refused(410)] * 16, [shown("DELETED", 995, NAMED), bookmark(1000)]]
+    client, ledger = await read(*script)
+    assert (client.requests[-1].params or {})["resourceVersion"] == "991"
+    assert ledger.phase(NAMED.ref) is Phase.CLAIMED
+
+
 async def test_a_watch_that_ends_early_goes_on() -> None:
     early, rest = [bookmark(900)], [shown("DELETED", 950, NAMED), bookmark(1000)]
     client, ledger = await read(now(1000), early, [], rest)
@@ -121,7 +128,7 @@ async def test_an_object_that_cannot_be_read_costs_no_other() -> None:
         (NO_ANSWER,) * 7,
         (now(1000), NO_ANSWER) * 7,
         (now(1000), [b"not json"]),
-        (now(1000), *[refused(410)] * 11),
+        (now(1000), *[refused(410)] * 22),
         ({"metadata": {"resourceVersion": "opaque"}},),
     ],
     ids=["no answer", "no watch", "nonsense", "remembers nothing", "no number"],
