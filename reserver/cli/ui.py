@@ -33,7 +33,7 @@ from reserver.cli.podmoves import KubeClient
 from reserver.cli.rebalance_plan import PlanFlags, planned
 from reserver.cli.target import Target
 from reserver.cli.top import quota_document
-from reserver.client import ReservationInfo
+from reserver.client import CallFailed, ReservationInfo
 from reserver.errors import ConfigurationError, ReserverError
 from reserver.maintenance.model import Window
 from reserver.ui import server
@@ -155,6 +155,8 @@ async def _api(target: Target) -> AsyncIterator[KubeClient | ConfigurationError]
 
 
 def _explained(error: ReserverError) -> str:
+    if isinstance(error, CallFailed) and failure.is_without_answer(error):
+        return f"Reserver does not answer: {failure.cause(error)}"
     return failure.of(error).message
 
 

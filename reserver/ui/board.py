@@ -33,6 +33,11 @@ class Board:
         """Return a document, None if there is none."""
         return self._documents.get((kind, key), (0, None))[1]
 
+    def by_reservers_clock(self, now: float) -> int:
+        """Return a moment of this machine (unix seconds) by Reserver's clock, in milliseconds."""
+        offset = self.get("status", "offset") or {"seconds": 0.0}
+        return round((now + float(offset["seconds"])) * 1000)
+
     def put(self, kind: str, key: str, document: Document | None) -> None:
         """Set a document, or remove it: None."""
         before = self.get(kind, key)

@@ -63,9 +63,10 @@ export interface Window {
   progress: string;
 }
 
-/** Of a source: why it cannot be read; of the clock: by how much Reserver's is ahead. */
+/** Of a source: why it cannot be read, and since when; of the clock: by how much Reserver's is ahead. */
 export interface Status {
   problem?: string;
+  since?: number | null;
   seconds?: number;
 }
 

@@ -98,8 +98,7 @@ class Stream:
 
     def now_ms(self) -> int:
         """Return the time by Reserver's clock, in unix milliseconds."""
-        offset = self.board.get("status", "offset") or {"seconds": 0.0}
-        return round((time.time() + float(offset["seconds"])) * 1000)
+        return self.board.by_reservers_clock(time.time())
 
 
 @asynccontextmanager

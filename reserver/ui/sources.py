@@ -200,5 +200,8 @@ class Sources:
                     await stirred.wait()
 
     def _note(self, board: Board, what: str, problem: str) -> None:
-        """Note whether a source can be read."""
-        board.put("status", what, {"problem": problem})
+        """Note whether a source can be read, and since when it cannot."""
+        since = (board.get("status", what) or {}).get("since") if problem else None
+        if problem and since is None:
+            since = board.by_reservers_clock(time.time())
+        board.put("status", what, {"problem": problem, "since": since})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
+from hack.reserver_process import ReserverProcess
 from reserver.cli import ui
 from reserver.cli.target import Target
 from reserver.client import PodOwner, Spec
@@ -76,17 +78,34 @@ async def test_the_table_filters_sorts_and_keeps_its_address(bed: Bed) -> None:
     await expect(page.locator("aside h2")).to_contain_text("train")
 
 
-async def test_a_successor_of_reserver_is_followed_without_a_reload(bed: Bed) -> None:
+async def test_a_successor_of_reserver_is_followed_without_a_reload(
+    bed: Bed, tmp_path: Path
+) -> None:
     await bed.client.create("before", spec())
     page = await bed.open()
-    await expect(bar(page, "before")).to_be_visible()
+    await page.evaluate("window.isSame = true")
     await bed.stop_reserver()
-    await expect(page.locator("#state.warn")).to_be_visible(timeout=30_000)
-    await expect(bar(page, "before")).to_be_visible()  # What was known stays in sight.
+    await _is_out_of_date(page)
+    killed = ReserverProcess(bed.kubeconfig, tmp_path / "log", f"--grpc-address={bed.grpc}")
+    await asyncio.to_thread(killed.start)
+    try:
+        await expect(page.locator("#state.good")).to_be_visible(timeout=30_000)
+    finally:
+        await asyncio.to_thread(killed.kill)
+    await _is_out_of_date(page)
     await bed.start_reserver()
     await bed.client.create("after", spec("worker-2"))
     await expect(bar(page, "after")).to_be_visible(timeout=30_000)
     await expect(page.locator("#state.good")).to_be_visible(timeout=30_000)
+    assert await page.evaluate("window.isSame")
+
+
+async def _is_out_of_date(page: Page) -> None:
+    """Expect the page to say so, and to keep in sight what was known."""
+    state = page.locator("#state.warn")
+    await expect(state).to_contain_text("Reserver does not answer", timeout=30_000)
+    await expect(state).to_contain_text("shown as of")
+    await expect(bar(page, "before")).to_be_visible()
 
 
 async def test_what_others_wrote_is_text(bed: Bed) -> None:

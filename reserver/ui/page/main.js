@@ -2,7 +2,7 @@
 
 import * as store from './store.js';
 import { h, say } from './dom.js';
-import { endsIn, time, zone } from './format.js';
+import { clock, endsIn, time, zone } from './format.js';
 
 /** @typedef {{query: URLSearchParams, rest: string, signal: AbortSignal, go: (changes: Record<string, string|null>) => void}} Place */
 
@@ -66,12 +66,14 @@ async function show() {
 
 /** Say whether what is shown is current. */
 function check() {
-  const problems = [...store.status].filter(([what, each]) => each.problem && !OPTIONAL.has(what)).map(([, each]) => each.problem);
+  const failing = [...store.status].filter(([what, each]) => each.problem && !OPTIONAL.has(what)).map(([, each]) => each);
+  const problems = [...new Set(failing.map((each) => each.problem))];
+  const since = Math.min(...failing.map((each) => each.since ?? Infinity));
   const offset = store.status.get('offset')?.seconds ?? 0;
   const kind = !store.isConnected ? 'lost' : problems.length ? 'warn' : 'good';
   const text = !store.isConnected
     ? 'Not connected: `reserver ui` does not answer. Where it has ended, start it again: its address is new.'
-    : problems.length ? [...new Set(problems)].join(' · ')
+    : problems.length ? `${problems.join(' · ')} · shown as of ${clock(since)}, trying on`
     : store.isComplete ? `Live · times in ${zone()}` : 'Reading …';
   const drift = kind === 'good' && Math.abs(offset) > 2 ? ` · your clock is ${Math.abs(offset)} s ${offset > 0 ? 'behind' : 'ahead'}; times are Reserver's` : '';
   if (state.dataset.text === text + drift) return;
