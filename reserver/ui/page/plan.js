@@ -12,6 +12,12 @@ const GOALS = {
   defragment: 'Empty as many nodes as possible',
   policy: 'Follow the policy',
 };
+/** What it means that a plan has no moves. @type {Record<string, string>} */
+const NOTHING = {
+  'make-room': 'No move would make room for a pod that waits.',
+  defragment: 'No further node can be emptied.',
+  policy: 'The policy finds nothing to move.',
+};
 const ENDED = ['Succeeded', 'Failed', 'Aborted'];
 const MOST = 200;
 
@@ -79,7 +85,7 @@ function shown(found) {
   const changed = nodes.filter((each) => JSON.stringify(each.before) !== JSON.stringify(each.after));
   const room = landings.map((each) => `${each.namespace}/${each.pod} on ${each.node}`).join(', ');
   return [
-    h('p', { class: 'summary' }, `${count(moves.length, 'move')}${emptied.length ? `; empty afterwards: ${emptied.join(', ')}` : ''}${room ? `; room for ${room}` : ''}`),
+    h('p', { class: 'summary' }, moves.length ? '' : NOTHING[found.goal], moves.length > 0 && `${count(moves.length, 'move')}${emptied.length ? `; empty afterwards: ${emptied.join(', ')}` : ''}${room ? `; room for ${room}` : ''}`),
     ...notes.map((each) => h('p', {}, each)),
     moves.length > 0 && [
       table(['Pod', 'From', 'To', 'Why', 'Now'], moves.slice(0, MOST).map(plannedRow)),

@@ -11,12 +11,18 @@ import { amount, endsIn, time } from './format.js';
 export const SHAPES = {
   held: ['■', 'In force'],
   noroom: ['▨', 'No room on its node'],
-  placeless: ['┄', 'Waits for room'],
+  placeless: ['┄', 'Waits for room or quota'],
   later: ['□', 'Not started'],
   claimed: ['✓', 'Claimed'],
   over: ['·', 'Over'],
   broken: ['!', 'Cannot be in force'],
 };
+
+/** The state in plain words. @param {Reservation} one */
+export function stateOf({ shape, words }) {
+  if (shape === 'placeless') return words.includes('over quota') ? 'Waits for its quota' : 'Waits for room';
+  return (SHAPES[shape] ?? SHAPES.broken)[1];
+}
 
 /** @param {Window} one */
 export const maintained = (one) => `${one.name}, maintenance: emptied from ${time(one.drains)}, begins ${time(one.starts)}, ends ${time(one.ends)}${one.progress ? `; ${one.progress}` : ''}`;
@@ -39,10 +45,9 @@ export function countdown(ends) {
 
 /** @param {Reservation} one */
 export function summary(one) {
-  const [, word] = SHAPES[one.shape] ?? SHAPES.broken;
   const where = one.nodes.map(([node, slots]) => (slots > 1 ? `${node} ×${slots}` : node)).join(', ');
   const claimed = one.claimed ? `, ${one.claimed} of ${one.slots} claimed` : '';
-  return `${one.name} for ${one.owners || 'nobody'}: ${one.holds}${one.slots > 1 ? ` ×${one.slots}` : ''}${where ? ` on ${where}` : ''}, ${word.toLowerCase()}${claimed}, ends ${one.ends ? time(one.ends) : 'never'}`;
+  return `${one.name} for ${one.owners || 'nobody'}: ${one.holds}${one.slots > 1 ? ` ×${one.slots}` : ''}${where ? ` on ${where}` : ''}, ${stateOf(one).toLowerCase()}${claimed}, ends ${one.ends ? time(one.ends) : 'never'}`;
 }
 
 /** @param {Reservation} one @param {number} begin @param {number} end */
@@ -61,14 +66,14 @@ function borrowed(one) {
 
 /** @param {Reservation} one @param {number} [comes] the beginning of the occurrence that is meant, of what comes again */
 export function details(one, comes) {
-  const [glyph, word] = SHAPES[one.shape] ?? SHAPES.broken;
+  const [glyph] = SHAPES[one.shape] ?? SHAPES.broken;
   /** @param {string} name @param {any} value */
   const row = (name, value) => value ? [h('dt', {}, name), h('dd', {}, value)] : [];
   const isPast = one.shape === 'over' && !one.starts && one.words !== 'Expired';
   return h('section', { class: 'details', 'aria-label': `Reservation ${one.name}` },
     h('h2', {}, h('span', { class: `mark ${one.shape}`, 'aria-hidden': 'true' }, glyph), ` ${one.name}`, one.isSeat && h('span', { class: 'tag' }, 'seat of a move'), comes && h('span', { class: 'tag' }, `comes again ${time(comes)}`)),
     h('dl', {},
-      row('State', `${word}${one.words ? ` (${one.words})` : ''}${one.why ? `: ${one.why}` : ''}`),
+      row('State', `${stateOf(one)}${one.words ? ` (${one.words})` : ''}${one.why ? `: ${one.why}` : ''}`),
       row('For', one.owners),
       row('Holds', `${one.holds}${one.slots > 1 ? `, ${one.slots} slots` : ''}`),
       row('Claimed', one.claimed ? `${one.claimed} of ${one.slots}: ${one.claims.join(', ')}${one.claimed > one.claims.length ? ', …' : ''}` : ''),

@@ -3,17 +3,14 @@
 import * as store from './store.js';
 import { command, h, quoted, virtual } from './dom.js';
 import { byName } from './format.js';
-import { SHAPES, countdown, details } from './reservation.js';
+import { SHAPES, countdown, details, stateOf } from './reservation.js';
 
 /** @import {Reservation} from '../documents' */
-
-/** The state in plain words. @param {Reservation} one */
-const word = (one) => (SHAPES[one.shape] ?? SHAPES.broken)[1];
 
 /** @type {Record<string, [string, (one: Reservation) => string|number]>} */
 const COLUMNS = {
   name: ['Name', (one) => one.name],
-  state: ['State', (one) => word(one)],
+  state: ['State', stateOf],
   owners: ['For', (one) => one.owners],
   node: ['Node', (one) => one.nodes.map(([node]) => node).join(', ')],
   holds: ['One slot holds', (one) => one.holds],
@@ -53,7 +50,7 @@ export function view(main, { query, rest, signal, go }) {
     const cell = (/** @type {string} */ name, /** @type {any[]} */ ...content) => h('div', { role: 'cell', class: name }, ...content);
     return h('div', { class: `row${key === chosen ? ' chosen' : ''}`, role: 'row', 'aria-rowindex': number + 2, onclick: () => choose(key) },
       cell('name', h('button', { type: 'button', 'data-key': key, 'aria-pressed': String(key === chosen), title: one.id }, one.name)),
-      cell('state', h('span', { class: `mark ${one.shape}`, 'aria-hidden': 'true' }, glyph), h('span', { title: `${one.words}${one.why ? `: ${one.why}` : ''}` }, ` ${word(one)}`)),
+      cell('state', h('span', { class: `mark ${one.shape}`, 'aria-hidden': 'true' }, glyph), h('span', { title: `${one.words}${one.why ? `: ${one.why}` : ''}` }, ` ${stateOf(one)}`)),
       cell('owners', h('span', { title: one.owners }, one.owners)),
       cell('node', COLUMNS.node[1](one) || '–'),
       cell('holds', h('span', { title: one.holds }, one.holds)),
@@ -72,7 +69,7 @@ export function view(main, { query, rest, signal, go }) {
     const wanted = sought.trim().toLowerCase();
     const value = COLUMNS[sort][1];
     rows = [...store.reservations].filter(([, one]) => (!shape || one.shape === shape)
-      && (!wanted || `${one.name} ${one.owners} ${one.namespace} ${one.nodes.join(' ')} ${word(one)} ${one.words}`.toLowerCase().includes(wanted)));
+      && (!wanted || `${one.name} ${one.owners} ${one.namespace} ${one.nodes.join(' ')} ${stateOf(one)} ${one.words}`.toLowerCase().includes(wanted)));
     rows.sort(([, a], [, b]) => {
       const [x, y] = [value(a), value(b)];
       const order = typeof x === 'number' && typeof y === 'number' ? (x === y ? 0 : x - y) : byName(String(x), String(y));
