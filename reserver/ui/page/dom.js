@@ -67,11 +67,15 @@ export function quoted(text) {
  *
  * @param {HTMLElement} box scrolls
  * @param {number} height of one row in pixels
+ * @param {number} printed so many rows stand on a printed sheet, which says where it is cut
  * @param {(index: number) => HTMLElement} render
  */
-export function virtual(box, height, render) {
+export function virtual(box, height, printed, render) {
   const space = h('div', { class: 'space' });
+  const cut = h('p', { class: 'cut' });
   box.append(space);
+  box.after(cut);
+  box.style.setProperty('--printed', `${printed * height}px`);
   /** @type {Map<number, HTMLElement>} */
   const shown = new Map();
   let count = 0;
@@ -87,6 +91,11 @@ export function virtual(box, height, render) {
       row.remove();
       shown.delete(index);
     }
+    fillIn(first, last);
+  }
+
+  /** @param {number} first @param {number} last */
+  function fillIn(first, last) {
     for (let index = first; index < last; index++) {
       if (shown.has(index)) continue;
       const row = render(index);
@@ -96,6 +105,14 @@ export function virtual(box, height, render) {
       shown.set(index, row);
     }
   }
+
+  function print() {
+    const first = Math.min(Math.floor(box.scrollTop / height), Math.max(0, count - printed));
+    const last = Math.min(count, first + printed);
+    fillIn(first, last);
+    cut.textContent = last - first < count ? `Rows ${first + 1} to ${last} of ${count.toLocaleString()}. For others scroll, find or sort before you print.` : '';
+  }
+  addEventListener('beforeprint', print);
   const ask = () => { asked ||= requestAnimationFrame(draw); };
   box.addEventListener('scroll', ask, { passive: true });
   const observer = new ResizeObserver(ask);
@@ -121,6 +138,6 @@ export function virtual(box, height, render) {
       draw();
       return shown.get(index);
     },
-    close() { observer.disconnect(); cancelAnimationFrame(asked); },
+    close() { removeEventListener('beforeprint', print); observer.disconnect(); cancelAnimationFrame(asked); },
   };
 }

@@ -23,6 +23,7 @@ const OPTIONAL = new Set(['moves', 'labels', 'windows', 'clock']);
 
 const main = /** @type {HTMLElement} */ (document.getElementById('main'));
 const nav = /** @type {HTMLElement} */ (document.querySelector('nav'));
+const heading = /** @type {HTMLElement} */ (document.querySelector('h1'));
 const state = /** @type {HTMLElement} */ (document.getElementById('state'));
 let leaving = new AbortController();
 let shown = '';
@@ -57,6 +58,7 @@ async function show() {
   for (const link of nav.children) link.ariaCurrent = link.getAttribute('href') === `#/${name}` ? 'page' : null;
   const [title, load] = VIEWS[name];
   document.title = `${title} · Reserver`;
+  heading.dataset.view = title;
   const { view } = await load();
   if (signal.aborted) return;
   main.className = name;
@@ -85,6 +87,7 @@ function check() {
 for (const [name, [title]] of Object.entries(VIEWS)) nav.append(h('a', { href: `#/${name}` }, title));
 store.onChange(check, new AbortController().signal);
 addEventListener('hashchange', show);
+addEventListener('beforeprint', () => { state.dataset.printed = time(store.now()); });
 store.connect();
 await show();
 setInterval(() => {

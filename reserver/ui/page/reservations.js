@@ -40,7 +40,7 @@ export function view(main, { query, rest, signal, go }) {
         h('option', { value: '' }, 'any'), ...Object.entries(SHAPES).map(([name, [, word]]) => h('option', { value: name, selected: name === shape }, word)))),
       count),
     h('div', { class: 'split' }, table, aside));
-  const list = virtual(box, 34, render);
+  const list = virtual(box, 34, 24, render);
   signal.addEventListener('abort', list.close);
 
   /** @param {number} number */

@@ -12,6 +12,7 @@ const RANGES = { hour: ['Hour', HOUR, HOUR / 6], day: ['Day', 24 * HOUR, 3 * HOU
 /** @type {Record<string, string>} */
 const SORTS = { held: 'most held', free: 'least held', name: 'name' };
 const ROW = 44;
+const PRINTED = 22;
 const BEFORE_NOW = 0.25;
 const WINDOW = 'window '; // What the key of a maintenance window begins with; that of a reservation has no space.
 
@@ -66,7 +67,7 @@ export function view(main, { query, signal, go }) {
   const legend = h('ul', { class: 'legend', 'aria-label': 'Legend' }, ...shapes.map(([name, [, word]]) =>
     h('li', {}, h('span', { class: `swatch ${name}`, 'aria-hidden': 'true' }), word)));
   main.append(toolbar, h('div', { class: 'chart' }, h('div', { class: 'head' }, h('span', { class: 'corner' }, 'Node'), axis), lines, box), legend, aside);
-  const list = virtual(box, ROW, render);
+  const list = virtual(box, ROW, PRINTED, render);
   signal.addEventListener('abort', list.close);
 
   /** @param {number} part */
