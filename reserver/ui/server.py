@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -42,6 +43,11 @@ _THROTTLE_S = 0.25
 _HEARTBEAT_S = 10.0
 _CHUNK = 1000
 _MOST_STREAMS = 16
+
+_LOG = logging.getLogger(__name__)
+_SILENT = logging.getLogger(f"{__name__}.http")
+_SILENT.disabled = True
+"""Of aiohttp: any user of the machine may send what is no request, and it logs a traceback each."""
 
 Query = Mapping[str, str]
 View = Callable[[Query], Awaitable[object]]
@@ -118,7 +124,8 @@ async def serving(
         ConfigurationError: the port is taken.
     """
     page = Page(views, explained, secrets.token_urlsafe(24), ticket)
-    runner = web.AppRunner(_application(stream, page), access_log=None, shutdown_timeout=1.0)
+    application = _application(stream, page)
+    runner = web.AppRunner(application, access_log=None, logger=_SILENT, shutdown_timeout=1.0)
     await runner.setup()
     try:
         site = web.TCPSite(runner, HOST, port)
@@ -176,13 +183,14 @@ async def _guard(
 
 def _is_own(request: web.Request) -> bool:
     """Return whether a call comes from this page: by Host, Origin and Fetch Metadata."""
-    _, _, port = (request.host or "").rpartition(":")
-    own = {f"{name}:{port}" for name in (HOST, "localhost")}
+    host = request.headers.get("Host", "")
+    name, _, port = host.partition(":")  # A browser leaves port 80 out.
     origin = request.headers.get("Origin")
     site = request.headers.get("Sec-Fetch-Site", "none")
     return (
-        request.host in own
-        and (origin is None or origin.removeprefix("http://") == request.host)
+        name in {HOST, "localhost"}
+        and (not port or port.isdecimal())
+        and (origin is None or origin == f"http://{host}")
         and site in {"none", "same-origin"}
     )
 
@@ -205,6 +213,10 @@ async def _answer(request: web.Request, page: Page) -> web.Response:
     except ReserverError as exc:
         problem = {"error": page.explained(exc)}
         return _json(problem, HTTPStatus.BAD_GATEWAY)
+    except Exception as exc:  # noqa: BLE001 - the other views go on
+        _LOG.exception("a view of the page failed")
+        problem = {"error": f"{type(exc).__name__}: a bug of Reserver; please report the traceback"}
+        return _json(problem, HTTPStatus.INTERNAL_SERVER_ERROR)
     return _json(document)
 
 

@@ -6,10 +6,12 @@ import asyncio
 import json
 import re
 import time
+import tracemalloc
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from importlib import resources
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 import pytest
@@ -22,6 +24,8 @@ from reserver.ui.server import Query, Stream
 async def _echo(query: Query) -> object:
     if "bad" in query:
         raise InvalidInput("bad", "is bad", "leave it out")
+    if "bug" in query:
+        raise KeyError
     return dict(query)
 
 
@@ -91,6 +95,9 @@ def test_the_page_asks_nobody_else_and_has_no_code_in_its_markup() -> None:
         ({}, 200),
         ({"Host": "evil.example"}, 403),
         ({"Host": ""}, 403),
+        ({"Host": "127.0.0.1.evil.example"}, 403),
+        ({"Host": "127.0.0.1"}, 200),
+        ({"Host": "127.0.0.1", "Origin": "http://127.0.0.1:1"}, 403),
         ({"Origin": "http://evil.example"}, 403),
         ({"Origin": "null"}, 403),
         ({"Sec-Fetch-Site": "cross-site"}, 403),
@@ -137,6 +144,69 @@ async def test_a_question_that_fails_says_why(served: Served) -> None:
             502,
             {"error": "bad: is bad; leave it out"},
         )
+
+
+async def test_a_bug_of_a_view_is_reported_and_leaves_the_others(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, address, session = served
+    async with session.get(f"{address}api/echo?bug=1") as response:
+        assert (response.status, "KeyError" in await response.text()) == (500, True)
+        assert "Content-Security-Policy" in response.headers
+    assert "KeyError" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"\0\1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX: " + b"x" * 10**6 + b"\r\n\r\n",
+        b"GET /" + b"x" * 10**6 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.0\r\n\r\n",
+    ],
+)
+async def test_what_is_no_request_is_refused_without_a_word_in_the_terminal(
+    served: Served, request_: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with _connected(served) as (reader, writer):
+        writer.write(request_)
+        assert re.match(rb"HTTP/1.[01] 40[03]", await reader.readline())
+    assert caplog.text == ""
+
+
+async def test_readers_that_do_not_read_cost_a_chunk_each(served: Served) -> None:
+    stream, address, _ = served
+    for number in range(5_000):
+        stream.board.put("nodes", f"n{number}", {"text": "x" * 1_000})
+    path = urlsplit(address).path
+    async with AsyncExitStack() as until:
+        for _ in range(16):
+            reader, writer = await until.enter_async_context(_connected(served))
+            writer.write(f"GET {path}api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            await reader.read(1)
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+        tracemalloc.start()
+        for number in range(5_000):
+            stream.board.put("nodes", f"n{number}", {"text": "y" * 1_000})
+            await asyncio.sleep(0)
+        grown, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert grown < 40 * 2**20  # To keep for each what it has not read would be 80 MB.
+
+
+@asynccontextmanager
+async def _connected(
+    served: Served,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    parts = urlsplit(served[1])
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
 
 
 async def test_a_stream_has_everything_then_each_change_and_is_resumed(served: Served) -> None:
