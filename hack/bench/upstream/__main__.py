@@ -1,8 +1,9 @@
 """`python -m hack.bench.upstream` runs Kubernetes' own scheduler_perf with and without Reserver.
 
-Its workloads, its API server and its kube-scheduler are upstream's, unchanged; with Reserver their
-test cases name the KubeSchedulerConfiguration that we ship. Both take turns in one run. Ratios
-count: the thresholds that upstream has are those of its own machines.
+Its workloads, its API server and its kube-scheduler are upstream's, unchanged; with an extender
+their test cases name the KubeSchedulerConfiguration that we ship. kube-scheduler alone, Reserver,
+and an extender in Go that decides nothing take turns in one run. Ratios count: the thresholds that
+upstream has are those of its own machines.
 """
 
 from __future__ import annotations
@@ -18,18 +19,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hack.bed.bed import SCHEDULER_CONFIG
 from hack.bed.install import ROOT
 from hack.bench.report import progress, table
-from hack.bench.upstream.workloads import WORKLOADS, Workload, rows, throughput, with_scheduler
+from hack.bench.throughput.variants import VARIANTS, Extender
+from hack.bench.upstream.workloads import (
+    WITH_THRESHOLDS,
+    WORKLOADS,
+    Rate,
+    Workload,
+    rows,
+    throughput,
+    with_scheduler,
+)
 from hack.conformance.suite import pinned
 from hack.controlplane.build import BuildError, bin_dir, chosen
 from hack.controlplane.process import HeldPort
-from hack.controlplane.scheduler_config import render_scheduler_config
-from hack.go_tool import GoTool
+from hack.go_tool import PLAIN_EXTENDER, GoTool
 from hack.programs import done, heed_signals
 
-_ALONE, _RESERVER = "kube-scheduler alone", "Reserver"
+_ALONE = "stock"
+_WAYS = (_ALONE, "reserver", "least")
 _TESTS = "test/integration/scheduler_perf"
 _CONFIG = "reserver-scheduler.yaml"
 _LONGEST_S = 1200
@@ -51,13 +60,13 @@ class Upstream:
         self._source = tool.source("k8s.io/kubernetes")
         self._folder = folder
 
-    def measure(self, workload: Workload, *, has_reserver: bool) -> float:
-        """Return the pods a second of a workload.
+    def measure(self, workload: Workload, way: str) -> Rate:
+        """Return the pods a second of a workload, with one of hack.bench.throughput's variants.
 
         Raises:
             ValueError: it failed; the message names the file with what it wrote.
         """
-        with self._files(workload, has_reserver=has_reserver) as (folder, environment):
+        with self._files(workload, way) as (folder, environment):
             pattern = "/".join(f"^{part}$" for part in workload.title.split("/"))
             ended = done(
                 *(str(self._program), "-test.run=^$", "-test.benchtime=1ns"),
@@ -68,16 +77,15 @@ class Upstream:
                 env=os.environ | environment,
             )
             found = [*(folder / "found").glob("*.json")]
-            if ended.returncode or not found:
+            rate = throughput(found[0].read_text(), workload.pods) if found else None
+            if rate is None or (ended.returncode and not rate.is_too_low):
                 log = self._folder.with_suffix(".log")
                 log.write_text(ended.stdout + ended.stderr)
                 raise ValueError(f"{workload.title} failed, see {log}")
-            return throughput(found[0].read_text())
+            return rate
 
     @contextmanager
-    def _files(
-        self, workload: Workload, *, has_reserver: bool
-    ) -> Iterator[tuple[Path, dict[str, str]]]:
+    def _files(self, workload: Workload, way: str) -> Iterator[tuple[Path, dict[str, str]]]:
         """Copy what the program reads; yield the copy and the variables that it needs."""
         with tempfile.TemporaryDirectory(dir=self._folder) as name:
             folder = Path(name)
@@ -89,9 +97,7 @@ class Upstream:
                 dirs_exist_ok=True,
             )
             for each in (folder, folder / workload.topic):
-                each.chmod(
-                    0o755
-                )  # The module cache is read-only, and so are copies of its folders.
+                each.chmod(0o755)  # As read-only as the module cache.
             modules = self._source.parents[1]  # k8s.io/kubernetes@VERSION is below it.
             environment = {
                 # Paths in a program without those of its build are found by these two.
@@ -99,25 +105,23 @@ class Upstream:
                 "TEST_WORKSPACE": modules.name,
                 "PATH": f"{bin_dir()}{os.pathsep}{os.environ['PATH']}",
             }
-            if has_reserver:
-                environment |= self._beside(folder / workload.topic)
+            if way != _ALONE:
+                environment |= self._beside(folder / workload.topic, way)
             yield folder, environment
 
-    def _beside(self, topic: Path) -> dict[str, str]:
-        """Have the cases call Reserver; return what starts it."""
+    def _beside(self, topic: Path, way: str) -> dict[str, str]:
+        """Have the cases call an extender; return what starts it."""
         held = HeldPort()
         port = held.number
         held.close()
         cases = topic / "performance-config.yaml"
         cases.chmod(0o644)
         cases.write_text(with_scheduler(cases.read_text(), _CONFIG))
-        config = render_scheduler_config(
-            SCHEDULER_CONFIG, kubeconfig=Path(), port=port, scheduler_name="default-scheduler"
-        )
+        config = VARIANTS[way].config(Path(), Extender(0, port), "default-scheduler")
         (topic / _CONFIG).write_text(config)
         beside = topic / "beside"
         beside.write_text(
-            f'#!/bin/sh\nexec {sys.executable} -m hack.bench.upstream.beside {port} "$1"\n'
+            f'#!/bin/sh\nexec {sys.executable} -m hack.bench.upstream.beside {way} {port} "$1"\n'
         )
         beside.chmod(0o755)
         return {"BESIDE": str(beside), "PYTHONPATH": str(ROOT)}
@@ -126,20 +130,30 @@ class Upstream:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m hack.bench.upstream", description=__doc__)
-    titles = [workload.title for workload in WORKLOADS]
+    known = {workload.title: workload for workload in (*WORKLOADS, *WITH_THRESHOLDS)}
+    default = ",".join(workload.title for workload in WORKLOADS)
     parser.add_argument("--rounds", type=int, default=3, help="turns of each (default: 3)")
-    parser.add_argument("--only", default=",".join(titles), help="workloads (default: all)")
+    parser.add_argument("--only", default=default, help="workloads (default: the small ones)")
+    parser.add_argument("--ways", default=",".join(_WAYS), help="which take turns, stock first")
     options = parser.parse_args()
-    if unknown := set(options.only.split(",")) - set(titles):
-        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(titles)}")
+    ways, wanted = options.ways.split(","), options.only.split(",")
+    if unknown := {*wanted} - {*known} | {*ways} - {*_WAYS}:
+        there = ", ".join((*known, *_WAYS))
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {there}")
+    if ways[0] != _ALONE:
+        parser.error(f"--ways begins with {_ALONE}: all ratios are to it")
     heed_signals()
-    wanted = [each for each in WORKLOADS if each.title in options.only.split(",")]
     with tempfile.TemporaryDirectory(prefix="reserver-upstream-") as folder:
         try:
-            found = _measured(Upstream(Path(folder)), wanted, options.rounds)
+            PLAIN_EXTENDER.build()
+            upstream = Upstream(Path(folder))
+            found = _measured(upstream, [known[title] for title in wanted], ways, options.rounds)
         except (BuildError, ValueError) as error:
             sys.exit(str(error))
-    header = ("workload", _ALONE, _RESERVER, "of alone")
+    header = ["workload", VARIANTS[_ALONE].title]
+    for way in ways[1:]:
+        header += [VARIANTS[way].title, "of alone"]
+    header.append("upstream's threshold")
     print(table("scheduler_perf, pods a second", header, [*rows(found, _ALONE)]))
     print(
         f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python "
@@ -149,17 +163,17 @@ def main() -> None:
 
 
 def _measured(
-    upstream: Upstream, wanted: list[Workload], rounds: int
-) -> dict[Workload, dict[str, list[float]]]:
-    found: dict[Workload, dict[str, list[float]]] = {
-        workload: {_ALONE: [], _RESERVER: []} for workload in wanted
+    upstream: Upstream, wanted: list[Workload], ways: list[str], rounds: int
+) -> dict[Workload, dict[str, list[Rate]]]:
+    found: dict[Workload, dict[str, list[Rate]]] = {
+        workload: {way: [] for way in ways} for workload in wanted
     }
-    for turn in range(rounds):
-        for workload in wanted:
-            for way, rates in found[workload].items():
-                rate = upstream.measure(workload, has_reserver=way == _RESERVER)
-                rates.append(rate)
-                progress(f"turn {turn + 1} of {rounds}: {workload.title}, {way}: {rate:.0f} pods/s")
+    for workload, by_way in found.items():
+        for turn in range(rounds):
+            for way, rates in by_way.items():
+                rates.append(upstream.measure(workload, way))
+                said = f"{workload.title}, {VARIANTS[way].title}: {rates[-1].pods:.0f} pods/s"
+                progress(f"turn {turn + 1} of {rounds}: {said}")
     return found
 
 

@@ -23,6 +23,7 @@ func main() {
 	kubeconfig := flag.String("kubeconfig", "", "of a user who may bind pods")
 	most := flag.Int("answer", 0, "names to answer at most; 0 for all")
 	least := flag.Bool("least", false, "do as little as an extender can")
+	port := flag.Int("port", 0, "on loopback; 0 for any that is free")
 	flag.Parse()
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
 	if err != nil {
@@ -40,7 +41,7 @@ func main() {
 	}
 	http.HandleFunc("/filter", filter)
 	http.HandleFunc("/bind", func(w http.ResponseWriter, r *http.Request) { bind(w, r, client) })
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
 	if err != nil {
 		log.Fatal(err)
 	}
