@@ -39,7 +39,7 @@ class ControlPlane:
         controller_manager: without it there are no controllers, no service account in a new
             namespace and no node leases, which spares a benchmark of many nodes their cost.
         audit_policy: file that says which requests kube-apiserver writes into `audit_log`.
-        gates: features that kube-apiserver and the schedulers have beside the default ones.
+        gates: features that the control plane has beside the default ones.
         apis: groups with their versions that kube-apiserver serves beside the default ones.
         kubelet: file with more of what KWOK plays of a kubelet.
 
@@ -244,7 +244,7 @@ class ControlPlane:
     def _start_controllers(self) -> None:
         # Without this account pods are refused: a first test would have to wait for it.
         account = "/api/v1/namespaces/default/serviceaccounts/default"
-        command = commands.controller_manager(self._files)
+        command = commands.controller_manager(self._files, self._features)
         port = self._port.number
         self._run("kube-controller-manager", command, lambda: self._gets(port, account))
 

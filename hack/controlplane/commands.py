@@ -110,6 +110,7 @@ def apiserver(
         f"--cert-dir={files.ca.parent}",
         f"--token-auth-file={files.tokens}",
         "--authorization-mode=RBAC",
+        "--allow-privileged",  # As kubeadm has it: some of upstream's tests create such pods.
         "--service-cluster-ip-range=10.0.0.0/24",
         "--kubelet-preferred-address-types=InternalIP",  # the names of our nodes resolve nowhere
         "--service-account-issuer=https://kubernetes.default.svc",
@@ -125,7 +126,7 @@ def apiserver(
     ]
 
 
-def controller_manager(files: Files) -> Command:
+def controller_manager(files: Files, more: Command = ()) -> Command:
     """kube-controller-manager, without a port of its own."""
     return [
         files.binaries / "kube-controller-manager",
@@ -140,6 +141,7 @@ def controller_manager(files: Files) -> Command:
         # The defaults of 20 and 30 a second make 300 new nodes wait for their taints to go.
         "--kube-api-qps=1000",
         "--kube-api-burst=2000",
+        *more,
     ]
 
 
