@@ -20,7 +20,6 @@ class Suite:
     Attributes:
         name: what the table calls it.
         focus: regular expression of the specs' names.
-        skip: of what is left out of these; nothing if it is empty.
         gates: features that the control plane has beside the default ones.
         apis: groups with their versions that it serves beside the default ones.
         versions: of Kubernetes that have it; all if it is empty.
@@ -28,7 +27,6 @@ class Suite:
 
     name: str
     focus: str
-    skip: str = ""
     gates: Sequence[str] = ()
     apis: Sequence[str] = ()
     versions: Sequence[str] = ()
@@ -38,9 +36,6 @@ SUITES = (
     Suite(
         name="default feature gates",
         focus=r"\[sig-scheduling\] (LimitRange|Scheduler(Predicates|Preemption|Priorities)) ",
-        # Two specs of host ports need nodes that run pods' servers, or have addresses of their own.
-        # Each waits five minutes.
-        skip="hostIP",
     ),
     Suite(
         name="pod groups",

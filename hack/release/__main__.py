@@ -87,7 +87,7 @@ STEPS = (
         for name, command, minutes in (
             ("build-{}", "python -m hack.controlplane.build", 11),
             ("kubernetes-{}", "python -m hack.release.version", 3),
-            ("conformance-{}", "python -m hack.conformance --record", 12),
+            ("conformance-{}", "python -m hack.conformance --record", 15),
         )
     ),
     Step("chaos", "make chaos", 30),
