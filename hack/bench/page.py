@@ -25,6 +25,9 @@ from reserver.client import Client
 from reserver_demo.cluster import EmbeddedCluster
 
 _NAMESPACE = "reserver-system"
+_RECURS = 10
+"""One reservation of so many comes again."""
+
 _DEMO = (18, 36)
 _HOLDS = 4
 """Reservations on each node of the large cluster."""
@@ -34,6 +37,9 @@ _ENTRIES = 4_000
 
 _CHANGES, _EVERY_S = 100, 0.1
 _OPENED, _SETTLED_MS = 5, 2_000
+_PATIENCE_S = 120.0
+"""Where others use the cores, a Reserver that has just started answers late."""
+
 _QUIET, _LOOK_S = 0.2, 2.0
 """A Reserver that takes less of a core has nothing left of its start."""
 
@@ -110,7 +116,9 @@ async def _measured(nodes: int, reservations: int) -> tuple[float, ...]:
             reserver = ReserverProcess(folder / "kubeconfig", folder / "log", *flags)
             await asyncio.to_thread(reserver.start)
             until.push_async_callback(asyncio.to_thread, reserver.stop)
-            client = await until.enter_async_context(Client(reserver.grpc_address))
+            client = await until.enter_async_context(
+                Client(reserver.grpc_address, deadline_s=_PATIENCE_S)
+            )
             (alone,) = await _spent(client, reserver.process.pid)
             words = ("--address", reserver.grpc_address, "--kubeconfig", str(folder / "kubeconfig"))
             command = until.enter_context(_command(*words))
@@ -142,11 +150,14 @@ async def _fill(cluster: EmbeddedCluster, nodes: int, reservations: int) -> None
 
 
 def _entry(number: int, nodes: int) -> dict[str, Any]:
+    when: dict[str, Any] = {"ttl": f"{1 + number % 20}h"}
+    if number % _RECURS == 0:
+        when = {"schedule": {"cron": f"{number % 60} */3 * * *", "duration": "2h"}}
     return {
         "owners": [{"pod": {"namespace": "shop", "name": f"web-{number}"}}],
         "node": f"worker-{number % nodes}",
         "resources": {"cpu": 2 + number % 4 * 2, "memory": "8Gi"},
-        "ttl": f"{1 + number % 20}h",
+        **when,
     }
 
 
@@ -154,7 +165,7 @@ async def _spent(client: Client, *pids: int) -> list[float]:
     """Return which share of a core each process takes while one reservation changes."""
     while await _share_of(pids[0]) > _QUIET:
         pass
-    changed = await anext(client.list())
+    changed = await anext(each async for each in client.list() if each.spec.schedule is None)
     began, before = time.monotonic(), [cpu_s(pid) for pid in pids]
     for change in range(_CHANGES):
         await client.extend(changed.id, timedelta(hours=1, minutes=change))

@@ -45,9 +45,8 @@ const counted = (bars) => bars.filter(({ rank }) => rank !== COMING).length;
  * @param {[string, Reservation][]} waiting
  * @returns {{bars: Bar[], unseen: number}} */
 export function laned(waiting) {
-  const all = waiting.flatMap(([key, one], at) => spans(key, one).map((span) => ({ ...span, top: (at % 4) * 8, height: 7 })));
-  const bars = all.slice(0, MOST);
-  return { bars, unseen: counted(all) - counted(bars) };
+  const bars = waiting.slice(0, MOST).flatMap(([key, one], at) => spans(key, one).map((span) => ({ ...span, top: (at % 4) * 8, height: 7 })));
+  return { bars, unseen: Math.max(0, waiting.length - MOST) };
 }
 
 /** The times of a reservation, a bar each; what is claimed holds nothing until it comes again.

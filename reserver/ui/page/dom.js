@@ -32,7 +32,7 @@ export function table(titles, rows) {
     const kind = { class: content === '–' ? 'none' : String(content).length < 24 && 'short' }; // Or `worker-12` would break at its hyphen.
     return at ? h('td', { 'data-title': titles[at], ...kind }, h('div', {}, content)) : h('th', { scope: 'row', ...kind }, content);
   };
-  return h('div', { class: 'wide', tabindex: '0' }, h('table', {}, h('thead', {}, h('tr', {}, ...titles.map((each) => h('th', { scope: 'col' }, each)))),
+  return h('div', { class: 'wide', tabindex: '0', role: 'group', 'aria-label': `Table: ${titles.join(', ')}` }, h('table', {}, h('thead', {}, h('tr', {}, ...titles.map((each) => h('th', { scope: 'col' }, each)))),
     h('tbody', {}, ...rows.map((row) => h('tr', {}, ...row.map(cell))))));
 }
 

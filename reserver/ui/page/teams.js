@@ -48,7 +48,7 @@ function shown(found) {
     h('h2', {}, `${found.resource} held in the last seven days, in ${found.unit} × hours`),
     h('ul', { class: 'legend' }, ...FATES.map((fate) => h('li', {}, h('span', { class: `swatch ${fate}`, 'aria-hidden': 'true' }), `${fate}: ${MEANINGS[fate]}`))),
     week(found),
-    table(['Namespace', 'Held', '', 'Used', 'Unused', 'Open', 'Quota'], names.map(row)));
+    table(['Namespace', 'Held', 'Parts', 'Used', 'Unused', 'Open', 'Quota'], names.map(row)));
 }
 
 /** The mean of each part of the week. @param {Teams} found */
