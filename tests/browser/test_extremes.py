@@ -98,6 +98,19 @@ async def test_an_address_brings_its_reservation_into_sight(shown: Shown) -> Non
     await expect(shown.page.locator(".bar[aria-pressed='true']")).to_be_in_viewport()
 
 
+async def test_nodes_are_grouped_by_a_label_that_only_some_have(shown: Shown) -> None:
+    for number in range(600):
+        labels = {"pool": f"p{number % 2}"} if number in (597, 598) else {}
+        shown.stream.board.put(
+            "nodes", f"worker-{number}", {**node(f"worker-{number}"), "labels": labels}
+        )
+    group = shown.page.get_by_label("Group by")
+    await expect(group.locator("option[value=pool]")).to_be_attached()
+    await group.select_option("pool")
+    await expect(shown.page.locator(".row.group h2").first).to_have_text("no pool: 598 nodes")
+    await expect(shown.page).to_have_url(f"{shown.address}#/timeline?group=pool")
+
+
 async def test_a_nodes_maintenance_is_seen_by_pointer_and_keyboard(shown: Shown) -> None:
     now = int(time.time() * 1000)
     window = {

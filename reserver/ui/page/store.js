@@ -10,6 +10,9 @@
 /** @type {Map<string, Status>} */ export const status = new Map();
 /** Which reservations stand on a node, by their keys. @type {Map<string, Set<string>>} */ export const onNode = new Map();
 
+/** Of the labels of nodes the keys, the first of them. @type {Set<string>} */ export const labels = new Set();
+const MOST_LABELS = 300;
+
 /** @type {Record<string, Map<string, any>>} */
 const KINDS = { reservations, past, nodes, moves, windows, status };
 
@@ -44,6 +47,11 @@ function index(key, before, after) {
   }
 }
 
+/** @param {Record<string, string>} found */
+function know(found) {
+  for (const key in found) if (key !== 'kubernetes.io/hostname' && labels.size < MOST_LABELS) labels.add(key);
+}
+
 /** @param {MessageEvent<string>} message */
 function take(message) {
   const { now: sent, reset, complete, ...changes } = JSON.parse(message.data);
@@ -52,12 +60,14 @@ function take(message) {
   if (reset) {
     for (const kind of Object.values(KINDS)) kind.clear();
     onNode.clear();
+    labels.clear();
   }
   for (const [name, documents] of Object.entries(changes)) {
     const kind = KINDS[name];
     if (!kind) continue; // Of a newer server.
     for (const [key, one] of Object.entries(documents)) {
       if (kind === reservations || kind === past) index(key, kind.get(key), one);
+      if (kind === nodes && one) know(one.labels);
       if (one === null) kind.delete(key);
       else kind.set(key, one);
     }

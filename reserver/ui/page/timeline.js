@@ -134,14 +134,10 @@ export function view(main, { query, signal, go }) {
   function offerGroups() {
     const [labels, windows] = ['labels', 'windows'].map((what) => store.status.get(what)?.problem);
     hint.textContent = labels ? `No labels to group by: ${labels}` : windows ? `No maintenance shown: ${windows}` : '';
-    const keys = new Set(group ? [group] : []);
-    let seen = 0;
-    for (const { labels } of store.nodes.values()) {
-      for (const key of Object.keys(labels)) if (key !== 'kubernetes.io/hostname') keys.add(key);
-      if (++seen > 200) break;
-    }
+    const keys = new Set(group ? [group, ...store.labels] : store.labels);
     const wanted = ['', ...[...keys].sort((a, b) => Number(b.includes('zone')) - Number(a.includes('zone')) || a.localeCompare(b))];
-    if (groups.childElementCount === wanted.length) return;
+    if (groups.dataset.keys === wanted.join()) return;
+    groups.dataset.keys = wanted.join();
     const ends = wanted.map((key) => key.slice(key.lastIndexOf('/') + 1));
     const short = (/** @type {string} */ key) => { const end = ends[wanted.indexOf(key)]; return ends.indexOf(end) === ends.lastIndexOf(end) ? end : key; };
     groups.replaceChildren(...wanted.map((key) => h('option', { value: key, selected: key === group }, short(key) || 'none')));
