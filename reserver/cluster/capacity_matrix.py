@@ -1,4 +1,4 @@
-"""The cluster's capacity as one int64 matrix: nodes × resources × {allocatable, requested, held}.
+"""The capacity of all nodes: one matrix of {allocatable, requested, held, returning}, in int64.
 
 A pod asks for few resources, and perhaps about all nodes: what all nodes have of one resource lies
 side by side in memory.
@@ -29,7 +29,7 @@ Rows = NDArray[np.intp]
 
 Totals = Mapping[str, int]
 
-ALLOCATABLE, REQUESTED, HELD = range(3)
+ALLOCATABLE, REQUESTED, HELD, RETURNING = range(4)
 
 _NO_ROW = -1
 _LEAST_WIDTH = 8
@@ -42,11 +42,13 @@ class Amounts(NamedTuple):
         allocatable: what the node offers to pods.
         requested: what its pods take, including those being bound.
         held: what active reservations hold, for anybody.
+        returning: what their pods have that they hold again once these go.
     """
 
     allocatable: int
     requested: int
     held: int
+    returning: int = 0
 
 
 class CapacityMatrix:
@@ -59,6 +61,8 @@ class CapacityMatrix:
         requested: the same shape, of what their pods take, including those being bound.
         held: the same shape, of what active reservations hold.
         has_holds: bool array, rows: something is held there.
+        guarded: bool array, rows: something is held there, or comes back to a reservation once the
+            pod goes that has it.
         holding: the names of these nodes.
         without_holds: the names of all other rows.
         headroom: what pods may request beside the holds.
@@ -80,13 +84,14 @@ class CapacityMatrix:
         self._names: list[str] = []
         self._free_rows: list[int] = []
         self._pods_on: dict[str, int] = {}
-        self._totals: tuple[dict[str, Totals], ...] = ({}, {}, {})
-        self._cells: NDArray[np.int64] = np.zeros((3, 8, 64), dtype=np.int64)
+        self._totals: tuple[dict[str, Totals], ...] = ({}, {}, {}, {})
+        self._cells: NDArray[np.int64] = np.zeros((4, 8, 64), dtype=np.int64)
         self.has_holds: Bools = np.zeros(64, dtype=np.bool_)
+        self.guarded: Bools = np.zeros(64, dtype=np.bool_)
         self.holding: set[str] = set()
         self.without_holds: set[str] = set()
         self.exists: Bools = np.zeros(64, dtype=np.bool_)
-        self.headroom = Headroom(self.columns, self._cells, ~self.has_holds)
+        self.headroom = Headroom(self.columns, self._cells, ~self.guarded)
         self.has_unreadable: Bools = np.zeros(64, dtype=np.bool_)
         self.unreadable_nodes: set[str] = set()
         self.topology = Topology(64)
@@ -144,8 +149,8 @@ class CapacityMatrix:
             if column is not None:
                 self._cells[layer, column, row] = clamped(totals.get(name, 0))
                 columns.append(column)
-        if layer == HELD or self.has_holds[row]:
-            is_known = bool(self.exists[row]) or not self.has_holds[row]
+        if layer >= HELD or self.guarded[row]:
+            is_known = bool(self.exists[row]) or not self.guarded[row]
             self.headroom.put(row, columns, is_known=is_known)
         if totals:
             self._totals[layer][node] = totals
@@ -216,17 +221,18 @@ class CapacityMatrix:
     def _pad_rows(self, more: int) -> None:
         self._cells = np.pad(self._cells, ((0, 0), (0, 0), (0, more)))
         self.has_holds = np.pad(self.has_holds, (0, more))
+        self.guarded = np.pad(self.guarded, (0, more))
         self.exists = np.pad(self.exists, (0, more))
         self.has_unreadable = np.pad(self.has_unreadable, (0, more))
         self._compare_anew()
 
     def _compare_anew(self) -> None:
         """Forget where requests fit: rows or columns are others now."""
-        self.headroom = Headroom(self.columns, self._cells, self.exists | ~self.has_holds)
+        self.headroom = Headroom(self.columns, self._cells, self.exists | ~self.guarded)
 
     def _release_row(self, name: str) -> None:
         row = self._row_of[name]
-        if not (self.exists[row] or self.has_holds[row] or name in self._pods_on):
+        if not (self.exists[row] or self.guarded[row] or name in self._pods_on):
             del self._row_of[name]
             self.without_holds.discard(name)
             self._free_rows.append(row)
@@ -238,7 +244,7 @@ class CapacityMatrix:
         self._totals = tuple(map(dict, self._totals))
         self._cells = self._cells.copy()
         self.holding, self.without_holds = set(self.holding), set(self.without_holds)
-        self.has_holds = self.has_holds.copy()
+        self.has_holds, self.guarded = self.has_holds.copy(), self.guarded.copy()
         self.exists, self.has_unreadable = self.exists.copy(), self.has_unreadable.copy()
         self._forks = WeakSet()
         self._compare_anew()

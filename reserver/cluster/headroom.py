@@ -60,8 +60,9 @@ class Headroom:
 
         Args:
             columns: of resources; they stay as they are.
-            layers: int64 array, {allocatable, requested, held} × columns × rows; `put` reads it.
-            known: bool array, rows: the Node object is known, or nothing is held.
+            layers: int64 array, {allocatable, requested, held, returning} × columns × rows; `put`
+                reads it.
+            known: bool array, rows: the Node object is known, or nothing is guarded.
         """
         self._columns = columns
         self._layers = layers
@@ -74,7 +75,7 @@ class Headroom:
     def of(self, column: int) -> Int64s:
         """Return what may be requested of a resource, for each row.
 
-        That is what is allocatable − requested − held, and anything where nothing is held.
+        That is what is allocatable − requested − held, and anything where nothing is guarded.
         """
         found: Int64s = self._cells[column]
         return found
@@ -85,13 +86,14 @@ class Headroom:
         Args:
             row: of the node.
             columns: of the resources that have changed.
-            is_known: the Node object is known, or nothing is held.
+            is_known: the Node object is known, or nothing is guarded.
         """
         amount = self._layers.item
         for column in columns:
             held = amount(2, column, row)
             left = amount(0, column, row) - amount(1, column, row) - held
-            self._cells[column, row] = left if held > 0 else ANYTHING
+            is_guarded = held > 0 or amount(3, column, row) > 0
+            self._cells[column, row] = left if is_guarded else ANYTHING
         self._known[row] = is_known
         self._changed.append(row)
         if len(self._changed) > _MOST_CHANGES:
@@ -159,6 +161,7 @@ def clamped(total: int) -> int:
 
 
 def _left(layers: Int64s) -> Int64s:
-    allocatable, requested, held = layers
-    left: Int64s = np.where(held > 0, allocatable - requested - held, ANYTHING)
+    allocatable, requested, held, returning = layers
+    is_guarded = (held > 0) | (returning > 0)
+    left: Int64s = np.where(is_guarded, allocatable - requested - held, ANYTHING)
     return left

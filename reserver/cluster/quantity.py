@@ -7,7 +7,7 @@ binary suffixes, scientific notation, anything finer than a nano-unit rounded aw
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from reserver.errors import InvalidInput
@@ -111,3 +111,12 @@ def times(amounts: Mapping[str, int], slots: int) -> Mapping[str, int]:
 @lru_cache(_SHARED)
 def _shared(amounts: tuple[tuple[str, int], ...]) -> Mapping[str, int]:
     return dict(amounts)
+
+
+def total(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Return the sum of amounts by resource, exactly."""
+    total: dict[str, int] = {}
+    for part in parts:
+        for resource, amount in part.items():
+            total[resource] = total.get(resource, 0) + amount
+    return total

@@ -14,6 +14,7 @@ from reserver.cluster.capacity_matrix import (
     ALLOCATABLE,
     HELD,
     REQUESTED,
+    RETURNING,
     CapacityMatrix,
     Rows,
     Totals,
@@ -189,9 +190,20 @@ class Snapshot(CapacityMatrix):
         if totals or node in self._row_of:
             row = self._ensure_row(node)  # May replace the arrays.
             self.has_holds[row] = bool(totals)
-            (self.holding.add if totals else self.holding.discard)(node)
-            (self.without_holds.discard if totals else self.without_holds.add)(node)
+            self._guard(node, row, is_guarded=bool(totals) or node in self._totals[RETURNING])
             self._set(HELD, node, self.lending.held(node) or totals)
+
+    def set_returning(self, node: str, totals: Mapping[str, int]) -> None:
+        """Set what pods of a node have that comes back to reservations once these pods go."""
+        if totals or node in self._row_of:
+            row = self._ensure_row(node)  # May replace the arrays.
+            self._guard(node, row, is_guarded=bool(totals) or bool(self.has_holds[row]))
+            self._set(RETURNING, node, totals)
+
+    def _guard(self, node: str, row: int, *, is_guarded: bool) -> None:
+        self.guarded[row] = is_guarded
+        (self.holding.add if is_guarded else self.holding.discard)(node)
+        (self.without_holds.discard if is_guarded else self.without_holds.add)(node)
 
     def mark_unreadable(self, node: str, *, is_unreadable: bool) -> None:
         """Set whether something on a node cannot be read; the node may be unknown."""

@@ -246,8 +246,9 @@ class Lifecycle(LedgerView):
         self._judge_use(account)
         self._holdings.reorder(account.holds)
         left, _ = account.left() if self._is_active(account) else ({}, 0)
+        comes_back = self._comes_back(account)
         for hold in account.holds:
-            self._hold_slots(hold, left.get(hold.reservation.node, 0))
+            self._hold_slots(hold, left.get(hold.reservation.node, 0), comes_back=comes_back)
 
     def _judge_use(self, account: Account) -> None:
         """Note since when a reservation that is released if idle has not been used."""
@@ -259,10 +260,14 @@ class Lifecycle(LedgerView):
         account.idle_since = since
         self._expect_turns(account)
 
-    def _hold_slots(self, hold: Hold, slots: int) -> None:
-        if slots != hold.slots:
-            amounts = times(hold.reservation.resources, slots) if slots else NOTHING
-            self._holdings.hold(hold, amounts)
+    def _hold_slots(self, hold: Hold, slots: int, *, comes_back: bool) -> None:
+        reservation = hold.reservation
+        number = reservation.slots - slots if comes_back else 0
+        number += slots if reservation.lends_below is not None else 0
+        returning = times(reservation.resources, number) if number else NOTHING
+        if slots != hold.slots or returning != hold.returning:
+            amounts = times(reservation.resources, slots) if slots else NOTHING
+            self._holdings.hold(hold, amounts, returning)
             hold.slots = slots
 
     def _settle_claim(self, account: Account, node: str) -> None:
@@ -279,7 +284,8 @@ class Lifecycle(LedgerView):
             self._charge(account)
             for ref in account.refs:
                 self._listener.on_reservation_changed(ref)
-            self._hold_slots(hold, account.left()[0][node])
+            slots, comes_back = account.left()[0][node], account.reservation.reusable
+            self._hold_slots(hold, slots, comes_back=comes_back)
             self._admit_beside(account)
 
     def _unclaimed(self, account: Account) -> int:

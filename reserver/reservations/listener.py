@@ -29,7 +29,7 @@ class Listener:
         """Note that an occurrence is over; the ledger still has it, and not the next."""
 
     def on_capacity_freed(self, node: str) -> None:
-        """Note that less is held on a node than before."""
+        """Note that less is held on a node than before, or that a slot has come back there."""
         self.on_node_changed(node)
 
     def on_node_changed(self, node: str) -> None:

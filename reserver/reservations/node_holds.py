@@ -37,6 +37,8 @@ class Hold:
     """What it adds to the node's row of the matrix now."""
     slots: int = 0
     """How many slots that is."""
+    returning: Mapping[str, int] = field(default_factory=lambda: NOTHING)
+    """What it holds again once pods go: claimed slots that come back, and what it lends."""
     is_placed: bool = False
     """Whether Reserver chose the node."""
     is_counted: bool = False
@@ -115,6 +117,7 @@ class NodeHolds:
         self._yielding: dict[str, dict[Hold, None]] = {}
         self._lending: dict[str, dict[Hold, None]] = {}
         self._held: dict[str, dict[str, int]] = {}
+        self._returning: dict[str, dict[str, int]] = {}
         self._rows: dict[str, _Row] = {}
 
     def on(self, node: str) -> Mapping[str, int]:
@@ -210,31 +213,26 @@ class NodeHolds:
                 yielding[node] = totals
         return yielding
 
-    def hold(self, hold: Hold, amounts: Mapping[str, int]) -> None:
-        """Set what a reservation holds on its node."""
-        if amounts == hold.amounts:
-            return
+    def hold(
+        self, hold: Hold, amounts: Mapping[str, int], returning: Mapping[str, int] = NOTHING
+    ) -> None:
+        """Set what a reservation holds on its node, and what comes back to it there."""
         node = hold.reservation.node
-        self._rows.pop(node, None)
-        totals = dict(self._held.get(node, {}))
-        is_less = any(amount > amounts.get(name, 0) for name, amount in hold.amounts.items())
-        for name, amount in hold.amounts.items():
-            totals[name] -= amount
-        for name, amount in amounts.items():
-            totals[name] = totals.get(name, 0) + amount
-        for name in hold.amounts.keys() - amounts.keys():
-            if not totals[name]:
-                del totals[name]
-        if hold.is_placed:
-            self._count(hold, amounts)
-        hold.amounts = amounts
-        if totals:
-            self._held[node] = totals
-        else:
-            self._held.pop(node, None)
-        self._index(node, hold)
-        self._snapshot.set_held(node, totals, self.loans(node))
-        if is_less:
+        # Once a slot has come back, an owner may wait for it.
+        is_freed = _is_less(hold.amounts, amounts) or _is_less(hold.returning, returning)
+        if returning != hold.returning:
+            came = _exchange(self._returning, node, hold.returning, returning)
+            hold.returning = returning
+            self._snapshot.set_returning(node, came)
+        if amounts != hold.amounts:
+            self._rows.pop(node, None)
+            totals = _exchange(self._held, node, hold.amounts, amounts)
+            if hold.is_placed:
+                self._count(hold, amounts)
+            hold.amounts = amounts
+            self._index(node, hold)
+            self._snapshot.set_held(node, totals, self.loans(node))
+        if is_freed:
             self._listener.on_capacity_freed(node)
 
     def _index(self, node: str, hold: Hold) -> None:
@@ -256,6 +254,33 @@ class NodeHolds:
         hold.is_counted = self._quotas.is_below_ceiling(hold.reservation.ref.namespace)
         after = amounts if hold.is_counted else NOTHING
         self._quotas.ceiling.count_placed(hold.reservation.node, before, after)
+
+
+def _is_less(before: Mapping[str, int], after: Mapping[str, int]) -> bool:
+    """Return whether there is less of any resource than before."""
+    return any(amount > after.get(name, 0) for name, amount in before.items())
+
+
+def _exchange(
+    by_node: dict[str, dict[str, int]],
+    node: str,
+    before: Mapping[str, int],
+    after: Mapping[str, int],
+) -> Mapping[str, int]:
+    """Count amounts on a node instead of others; return all that is counted there."""
+    totals = dict(by_node.get(node, {}))
+    for name, amount in before.items():
+        totals[name] -= amount
+    for name, amount in after.items():
+        totals[name] = totals.get(name, 0) + amount
+    for name in before.keys() - after.keys():
+        if not totals[name]:
+            del totals[name]
+    if totals:
+        by_node[node] = totals
+    else:
+        by_node.pop(node, None)
+    return totals
 
 
 def _put(index: dict[str, dict[Hold, None]], node: str, hold: Hold) -> None:

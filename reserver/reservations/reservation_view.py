@@ -276,5 +276,11 @@ class ReservationView:
         """Return whether it holds wherever it has a place."""
         return self._phase_by_time(account) is Phase.ACTIVE and self._is_admitted(account)
 
+    def _comes_back(self, account: Account) -> bool:
+        """Return whether a claimed slot would hold again, if its pod went now."""
+        reservation = account.reservation
+        is_reusable = reservation.reusable and self._is_admitted(account)
+        return is_reusable and reservation.phase(0, self._now) is Phase.ACTIVE
+
     def _is_admitted(self, account: Account) -> bool:
         return any(self.quotas.admits(entry.reservation) for entry in account.entries)

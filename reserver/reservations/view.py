@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from reserver.cluster.lending import Loan
 from reserver.cluster.pod import Pod, PodName
+from reserver.cluster.quantity import times, total
 from reserver.reservations.account import Account
 from reserver.reservations.enums import Policy
 from reserver.reservations.node_holds import Hold
@@ -164,6 +165,38 @@ class LedgerView(ReservationView):
         then = lending.borrowed(node, gone, slots)
         return {name: n - then.get(name, 0) for name, n in lending.borrowed(node).items()}
 
+    def regained(
+        self, gone: Mapping[str, Collection[str]], pod: Pod
+    ) -> dict[str, Mapping[str, int]]:
+        """Return what reservations that are not for a pod hold again once others are gone.
+
+        Args:
+            gone: the UIDs of the pods that are gone by then, by node.
+            pod: the pod that is to come there.
+        """
+        found = {node: self._coming_back(node, uids) for node, uids in gone.items()}
+        own = self.owned_by(pod) if any(found.values()) else frozenset[Ref]()
+        return {
+            node: total(
+                times(each.resources, slots)
+                for each, slots in regained
+                if not (each.ref in own or each.yields_to(pod.priority) or each.lends_to(pod))
+            )
+            for node, regained in found.items()
+            if regained
+        }
+
+    def _coming_back(self, node: str, gone: Collection[str]) -> list[tuple[Reservation, int]]:
+        """Return which reservations have more slots on a node once pods are gone, and how many."""
+        claimed = (self._register.of(each) for uid in gone for each in self._claims.by(uid))
+        accounts = dict.fromkeys(filter(None, claimed))
+        holds = ((each, each.hold_on(node)) for each in accounts)
+        return [
+            (hold.reservation, _coming_back(account, hold, gone))
+            for account, hold in holds
+            if hold is not None and hold.returning
+        ]
+
     def recall(self, node: str, until: float) -> None:
         """Lend nothing more on a node until a moment (unix seconds): an owner waits there."""
         self._snapshot.lending.recall(node, until)
@@ -174,6 +207,16 @@ class LedgerView(ReservationView):
         if account is None or account.reservation.ref != ref:
             return {}
         return {hold.reservation.node: hold.amounts for hold in account.holds}
+
+
+def _coming_back(account: Account, hold: Hold, gone: Collection[str]) -> int:
+    """Return how many slots more a reservation has on a node once pods are gone, by their UIDs."""
+    claims, node = account.claimants, hold.reservation.node
+    if account.reservation.refill_up_to:
+        kept = [claim.node for uid, claim in claims.items() if uid not in gone]
+        return account.reservation.unclaimed(kept)[0][node] - hold.slots
+    there = sum(uid in claims and claims[uid].node == node for uid in set(gone))
+    return min(there, hold.reservation.slots - hold.slots)
 
 
 def _seats(

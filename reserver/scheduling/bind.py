@@ -16,6 +16,8 @@ from reserver.scheduling.gangs import NOBODY, Attempt
 from reserver.scheduling.naming import words_for
 from reserver.scheduling.state import State
 
+COMES_BACK = "capacity that comes back to reservations"
+
 
 @dataclass(frozen=True, slots=True)
 class BindVerdict:
@@ -67,7 +69,7 @@ def _refusal(
         gang: its PodGroup.
     """
     row = state.snapshot.row(node)
-    if row is None or not state.snapshot.has_holds[row]:
+    if row is None or not state.snapshot.guarded[row]:
         return None
     own = with_yields(seats_by_node(pod, seats, state.ledger), pod, (node,), state.ledger)
     if node in own and (owed := state.pending_resizes.owed(node)):
@@ -76,4 +78,6 @@ def _refusal(
     if fits_beside_holds(pod, state.snapshot, own, gang.taken)[row]:
         return None
     (other,) = in_the_way(pod, (node,), state.ledger)
-    return f"held by {words_for(other.ref, pod, state)}" if other else "node not known yet"
+    if other is not None:
+        return f"held by {words_for(other.ref, pod, state)}"
+    return COMES_BACK if state.snapshot.exists[row] else "node not known yet"

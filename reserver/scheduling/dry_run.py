@@ -129,7 +129,7 @@ def _have_room(taken: ByNode, snapshot: Snapshot) -> bool:
         if not snapshot.has_node(node) or node in snapshot.unreadable_nodes:
             return False
         for name, amount in amounts.items():
-            offered, requested, held = snapshot.amounts(node, name)
+            offered, requested, held, _ = snapshot.amounts(node, name)
             if amount > offered - requested - held:
                 return False
     return True
@@ -213,7 +213,7 @@ def _lack(
     lacking, impossible = [], []
     for name, amount in sorted(reservation.resources.items()):
         wanted = amount * reservation.slots
-        offered, requested, held = snapshot.amounts(node, name)
+        offered, requested, held, _ = snapshot.amounts(node, name)
         free = offered - requested - held
         if wanted > free:
             lacking.append(_of(name, max(free, 0), wanted))

@@ -12,25 +12,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import compress, filterfalse, islice
-from zlib import crc32
-
-import numpy as np
 
 from reserver.cluster.categorical import Bools
 from reserver.cluster.pod import Pod
+from reserver.cluster.quantity import total
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.scheduling.effects import Effect, Nominate, Retry
+from reserver.scheduling.effects import Retry
 from reserver.scheduling.filter_verdict import FilterVerdict, WaitsFor
 from reserver.scheduling.fit import (
     NO_SEATS,
     Seats,
     fits_beside_holds,
-    fits_where,
     has_room,
     in_the_way,
     seats_by_node,
-    total,
     with_yields,
 )
 from reserver.scheduling.gangs import NOBODY, Attempt
@@ -38,14 +34,12 @@ from reserver.scheduling.inflight_binds import FORGETTING_S
 from reserver.scheduling.naming import words_for
 from reserver.scheduling.nomination import nominations_for
 from reserver.scheduling.recall import recall
+from reserver.scheduling.retries import SHOWN_S, elsewhere, once_read
 from reserver.scheduling.state import State
 from reserver.scheduling.waiting_pod import LEAST_SAMPLE
 
 ANSWER_LIMIT = LEAST_SAMPLE
 """How many nodes are enough: more cost throughput and place no better."""
-
-SHOWN_S = 0.2
-"""When the watch will have shown a pod that kube-scheduler knows already, in seconds."""
 
 _FIRST_CHUNK = 128
 _MOST_NAMED = 3
@@ -113,7 +107,8 @@ def _for_anybody(
     if nodes:
         return FilterVerdict(nodes=nodes)
     refused, refs = _name_holds(pod, names, state)
-    effects = _retry(pod, names, state.snapshot, fits, gang)
+    effects = elsewhere(pod, names, state.snapshot, fits, gang)
+    effects = effects or once_read(pod, names, state.snapshot)
     waits_for = WaitsFor.ROOM if names else None
     return FilterVerdict(refused=refused, effects=effects, waits_for=waits_for, in_the_way=refs)
 
@@ -253,35 +248,3 @@ def _name_holds(
         for name, other in first.items()
     }
     return words, tuple(sorted(refs))
-
-
-def _retry(
-    pod: Pod, names: Sequence[str], snapshot: Snapshot, beside: Bools, gang: Attempt
-) -> tuple[Effect, ...]:
-    """Return what sends a pod to a node that fits and that kube-scheduler's sample left out.
-
-    Fewer names than the least sample are no sample: kube-scheduler has refused all other nodes.
-    A nomination that somebody else made (preemption) is left alone; such a pod is tried again.
-
-    Args:
-        pod: the pod, refused on all names.
-        names: of the call.
-        snapshot: the cluster.
-        beside: for each row, whether the pod fits beside the holds.
-        gang: the pod's group.
-    """
-    if len(names) < LEAST_SAMPLE:
-        return ()
-    elsewhere = fits_where(pod, snapshot, beside)
-    if not elsewhere.any():
-        return ()
-    offered = snapshot.rows([*names, *gang.taken])
-    elsewhere[offered[offered >= 0]] = False
-    rows = np.flatnonzero(elsewhere)
-    if not len(rows):
-        return ()
-    if pod.nominated_node:
-        return (Retry(pod, attempts=-(-snapshot.node_count // len(names))),)
-    # Pods that are refused together are sent to different nodes.
-    row = rows[crc32(pod.uid.encode()) % len(rows)]
-    return (Nominate(pod, snapshot.name_of(row)),)

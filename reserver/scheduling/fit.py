@@ -5,8 +5,8 @@ what P may use on N = allocatable − requests of the pods there − what reserv
 slots that P would claim there.
 
 For nodes that kube-scheduler itself has named, `fits_beside_holds` is enough: only resources that P
-requests *and* that somebody else holds are compared. All else is kube-scheduler's business there,
-and its picture of it is fresher than ours.
+requests *and* that somebody else holds, or gets back once a pod goes, are compared. All else is
+kube-scheduler's business there, and its picture of it is fresher than ours.
 
 The matrix of the snapshot is clamped, and says rightly where there is no room. Where something is
 taken out of a sum (a seat, what yields, victims) all is computed in exact integers (docs/adr/0015).
@@ -25,6 +25,7 @@ from reserver.cluster.capacity_matrix import Amounts, Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.headroom import clamped
 from reserver.cluster.pod import Pod
+from reserver.cluster.quantity import total
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.view import LedgerView
@@ -193,15 +194,6 @@ def with_yields(
     return shares
 
 
-def total(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Return the sum of amounts by resource, exactly."""
-    total: dict[str, int] = {}
-    for part in parts:
-        for resource, amount in part.items():
-            total[resource] = total.get(resource, 0) + amount
-    return total
-
-
 def in_the_way(pod: Pod, nodes: Iterable[str], ledger: LedgerView) -> Iterator[Reservation | None]:
     """Yield, for each node, the oldest reservation of others that holds capacity there, or None.
 
@@ -247,13 +239,13 @@ def fits_beside_holds(
     special = {row: n for n in own.keys() | taken.keys() if (row := snapshot.row(n)) is not None}
     for row, node in special.items():
         seat, gone = own.get(node, NO_SEAT), taken.get(node, {})
-        is_known = snapshot.exists[row] or not snapshot.has_holds[row]
+        is_known = snapshot.exists[row] or not snapshot.guarded[row]
         free[row] = is_known and all(
             _fits_exactly(amount, snapshot.amounts(node, name), seat, name, gone.get(name, 0))
             for name, amount in asked.items()
         )
     if snapshot.unreadable_nodes:  # Rare: an owner's seat is its own all the same.
-        unreadable = snapshot.has_unreadable & snapshot.has_holds
+        unreadable = snapshot.has_unreadable & snapshot.guarded
         unreadable[[row for row, node in special.items() if own.get(node, NO_SEAT).slot]] = False
         free &= ~unreadable
     return free
@@ -266,7 +258,8 @@ def _fits_exactly(amount: int, amounts: Amounts, seat: Seat, resource: str, take
     yielded = seat.yielded.get(resource, 0)
     free = amounts.allocatable - amounts.requested - held - taken
     is_own = amount <= slot and free + seat.later.get(resource, 0) >= amount
-    return held <= yielded or free + yielded >= amount or is_own
+    is_free = held <= yielded and not amounts.returning
+    return is_free or free + yielded >= amount or is_own
 
 
 def has_room(pod: Pod, snapshot: Snapshot, rows: Rows) -> Bools:

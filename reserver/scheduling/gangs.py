@@ -14,9 +14,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from reserver.cluster.pod import Pod
+from reserver.cluster.quantity import total
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.view import Slot
-from reserver.scheduling.fit import total
 
 ATTEMPT_S = 5.0
 """How long after an answer the next pod of its group may belong to another attempt, in seconds: all

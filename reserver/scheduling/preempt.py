@@ -14,15 +14,10 @@ from itertools import compress
 import numpy as np
 
 from reserver.cluster.pod import Pod
+from reserver.cluster.quantity import total
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Reservation
-from reserver.scheduling.fit import (
-    NO_SEAT,
-    fits,
-    fits_beside_holds,
-    seats_by_node,
-    with_yields,
-)
+from reserver.scheduling.fit import NO_SEAT, fits, fits_beside_holds, seats_by_node, with_yields
 from reserver.scheduling.recall import recall
 from reserver.scheduling.request_arrays import ByNode
 from reserver.scheduling.state import State
@@ -72,8 +67,10 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
     taken = _less_victims(promised, gone, state.snapshot)
     here = {node: own[node] for node in nodes if node in own}
     shares = with_yields(here, pod, nodes, state.ledger)
-    for node in nodes:  # Room that borrowers among the victims leave is held again.
-        if returned := state.ledger.returned(node, on_node.get(node, ()), gone[node]):
+    regained = state.ledger.regained(gone, pod)
+    for node in nodes:  # Room that borrowers and owners among the victims leave is held again.
+        lent = state.ledger.returned(node, on_node.get(node, ()), gone[node])
+        if returned := total((lent, regained.get(node, {}))):
             shares[node] = shares.get(node, NO_SEAT)._replace(returned=returned)
     unknown = rows < 0  # Then nothing is held there.
     helps = unknown | fits_beside_holds(pod, state.snapshot, shares, taken)[rows]

@@ -13,10 +13,10 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 
 from reserver.cluster.pod import Pod
-from reserver.cluster.quantity import times
+from reserver.cluster.quantity import times, total
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.effects import Recall
-from reserver.scheduling.fit import fits_beside_holds, seats_by_node, total, with_yields
+from reserver.scheduling.fit import fits_beside_holds, seats_by_node, with_yields
 from reserver.scheduling.state import State
 
 RECALL_S = 60.0
@@ -73,7 +73,7 @@ def _is_enough(node: str, wanted: Mapping[str, int], gone: Sequence[Pod], *, sta
     freed = total(each.requests for each in gone)
     again = state.ledger.returned(node, gone=[each.uid for each in gone])
     for name, amount in wanted.items():
-        offered, requested, held = state.snapshot.amounts(node, name)
+        offered, requested, held, _ = state.snapshot.amounts(node, name)
         left = offered - requested - held + freed.get(name, 0) - again.get(name, 0)
         if left < amount:
             return False
@@ -105,7 +105,7 @@ def _fits(pod: Pod, seats: Sequence[Reservation], gone: Sequence[Pod], state: St
     snapshot, node = state.snapshot, seats[0].node
     freed = total(each.requests for each in gone)
     for name, amount in pod.requests.items():
-        offered, requested, _ = snapshot.amounts(node, name)
+        offered, requested, *_ = snapshot.amounts(node, name)
         if amount and offered - requested + freed.get(name, 0) < amount:
             return False
     own = with_yields(seats_by_node(pod, seats, state.ledger), pod, (node,), state.ledger)

@@ -15,9 +15,10 @@ from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.headroom import Int64s, clamped
 from reserver.cluster.pod import Pod
+from reserver.cluster.quantity import total
 from reserver.cluster.snapshot import Snapshot
 from reserver.scheduling.effects import Activate, Effect, Nominate, Retry
-from reserver.scheduling.fit import allowed, total
+from reserver.scheduling.fit import allowed
 from reserver.scheduling.request_arrays import request_columns
 from reserver.scheduling.state import State
 from reserver.scheduling.waiting_pod import Waiting

@@ -1,23 +1,24 @@
-"""What is lent never costs an owner its seat, nor anybody else's hold its room."""
+"""What comes back, lent or claimed, costs no owner its seat, whoever reads first of a pod's end."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.cluster.pod import Pod
+from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.filter import filter_nodes
-from reserver.scheduling.fit import has_room
 from reserver.scheduling.recall import RECALL_S
 from reserver.scheduling.state import State
 from tests.builders import BORROWER, NAMESPACE, NOW, node, pod, reservation
 
 NODE, CPUS = "worker-1", 12
+ACTIONS = ["reserve", "ask", "ask", "ask", "end", "read", "owner", "drop"]
 PRIORITIES = st.sampled_from([-5, 0, 5, 10])
 
 
@@ -29,6 +30,7 @@ def holds(draw: st.DrawFn) -> Reservation:
         f"r{number}",
         node=NODE,
         owners=(f"owner-{number}",),
+        reusable=draw(st.booleans()),
         lends_below=draw(st.sampled_from([None, 0, 1, 8, 8, 100])),
         cpu=str(draw(st.integers(1, 6))),
     )
@@ -53,7 +55,11 @@ def strangers(draw: st.DrawFn) -> Pod:
 
 
 class Cluster:
-    """One node, whose pods kube-scheduler binds where Filter and Bind let it."""
+    """One node, whose pods kube-scheduler binds where Filter and Bind let it.
+
+    Attributes:
+        unread: the pods that kube-scheduler knows are gone, and Reserver has yet to read of.
+    """
 
     def __init__(self) -> None:
         self.state = State()
@@ -62,12 +68,30 @@ class Cluster:
         self.state.node_seen(node(NODE, cpu=str(CPUS)))
         self.state.is_complete = True
         self.now = NOW
+        self.unread: list[PodName] = []
 
     @property
     def spare(self) -> int:
         """Millicores that neither pods nor holds have."""
-        offered, requested, held = self.state.snapshot.amounts(NODE, "cpu")
+        offered, requested, held, _ = self.state.snapshot.amounts(NODE, "cpu")
         return offered - requested - held
+
+    @property
+    def shown(self) -> int:
+        """Millicores that are free by what kube-scheduler has read."""
+        pods = (each for name, each in self.state.pods.items() if name not in self.unread)
+        return CPUS * 1000 - sum(each.requests["cpu"] for each in pods)
+
+    def end(self, name: PodName) -> None:
+        """Delete a pod; kube-scheduler is the first to read of it."""
+        if name not in self.unread:
+            self.unread.append(name)
+
+    def read(self, most: int | None = None) -> None:
+        """Let Reserver read of the end of so many pods, or of all."""
+        for name in self.unread[:most]:
+            self.state.pod_gone(name)
+        del self.unread[:most]
 
     def reserve(self, made: Reservation) -> None:
         """Write a reservation if there is room, as managers do."""
@@ -77,15 +101,14 @@ class Cluster:
 
     def ask(self, asked: Pod) -> bool:
         """Have kube-scheduler ask for a pod; return whether it is bound then."""
-        rows = self.state.snapshot.rows([NODE])
-        names = [NODE] if has_room(asked, self.state.snapshot, rows)[0] else []
+        names = [NODE] if self.shown >= asked.requests["cpu"] else []
         verdict = filter_nodes(asked, names, self.state, self.now)
         if verdict.recalled:
             self.state.ledger.recall(verdict.recalled, self.now + RECALL_S)
         for effect in verdict.effects:
             for borrower in getattr(effect, "borrowers", ()):
                 assert borrower.constraints.tolerates_recall
-                self.state.pod_gone(borrower.name)
+                self.end(borrower.name)
         if not verdict.nodes:
             return False
         bound = judge_bind(asked, NODE, self.state, self.now)
@@ -105,7 +128,7 @@ def test_every_owner_gets_its_seat_whoever_has_borrowed(data: st.DataObject, tur
     for _ in range(turns):
         cluster.now += data.draw(st.sampled_from([1.0, RECALL_S]))
         known = [each for each, _ in cluster.state.ledger]
-        match data.draw(st.sampled_from(["reserve", "ask", "ask", "ask", "end", "owner", "drop"])):
+        match data.draw(st.sampled_from(ACTIONS)):
             case "reserve":
                 cluster.reserve(data.draw(holds()))
             case "ask":
@@ -113,14 +136,18 @@ def test_every_owner_gets_its_seat_whoever_has_borrowed(data: st.DataObject, tur
                 if made.name not in cluster.state.pods:
                     cluster.ask(made)
             case "end" if cluster.state.pods:
-                cluster.state.pod_gone(data.draw(st.sampled_from(sorted(cluster.state.pods))))
+                cluster.end(data.draw(st.sampled_from(sorted(cluster.state.pods))))
+            case "read":
+                cluster.read(1)
             case "owner" if known:
                 seated(cluster, data.draw(st.sampled_from(known)))
             case "drop" if known:
                 ending = data.draw(st.sampled_from(known))
                 cluster.state.ledger.drop(ending.ref)
-        assert cluster.spare >= 0
+        assert cluster.unread or cluster.spare >= 0
+    cluster.read()
     for each in [each for each, _ in cluster.state.ledger]:
+        assert cluster.spare >= 0
         seated(cluster, each)
     assert cluster.spare >= 0
 
@@ -129,5 +156,11 @@ def seated(cluster: Cluster, made: Reservation) -> None:
     owner = cluster.owner_of(made)
     if cluster.state.ledger.phase(made.ref) is not Phase.ACTIVE:
         return
-    # Borrowers go at once here, so that the second attempt is the last.
-    assert cluster.ask(owner) or cluster.ask(owner)
+    if owner.name in cluster.state.pods:  # Its slot has come back, or another reservation has it.
+        cluster.end(owner.name)
+    # Borrowers go at once here, so that once Reserver has read all the second attempt is the last.
+    for _ in range(2):
+        cluster.read()
+        if cluster.ask(owner):
+            return
+    pytest.fail(f"{owner.name} has no seat")

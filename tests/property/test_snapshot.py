@@ -1,4 +1,3 @@
-import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -26,6 +25,7 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
         self.offers: dict[str, Amounts] = {}
         self.pods: dict[str, tuple[str, Amounts]] = {}
         self.holds: dict[str, Amounts] = {}
+        self.returning: dict[str, Amounts] = {}
 
     @rule(node=nodes, allocatable=amounts)
     def set_node(self, node: str, allocatable: Amounts) -> None:
@@ -55,10 +55,19 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
         else:
             self.holds.pop(node, None)
 
+    @rule(node=nodes, totals=amounts)
+    def set_returning(self, node: str, totals: Amounts) -> None:
+        self.snapshot.set_returning(node, totals)
+        if totals:
+            self.returning[node] = totals
+        else:
+            self.returning.pop(node, None)
+
     @invariant()
     def shows_the_same(self) -> None:
         snapshot = self.snapshot
-        known = self.offers.keys() | self.holds.keys() | {node for node, _ in self.pods.values()}
+        guarded = self.holds.keys() | self.returning.keys()
+        known = self.offers.keys() | guarded | {node for node, _ in self.pods.values()}
         for name in [f"worker-{number}" for number in range(80)]:
             assert (snapshot.row(name) is not None) == (name in known)
         for node in known:
@@ -66,7 +75,8 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
             assert row is not None
             assert snapshot.name_of(row) == node
             assert snapshot.has_node(node) == (node in self.offers)
-            assert snapshot.has_holds[row] == (node in self.holds) == (node in snapshot.holding)
+            assert snapshot.has_holds[row] == (node in self.holds)
+            assert snapshot.guarded[row] == (node in guarded) == (node in snapshot.holding)
             assert (node in snapshot.without_holds) != (node in snapshot.holding)
             for resource, column in snapshot.columns.items():
                 taken = sum(r.get(resource, 0) for at, r in self.pods.values() if at == node)
@@ -76,7 +86,8 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
                 assert snapshot.requested[row, column] == min(taken, CLAMP)
                 assert snapshot.held[row, column] == min(held, CLAMP)
                 beside = min(offered, CLAMP) - min(taken, CLAMP) - min(held, CLAMP)
-                assert snapshot.headroom.of(column)[row] == (beside if held else CLAMP)
+                is_guarded = held or self.returning.get(node, {}).get(resource, 0)
+                assert snapshot.headroom.of(column)[row] == (beside if is_guarded else CLAMP)
         assert snapshot.node_count == len(self.offers)
 
     @invariant()
@@ -84,8 +95,8 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
         snapshot = self.snapshot
         anew = Headroom(
             snapshot.columns,
-            np.array([snapshot.allocatable.T, snapshot.requested.T, snapshot.held.T]),
-            snapshot.exists | ~snapshot.has_holds,
+            snapshot._cells,
+            snapshot.exists | ~snapshot.guarded,
         )
         for requests in ({}, {"cpu": 700}, {"cpu": 0, "memory": 1500}, {"x.io/r1": 1, "x.io/?": 9}):
             assert (snapshot.headroom.fits(requests) == anew.fits(requests)).all()

@@ -243,10 +243,10 @@ def test_to_evict_a_borrower_gives_others_nothing() -> None:
 def test_without_a_reservation_its_loan_is_gone_too() -> None:
     state = lending(W1, LENT, borrower("a", "4", on="worker-1"))
     with without(ref("lent"), state):
-        assert state.snapshot.amounts("worker-1", "cpu") == (8000, 4000, 0)
-    assert state.snapshot.amounts("worker-1", "cpu") == (8000, 4000, 0)
+        assert state.snapshot.amounts("worker-1", "cpu")[:3] == (8000, 4000, 0)
+    assert state.snapshot.amounts("worker-1", "cpu")[:3] == (8000, 4000, 0)
     state.pod_gone(pod("a").name)
-    assert state.snapshot.amounts("worker-1", "cpu") == (8000, 0, 4000)
+    assert state.snapshot.amounts("worker-1", "cpu")[:3] == (8000, 0, 4000)
 
 
 def short(state: State, now: float = NOW) -> dict[str, set[str]]:
