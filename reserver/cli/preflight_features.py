@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reserver.cli.checkup import Finding
 from reserver.cli.preflight_files import Id, Object, spec_schema, unknown_fields
-from reserver.cli.preflight_holds import listed
+from reserver.cli.preflight_holds import END_MOVES, listed
 from reserver.moves.phases import ENDED
 
 _DELETE = "run `kubectl delete {}` first"
@@ -14,7 +14,7 @@ REMEDIES = {
     "maintenancewindows": _DELETE.format("maintenancewindows --all")
     + ": Reserver then uncordons the nodes that it has cordoned",
     "podmovegroups": _DELETE.format("podmovegroups --all"),
-    "podmoves": "run `kubectl delete podmoves --all --all-namespaces`, or wait until they end",
+    "podmoves": END_MOVES,
     "reservationquotas": "",
     "schedpatches": _DELETE.format("schedpatches --all --all-namespaces"),
 }
@@ -42,7 +42,7 @@ def of_features(
             said = listed([*map(_name, open_)], f"{{}} {plural} have no effect then: {{}}")
             yield Finding("features", not REMEDIES[plural], said, REMEDIES[plural])
         elif crd is not None:
-            yield from _of_fields(plural, objects, spec_schema(crd))
+            yield from _of_fields(plural, open_, spec_schema(crd))
 
 
 def _of_fields(plural: str, objects: Sequence[Object], schema: Object) -> Iterator[Finding]:
@@ -52,7 +52,11 @@ def _of_fields(plural: str, objects: Sequence[Object], schema: Object) -> Iterat
             lost.setdefault(field, []).append(_name(each))
     for field, names in lost.items():
         said = listed(names, f"{{}} {plural} would lose {field}: {{}}")
-        yield Finding("features", False, said, "write them again afterwards")
+        is_value = ": " in field
+        if is_value:
+            said = listed(names, f"{{}} {plural} have {field}, which that version does not: {{}}")
+        remedy = REMEDIES[plural] if is_value else ""
+        yield Finding("features", False, said, remedy or "write them again afterwards")
 
 
 def _phase(item: Object) -> str:

@@ -229,8 +229,13 @@ def _paths(schema: Object, path: str = "") -> Iterator[str]:
 
 
 def unknown_fields(value: Any, schema: Object, path: str = "") -> Iterator[str]:  # noqa: ANN401 - a spec
-    """Yield the fields of a spec that a schema does not have: the API server drops them."""
+    """Yield the fields of a spec that a schema does not have: the API server drops them.
+
+    A value that a field cannot have there follows the field's name: ``mode: SurgeFirst``.
+    """
     known = schema.get("properties")
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{path.removesuffix('.')}: {printable(str(value))}"
     if isinstance(value, dict) and known and "additionalProperties" not in schema:
         if schema.get("x-kubernetes-preserve-unknown-fields"):
             return

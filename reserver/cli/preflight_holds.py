@@ -29,11 +29,17 @@ MOST_NAMED = 5
 SEAT_FIELD = "owners[].replaces"
 """The field that keeps the seat of a move for the replacement of its pod."""
 
+END_MOVES = "run `kubectl delete podmoves --all --all-namespaces`, or wait until they end"
+
 _REMEDIES = {
-    SEAT_FIELD: "end all moves first",
-    "lend": "remove it first, or nobody deletes the borrowers when an owner comes",
+    SEAT_FIELD: END_MOVES,
+    "lend": "for each, first run `kubectl --namespace {} patch reservation {} --type merge "
+    """--patch '{{"spec":{{"lend":null}}}}'`: nobody would delete borrowers for an owner""",
+    "schedule": "for each, first run `kubectl --namespace {} delete reservation {}`: it would hold "
+    "at all times",
 }
-"""What to do about a field before a version runs that does not have it."""
+"""What to do about a field of an object before a version runs that does not have it, as more would
+be held or lent, or others could claim. Namespace and name of an object follow."""
 
 Unknown = Callable[[Any], Iterable[str]]
 """Yields the fields of a spec that the other version does not have."""
@@ -126,13 +132,15 @@ def of_fields(
         for field in dict.fromkeys(unknown(each.spec)):
             fields.setdefault(field, []).append(each.where)
     for field, where in keys.items():
-        if not is_strict:
-            yield Finding("fields", True, listed(where, f"{{}} keep {field}, ignored: {{}}"))
-            continue
-        text = f"{{}} would be Invalid, and hold nothing, because of {field}: {{}}"
-        yield from _said("fields", where, text, "remove the field, or have it only in objects")
+        text = f"{{}} keep {field}, ignored: {{}}"
+        if is_strict:
+            text = f"{{}} would be Invalid, and hold nothing, because of {field}: {{}}"
+        is_ok = not is_strict and field not in _REMEDIES
+        namespace, name, _ = where[0].split("/", 2)
+        edit = f"for each, remove it first: `kubectl --namespace {namespace} edit configmap {name}`"
+        yield Finding("fields", is_ok, listed(where, text), "" if is_ok else edit)
     for field, where in objects.items():
-        remedy = _REMEDIES.get(field, "write it again afterwards")
+        remedy = _REMEDIES.get(field, "write it again afterwards").format(*where[0].split("/"))
         yield from _said("fields", where, f"{{}} would lose {field}: {{}}", remedy)
 
 
@@ -175,8 +183,7 @@ def of_moves(moves: Iterable[Mapping[str, Any]], *, keeps_seats: bool) -> Iterat
         yield Finding("moves", True, said)
         return
     text = "{} under way, whose seats any pod of the workload could take: {}"
-    remedy = "wait until they end, or run `kubectl delete podmoves --all --all-namespaces`"
-    yield from _said("moves", where, text, remedy)
+    yield from _said("moves", where, text, END_MOVES)
 
 
 def _said(check: str, where: Sequence[str], text: str, remedy: str) -> Iterator[Finding]:

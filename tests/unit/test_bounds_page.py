@@ -7,26 +7,31 @@ from pathlib import Path
 import pytest
 
 from reserver.autoscaling.buffer_writer import MOST_A_TURN, MOST_POD_BYTES
+from reserver.base.schedule import MOST_CRON
+from reserver.cluster.lending import MOST_BORROWERS
 from reserver.cluster.pod import MOST_UNOFFERED
 from reserver.grpc import listen
 from reserver.grpc.concurrency import CallCounts
 from reserver.grpc.paging import MOST_IN_PAGE
 from reserver.http.limits import ListenerLimits
-from reserver.k8s.objects import limits
+from reserver.k8s.objects import limits, move_windows
 from reserver.k8s.objects.limits import HOME, POD, TENANT
 from reserver.maintenance import codec as windows
 from reserver.moves import podmove, podmove_group
 from reserver.moves.index import MOST_MOVES, MOST_MOVES_IN_ALL
 from reserver.moves.model import MOST_IN_GROUP
+from reserver.moves.windows import _MOST_LOOKS
 from reserver.patches.book import MOST_MERGED, MOST_PATCHES
 from reserver.patches.codec import MOST_PODS
 from reserver.patches.merge import MOST_BYTES
 from reserver.provisioning import codec
 from reserver.provisioning.model import MOST_POD_SETS
 from reserver.provisioning.observe import MOST_REQUESTS
+from reserver.reservations import accounts
 from reserver.scheduling.buffers import MOST_BUFFERS
 from reserver.settings import configuration
 from reserver.settings import strict_yaml as document
+from reserver.stores.codec import account_codec
 from reserver.stores.codec.quota_codec import MOST_HARD
 
 PAGE = Path(__file__).parents[2] / "docs/limits.md"
@@ -49,6 +54,15 @@ ROWS: dict[str, list[float]] = {
         limits.MOST_KEYS,
         limits.MOST_ITEMS,
     ],
+    "`schedule`": [
+        MOST_CRON,
+        limits.MOST_OCCURRENCES,
+        limits.MOST_SKIPPED,
+        limits.MOST_LEAD_S // 3_600,
+        limits.MOST_REFILLED,
+        int(limits.MOST_IDLE_S) // 3_600,
+        MOST_BORROWERS,
+    ],
     "ReservationQuota": [MOST_HARD],
     "PodMove": [
         podmove.MOST_BYTES,
@@ -56,6 +70,20 @@ ROWS: dict[str, list[float]] = {
         MOST_IN_GROUP,
         MOST_MOVES,
         MOST_MOVES_IN_ALL,
+    ],
+    "window for moves": [
+        MOST_CRON,
+        move_windows.MOST_LABELS,
+        move_windows.MOST_WINDOWS,
+        _MOST_LOOKS,
+    ],
+    "copy of a surge": [],
+    "accounts": [
+        account_codec.MOST_BYTES,
+        accounts.MOST_WEEKS,
+        accounts.MOST_NAMESPACES,
+        accounts.MOST_OWNERS,
+        accounts.MOST_RESOURCES,
     ],
     "PodMoveGroup": [podmove_group.MOST_BYTES, MOST_IN_GROUP],
     "MaintenanceWindow": [
@@ -106,7 +134,7 @@ def test_each_bound_on_the_page_is_that_of_the_code(name: str) -> None:
     (row,) = [
         line
         for line in section.splitlines()
-        if line.startswith((f"| {name} ", f"| {name}'"))
+        if line.startswith((f"| {name} ", f"| {name}'", f"| {name},"))
         and (name != "Reservation" or line.startswith("| Reservation |"))
     ]
     words = row.replace(";", " ").replace(", ", " ").split()

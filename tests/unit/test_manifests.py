@@ -90,6 +90,14 @@ def test_no_roll_takes_a_pod_before_another_could_lead_and_none_waits_for_whom_i
     assert term["matchLabelKeys"] == ["pod-template-hash"]
 
 
+def test_a_second_kube_scheduler_goes_once_the_next_is_ready_and_never_two_bind() -> None:
+    (deployment,) = documents("base/deployment.yaml")
+    strategy = deployment["spec"]["strategy"]
+    assert strategy["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+    config = yaml.safe_load((MANIFESTS / "base/kube-scheduler.yaml").read_text())
+    assert config["leaderElection"]["leaderElect"]
+
+
 def added(component: str, role: str) -> list[dict[str, Any]]:
     """Return the rules that a component adds to a ClusterRole."""
     (kustomization,) = documents(f"components/{component}/kustomization.yaml")

@@ -121,7 +121,27 @@ def test_fields_that_the_other_version_lacks_are_named(*, is_strict: bool) -> No
     assert "retain" in key
     assert ("would be Invalid, and hold nothing" in key) is is_strict
     assert lost == "1 would lose retain: shop/web; write it again afterwards"
-    assert of_seat == "1 would lose owners[].replaces: shop/web; end all moves first"
+    assert of_seat.startswith(
+        "1 would lose owners[].replaces: shop/web; run `kubectl delete podmoves "
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "command"),
+    [
+        ({"lend": {"belowPriority": 0}}, "`kubectl --namespace shop patch reservation web "),
+        ({"schedule": {"every": "22:00"}}, "`kubectl --namespace shop delete reservation web`"),
+    ],
+)
+@pytest.mark.parametrize("is_strict", [True, False])
+def test_a_field_that_bounds_what_is_held_or_lent_goes_first(
+    field: dict[str, Any], command: str, *, is_strict: bool
+) -> None:
+    written = [*keys({}, a=SPEC | field), reservation(SPEC | field, {})]
+    key, lost = preflight_holds.of_fields(written, UNKNOWN, is_strict=is_strict)
+    assert (key.is_ok, lost.is_ok) == (False, False)
+    assert f"`kubectl --namespace {HOME} edit configmap reservations`" in key.remedy
+    assert command in lost.remedy
 
 
 def test_what_exceeds_a_quota_that_is_new_is_named() -> None:
@@ -307,6 +327,12 @@ WINDOW = an("MaintenanceWindow", "night", spec={"start": "x", "drainBefore": "1h
             of(crd_of("maintenancewindows", start={})),
             False,
             ["1 maintenancewindows would lose drainBefore: night; write them again afterwards"],
+        ),
+        (
+            "maintenancewindows",
+            of(crd_of("maintenancewindows", start={"enum": ["y"]}, drainBefore={})),
+            False,
+            ["1 maintenancewindows have start: x, which that version does not: night; run `"],
         ),
         ("schedpatches", {}, True, []),
         (
