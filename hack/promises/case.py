@@ -13,6 +13,7 @@ from hack.promises import idle
 from hack.promises import slots as claimed
 from hack.promises.amounts import Amounts, smallest, total
 from hack.promises.life import Life
+from hack.promises.loans import unborrowed
 from hack.promises.pods import Pod
 from hack.promises.timing import Rules, Span, Timing
 from hack.promises.world import World
@@ -114,6 +115,8 @@ class Case:
             life.written.at <= span.since
             and life.stands(span.revision)
             and self.may_end(life) > span.until
+            # Whom it names takes what recurs only while it holds.
+            and not (life.entry.series and life.entry.starts > span.since)
         )
 
     def may_end(self, life: Life) -> float:
@@ -129,8 +132,11 @@ class Case:
     # What is held
 
     def held(self, node: str, span: Span, for_pod: Pod) -> dict[str, dict[str, int]]:
-        """Return what was certainly held on a node for others than a pod, by name."""
-        held, counted = {}, set[str]()
+        """Return what was certainly held on a node for others than a pod, by name.
+
+        What is lent and borrowed is not.
+        """
+        held, counted, lent_below = {}, set[str](), {}
         for name in {life.name: life for life in self.world.lives_on.get(node, ())}:
             lives = self._touching(name, span)
             if not lives or lives[0].written.at > span.since or not _unbroken(lives, span):
@@ -139,7 +145,22 @@ class Case:
             counted |= {pod.uid for life in lives for pod in self._under_way(life, span)}
             if any(least.values()):
                 held[name] = least
-        return held
+            if terms := [x.entry.lends_below for x in lives if x.entry.lends_below is not None]:
+                lent_below[name] = max(terms)
+        pods = [pod for pod in self.borrowers(node, span.revision) if pod.uid != for_pod.uid]
+        borrowers = [(pod, pod.requests(span.revision)) for pod in pods]
+        return unborrowed(held, lent_below, borrowers)
+
+    def borrowers(self, node: str, revision: int, lender: Life | None = None) -> list[Pod]:
+        """Return the pods on a node that may be recalled, and may borrow of an entry."""
+        return [
+            pod
+            for pod in self.world.pods_near.get(node, ())
+            if (state := pod.at(revision)) is not None
+            and state.node == node
+            and not state.done
+            and (pod.may_borrow if lender is None else lender.entry.lends_to(pod))
+        ]
 
     def _touching(self, name: str, span: Span) -> list[Life]:
         lives = self.world.lives_called[name]
@@ -163,7 +184,7 @@ class Case:
         yields = life.entry.yields_above
         if yields is not None and for_pod.priority > yields:
             return {}
-        if self.may_end(life) <= span.until:
+        if life.entry.lends_to(for_pod) or self.may_end(life) <= span.until:
             return {}
         # What matches it without naming it has a slot only of those that it claims.
         own = {for_pod.uid} if life.names(for_pod) else set[str]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hack.promises import claims, holds, moves, store, surges, waiting
+from hack.promises import claims, holds, moves, recalls, store, surges, waiting
 from hack.promises.case import Case
 from hack.promises.history import History, read_history
 from hack.promises.replay import replay
@@ -39,6 +39,7 @@ def judge(history: History, rules: Rules) -> Report:
         *store.reservation_lost(case),
         *store.edit_vanished(case),
         *waiting.stale_refusals(case),
+        *recalls.kept_out(case),
         *moves.evicted_without_seat(case),
         *moves.evicted_outside_window(case),
         *moves.seat_given_up(case),

@@ -96,7 +96,7 @@ def left_over(case: Case) -> Iterator[Violation]:
     history, rules = case.world.history, case.rules
     reachable = max((o.until for o in history.outages), default=0.0)
     for life in case.world.lives:
-        if life.gone is not None or life.entry.broken:
+        if life.gone is not None or life.entry.broken or life.comes_again:
             continue
         claims = [c for c in case.claims.get(life, ()) if c.sure and _is_told(case, c)]
         last = max(claims, key=lambda c: c.moment) if claims else None

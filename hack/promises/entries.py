@@ -12,8 +12,10 @@ import yaml
 
 from hack.promises.amounts import Amounts, amounts, duration, moment
 from hack.promises.owners import Rule, read_owners
+from hack.promises.pods import Pod
+from hack.promises.series import Course, Series, read_schedule
 
-DEFAULT_TTL_S = 24 * 3600.0
+DEFAULT_TTL = "24h"
 _MOST_REFILLED = 1000
 _SHORT = ("pod", "namespace", "cpu", "mem", "expire")
 _LONG = ("reservingPod", "reservingPodNamespace", "cpuMilli", "memMilli", "expireAt")
@@ -21,7 +23,7 @@ _SPEC_FIELDS = frozenset(
     (
         *("owners", "resources", "slots", "node", "startsAt", "expiresAt", "ttl", "policy"),
         *("reusable", "refill", "refillUpTo", "placement", "placements", "preemptible", "priority"),
-        *("requestId", "origin", "releaseIfIdle"),
+        *("requestId", "origin", "releaseIfIdle", "schedule", "lend"),
     )
 )
 
@@ -78,6 +80,9 @@ class Entry:
         ttl_s: how long it lives from when it is seen; None for ever, or if it says `expires`.
         require: owners may land nowhere else.
         yields_above: pods of a higher priority may take what it holds; None: none may.
+        lends_below: pods of a lower priority that may be recalled borrow it; None: none may.
+        series: when it comes again; None if it does not.
+        course: what of that is left out. Not part of what the entry says.
         origin: the ref that claims of it name, if it was moved here from there.
         placement: where Reserver may put it, as JSON.
         placements: where it has: slots by node. Not part of what the entry says.
@@ -97,6 +102,9 @@ class Entry:
     ttl_s: float | None = None
     require: bool = False
     yields_above: int | None = None
+    lends_below: int | None = None
+    series: Series | None = None
+    course: Course = field(default=Course(), compare=False)
     origin: str = ""
     placement: str = ""
     placements: Parts = field(default=(), compare=False)
@@ -106,6 +114,10 @@ class Entry:
     def most_slots(self) -> int:
         """How many pods may have a slot of it at once."""
         return self.refill_up_to or self.slots
+
+    def lends_to(self, pod: Pod) -> bool:
+        """Return whether a pod may borrow what it holds."""
+        return self.lends_below is not None and pod.may_borrow and pod.priority < self.lends_below
 
 
 @lru_cache(maxsize=100_000)
@@ -176,14 +188,17 @@ def _spec(document: dict[str, Any], namespace: str) -> Entry:
     if set(document) - _SPEC_FIELDS:
         raise ValueError("says what is not known")
     names, rules = read_owners(document["owners"], namespace)
-    expires, ttl_s = document.get("expiresAt"), DEFAULT_TTL_S
-    if "ttl" in document:
-        ttl_s = duration(str(document["ttl"]))
+    expires, ttl_s = document.get("expiresAt"), duration(str(document.get("ttl", DEFAULT_TTL)))
     resources = {"pods": 1, **amounts(document["resources"])}
     node, placement = document.get("node") or "", document.get("placement")
     slots = _whole(document.get("slots", 1))
     if min(resources.values()) < 0 or not slots or (node and placement is not None):
         raise ValueError("names a node and a placement, or has no slot, or less than nothing in it")
+    starts = moment(document["startsAt"]) if document.get("startsAt") else 0.0
+    series, course = None, Course()
+    if document.get("schedule") is not None:
+        series, course = read_schedule(document["schedule"], starts)
+        starts, expires, ttl_s = 0.0, None, 0.0
     return Entry(
         node=node,
         placement=json.dumps(placement, sort_keys=True) if placement else "",
@@ -195,11 +210,14 @@ def _spec(document: dict[str, Any], namespace: str) -> Entry:
         reusable=_flag(document, "reusable") or _flag(document, "refill"),
         refill_up_to=_refill_up_to(document, slots),
         release_if_idle=duration(str(document.get("releaseIfIdle") or "0")),
-        starts=moment(document["startsAt"]) if document.get("startsAt") else 0.0,
+        starts=starts,
         expires=None if expires is None else moment(expires),
         ttl_s=None if expires is not None else ttl_s or None,
         require=document.get("policy") == "Require",
         yields_above=_yields_above(document),
+        lends_below=_lends_below(document),
+        series=series,
+        course=course,
         origin=str(document.get("origin") or "").partition("#")[0],
     )
 
@@ -220,6 +238,21 @@ def _yields_above(document: dict[str, Any]) -> int | None:
     if priority is not None and not (preemptible and isinstance(priority, int)):
         raise ValueError("has a priority that is none, or means nothing")
     return priority or 0 if preemptible else None
+
+
+def _lends_below(document: dict[str, Any]) -> int | None:
+    lend = document.get("lend")
+    if lend is None:
+        return None
+    if set(lend) - {"belowPriority"} or document.get("preemptible"):
+        raise ValueError("lends on terms that are not known, or what may be taken as well")
+    return _integer(lend.get("belowPriority", 0))
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{value!r} is no number")  # noqa: TRY004 - one error for bad input
+    return value
 
 
 def _flag(document: dict[str, Any], name: str) -> bool:

@@ -9,6 +9,7 @@ from hack.promises.case import Case
 from hack.promises.history import Moment
 from hack.promises.life import Life
 from hack.promises.pods import Binding, Pod
+from hack.promises.recalls import is_in_the_way
 from hack.promises.report import Kind, Violation
 from hack.promises.room import fits
 from hack.promises.timing import Span
@@ -127,18 +128,20 @@ def _judge_seat(
     assert pod.binding is not None  # noqa: S101 - for mypy
     moment = pod.binding.moment
     before = Moment(moment.revision - 1, moment.at)
-    if not forbidden and not fits(case, pod, node, before, seat):
+    is_kept_out = not forbidden and is_in_the_way(case, pod, node, before, seat)
+    if not (forbidden or is_kept_out) and not fits(case, pod, node, before, seat):
         return
+    texts = ("others borrow its seat", "its policy is Require", "its seat had room for it")
     yield (
-        forbidden,
+        forbidden or is_kept_out,
         Violation(
-            kind=Kind.OFF_SEAT,
+            kind=Kind.KEPT_OUT if is_kept_out else Kind.OFF_SEAT,
             revision=moment.revision,
             at=moment.at,
             node=pod.binding.node,
             pod=pod.name,
             entry=str(seat.ref),
             sums={"seat": node},
-            text="its policy is Require" if forbidden else "its seat had room for it",
+            text=texts[0 if is_kept_out else 1 if forbidden else 2],
         ),
     )

@@ -8,6 +8,7 @@ from hack.promises.entries import Entry, Parts, Ref
 from hack.promises.history import Moment
 from hack.promises.owners import Traits
 from hack.promises.pods import Pod
+from hack.promises.series import Course
 
 ENDLESS = 2**63
 """After every revision."""
@@ -26,6 +27,9 @@ class Life:
         in_gap: it went while nobody showed us.
         deleted: the whole ConfigMap went.
         moves: where Reserver has placed it, if it names no node, and since when each time.
+        courses: what is left out of what recurs, and since when each time.
+        goes_on: at `gone` only an occurrence ended; the entry stayed.
+        comes_again: another occurrence comes after this one.
     """
 
     ref: Ref
@@ -36,13 +40,18 @@ class Life:
     in_gap: bool = False
     deleted: bool = False
     moves: tuple[tuple[Moment, Parts], ...] = ()
+    courses: tuple[tuple[Moment, Course], ...] = ()
+    goes_on: bool = False
+    comes_again: bool = False
 
-    def placed(self, now: Entry, moment: Moment) -> Life:
-        """Return it as it is written at a moment, perhaps as placed elsewhere."""
-        before = self.moves[-1][1] if self.moves else ()
-        if now.placements == before:
-            return replace(self, entry=now)
-        return replace(self, entry=now, moves=(*self.moves, (moment, now.placements)))
+    def written_as(self, now: Entry, moment: Moment) -> Life:
+        """Return it as it is written at a moment, perhaps placed elsewhere, or with a skip."""
+        after = replace(self, entry=now)
+        if now.placements != (self.moves[-1][1] if self.moves else ()):
+            after = replace(after, moves=(*self.moves, (moment, now.placements)))
+        if not self.courses or now.course != self.courses[-1][1]:
+            after = replace(after, courses=(*self.courses, (moment, now.course)))
+        return after
 
     @property
     def name(self) -> str:

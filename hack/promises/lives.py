@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from hack.promises.entries import DEFAULT_TTL_S, Entry, Ref, read_key, read_parts
+from hack.promises.entries import Entry, Ref, read_key, read_parts
 from hack.promises.gaps import beginning, gap_over, went
 from hack.promises.history import Gap, Line
 from hack.promises.life import Life
@@ -36,10 +36,10 @@ class StoreReader:
                 yield replace(living.pop(ref), gone=gone, deleted=deleted, in_gap=gap is not None)
             for ref, entry in now.items():
                 if ref in living:
-                    living[ref] = living[ref].placed(entry, line.moment)
+                    living[ref] = living[ref].written_as(entry, line.moment)
                 else:
                     life = Life(ref, entry, entry, line.moment)
-                    living[ref] = life.placed(entry, line.moment)
+                    living[ref] = life.written_as(entry, line.moment)
         end = went(lines, self.gaps)
         yield from (replace(life, gone=end, in_gap=end is not None) for life in living.values())
 
@@ -75,5 +75,5 @@ def _goes_on(life: Life, now: Mapping[Ref, Entry]) -> bool:
     if life.entry.expires is not None or life.entry.ttl_s is None or after.expires is None:
         return False
     resolved = replace(life.entry, expires=after.expires, ttl_s=None)
-    earliest = life.written.at + (life.entry.ttl_s or DEFAULT_TTL_S) - _STAMP_SLACK_S
+    earliest = life.written.at + life.entry.ttl_s - _STAMP_SLACK_S
     return resolved == after and after.expires >= earliest

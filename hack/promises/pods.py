@@ -63,6 +63,7 @@ class Pod:
         priority: its number.
         only_capacity: nothing it asks of its node depends on other pods (spread, affinity, ports).
         is_mirror: a kubelet shows by it what it runs from a file, under a name of its own choice.
+        may_borrow: it tolerates that it is recalled from what is lent.
         traits: what it was known by, each once; more than one if its labels changed.
         states: what it was, in order; never empty.
         binding: how it got its node; None if it has none, or had it when it was first seen.
@@ -79,6 +80,7 @@ class Pod:
     priority: int
     only_capacity: bool
     is_mirror: bool
+    may_borrow: bool
     traits: tuple[Traits, ...]
     states: tuple[PodState, ...]
     binding: Binding | None

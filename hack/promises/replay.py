@@ -12,12 +12,14 @@ from hack.promises.amounts import amounts, pod_requests
 from hack.promises.gaps import ending, gap_over, gaps_of, went
 from hack.promises.history import Gap, History, Line, Moment
 from hack.promises.lives import ObjectReader, StoreReader
+from hack.promises.occurrences import occurrences
 from hack.promises.owners import traits
 from hack.promises.pods import Binding, Pod, PodState
 from hack.promises.world import Node, NodeState, World
 
 _CLAIMS = "reserver.io/claims"
 _MIRROR = "kubernetes.io/config.mirror"
+_LENT = "reserver.io/lent"
 
 
 def replay(history: History) -> World:
@@ -43,6 +45,7 @@ def replay(history: History) -> World:
     ]
     for name, lines in by_object.items():
         lives += ObjectReader(name.partition("/")[0], gaps["reservations"]).lives(lines)
+    lives = [each for life in lives for each in occurrences(life, history)]
     lives.sort(key=lambda life: life.written.revision)
     return World(history, pods, nodes, tuple(lives))
 
@@ -75,6 +78,7 @@ def _pod(lines: list[Line], gaps: tuple[Gap, ...], heir: Line | None) -> Pod:
         priority=spec.get("priority") or 0,
         only_capacity=_asks_for_capacity_only(spec),
         is_mirror=_MIRROR in (metadata.get("annotations") or {}),
+        may_borrow=any(each.get("key") == _LENT for each in spec.get("tolerations") or ()),
         traits=tuple({traits(line.item["metadata"]): None for line in lines}),
         states=tuple(_pod_state(line) for line in living or lines),
         binding=_binding(living, gaps),

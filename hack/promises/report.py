@@ -21,6 +21,7 @@ class Kind(StrEnum):
     EDIT_VANISHED = "edit vanished"
     STALE_REFUSAL = "expired hold still refused"
     OFF_SEAT = "owner off its seat"
+    KEPT_OUT = "owner kept out by a borrower"
     LEFT_OVER = "hold left at the end"
     EVICTED_WITHOUT_SEAT = "evicted without a seat"
     EVICTED_OUTSIDE_WINDOW = "evicted outside of its window"

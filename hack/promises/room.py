@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from hack.promises.amounts import Amounts, total
 from hack.promises.case import Case
@@ -11,7 +11,14 @@ from hack.promises.life import Life
 from hack.promises.pods import Pod
 
 
-def fits(case: Case, pod: Pod, node: str, moment: Moment, seat: Life | None = None) -> bool:
+def fits(
+    case: Case,
+    pod: Pod,
+    node: str,
+    moment: Moment,
+    seat: Life | None = None,
+    gone: Collection[Pod] = (),
+) -> bool:
     """Return whether a pod fits on a node beside all that may be there or may be held.
 
     Args:
@@ -20,13 +27,19 @@ def fits(case: Case, pod: Pod, node: str, moment: Moment, seat: Life | None = No
         node: the node.
         moment: when.
         seat: an entry that has a slot for it there, though it does not name it.
+        gone: pods that do not count.
     """
     world, revision = case.world, moment.revision
     state = pod.at(revision)
     offered = world.allocatable(node, moment.at, revision)
     if state is None or offered is None:
         return False
-    used = total([*_others(case, pod, node, revision), *_holds(case, pod, node, moment, seat)])
+    used = total(
+        [
+            *_others(case, {each.uid for each in (pod, *gone)}, node, revision),
+            *_holds(case, pod, node, moment, seat),
+        ]
+    )
     return all(
         offered.get(resource, 0) - used.get(resource, 0) >= wanted
         for resource, wanted in state.requests.items()
@@ -34,11 +47,11 @@ def fits(case: Case, pod: Pod, node: str, moment: Moment, seat: Life | None = No
     )
 
 
-def _others(case: Case, pod: Pod, node: str, revision: int) -> Iterator[Amounts]:
+def _others(case: Case, but: Collection[str], node: str, revision: int) -> Iterator[Amounts]:
     """Yield what other pods take, those that are only nominated for the node among them."""
     for other in case.world.pods_near.get(node, ()):
         now = other.at(revision)
-        if now is None or now.done or other.uid == pod.uid:
+        if now is None or now.done or other.uid in but:
             continue
         if node in {now.node, now.nominated}:
             yield now.requests
@@ -47,7 +60,8 @@ def _others(case: Case, pod: Pod, node: str, revision: int) -> Iterator[Amounts]
 def _holds(case: Case, pod: Pod, node: str, moment: Moment, seat: Life | None) -> Iterator[Amounts]:
     """Yield what entries may hold for others; also one that was written a moment ago."""
     for life in case.world.lives_on.get(node, ()):
-        if life.stands(moment.revision) and ended(case, life, moment.at) > moment.at:
+        begins = life.entry.starts - case.rules.grace_s
+        if life.stands(moment.revision) and begins <= moment.at < ended(case, life, moment.at):
             slots = life.most_on(node) - (life.names(pod) or life == seat)
             yield {name: amount * slots for name, amount in life.entry.resources.items()}
 

@@ -66,6 +66,8 @@ def _claimed(pod: Pod, world: World, timing: Timing) -> Iterator[tuple[Life, Mom
         # It ends those that name it wherever it lands; of the others it takes what it says, there.
         if not (life.names(pod) or (life.name in pod.claims and _is_there(life, pod, world, span))):
             continue
+        if life.entry.series and life.entry.starts > span.until:
+            continue  # It came for the occurrence before.
         stood = life.written.at <= span.until and not _went_before(life, span)
         again = any((c.ref, c.entry) == (life.ref, life.entry) for c in claimed)
         if again and (pod.gone is None or pod.gone.at >= life.written.at):
@@ -102,5 +104,7 @@ def _is_sure(life: Life, pod: Pod, world: World, span: Span) -> bool:
     assert pod.binding is not None  # noqa: S101 - for mypy
     if not life.names(pod) and pod.binding.node not in life.nodes:
         return False  # It was without a place just before; who says that it was here may forge.
+    if life.entry.series and life.entry.starts > span.since:
+        return False
     lives = world.lives_called[life.name]
     return [x for x in lives if x.touches(span.since, span.revision)] == [life]

@@ -18,7 +18,7 @@ def reservation_lost(case: Case) -> Iterator[Violation]:
         return
     for life in case.world.lives:
         # Whoever deletes a whole ConfigMap is not Reserver.
-        if life.gone is None or life.deleted or life.in_gap:
+        if life.gone is None or life.deleted or life.in_gap or life.goes_on:
             continue
         if (
             _is_over(case, life)
@@ -41,6 +41,8 @@ def reservation_lost(case: Case) -> Iterator[Violation]:
 
 def _is_over(case: Case, life: Life) -> bool:
     assert life.gone is not None  # noqa: S101 - for mypy
+    if life.comes_again:
+        return False
     if case.may_end(life) <= life.gone.at + case.rules.grace_s:
         return True
     claims = case.claims.get(life, ())

@@ -69,7 +69,7 @@ def _said_too_late(case: Case, wait: Wait) -> Iterator[Violation]:
         lives = [
             life
             for life in case.world.lives_at.get(wait.ref, ())
-            if life.written.revision <= moment.revision
+            if life.written.revision <= moment.revision and life.entry.starts <= moment.at
         ]
         over = max((ended(case, life, moment.at) for life in lives), default=float("inf"))
         # The refusal took its time to be written, as the end of the hold did to be seen.
@@ -81,7 +81,8 @@ def _said_too_late(case: Case, wait: Wait) -> Iterator[Violation]:
 
 def _waited_too_long(case: Case, wait: Wait) -> Iterator[Violation]:
     """Yield the wait if the hold was over and there was room for longer than the patience."""
-    lives = [x for x in case.world.lives_at.get(wait.ref, ()) if x.written.at <= wait.end]
+    known = case.world.lives_at.get(wait.ref, ())
+    lives = [x for x in known if max(x.written.at, x.entry.starts) <= wait.end]
     if not lives or not wait.said or not wait.pod.only_capacity:
         return
     away = (*case.world.history.outages, *case.rules.pauses)
@@ -106,6 +107,8 @@ def _fits(case: Case, pod: Pod, node: str, start: float, end: float) -> bool:
         return False  # kube-scheduler may have refused the node for another reason by then.
     writes = (m for m in _writes_about(case, node) if first < m.revision <= last)
     moments = [Moment(first, start), *(Moment(m.revision, max(start, m.at)) for m in writes)]
+    begin = {life.entry.starts for life in world.lives_on.get(node, ())}
+    moments += [Moment(history.revision_at(at), at) for at in begin if start < at <= end]
     return all(fits(case, pod, node, moment) for moment in moments)
 
 

@@ -127,6 +127,11 @@ class Tape:
         body["status"] = {"phase": "Succeeded"}
         self._write("pods", f"shop/{name}", body)
 
+    def recall(self, name: str) -> None:
+        body = self._objects["pods", f"shop/{name}"]
+        body["metadata"]["deletionTimestamp"] = rfc3339(self.now)
+        self._write("pods", f"shop/{name}", body)
+
     def delete(self, name: str) -> None:
         self._delete("pods", f"shop/{name}")
 

@@ -227,6 +227,19 @@ def _a_copy_of_a_move_that_ended(recording: Recording) -> None:
     recording.go_on(60)
 
 
+def _an_owner_beside_a_seat_that_others_borrow(recording: Recording) -> None:
+    recording.rewrite("resources:", "lend: {belowPriority: 1}\nresources:")
+    taken = {"tolerations": [{"key": "reserver.io/lent", "operator": "Exists"}]}
+    for record in recording.records:
+        spec = record["object"].get("spec", {})
+        if spec.get("nodeName") == "w-1":
+            spec |= taken
+    _a_stranger_takes_more(recording)
+    for item in recording.pod("owner-0"):
+        if item["spec"].get("nodeName"):
+            item["spec"]["nodeName"] = "w-4"
+
+
 CORRUPTIONS: list[tuple[Callable[[Recording], None], Kind]] = [
     (_a_stranger_takes_more, Kind.GIVEN_AWAY),
     (_the_hold_was_larger, Kind.GIVEN_AWAY),
@@ -241,6 +254,7 @@ CORRUPTIONS: list[tuple[Callable[[Recording], None], Kind]] = [
     (_a_put_without_effect, Kind.EDIT_VANISHED),
     (_nobody_retried, Kind.STALE_REFUSAL),
     (_an_owner_elsewhere, Kind.OFF_SEAT),
+    (_an_owner_beside_a_seat_that_others_borrow, Kind.KEPT_OUT),
     (_an_eviction_of_a_pod_that_moves, Kind.EVICTED_WITHOUT_SEAT),
     (_an_eviction_outside_of_its_window, Kind.EVICTED_OUTSIDE_WINDOW),
     (_a_move_that_ends_as_if_nobody_had_been_evicted, Kind.SEAT_GIVEN_UP),

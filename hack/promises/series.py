@@ -1,0 +1,109 @@
+"""What recurs: which occurrence is when, by cron's own reader in the zone that is written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from itertools import islice, pairwise
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim
+
+from hack.promises.amounts import duration, moment
+
+_FIELDS = frozenset(("cron", "duration", "timeZone", "lead", "until", "count", "skip", "suspend"))
+
+
+class Occurrence(NamedTuple):
+    """One span of time, unix seconds; the end is not part of it."""
+
+    start: float
+    end: float
+
+
+class Series(NamedTuple):
+    """What makes an occurrence what it is; an edit of it makes another reservation.
+
+    Attributes:
+        cron: when occurrences start.
+        duration: how long each is, in seconds.
+        zone: in which they start.
+        lead: so many seconds earlier each begins to hold.
+    """
+
+    cron: str
+    duration: float
+    zone: str
+    lead: float
+
+    def starts(self, after: float) -> Iterator[float]:
+        """Yield all starts later than a moment, unix seconds."""
+        latest = after
+        for start in CronSim(self.cron, datetime.fromtimestamp(after, ZoneInfo(self.zone))):
+            at = start.timestamp()
+            if at > latest:  # The clock on the wall may show an hour twice.
+                latest = at
+                yield at
+
+
+class Course(NamedTuple):
+    """What of a series is left out; an edit of it leaves the occurrence under way what it is.
+
+    Attributes:
+        first: no occurrence starts earlier; unix seconds.
+        until: no occurrence starts later; unix seconds.
+        most: so many there are; 0: no number.
+        skipped: the starts of those that are left out.
+        is_suspended: nothing is held.
+    """
+
+    first: float = 0.0
+    until: float = math.inf
+    most: int = 0
+    skipped: frozenset[float] = frozenset()
+    is_suspended: bool = False
+
+    def occurrence(self, series: Series, now: float) -> Occurrence | None:
+        """Return the occurrence under way at `now` (unix seconds), or the next; None if none."""
+        last = self._last_start(series)
+        since = max(now, self.first)
+        for start, following in pairwise(series.starts(since - series.duration)):
+            if start > last:
+                return None
+            end = min(start + series.duration, following)
+            if end > since and start >= self.first and start not in self.skipped:
+                return Occurrence(start, end)
+        return None
+
+    def _last_start(self, series: Series) -> float:
+        if not self.most:
+            return self.until
+        starts = islice(series.starts(self.first - 1), self.most)
+        return max(starts, default=self.first)
+
+
+def read_schedule(written: Mapping[str, Any], starts_at: float) -> tuple[Series, Course]:
+    """Return what a ``schedule`` says.
+
+    Raises:
+        ValueError: it says what is not known, or cannot be read; or KeyError, TypeError.
+    """
+    if set(written) - _FIELDS:
+        raise ValueError("says what is not known")
+    series = Series(
+        str(written["cron"]),
+        duration(str(written["duration"])),
+        str(written.get("timeZone") or "UTC"),
+        duration(str(written.get("lead") or "0")),
+    )
+    until = written.get("until")
+    course = Course(
+        first=starts_at,
+        until=math.inf if until is None else moment(until),
+        most=int(written.get("count") or 0),
+        skipped=frozenset(map(moment, written.get("skip") or ())),
+        is_suspended=written.get("suspend") is True,
+    )
+    return series, course
