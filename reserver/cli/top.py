@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, failure, output, similar, table
+from reserver.cli import completion, failure, output, quota_table, similar, table
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.formatting import NOTHING
 from reserver.cli.help import App
 from reserver.cli.output_formats import Report, TableOutputOption
 from reserver.cli.owner_flags import pair
 from reserver.cli.progress import progress
 from reserver.cli.table import AnyCell, Cell, Row, bar, bar_legend, fitting
 from reserver.cli.target import Target
-from reserver.client import Client, NamespaceQuota, NodeCapacity, ResourceAmounts
+from reserver.client import Client, NodeCapacity, ResourceAmounts
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.times import show_duration
 
 app = App()
 
@@ -119,7 +117,7 @@ def quotas(
     Examples:
         reserver top quotas -n shop
     """
-    run(target, lambda session: _show_quotas(session.client, namespace, form))
+    run(target, lambda session: quota_table.show(session.client, namespace, form))
 
 
 def _slot(given: Sequence[str]) -> dict[str, str]:
@@ -244,61 +242,3 @@ def _node_document(node: NodeCapacity, *, with_fits: bool) -> dict[str, object]:
     resources = {name: amounts._asdict() for name, amounts in sorted(node.resources.items())}
     fits = {"fits": node.fits} if with_fits else {}
     return {"node": node.node, "resources": resources, **fits}
-
-
-async def _show_quotas(client: Client, namespace: str, form: Report) -> None:
-    """Print the quota and its use for a namespace, or for each if it is empty."""
-    async with progress("Asking for quotas"):
-        found = [each async for each in client.capacity.quotas(namespace)]
-    titles = ("NAMESPACE", "QUOTA", "RESOURCE", "USED", "HARD")
-    rows = [row for each in found for row in _quota_rows(each)]
-    if form is Report.CSV:
-        output.csv(titles, table.texts(rows))
-    elif form is not Report.TABLE:
-        output.document({"quotas": list(map(quota_document, found))}, form)
-    elif found:
-        table.show(titles, rows)
-    else:
-        failure.report(f"no quota limits {namespace or 'any namespace'}")
-
-
-def _quota_rows(quota: NamespaceQuota) -> Iterator[Row]:
-    """Yield each limit and its use, as `kubectl describe quota` does."""
-    pending = {_RESERVATIONS: f"{quota.pending} pending"} if quota.pending else {}
-    shares = {name: f"{share:.0%}" for name, share in _shares(quota).items()}
-    for counted in sorted(quota.hard.keys() | quota.used.keys() | pending.keys()):
-        used = [each[counted] for each in (quota.used, pending, shares) if counted in each]
-        hard = quota.hard.get(counted, NOTHING)
-        yield quota.namespace or _TENANTS, quota.name, counted, ", ".join(used) or NOTHING, hard
-    for rule, limit in _quota_rules(quota).items():
-        yield quota.namespace, quota.name, rule, NOTHING, limit
-
-
-def _shares(quota: NamespaceQuota) -> dict[str, float]:
-    """Return how much of each limit of the ceiling is used."""
-    limits = sorted(quota.hard.items()) if not quota.namespace else ()
-    used = {name: quantity.parse(quota.used.get(name, "0")) for name, _ in limits}
-    return {name: round(used[name] / (quantity.parse(limit) or 1), 4) for name, limit in limits}
-
-
-def _quota_rules(quota: NamespaceQuota) -> Mapping[str, str]:
-    """Return the other limits, as a ReservationQuota's spec names them."""
-    rules = {} if quota.max_ttl is None else {"maxTTL": show_duration(quota.max_ttl)}
-    if quota.forbids_node_names:
-        rules["nodeNames"] = "Forbidden"
-    if quota.forbids_firm_holds:
-        rules["firmHolds"] = "Forbidden"
-    return rules
-
-
-def quota_document(quota: NamespaceQuota) -> dict[str, Any]:
-    """Return a quota as a program reads it."""
-    return {
-        "namespace": quota.namespace,
-        "name": quota.name,
-        "hard": dict(sorted(quota.hard.items())),
-        "used": dict(sorted(quota.used.items())),
-        "pending": quota.pending,
-        **({"share": shares} if (shares := _shares(quota)) else {}),
-        **_quota_rules(quota),
-    }

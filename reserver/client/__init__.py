@@ -13,6 +13,7 @@ are safe to repeat. Create is one of them, because each request has an id.
 
 from __future__ import annotations
 
+from reserver.client.call_errors import CallFailed
 from reserver.client.capacity import (
     Capacity,
     HoldAccount,
@@ -28,7 +29,6 @@ from reserver.client.sync_capacity import SyncCapacity
 from reserver.client.sync_client import SyncClient
 from reserver.client.values import (
     EVERYTHING,
-    CallFailed,
     Change,
     ChangeKind,
     Claim,

@@ -12,12 +12,12 @@ from uuid import uuid4
 import grpc
 
 from reserver.client import messages, requests
+from reserver.client.call_errors import CallFailed
 from reserver.client.capacity import Capacity
 from reserver.client.connection import DEADLINE_S, Connection, ConnectionTerms, Retrying
 from reserver.client.following import follow
 from reserver.client.values import (
     EVERYTHING,
-    CallFailed,
     Change,
     PastReservation,
     ReservationInfo,

@@ -11,9 +11,7 @@ from typing import Any, TypeVar
 import grpc
 
 from reserver.base.backoff import Backoff
-from reserver.client import messages
-from reserver.client.messages import FailedCall
-from reserver.client.values import CallFailed
+from reserver.client.call_errors import CallFailed, FailedCall, as_failure
 
 DEADLINE_S = 10.0
 """How long a call may take, including repetitions, in seconds."""
@@ -113,7 +111,7 @@ class Attempts:
             CallFailed: there is no other attempt.
         """
         error, pause, deadline_s = (
-            messages.failure(failed),
+            as_failure(failed),
             self._backoff.failed(),
             self.terms.deadline_s,
         )

@@ -12,8 +12,8 @@ import grpc
 
 from reserver.base.backoff import Backoff
 from reserver.client import messages
+from reserver.client.call_errors import FailedCall, as_failure
 from reserver.client.connection import PAUSES_S, REPEATED, Connection, ConnectionTerms
-from reserver.client.messages import FailedCall
 from reserver.client.sync_connection import SyncConnection
 from reserver.client.values import Change, ChangeKind, ReservationInfo
 from reserver.v1 import reservation_pb2 as pb
@@ -67,7 +67,7 @@ class Following:
         if failed.code() is grpc.StatusCode.OUT_OF_RANGE:
             self._request.resume_token = ""
             return
-        error = messages.failure(failed)
+        error = as_failure(failed)
         if failed.code() not in _RESUMED:
             raise error
         self._lost_at = self._lost_at or now

@@ -10,16 +10,13 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache, partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-import grpc
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from reserver.client.error_details import read_details
 from reserver.client.recurrence import OccurrenceInfo, RecurringSchedule
 from reserver.client.values import (
-    CallFailed,
     Claim,
     ControllerOwner,
     LabelRequirement,
@@ -38,8 +35,6 @@ from reserver.errors import InvalidInput
 from reserver.reservations.enums import Outcome, Phase, Policy
 from reserver.stores.codec.spec_message import to_document, to_message
 from reserver.v1 import reservation_pb2 as pb
-
-_DETAILS_KEY = "grpc-status-details-bin"
 
 _ENUMS: dict[str, type[StrEnum]] = {"Phase": Phase, "Policy": Policy, "Outcome": Outcome}
 
@@ -235,26 +230,6 @@ def write_selection(selection: Selection) -> pb.ReservationFilter:
         phases=[f"PHASE_{phase.name}" for phase in selection.phases],
         label_selector=selection.label_selector,
     )
-
-
-class FailedCall(Protocol):
-    """An error of grpc, of either kind of channel."""
-
-    def code(self) -> grpc.StatusCode:
-        """Return the status."""
-
-    def details(self) -> str | None:
-        """Return the message."""
-
-    def trailing_metadata(self) -> Any:  # noqa: ANN401 - pairs, in a type of each channel's own
-        """Return what the server sent at the end."""
-
-
-def failure(error: FailedCall) -> CallFailed:
-    """Return why a call failed."""
-    metadata = dict(error.trailing_metadata() or ())
-    said = read_details(metadata.get(_DETAILS_KEY, b""))
-    return CallFailed(error.code().name, error.details() or "", said.reason, said.fields)
 
 
 def _fields(found: Message, *without: str) -> dict[str, Any]:

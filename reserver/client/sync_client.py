@@ -11,13 +11,13 @@ from uuid import uuid4
 import grpc
 
 from reserver.client import messages, requests
+from reserver.client.call_errors import CallFailed
 from reserver.client.connection import DEADLINE_S, ConnectionTerms, Retrying
 from reserver.client.following import follow_synchronously
 from reserver.client.sync_capacity import SyncCapacity
 from reserver.client.sync_connection import SyncConnection
 from reserver.client.values import (
     EVERYTHING,
-    CallFailed,
     Change,
     PastReservation,
     ReservationInfo,

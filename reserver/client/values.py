@@ -9,7 +9,6 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from reserver.client.recurrence import OccurrenceInfo, RecurringSchedule
-from reserver.errors import ReserverError
 from reserver.reservations.enums import Outcome, Phase, Policy
 
 
@@ -289,25 +288,3 @@ class Selection:
 
 
 EVERYTHING = Selection()
-
-
-class CallFailed(ReserverError):
-    """A call was refused, or not answered in time.
-
-    Attributes:
-        code: name of the gRPC status code, e.g. ``RESOURCE_EXHAUSTED``.
-        message: one line for a person.
-        reason: for a program, e.g. ``NO_ROOM``; empty if the server gave none.
-        fields: what is wrong, by the path of the field.
-    """
-
-    def __init__(self, code: str, message: str, reason: str, fields: Mapping[str, str]) -> None:
-        super().__init__(code, message, reason, fields)
-        self.code = code
-        self.message = message
-        self.reason = reason
-        self.fields = fields
-
-    def __str__(self) -> str:
-        """Return one line for a person."""
-        return f"{self.code}: {self.message}"

@@ -29,7 +29,6 @@ _NOT_HOLDING = {
     Phase.EXPIRED: "expiresAt has passed; nothing is held any more",
 }
 
-
 _USED_UP = "every slot is claimed; one is held again once its pod goes"
 
 _UNUSED = "no pod has had a slot for as long as releaseIfIdle says; nothing is held any more"
@@ -50,7 +49,6 @@ _REASONS = {
     Phase.EXPIRED: "Expired",
     Phase.FAILED: "NodeNotFound",
 }
-
 
 NOT_REFILLED = "NotRefilled"
 """The reason of a reservation that is backed, and has no room for a slot that was claimed."""
@@ -201,10 +199,8 @@ class ShortNodes:
         if phase is not Phase.ACTIVE:
             message, why = _not_holding(phase, reservation, ledger)
             return ReservationState(phase, is_backed=False, message=message, closed=why)
-        if unsettled := _unsettled(reservation, ledger):
-            return ReservationState(
-                Phase.PENDING, is_backed=False, message=unsettled, is_unplaced=True
-            )
+        if why := _unsettled(reservation, ledger):
+            return ReservationState(Phase.PENDING, is_backed=False, message=why, is_unplaced=True)
         for part in reservation.parts:
             if lacking := self._lacking(part.node, reservation, ledger):
                 message = _short(part.node, lacking, reservation)
@@ -273,9 +269,8 @@ def _unsettled(reservation: Reservation, ledger: LedgerView) -> str:
     placed = ledger.placed(reservation)
     # What replaces slots is in force with those that are written.
     is_known = bool(reservation.refill_up_to and reservation.placed)
-    if (
-        placed != reservation.placed and not is_known
-    ):  # A Reserver that starts later would not know it.
+    # A Reserver that starts later would not know a place that is not written.
+    if placed != reservation.placed and not is_known:
         return f"placed on {nodes_of(placed)}, which is being written down"
     return ""
 

@@ -292,11 +292,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
     def _recall_idle(self, ref: Ref, known: KnownObject) -> None:
         """Take since when no pod has used it, if the status says that of the present spec."""
         reservation, said = known.reservation, known.said
-        is_told = said is not None and said.idle_since is not None
-        if (
-            reservation
-            and said
-            and is_told
-            and said.observed_generation == known.metadata.generation
-        ):
+        if said is None or said.idle_since is None:
+            return
+        if reservation and said.observed_generation == known.metadata.generation:
             self.ledger.was_idle(ref, digest(reservation, said), idle_since(said))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reserver.cli import top
 from reserver.cli.formatting import duration, ends_in
+from reserver.cli.quota_table import quota_document
 from reserver.cli.table import Cell, Row, bar, bar_legend, fitting, plain, records
 from reserver.client import NamespaceQuota, ReservationInfo, ResourceAmounts
 from reserver.client.values import Spec
@@ -19,9 +20,9 @@ def test_the_ceiling_of_all_tenants_shows_its_share() -> None:
     hard = {"held.cpu": "3200m", "held.memory": "13107Mi", "held.pods": "0"}
     rules: tuple[int, None, bool, bool] = (0, None, False, False)
     used = {"held.cpu": "2"}
-    ceiling = top.quota_document(NamespaceQuota("", "tenantCeiling", hard, used, *rules))
+    ceiling = quota_document(NamespaceQuota("", "tenantCeiling", hard, used, *rules))
     assert ceiling["share"] == {"held.cpu": 0.625, "held.memory": 0.0, "held.pods": 0.0}
-    assert "share" not in top.quota_document(NamespaceQuota("shop", "a", hard, used, *rules))
+    assert "share" not in quota_document(NamespaceQuota("shop", "a", hard, used, *rules))
 
 
 def test_columns_are_as_wide_as_their_widest_text_and_nothing_is_cut() -> None:
