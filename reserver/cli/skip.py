@@ -45,7 +45,9 @@ def skip(
         schedule, start = info.spec.schedule, _next_start(info, datetime.now(UTC))
         if schedule is None or start is None:
             raise Failed(ExitStatus.REFUSED, f"{info.name}: no occurrence comes any more")
-        coming = [each for each in schedule.skip if each >= datetime.now(UTC)]
+        # The start of one that would be under way still counts.
+        since = datetime.now(UTC) - schedule.duration
+        coming = [each for each in schedule.skip if each > since]
         spec = replace(info.spec, schedule=replace(schedule, skip=[*coming, start]))
         return await session.client.update(called, spec, etag=info.etag), start
 

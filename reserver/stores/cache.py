@@ -20,6 +20,7 @@ from reserver.reservations.outcome import Ending
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservation, Written
 from reserver.stores.configmap.entries import MOST_PROBLEMS, Entries, EntryProblem
 from reserver.stores.object.edits import Tidying
+from reserver.stores.passed import LastSaid, ending_of
 
 Name = tuple[str, str]
 """Namespace and name of an object."""
@@ -245,7 +246,8 @@ class Cache(ABC, Generic[K, E]):
             with quarantined("history", ref):
                 now, since = self.clock(), self.ledger.since(ref)
                 if (held := self.ledger.get(ref)) is not None and held.recurrence is not None:
-                    since = max(since, min(now, held.starts_at or now))
+                    since = min(now, max(held.created_at, held.starts_at or 0.0))
+                    now = min(now, held.expires_at or now)
                 claimed_at = self._claimed_at(ref)
                 ending = Ending.of(reservation, self.ledger, now, since, claimed_at)
                 self.ended(replace(ending, text=text))
@@ -257,6 +259,14 @@ class Cache(ABC, Generic[K, E]):
             return
         if not held.recurrence.is_suspended:
             self._report_ended(held, known.text)
+
+    def recall_occurrence(self, ref: Ref, said: LastSaid | None) -> None:
+        """Report an occurrence that ended while no Reserver ran; `said` is its last status."""
+        known, held = self.known(ref), self.ledger.get(ref)
+        ending = ending_of(held, said, self.clock()) if held and said else None
+        if known is not None and ending is not None:
+            with quarantined("history", ref):
+                self.ended(replace(ending, text=known.text))
 
     def _claimed_at(self, ref: Ref) -> Mapping[str, float]:  # noqa: ARG002 - most do not know
         """Return when slots were claimed, by UID, as far as that is noted."""

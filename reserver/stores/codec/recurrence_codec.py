@@ -36,9 +36,14 @@ class OccurrenceFields(msgspec.Struct, rename="camel", frozen=True):
     @property
     def start(self) -> float:
         """When it starts, unix seconds; 0 if that cannot be read."""
+        return self.moments.start
+
+    @property
+    def moments(self) -> Occurrence:
+        """The same in unix seconds; 0 to 0 if that cannot be read."""
         with suppress(InvalidInput):  # Not written by us.
-            return parse_moment(self.starts_at)
-        return 0.0
+            return Occurrence(parse_moment(self.starts_at), parse_moment(self.ends_at))
+        return Occurrence(0.0, 0.0)
 
 
 def show(occurrences: Iterable[Occurrence], recurrence: Recurrence) -> list[OccurrenceFields]:

@@ -16,6 +16,7 @@ from reserver.errors import ApiError, Fault, InvalidInput
 from reserver.k8s.objects.objects import Metadata
 from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger
+from reserver.reservations.recurrence import series_digest
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ReservationState, ShortNodes
 from reserver.scheduling.state import State
@@ -29,6 +30,7 @@ from reserver.stores.configmap.status_codec import (
     newly_unbacked,
     recorded_claims,
     recorded_idle,
+    recorded_occurrences,
     show,
     violated,
 )
@@ -59,6 +61,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
                 if await companion.read_if_due(self.now):
                     companion.changed_keys |= {*self.cache.keys(name), *companion.said}
                     _recall(companion, ledger, self.cache)
+                    _recall_occurrences(companion, ledger, self.cache)
             except (ApiError, InvalidInput, NotOurs) as exc:
                 companion.failed(exc, self.now)
 
@@ -232,3 +235,13 @@ def _recall(companion: Companion, ledger: Ledger, cache: ConfigMapCache) -> None
                 if entries is not None and entries.ignored:  # Which may be part of its digest.
                     digest = entries.reservations[0].digest  # noqa: PLW2901 - as computed here
                 ledger.was_admitted(ref, digest)
+
+
+def _recall_occurrences(companion: Companion, ledger: Ledger, cache: ConfigMapCache) -> None:
+    """Have it in the history what ended since an earlier process wrote its status."""
+    for key, text in companion.said.items():
+        for item, digest, said in recorded_occurrences(text):
+            ref = Ref(*companion.store, key, item)
+            reservation = ledger.get(ref)
+            if reservation and series_digest(digest) == series_digest(reservation.digest):
+                cache.recall_occurrence(ref, said)

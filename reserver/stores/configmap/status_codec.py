@@ -14,6 +14,7 @@ from reserver.k8s.objects.times import parse_moment, show_moment
 from reserver.printable import printable
 from reserver.reservations.enums import Phase
 from reserver.reservations.mark import is_mark, joined, parted
+from reserver.reservations.outcome import EndedClaim
 from reserver.reservations.recurrence import occurrence_digest
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import (
@@ -25,6 +26,7 @@ from reserver.reservations.status import (
 from reserver.stores.codec import recurrence_codec
 from reserver.stores.codec.recurrence_codec import OccurrenceFields
 from reserver.stores.configmap.entries import Entries
+from reserver.stores.passed import LastSaid
 
 INVALID = Phase.INVALID.value
 """The phase of an entry that is not enforced because it cannot be."""
@@ -153,6 +155,17 @@ def recorded_claims(text: str) -> Iterator[tuple[str, EntryStatus]]:
     for item, entry in _read(text):
         if entry.claims is not msgspec.UNSET:
             yield item, entry
+
+
+def recorded_occurrences(text: str) -> Iterator[tuple[str, str, LastSaid]]:
+    """Yield item, digest and status of each entry of a key that recurs."""
+    for item, entry in _read(text) if '"occurrences":[' in text else ():
+        if entry.occurrences:
+            _, landed = entry.recorded()
+            landed = dict.fromkeys(entry.claims or (), "") | landed
+            claims = tuple(EndedClaim(uid, node=node) for uid, node in landed.items())
+            said = LastSaid(entry.occurrences[0].moments, entry.phase, claims)
+            yield item, entry.digest, said
 
 
 def recorded_idle(text: str) -> Iterator[tuple[str, str, float]]:

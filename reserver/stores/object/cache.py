@@ -15,7 +15,7 @@ from reserver.stores.object.edits import Abandonment
 from reserver.stores.object.entries import with_placements
 from reserver.stores.object.reading import KnownObject, ObjectReading
 from reserver.stores.object.sets import Sets
-from reserver.stores.object.status_codec import digest, idle_since, recorded, was_admitted
+from reserver.stores.object.status_codec import digest, idle_since, latest, recorded, was_admitted
 
 
 @dataclass(eq=False, repr=False)
@@ -285,6 +285,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
             landed = recorded(said)
             claims = dict.fromkeys(landed, metadata.revision)
             self.ledger.past.recall(ref, digest(reservation, said), claims, landed)
+            self.recall_occurrence(ref, latest(said))
             if was_admitted(said):
                 self.ledger.was_admitted(ref, reservation.digest)
         self._recall_idle(ref, known)

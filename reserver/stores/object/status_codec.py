@@ -16,6 +16,7 @@ from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED
 from reserver.k8s.objects.times import parse_moment, show_moment
 from reserver.reservations.enums import Phase
 from reserver.reservations.mark import is_mark, joined, parted
+from reserver.reservations.outcome import EndedClaim
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.recurrence import occurrence_digest
 from reserver.reservations.reservation import Reservation
@@ -30,6 +31,7 @@ from reserver.stores.codec.placement_codec import PartObject
 from reserver.stores.configmap.entries import EntryProblem
 from reserver.stores.configmap.status_codec import INVALID
 from reserver.stores.object.codec import MoreClaims, ReservationStatus, StatusClaim, Summary
+from reserver.stores.passed import LastSaid
 
 WITHIN_LIMITS = "WithinLimits"
 """The condition of a Reservation that exceeds a limit, and holds all the same; others have none."""
@@ -127,6 +129,26 @@ def recorded(status: ReservationStatus) -> dict[str, str]:
     """Return where each pod has its slot, by UID or mark; empty if that is no longer known."""
     more = {pod: each.node for each in status.more_claims or () for pod in parted(each.pods)}
     return {claim.uid: claim.node for claim in status.claims} | more
+
+
+def latest(status: ReservationStatus) -> LastSaid | None:
+    """Return what a status says of an occurrence; None of what does not recur."""
+    if not status.occurrences:
+        return None
+    named = {claim.uid: claim for claim in status.claims}
+    claims = (
+        EndedClaim(uid, named[uid].pod, node, _at(named[uid]))
+        if uid in named
+        else EndedClaim(uid, node=node)
+        for uid, node in recorded(status).items()
+    )
+    return LastSaid(status.occurrences[0].moments, status.phase, tuple(claims))
+
+
+def _at(claim: StatusClaim) -> float:
+    with suppress(InvalidInput):  # Not written by us.
+        return parse_moment(claim.at)
+    return 0.0
 
 
 def digest(reservation: Reservation, said: ReservationStatus) -> str:

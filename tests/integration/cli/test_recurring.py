@@ -47,6 +47,21 @@ async def test_what_recurs_is_created_shown_skipped_and_changed(run: Run) -> Non
     assert (await told(run, "daily"))["spec"]["schedule"]["lead"] == "30m"
 
 
+async def test_a_skip_does_not_bring_back_an_occurrence_that_was_left_out(run: Run) -> None:
+    flags = ("--owner", "pod/web-0", "-n", "shop", "--cpu", "1", "--node", "worker-1")
+    every = ("--every", "0:00 daily", "--for", "24h", "--time-zone", "UTC")
+    assert (await run("create", "daily", *flags, *every)).exit_code == 0
+    midnight = f"{datetime.now(UTC):%Y-%m-%d}T00:00:00+00:00"
+    document = await told(run, "daily")
+    document["spec"]["schedule"]["skip"] = [midnight, "2020-01-01T00:00:00+00:00"]
+    applied = await run("apply", "-f", "-", text=json.dumps(document))
+    assert applied.exit_code == 0, applied.stderr
+    assert (await run("skip", "daily")).exit_code == 0
+    kept = (await told(run, "daily"))["spec"]["schedule"]["skip"]
+    assert datetime.fromisoformat(kept[0]) == datetime.fromisoformat(midnight)
+    assert len(kept) == 2
+
+
 async def test_a_wrong_schedule_is_told_by_its_flag(run: Run) -> None:
     flags = ("--owner", "pod/web-0", "-n", "shop", "--cpu", "1", "--node", "worker-1")
     for wrong, said in (

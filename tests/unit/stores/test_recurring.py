@@ -6,10 +6,12 @@ from unittest.mock import Mock
 
 import pytest
 
+from reserver.base.schedule import Occurrence
 from reserver.errors import InvalidInput
 from reserver.reservations.enums import Outcome, StoreKind
 from reserver.reservations.outcome import Ending
 from reserver.stores.codec import spec_codec
+from reserver.stores.passed import LastSaid, ending_of
 from reserver.stores.stores import Store, Stores
 from tests.builders import NOW, pod, ref
 from tests.unit.stores import companions, test_object_status
@@ -99,6 +101,71 @@ def test_each_occurrence_is_in_the_history_and_only_the_last_is_removed() -> Non
     assert world.edit() is not None
     world.store.drop(("shop", "web"))
     assert [(one.outcome, one.since) for one in ended[1:]] == [(Outcome.EXPIRED, BEGIN + DAY)]
+
+
+@pytest.mark.parametrize(
+    ("later", "found"),
+    [(HOUR, []), (DAY, [(Outcome.EXPIRED, BEGIN, END, ["uid-a"])])],
+    ids=["under way", "over"],
+)
+async def test_an_occurrence_that_ended_without_a_reserver_is_in_the_history(
+    later: float, found: list[Any]
+) -> None:
+    fields: dict[str, Any] = {"owners": OWNERS, "slots": 2, "schedule": NIGHTS}
+    world = test_object_status.World()
+    world.now = BEGIN
+    world.put(made(**fields))
+    (seat,) = world.state.ledger.seats(pod("a", labels={"app": "batch"}))
+    bound = pod("a", labels={"app": "batch"}, node="worker-1", claims=[seat], cpu="1")
+    world.state.pod_seen(bound)
+    (status,) = await world.write()
+    again, ended = test_object_status.World(), list[Ending]()
+    again.now, again.store.ended = BEGIN + later, ended.append
+    again.put(made(**fields, status=status, revision=2))
+    assert [summed(each) for each in ended] == found
+    assert {claim.pod for each in ended for claim in each.claims} <= {"shop/a"}
+
+
+@pytest.mark.parametrize(
+    ("later", "found"),
+    [(HOUR, []), (DAY, [(Outcome.EXPIRED, BEGIN, END, ["uid-a"])])],
+    ids=["under way", "over"],
+)
+async def test_so_is_one_of_a_configmap(later: float, found: list[Any]) -> None:
+    world = companions.World()
+    world.now = BEGIN
+    text = spec(ttl=0, owners=OWNERS, slots=2, schedule=NIGHTS)
+    world.put(web=text, version="5")
+    (seat,) = world.state.ledger.seats(pod("a", labels={"app": "batch"}))
+    bound = pod("a", labels={"app": "batch"}, node="worker-1", claims=[seat], cpu="1")
+    world.state.pod_seen(replace(bound, revision=7))
+    _, create = await world.write(MISSING, answer(1))
+    world.now = BEGIN + later
+    world.restart()
+    ended: list[Ending] = []
+    world.store.ended = ended.append
+    world.list_("6", web=text)
+    world.client.script.append(answer(2, create.body["data"], seen="6"))
+    await world.writer.recall(world.state.ledger)
+    assert [summed(each) for each in ended] == found
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Invalid", "Strange"])
+def test_an_occurrence_that_did_not_hold_is_not(phase: str) -> None:
+    reservation = spec_codec.read(
+        {"owners": OWNERS, "resources": {"cpu": "1"}, "node": "w", "schedule": NIGHTS},
+        ref("r"),
+        NOW,
+    ).at(BEGIN + DAY)
+    said = LastSaid(Occurrence(BEGIN, END), "Active", ())
+    assert ending_of(reservation, said, BEGIN + DAY) is not None
+    assert ending_of(reservation, replace(said, phase=phase), BEGIN + DAY) is None
+    clock_set_back = reservation.at(BEGIN)
+    assert ending_of(clock_set_back, said, BEGIN) is None
+
+
+def summed(ending: Ending) -> tuple[Outcome, float, float, list[str]]:
+    return ending.outcome, ending.since, ending.at, [claim.uid for claim in ending.claims]
 
 
 @pytest.mark.parametrize(
