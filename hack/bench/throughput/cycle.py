@@ -1,0 +1,178 @@
+"""`python -m hack.bench.throughput.cycle` says where the time of a Filter call goes.
+
+kube-scheduler alone, with an extender that decides nothing, and with Reserver take turns in one
+run. The wire shows when a call was sent and answered, kube-scheduler's metrics how long its
+algorithm took, Reserver's how long it decided. Needs the right to open packet sockets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median
+
+from hack.bed.api import Api
+from hack.bed.install import install
+from hack.bench.documents import NAMESPACE
+from hack.bench.report import progress, table
+from hack.bench.throughput.turn import EXTENDER, Cluster, Turn
+from hack.bench.throughput.variants import VARIANTS, Extender, Variant
+from hack.bench.throughput.wire import Call, captured, filter_calls
+from hack.controlplane.build import BuildError, chosen
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.nodes import create_nodes
+from hack.controlplane.process import StartError
+from hack.go_tool import PLAIN_EXTENDER
+from hack.programs import heed_signals
+
+_STOCK, _LEAST, _RESERVER = "stock", "least", "reserver"
+_LULL_S = 0.001
+_DECIDED = 'reserver_extender_call_seconds_%s{verb="filter"}'
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a turn showed.
+
+    Attributes:
+        turn: what it took.
+        calls: to Filter, as the wire showed them.
+        decided_ms: the mean time from when Reserver came to a call until it had the answer.
+    """
+
+    turn: Turn
+    calls: Sequence[Call] = ()
+    decided_ms: float = 0
+
+    @property
+    def sent_ms(self) -> float:
+        """From the first segment of a request to its last, in milliseconds."""
+        return mean(call.last - call.first for call in self.calls) * 1e3 if self.calls else 0
+
+    @property
+    def answered_ms(self) -> float:
+        """From a request's last segment to the answer, in milliseconds."""
+        return _answered_ms(self.calls)
+
+    @property
+    def alone_ms(self) -> float:
+        """The same, of the calls beside which the extender had nothing to do."""
+        return _answered_ms([call for call in self.calls if call.is_alone])
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m hack.bench.throughput.cycle")
+    parser.add_argument("--nodes", type=int, default=1_000)
+    parser.add_argument("--pods", type=int, default=2_000, help="in a turn")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each")
+    options = parser.parse_args()
+    heed_signals()
+    names = (_STOCK, _LEAST, _RESERVER)
+    seen: dict[str, list[Seen]] = {name: [] for name in names}
+    try:
+        PLAIN_EXTENDER.build()
+        with (
+            tempfile.TemporaryDirectory(prefix="reserver-cycle-") as folder,
+            ControlPlane(controller_manager=False) as plane,
+            closing(Api(plane.kubeconfig)) as api,
+        ):
+            account = install(plane.kubeconfig, plane.folder, NAMESPACE)
+            create_nodes(plane.kubeconfig, options.nodes, cpu="32", memory="128Gi")
+            cluster = Cluster(plane, api, account, Path(folder), options.pods)
+            cluster.turn(VARIANTS[_STOCK])  # In the first one all is new.
+            for number in range(options.rounds):
+                for name in names[number % 3 :] + names[: number % 3]:
+                    seen[name].append(_measured(cluster, VARIANTS[name]))
+                    progress(f"{name}: {seen[name][-1].turn.rate:.0f} pods/s")
+    except (StartError, BuildError, TimeoutError, PermissionError) as error:
+        sys.exit(str(error))
+    header = ("a Filter call, in milliseconds", *(VARIANTS[name].title for name in names[1:]))
+    print(table(f"{options.nodes:,} nodes: where the time goes", header, [*_rows(seen)]))
+    print(
+        f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python "
+        f"{platform.python_version()}, Kubernetes {chosen()}, {time.strftime('%Y-%m-%d')}; "
+        f"medians of {options.rounds} turns of {options.pods:,} pods, means within a turn."
+    )
+
+
+def _measured(cluster: Cluster, variant: Variant) -> Seen:
+    """Let a variant take its turn, and watch the wire meanwhile."""
+    if variant.run is None:
+        return Seen(cluster.turn(variant))
+    run = variant.run
+    calls: list[Call] = []
+    decided = [0.0]
+
+    @contextmanager
+    def watched(kubeconfig: Path, folder: Path) -> Iterator[Extender]:
+        with run(kubeconfig, folder) as extender:
+            with captured(extender.port, extender.pid) as packets:
+                yield extender
+            # As the metrics of kube-scheduler: not the ones that warm up.
+            calls.extend([*filter_calls(packets, extender.port, _LULL_S)][-cluster.pods :])
+            if variant.title == VARIANTS[_RESERVER].title:
+                decided[0] = _decided_ms(extender.port)
+
+    turn = cluster.turn(variant._replace(run=watched))
+    return Seen(turn, calls, decided[0])
+
+
+def _decided_ms(port: int) -> float:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as response:
+        text = response.read().decode()
+    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[:1] != "#")
+    return float(values[_DECIDED % "sum"]) * 1e3 / float(values[_DECIDED % "count"])
+
+
+def _rows(seen: dict[str, list[Seen]]) -> Iterator[tuple[str, ...]]:
+    """Yield what each part takes, for the extender that decides nothing and for Reserver."""
+
+    def row(
+        title: str, value: Callable[[Seen, Seen], float], digits: int = 2
+    ) -> tuple[str, str, str]:
+        least, ours = (
+            median(value(*both) for both in zip(seen[name], seen[_STOCK], strict=True))
+            for name in (_LEAST, _RESERVER)
+        )
+        return title, f"{least:.{digits}f}", f"{ours:.{digits}f}"
+
+    yield row("pods/s, of kube-scheduler alone", lambda own, alone: own.turn.rate / alone.turn.rate)
+    yield row("added to kube-scheduler's algorithm", _added_ms)
+    yield row("the request is written", lambda own, _: own.sent_ms)
+    yield row("until the answer, beside nothing else", lambda own, _: own.alone_ms)
+    yield row("of this: decoding, deciding, encoding", lambda own, _: own.decided_ms)
+    yield row(
+        "waiting behind other calls and events", lambda own, _: own.answered_ms - own.alone_ms
+    )
+    yield row(
+        "kube-scheduler: encoding, waking up, decoding",
+        lambda own, alone: _added_ms(own, alone) - own.sent_ms - own.answered_ms,
+    )
+    yield row("CPU of the extender for a pod", lambda own, _: own.turn.cpu_ms(EXTENDER))
+    yield row("calls beside nothing else", lambda own, _: _alone(own.calls), 0)
+
+
+def _added_ms(own: Seen, alone: Seen) -> float:
+    return own.turn.algorithm_ms - alone.turn.algorithm_ms
+
+
+def _answered_ms(calls: Sequence[Call]) -> float:
+    return mean(call.answered - call.last for call in calls) * 1e3 if calls else float("nan")
+
+
+def _alone(calls: Sequence[Call]) -> int:
+    return sum(call.is_alone for call in calls)
+
+
+if __name__ == "__main__":
+    main()
