@@ -1,5 +1,6 @@
 """The workflows of the forge run our own commands, trust no tag, and may no more than they need."""
 
+import json
 import re
 from typing import Any
 
@@ -52,6 +53,19 @@ def test_what_is_pushed_or_proposed_passes_what_has_to_pass_here() -> None:
     assert {"pull_request", "workflow_call"} < workflow["on"].keys()
     assert steps(workflow)[-1] == {"run": ".ci/run"}
     assert steps(workflow)[0]["with"]["fetch-depth"] == "0"  # tests/e2e/apart/test_kept.py
+
+
+def test_changes_pass_on_the_python_of_the_image_and_releases_on_all() -> None:
+    (image,) = set(re.findall(r"python:([\d.]+)-slim", (dist.ROOT / "Dockerfile").read_text()))
+    job = read("ci.yaml")["jobs"]["check"]
+    (default,) = re.findall(r"'(\[.*\])'", job["strategy"]["matrix"]["python"])
+    assert json.loads(default) == [image]
+    (version,) = [step["with"].get("python-version") for step in job["steps"][1:2]]
+    assert version == "${{ matrix.python }}"
+    pythons = json.loads(read("release.yaml")["jobs"]["check"]["with"]["pythons"])
+    assert image in pythons
+    listed = re.findall(r"Python :: (3\.\d+)", (dist.ROOT / "pyproject.toml").read_text())
+    assert [".".join(python.split(".")[:2]) for python in pythons] == listed
 
 
 def test_only_the_job_that_runs_nothing_of_ours_may_write() -> None:
