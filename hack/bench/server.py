@@ -85,7 +85,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class _UpToDate:
+class UpToDate:
     """What the extender and metrics want to know where the watches are never behind."""
 
     state: State
@@ -94,19 +94,22 @@ class _UpToDate:
 
     @property
     def ledger(self) -> Ledger:
+        """What is reserved."""
         return self.state.ledger
 
     def obstacles(self) -> tuple[str, ...]:
+        """Return what keeps Reserver from deciding: nothing."""
         return ()
 
     async def caught_up(self) -> None:
         """Wait for nothing."""
 
 
-class _NoCluster:
+class NoCluster:
     """An API server that does nothing, at once."""
 
     async def read_pod(self, name: PodName) -> Pod:
+        """Find no pod."""
         raise ApiError(404, "NotFound", f"there is no pod {name}")
 
     async def bind(
@@ -205,10 +208,10 @@ async def _listening(kind: str, size: Size, tasks: asyncio.TaskGroup) -> AsyncIt
         yield bare.sockets[0].getsockname()[1]
         bare.close()
         return
-    cluster, nothing = state(size), _NoCluster()
+    cluster, nothing = state(size), NoCluster()
     for pod in (new_pod("web-1"), new_pod("large-1", REFUSED_REQUESTS), new_pod(owner_name(0))):
         cluster.pod_seen(decode(PodObject, encode(pod)).value())  # As the watch shows what waits.
-    up_to_date = _UpToDate(cluster)
+    up_to_date = UpToDate(cluster)
     metrics = Metrics(up_to_date, tuple)
     extender = Extender(
         cluster, nothing, nothing, time.time, up_to_date, tasks, on_event=lambda _: None

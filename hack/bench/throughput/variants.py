@@ -89,7 +89,7 @@ def _reserver(kubeconfig: Path, folder: Path) -> Iterator[Extender]:
 
 @contextmanager
 def _reserver_tls(kubeconfig: Path, folder: Path) -> Iterator[Extender]:
-    _issue(folder)
+    issue(folder)
     files = ("tls-cert-file", "tls.crt"), ("tls-private-key-file", "tls.key")
     flags = [f"--{flag}={folder / file}" for flag, file in files]
     flags += [f"--extender-client-ca-file={folder / 'ca.crt'}", "--health-address=127.0.0.1:0"]
@@ -101,7 +101,7 @@ def _reserver_tls(kubeconfig: Path, folder: Path) -> Iterator[Extender]:
         yield Extender(reserver.process.pid, reserver.port, folder)
 
 
-def _issue(folder: Path) -> None:
+def issue(folder: Path) -> None:
     """Write certificates of Reserver and of kube-scheduler, and those of their CA, once."""
     ca = trustme.CA()
     ca.cert_pem.write_to_path(folder / "ca.crt")
