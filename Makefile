@@ -91,6 +91,9 @@ e2e: controlplane grpcurl helm proto-check workflows-check ## Run the scenarios 
 AUDIT = build/audit-logs
 
 # Each process has a control plane of its own, and mostly waits. Rights are judged by what all of them requested.
+# With memory to spare Go's collector takes a sixth of the processors less.
+e2e-scenarios: export GOGC = 400
+e2e-scenarios: export GOMEMLIMIT = 1536MiB
 e2e-scenarios:
 	@rm -rf $(AUDIT)
 	$(BIN)/pytest -q tests/e2e --controlplane --numprocesses 3 --dist loadfile --durations 25 --audit-logs $(AUDIT) $(ARGS)

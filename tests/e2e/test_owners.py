@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -34,16 +33,6 @@ def test_on_300_nodes_every_owner_lands_on_its_seat_though_it_is_rarely_in_the_s
     assert {owner: corner.wait_bound(owner) for owner in owners} == owners
     steered = reserver.metric('reserver_extender_calls_total{outcome="refused",verb="filter"}')
     assert steered > steered_before, "every seat was in the sample: this showed nothing"
-    assert max(_seconds_to_bound(corner, owner) for owner in owners) <= 5
-
-
-def _seconds_to_bound(corner: Corner, name: str) -> float:
-    pod = corner.pod(name)
-    bound: datetime = next(
-        c.last_transition_time for c in pod.status.conditions if c.type == "PodScheduled"
-    )
-    seconds: float = (bound - pod.metadata.creation_timestamp).total_seconds()
-    return seconds
 
 
 @pytest.mark.controlplane

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import yaml
 from kubernetes.client import AuthorizationV1Api
-from kubernetes.utils import create_from_dict
 
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import service_account_kubeconfig
@@ -26,8 +25,8 @@ from reserver.k8s import credentials
 from reserver.k8s.client import ApiClient
 from reserver.scheduling.effects import Retry
 from tests.e2e.cluster import Corner
+from tests.e2e.conftest import RBAC, grant
 from tests.e2e.forms import SPEC
-from tests.rights.audit import RESERVER
 
 pytestmark = pytest.mark.controlplane
 
@@ -93,26 +92,41 @@ FORBIDDEN = (
 )
 
 
-@pytest.mark.usefixtures("reserver_kubeconfig")  # Has granted what the manifests grant.
 def test_who_breaks_into_reserver_has_not_broken_into_the_cluster(api: Any) -> None:
+    grant_as_shipped(api, RBAC, "burglar")
+    burglar = "system:serviceaccount:reserver-system:burglar"
     reviews: Any = AuthorizationV1Api(api.api_client)
     for verb, group, whole, namespace in FORBIDDEN:
         resource, _, subresource = whole.partition("/")
         asked = {"verb": verb, "group": group, "resource": resource, "subresource": subresource}
-        body = {"spec": {"user": RESERVER, "resourceAttributes": {**asked, "namespace": namespace}}}
+        body = {"spec": {"user": burglar, "resourceAttributes": {**asked, "namespace": namespace}}}
         assert not reviews.create_subject_access_review(body).status.allowed, (verb, whole)
+
+
+def grant_as_shipped(api: Any, file: Path, account: str) -> None:
+    """Grant what a manifest grants to an account of its own, which no other test gives more."""
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": "reserver-system"}
+    documents = [
+        each
+        for each in yaml.safe_load_all(file.read_text())
+        if "roleRef" in each or "rules" in each
+    ]
+    roles = {each["metadata"]["name"] for each in documents if "rules" in each}
+    api.create_namespaced_service_account("reserver-system", {"metadata": {"name": account}})
+    for document in documents:
+        document["metadata"]["name"] += f"-{account}"
+        if "roleRef" in document:
+            document["subjects"] = [subject]
+            if document["roleRef"]["name"] in roles:
+                document["roleRef"]["name"] += f"-{account}"
+        grant(api, document)
 
 
 def test_kube_scheduler_schedules_with_the_rights_that_we_ship(
     control_plane: ControlPlane, api: Any, reserver: ReserverProcess, tmp_path: Path
 ) -> None:
     """Those of `base`, for a service account that has no others, and with its leader election."""
-    account = {"kind": "ServiceAccount", "name": "as-shipped", "namespace": "reserver-system"}
-    api.create_namespaced_service_account("reserver-system", {"metadata": {"name": "as-shipped"}})
-    for document in yaml.safe_load_all(SCHEDULER_RBAC.read_text()):
-        if "subjects" in document:
-            document["subjects"] = [account]
-        create_from_dict(api.api_client, document)
+    grant_as_shipped(api, SCHEDULER_RBAC, "as-shipped")
     kubeconfig, config = tmp_path / "kubeconfig", tmp_path / "config.yaml"
     service_account_kubeconfig(
         control_plane.kubeconfig, "reserver-system", "as-shipped", kubeconfig
