@@ -68,27 +68,27 @@ def reader(cluster: ControlPlane, tmp_path: Path) -> Iterator[Reader]:
     assert not someone.left()
 
 
-def start_pod(reader: Reader, stack: ExitStack) -> None:
-    """Start what the kubelet would, in the pod of the second kube-scheduler."""
+def start_pod(reader: Reader, stack: ExitStack, name: str = "second") -> None:
+    """Start what the kubelet would, in a pod of the second kube-scheduler."""
     template = reader.get("deployment reserver-scheduler")["spec"]["template"]["spec"]
-    account = reader.folder / "account"
+    account = reader.folder / f"{name}-account"
     service_account_kubeconfig(
         reader.plane.kubeconfig, NAMESPACE, template["serviceAccountName"], account
     )
     flags = containers(template)["reserver"]["args"]
     # Its ports are those of a pod; there may be others of us on this machine.
     process = ReserverProcess(
-        account, reader.folder / "reserver.log", *flags, "--grpc-address=127.0.0.1:0"
+        account, reader.folder / f"{name}.log", *flags, "--grpc-address=127.0.0.1:0"
     )
     stack.enter_context(process)
     (volume,) = (each for each in template["volumes"] if each["name"] == "config")
-    config = reader.folder / "scheduler.yaml"
+    config = reader.folder / f"{name}.yaml"
     config.write_text(
         reader.get(f"configmap {volume['configMap']['name']}")["data"]["kube-scheduler.yaml"]
     )
     config.write_text(render_scheduler_config(config, kubeconfig=account, port=process.port))
-    reader.plane.start_scheduler(config, "second", leader_elect=True)
-    stack.callback(reader.plane.stop_scheduler, "second")
+    reader.plane.start_scheduler(config, name, leader_elect=True)
+    stack.callback(reader.plane.stop_scheduler, name)
 
 
 def test_a_second_kube_scheduler_by_helm_is_upgraded_rolled_back_and_uninstalled(
@@ -121,10 +121,14 @@ def test_a_second_kube_scheduler_by_kustomize_comes_and_goes(reader: Reader) -> 
     template = reader.get("deployment reserver-scheduler")["spec"]["template"]["spec"]
     _, _, tag = containers(template)["kube-scheduler"]["image"].partition(":")
     assert f"newTag: {tag}" in (reader.folder / "kustomization.yaml").read_text()
-    with ExitStack() as stack:
-        start_pod(reader, stack)
-        hold(reader, "third")
-        see_it_kept(reader, "reserver-scheduler", "third")
+    with ExitStack() as new:
+        with ExitStack() as old:
+            start_pod(reader, old)
+            hold(reader, "third")
+            see_it_kept(reader, "reserver-scheduler", "third")
+            hold(reader, "rolled")
+            start_pod(reader, new, "new")  # In a roll-out, the old pod goes once this one is ready.
+        see_it_kept(reader, "reserver-scheduler", "rolled")
     reader.follow("Uninstall", but="helm")
 
 
