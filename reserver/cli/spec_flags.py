@@ -145,6 +145,9 @@ class SpecFlags:
             path="schedule.lead",
         ),
     ] = None
+    suspend: Annotated[
+        bool | None, _flag("With --every: hold nothing for now.", path="schedule.suspend")
+    ] = None
     policy: Annotated[
         Policy | None,
         _flag("Whether owners may land elsewhere (Prefer) or not (Require). Default: Prefer."),

@@ -39,6 +39,11 @@ async def test_what_recurs_is_created_shown_skipped_and_changed(run: Run) -> Non
     longer = await run("update", "daily", "--lead", "30m")
     assert longer.exit_code == 0, longer.stderr
     assert (await told(run, "daily"))["spec"]["schedule"] == after | {"lead": "30m"}
+    assert (await run("update", "daily", "--suspend")).exit_code == 0
+    paused = await told(run, "daily")
+    assert (paused["spec"]["schedule"]["suspend"], paused["status"]["phase"]) == (True, "Pending")
+    assert (await run("update", "daily", "--no-suspend")).exit_code == 0
+    assert "suspend" not in (await told(run, "daily"))["spec"]["schedule"]
     refused = await run("extend", "daily", "--ttl", "1h")
     assert "recurs" in refused.stderr
     assert (await run("release", "daily")).exit_code == 0
@@ -69,6 +74,7 @@ async def test_a_wrong_schedule_is_told_by_its_flag(run: Run) -> None:
         (("--every", "22:00", "--for", "30h"), "--for:"),
         (("--every", "22:00", "--for", "1h", "--time-zone", "Mars"), "--time-zone:"),
         (("--every", "22:00"), "--for: is missing"),
+        (("--suspend",), "--every:"),
     ):
         refused = await run("create", "r", *flags, *wrong)
         assert refused.exit_code == 2, (wrong, refused.stderr)
