@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, NamedTuple
+import time
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from reserver.cli import completion, creating, failure, interrupt, output, times
+from reserver.cli import (
+    completion,
+    creating,
+    failure,
+    interrupt,
+    lookup,
+    output,
+    serialization,
+    times,
+)
 from reserver.cli.connection import Session, default_namespace, run
-from reserver.cli.copying import copied
-from reserver.cli.create_requests import CreateRequests
+from reserver.cli.create_requests import CreateRequests, NewReservation, namespace_of
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import DryRun, NamespaceOption
 from reserver.cli.output_formats import Output, OutputOption
 from reserver.cli.selection import FILES
-from reserver.cli.spec_flags import SpecFlags
+from reserver.cli.spec_flags import SpecFlags, flag_of, merged
 from reserver.cli.target import Target
+from reserver.errors import InvalidInput
 
 _WAIT_S = 600.0
 """How long a command on a terminal waits by default, in seconds."""
@@ -172,3 +182,24 @@ async def _create(session: Session, asked: CreateRequests, way: _Way, form: Outp
             force=way.force,
             wait_s=way.wait_s,
         )
+
+
+_TIMES = {"startsAt", "expiresAt", "ttl"}
+
+
+async def copied(session: Session, template: str, asked: CreateRequests) -> list[NewReservation]:
+    """Return the copy of a reservation, changed as flags say.
+
+    Raises:
+        Failed: there is no such reservation, or a flag is wrong.
+    """
+    namespace = asked.namespace or session.namespace
+    changes = asked.flags.changes(namespace)
+    old = await lookup.by_name(session, template, session.client.get, asked.namespace)
+    before: dict[str, Any] = serialization.show_spec(old.spec)
+    document = merged({key: each for key, each in before.items() if key not in _TIMES}, changes)
+    try:
+        spec = serialization.read(document, asked.name, namespace, time.time())
+    except InvalidInput as exc:
+        raise flag_of(exc) from exc
+    return [NewReservation(asked.name, namespace_of(spec, asked.namespace), spec)]

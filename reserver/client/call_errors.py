@@ -1,14 +1,79 @@
-"""The error of a call that failed, made of what grpc raises."""
+"""The error of a call that failed, made of what grpc raises, read with protobuf alone.
+
+The messages have the field numbers of google.rpc. Their names are this client's own, so they stand
+beside those of googleapis-common-protos, which the client does not need.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
 
-from reserver.client.error_details import read_details
 from reserver.errors import ReserverError
+
+_PACKAGE = "reserver.client"
+_STRING = descriptor_pb2.FieldDescriptorProto.TYPE_STRING
+_BYTES = descriptor_pb2.FieldDescriptorProto.TYPE_BYTES
+_MESSAGE = descriptor_pb2.FieldDescriptorProto.TYPE_MESSAGE
+
+_MESSAGES: dict[str, tuple[tuple[str, int, Any, bool], ...]] = {
+    "Detail": (("type_url", 1, _STRING, False), ("value", 2, _BYTES, False)),
+    "Status": (("details", 3, "Detail", True),),
+    "ErrorInfo": (("reason", 1, _STRING, False),),
+    "FieldViolation": (("field", 1, _STRING, False), ("description", 2, _STRING, False)),
+    "BadRequest": (("field_violations", 1, "FieldViolation", True),),
+}
+"""By name: the fields with their numbers, their types, and whether there are several."""
+
+
+class ErrorDetails(NamedTuple):
+    """The reason of a refusal for programs, and what is wrong by the path of the field."""
+
+    reason: str
+    fields: Mapping[str, str]
+
+
+def _classes() -> dict[str, type[Any]]:
+    file = descriptor_pb2.FileDescriptorProto(
+        name=f"{_PACKAGE}/error_details", package=_PACKAGE, syntax="proto3"
+    )
+    for name, fields in _MESSAGES.items():
+        message = file.message_type.add(name=name)
+        for field, number, kind, is_repeated in fields:
+            made = message.field.add(name=field, number=number, label=3 if is_repeated else 1)
+            if isinstance(kind, str):
+                made.type_name = f".{_PACKAGE}.{kind}"
+            made.type = _MESSAGE if isinstance(kind, str) else kind
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+        for name in _MESSAGES
+    }
+
+
+_CLASSES = _classes()
+
+
+def read_details(status: bytes) -> ErrorDetails:
+    """Return what a `google.rpc.Status` says; nothing if it is none."""
+    reason, fields = "", dict[str, str]()
+    try:
+        for detail in _CLASSES["Status"].FromString(status).details:
+            kind = detail.type_url.rpartition(".")[2]
+            if kind == "ErrorInfo":
+                reason = _CLASSES[kind].FromString(detail.value).reason
+            elif kind == "BadRequest":
+                found = _CLASSES[kind].FromString(detail.value).field_violations
+                fields |= {each.field: each.description for each in found}
+    except DecodeError:
+        pass
+    return ErrorDetails(reason, fields)
+
 
 _DETAILS_KEY = "grpc-status-details-bin"
 

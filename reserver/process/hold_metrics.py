@@ -19,6 +19,7 @@ from reserver.reservations.listener import Listener
 from reserver.reservations.outcome import Ending
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
+from reserver.stores.hold_accounts import HoldAccounts
 
 MOST_NAMESPACES = 50
 """How many namespaces have time series of their own; the others are one."""
@@ -191,3 +192,23 @@ class HoldMetrics(Listener):
     def _forget_gone(self) -> None:
         waiting = self._state.waiting
         self._refused_at = {uid: at for uid, at in self._refused_at.items() if uid in waiting}
+
+
+def account_families(held: HoldAccounts) -> Iterator[Metric]:
+    """Yield what was held in time, and of which holds little is used."""
+    told = (
+        "Amounts times seconds held for pods of a namespace: free, in claimed slots beyond what "
+        "their pods request (spare), and requested by these pods (used)."
+    )
+    labels = ("namespace", "resource", "unit", "part")
+    seconds = CounterMetricFamily("reserver_namespace_held_unit_seconds", told, labels=labels)
+    for (namespace, resource), use in tuple(held.seconds.items()):
+        unit, per_unit = UNITS[resource]
+        for part, amount in use._asdict().items():
+            seconds.add_metric((namespace, resource, unit, part), amount / per_unit)
+    yield seconds
+    told = "Reservations of which pods requested less than `warnUseBelow` on the last day."
+    low = GaugeMetricFamily("reserver_low_use_reservations", told, labels=("namespace",))
+    for namespace, count in bounded(held.low_use()).items():
+        low.add_metric((namespace,), count)
+    yield low

@@ -10,7 +10,7 @@ import numpy as np
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from reserver.k8s.lease import Lease
-from reserver.process import account_metrics
+from reserver.process import hold_metrics
 from reserver.process.assembly import Assembly
 from reserver.process.features import Features
 from reserver.provisioning.model import Kind
@@ -35,7 +35,7 @@ def measured(parts: Assembly) -> Iterator[Metric]:
     yield from _features(parts.features)
     yield from _leadership(parts.readiness.lease)
     yield from parts.measured.families(parts.stores.problem_counts())
-    yield from account_metrics.families(parts.accountant.held)
+    yield from hold_metrics.account_families(parts.accountant.held)
 
 
 def _leadership(lease: Lease | None) -> Iterator[Metric]:

@@ -14,7 +14,7 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.watch.reflector import Reflector
 from reserver.process import leadership, standby
 from reserver.process.leadership import LeaderLabel
-from reserver.process.standby import Standby
+from reserver.process.readiness import Standby
 
 SERVING = "reserver.io/serving"
 HOME = "/api/v1/namespaces/reserver-system/pods"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.rpc import error_details_pb2, status_pb2
 
-from reserver.client.error_details import ErrorDetails, read_details
+from reserver.client.call_errors import ErrorDetails, read_details
 
 
 def packed(*details: object) -> bytes:
