@@ -87,7 +87,6 @@ class BufferWriter:
         """Begin with nothing known.
 
         Args:
-            client: of the API server.
             subject: returns metadata and kind of the object in which a reservation is written.
             changed: called when a buffer has come or gone.
             time: passes for the queue; None for that of the event loop.

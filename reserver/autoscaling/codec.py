@@ -55,7 +55,6 @@ def show_buffer(wanted: Buffer, owner: Metadata, kind: ObjectKind) -> dict[str, 
     Args:
         wanted: what it is for.
         owner: the object in which the reservation is written, or the pod; with it the buffer goes.
-        kind: of that object.
     """
     metadata = _metadata(wanted, kind, owner)
     spec = {"podTemplateRef": {"name": metadata["name"]}, "replicas": wanted.replicas}

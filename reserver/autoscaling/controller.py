@@ -55,7 +55,6 @@ class Buffers(Listener):
         """Begin with nothing known.
 
         Args:
-            client: of the API server.
             clock: unix seconds.
             subject: returns metadata and kind of the object in which a reservation is written.
             time: passes for the queues; None for that of the event loop.

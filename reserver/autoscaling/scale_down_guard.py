@@ -43,8 +43,6 @@ class ScaleDownGuard(Listener):
         """Begin with nothing to do.
 
         Args:
-            client: of the API server.
-            state: the nodes, and what is held on them.
             is_host: returns whether a node is kept for who is there, held or not.
             queue: of nodes that may have to be written.
         """

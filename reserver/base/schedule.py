@@ -45,7 +45,6 @@ class ScheduleError(ValueError):
 
     Attributes:
         field: of `Schedule`, as it is written: ``cron``, ``duration`` or ``timeZone``.
-        remedy: what to do.
     """
 
     def __init__(self, field: str, problem: str, remedy: str) -> None:

@@ -101,7 +101,6 @@ class Applier:
     """Changes reservations to match manifests; failures are independent.
 
     Args:
-        session: with Reserver's gRPC API.
         namespace: that `-n` names; may be empty.
         force: create what can never fit, too.
         dry_run: change nothing.
@@ -187,7 +186,6 @@ async def apply_each(
 
     Args:
         applying: how.
-        wanted: what they ask for.
         form: how to print what comes of it.
         note: stands behind each line; may be empty.
 

@@ -26,7 +26,6 @@ class Finding(NamedTuple):
         check: the subject.
         is_ok: whether nothing is to be done.
         said: what was found.
-        remedy: what to do.
     """
 
     check: str

@@ -35,7 +35,6 @@ class Session:
     """A connection under way.
 
     Attributes:
-        client: of Reserver's gRPC API.
         namespace: of the kubeconfig's context; `DEFAULT_NAMESPACE` where there is none.
     """
 

@@ -23,10 +23,8 @@ class NewReservation(NamedTuple):
     """A reservation to be created.
 
     Attributes:
-        name: of the reservation.
         namespace: of its object; empty for Reserver's own.
         spec: what to hold.
-        labels: of its object.
     """
 
     name: str

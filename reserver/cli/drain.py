@@ -121,11 +121,8 @@ async def drained(
     """Cordon a node, and move its pods as one group.
 
     Args:
-        client: of the API server.
         node: its name.
         allowed: what may be lost.
-        terms: of the PodMoves.
-        form: how they are printed.
         held: returns what reservations hold, by node; None if pods may wait for room.
         wait: until all have ended.
         dry_run: only print what would be moved.

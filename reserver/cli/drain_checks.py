@@ -44,7 +44,6 @@ async def roomless(
     Who may not look at the cluster learns it from the moves: Reserver judges them in any case.
 
     Args:
-        client: of the API server.
         node: that they leave.
         leaving: those that get a seat.
         held: by reservations, on each node.
@@ -71,7 +70,6 @@ async def confined(client: KubeClient, node: str, pods: bytes) -> Mapping[PodNam
     Who may not look at volumes learns it from the moves: Reserver judges them in any case.
 
     Args:
-        client: of the API server.
         node: where they are.
         pods: a list of them as the API server sends it.
 

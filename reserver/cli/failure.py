@@ -41,7 +41,6 @@ class Failed(ReserverError):
     """A command cannot do its work.
 
     Attributes:
-        status: the exit status.
         message: what is wrong and what to do; a line for each thing.
     """
 
@@ -59,7 +58,6 @@ def of(error: ReserverError, subject: str = "") -> Failed:
     """Return any ReserverError as the failure of a command.
 
     Args:
-        error: what went wrong.
         subject: what it happened to, such as the name of a reservation; may be empty.
     """
     if isinstance(error, Failed):

@@ -185,7 +185,6 @@ def one_line(reservation: ReservationInfo, now: datetime) -> str:
     """Return a reservation in a line: how much, where, for whom and until when.
 
     Args:
-        reservation: which one.
         now: the present, in the zone of whoever reads.
     """
     spec = reservation.spec

@@ -149,7 +149,6 @@ def run(
     """Run the work of a command on an event loop; a signal cancels it, and ends the process then.
 
     Args:
-        work: what to run.
         loop_factory: makes the loop; None for asyncio's own.
     """
     import asyncio
@@ -183,7 +182,6 @@ def handing(act: Callable[[], object], grace_s: float = STOPPING_S) -> Iterator[
     """Have the first press call this on the running event loop in a block.
 
     Args:
-        act: what to call.
         grace_s: after so many seconds the process is ended all the same.
     """
     if not _is_ours():

@@ -30,9 +30,7 @@ async def by_name(
     then in Reserver's own, and then among all that `get` shows under that name.
 
     Args:
-        session: with Reserver's gRPC API.
         name: or id.
-        call: what to call.
         namespace: that `-n` names; empty for any.
 
     Raises:

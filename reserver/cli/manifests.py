@@ -132,7 +132,6 @@ class Manifest:
 
     Attributes:
         where: where it is asked for.
-        name: its name.
         namespace: of owners that do not say theirs; empty where the document names none.
         spec: in the form of docs/reservations.md, not yet checked.
         path: where the spec stands in the document.

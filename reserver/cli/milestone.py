@@ -65,7 +65,6 @@ async def in_force(
     """Return reservations once they are in force, and why some are not.
 
     Args:
-        client: of Reserver's gRPC API.
         made: the reservations; one that starts later is not waited for.
         limit_s: how long to wait for each, in seconds; None for not at all, and then all are well.
     """
@@ -93,7 +92,6 @@ async def reach(
     """Wait until a reservation reaches a milestone; return it, or None if it is gone by then.
 
     Args:
-        client: of Reserver's gRPC API.
         called: the reservation, as it was last seen.
         milestone: what to wait for.
         limit_s: how long, in seconds.

@@ -172,11 +172,8 @@ async def moved_by_patch(
     """Move a pod; its replacement is patched to prefer a node, or any but the one it leaves.
 
     Args:
-        client: of the API server.
         pod: that leaves.
         to: the node to go to; empty for any other.
-        terms: of the PodMove.
-        form: how it is printed.
         wait: until it has ended.
         patience_s: how long the SchedPatch may take to become active, in seconds.
 

@@ -35,11 +35,6 @@ def check(path: Path | None) -> None:
 def save(path: Path, title: str, draw: Callable[[Console], None]) -> None:
     """Draw into a file: SVG or HTML, by its name.
 
-    Args:
-        path: of the file.
-        title: of the picture.
-        draw: prints on a console.
-
     Raises:
         Failed: the file cannot be written.
     """

@@ -131,7 +131,6 @@ async def awaited(
     """Return PodMoves as they are once all have ended, or the time is over.
 
     Args:
-        client: of the API server.
         moves: as they were written.
         timeout_s: how long to wait, in seconds; 0 for ever.
         tells: each change of a phase is told.

@@ -39,7 +39,6 @@ class Held:
     """Capacity that was held for somebody for a while.
 
     Attributes:
-        namespace: of the owners.
         owner: who could claim it, in formatting.
         reservation: its id, with the moment that it began.
         begin: from when on.

@@ -41,7 +41,6 @@ def read(document: Any, name: str, namespace: str, now: float) -> Spec:  # noqa:
 
     Args:
         document: in the form of docs/reservations.md.
-        name: of the reservation.
         namespace: of owners that do not say theirs.
         now: unix seconds.
 

@@ -200,9 +200,6 @@ class SpecFlags:
     def document(self, namespace: str) -> dict[str, Any]:
         """Return the spec, in the form of docs/reservations.md.
 
-        Args:
-            namespace: of the owners.
-
         Raises:
             Failed: a flag is malformed.
         """

@@ -144,11 +144,9 @@ async def _show_nodes(
     """Print the capacity of nodes.
 
     Args:
-        client: of Reserver's gRPC API.
         names: only these; all if it is empty.
         resources: the ones that a table shows.
         slot: what one slot takes whose number to say; empty for none.
-        form: how to print it.
         clear: on a terminal, in place of what it shows.
 
     Raises:

@@ -50,7 +50,6 @@ class NodeTerm:
     """One alternative of a required node affinity: a node must match both selectors.
 
     Attributes:
-        labels: of the node.
         fields: of the node; only ``metadata.name`` exists.
     """
 
@@ -63,7 +62,6 @@ class PodTerm:
     """One term of a required pod affinity or anti-affinity.
 
     Attributes:
-        selector: of the pods.
         topology_key: the node label whose equal values make a domain.
         namespaces: of the pods.
         namespace_selector: of further namespaces of the pods.

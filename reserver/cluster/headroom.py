@@ -84,7 +84,6 @@ class Headroom:
         """Note that a node has changed.
 
         Args:
-            row: of the node.
             columns: of the resources that have changed.
             is_known: the Node object is known, or nothing is guarded.
         """

@@ -100,7 +100,6 @@ class Lending:
         """Return how much of what is lent on a node is borrowed.
 
         Args:
-            node: the node.
             gone: the UIDs of borrowers that do not count.
             repaid: loans that do not count, or only in part: amounts that are lent no more.
         """

@@ -40,7 +40,6 @@ class ClaimUse(NamedTuple):
     """A PersistentVolumeClaim in a pod's namespace that it uses.
 
     Attributes:
-        name: of the claim.
         is_ephemeral: the claim was made for this pod and is deleted with it.
         is_inherited: the pod comes after another one, which has the claim until then.
     """

@@ -25,7 +25,6 @@ class Container:
     """One container's requests, in nano-units.
 
     Attributes:
-        requests: what the spec asks for.
         sidecar: whether it is an init container with ``restartPolicy: Always``.
         allocated: what the kubelet has allocated to it; None if the status does not say.
         actuated: the requests in force on the node; None if the status does not say.
@@ -42,7 +41,6 @@ class PodResources:
     """The inputs of a pod's effective request, in nano-units.
 
     Attributes:
-        containers: the app containers.
         init_containers: init containers and sidecars, in order.
         pod_level: ``spec.resources.requests``.
         overhead: ``spec.overhead``.

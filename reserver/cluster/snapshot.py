@@ -34,8 +34,6 @@ class CountedPod(NamedTuple):
     """A pod on a node.
 
     Attributes:
-        node: the node.
-        pod: the pod.
         slot: where `Snapshot.residents` has it.
     """
 

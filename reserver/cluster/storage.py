@@ -51,7 +51,6 @@ class Volume:
     """A PersistentVolume.
 
     Attributes:
-        name: its name.
         node_terms: alternatives of its required node affinity; None without one.
         zones: its zone and region labels, each with the values that a node may have.
         driver: the CSI driver that attaches it; empty for none.
@@ -70,7 +69,6 @@ class StorageClass:
     """A StorageClass.
 
     Attributes:
-        name: its name.
         waits: it binds a claim when a pod that uses it is scheduled (WaitForFirstConsumer).
     """
 

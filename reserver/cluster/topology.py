@@ -33,7 +33,6 @@ class Topology:
     """The labels, taints and cordons of nodes.
 
     Attributes:
-        labels: of the nodes.
         taints: those that keep pods away; no value for a node without any.
         cordoned: bool array, rows: ``spec.unschedulable``.
     """

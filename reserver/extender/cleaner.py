@@ -69,7 +69,6 @@ class Cleaner(Listener):
         """Edit what is due.
 
         Args:
-            edits: carries edits out.
             clock: unix seconds.
             done: called with each edit made.
             refused: called with each key that the API server did not let us write, and why.

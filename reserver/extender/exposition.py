@@ -42,7 +42,6 @@ class Exposition:
         """Expose a registry.
 
         Args:
-            registry: the metrics.
             survey: is awaited before they are read.
             clock: returns seconds.
         """

@@ -44,11 +44,7 @@ class Requeuing(Protocol):
 
 
 class Extender:
-    """Decides Filter, Preempt and Bind on the state.
-
-    Attributes:
-        bindings: those that are under way.
-    """
+    """Decides Filter, Preempt and Bind on the state."""
 
     def __init__(  # noqa: PLR0913 - what it decides on, and whom it has do what
         self,
@@ -64,9 +60,7 @@ class Extender:
         """Decide on a state.
 
         Args:
-            state: what decisions are made on.
             pods: carries out bindings.
-            requeue: carries out what Filter wants.
             clock: unix seconds.
             readiness: how well the state shows the cluster.
             tasks: owns the bindings under way.

@@ -52,7 +52,6 @@ class Metrics:
     """The metrics of one process.
 
     Attributes:
-        exposition: the text of all that is counted.
         count_refused: counts an HTTP call that was refused unread, by its reason.
         calls: extender calls, labelled by verb and outcome.
         seconds: their duration, labelled by verb.

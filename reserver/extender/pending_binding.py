@@ -34,7 +34,6 @@ class PendingBinding:
 
     Attributes:
         pod: the pod as it was when that was decided, and as which it is bound.
-        node: the node.
         verdict: what it claims; or why it does not get the node after all, once it has changed.
         expiry: takes it back when no binding comes; None where one was asked for at once.
         task: writes the binding; None before that is asked for.

@@ -18,7 +18,6 @@ class Notice(NamedTuple):
     Attributes:
         ref: its place in the store.
         reason: in one word, as Events have it.
-        message: of the Event.
         is_warning: it has no place.
     """
 

@@ -57,7 +57,6 @@ class PodWrites:
         not wanted any more, the pod is only looked at.
 
         Args:
-            pod: the pod.
             node: where to.
             claims: identities of the reservations that it claims.
             is_wanted: whether the caller still wants it, and knows all that would tell against it.

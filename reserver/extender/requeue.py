@@ -84,7 +84,6 @@ class Requeue:
         """Begin with no pod to send back.
 
         Args:
-            carrier: carries effects out.
             pods: the pods as the watch last showed them.
             timer: monotonic seconds.
             time: passes for the queue; None for that of the event loop.

@@ -58,10 +58,7 @@ def expiring(
     """Warn of a reservation that ends soon, once for each cause, even if Reserver is restarted.
 
     Args:
-        recorder: of events.
         stores: where it is written.
-        reservation: which one.
-        message: of the event.
         idle_since: since when no pod has used it, if it is released because of that; 0 if not.
     """
     cause = f"{reservation.identity}#{int(idle_since)}" if idle_since else reservation.identity

@@ -67,8 +67,6 @@ class Routes:
         """Answer for an extender.
 
         Args:
-            extender: decides.
-            metrics: count the calls.
             obstacles: returns what keeps it from deciding.
             configz: returns the settings in force, as JSON.
             checks: returns what `obstacles` looks at, one by one.

@@ -102,7 +102,6 @@ class CallAccess:
         """Begin without calls.
 
         Args:
-            reviewer: reviews tokens and rights.
             again_s: how often calls that last are reviewed again, in seconds.
             writes_objects: the namespace of a request is where something is created.
         """

@@ -44,7 +44,6 @@ class CapacityServicer(CapacityServiceServicer):
     Attributes:
         stores: of which the default is where reservations of a `WhatIf` would be written.
         home: Reserver's own namespace (`limits_at`).
-        accounts: answer what was held.
         dump: returns the state of this process.
     """
 

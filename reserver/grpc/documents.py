@@ -41,10 +41,7 @@ class Draft:
     """A reservation that is asked for.
 
     Attributes:
-        name: of the reservation.
         path: where it stands in the request, as a prefix: empty, or with a dot at its end.
-        document: to be written.
-        labels: of its object.
     """
 
     name: str

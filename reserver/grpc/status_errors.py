@@ -33,7 +33,6 @@ class CallError(ReserverError):
     """Why a call is refused.
 
     Attributes:
-        code: the status code.
         message: one line for a person.
         reason: for a program, in capital letters.
         fields: the fields that are to blame.

@@ -11,7 +11,6 @@ class TlsFiles(NamedTuple):
 
     Attributes:
         certificate: of the server, with the intermediate ones.
-        private_key: of the certificate.
         client_ca: the CAs whose certificates clients need; None where they need none.
     """
 

@@ -118,7 +118,6 @@ class ApiClient:
         minute later.
 
         Args:
-            path: of the collection.
             params: of the watch, ``watch`` itself not needed.
             idle_limit_s: how long the connection may be silent, in seconds.
 

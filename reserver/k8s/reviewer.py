@@ -111,7 +111,6 @@ class Reviewer:
         """Return whether a user may do something to a resource of our group.
 
         Args:
-            user: who.
             verb: what, in the words of RBAC.
             resource: ``resource`` or ``resource/subresource``.
             name: which one; empty for any. ``NAMESPACE/NAME`` is an object of that namespace, and

@@ -94,7 +94,6 @@ class WorkQueue(Generic[K]):
         """Add a key again after its back-off; return how often it has failed in a row.
 
         Args:
-            key: the key.
             error: why it failed. If the API server is down, that is no failure of the key.
             what: what failed; for something else the back-off starts over.
             most_s: how long to wait at most, in seconds.

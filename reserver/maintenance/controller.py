@@ -80,9 +80,7 @@ class MaintenanceController(Listener):
         """Begin with no windows.
 
         Args:
-            client: of the API server.
             clock: unix seconds.
-            state: the nodes, and what is held there.
             emptying: moves pods off nodes.
             is_up_to_date: waits for what watches are known to have missed, and returns whether
                 anything may be decided.

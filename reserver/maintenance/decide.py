@@ -96,7 +96,6 @@ def decide(
 
     Args:
         turns: the windows.
-        nodes: all nodes.
         now: unix seconds.
         unread: the UIDs of windows that cannot be read: what they have in hand stays as it is.
         not_ready_s: how long a node is not ready before holds leave it, in seconds; 0: they stay.

@@ -94,9 +94,7 @@ class Window:
     """A MaintenanceWindow.
 
     Attributes:
-        name: of the object.
         uid: tells it from an earlier one of the same name.
-        nodes: the names of its nodes.
         selector: selects further nodes.
         period: when it is.
         drain_s: how long before its start its nodes are emptied, in seconds.
@@ -139,7 +137,6 @@ class ObservedNode:
     """A node, as far as its maintenance is concerned.
 
     Attributes:
-        name: of the node.
         is_cordoned: its ``spec.unschedulable``.
         uses: what windows have done with it.
         conditions: by type: whether it is ready, and those of its maintenance.

@@ -45,7 +45,6 @@ class CreateMove:
     """Write a PodMove.
 
     Attributes:
-        name: of the PodMove.
         pod: that is to leave.
         mode: what has to be there before the eviction.
         timeout_s: how long it may take, in seconds.

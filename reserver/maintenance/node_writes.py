@@ -44,7 +44,6 @@ async def write_node(
     follow: who comes after a crash in between finds that they lack.
 
     Args:
-        client: of the API server.
         seen: what was decided on.
         goal: how it is to be.
         annotation: its annotation when it was seen.

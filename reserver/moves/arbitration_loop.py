@@ -30,7 +30,6 @@ class ArbitrationLoop:
 
     Attributes:
         windows: when pods may be moved.
-        budgets: the PodDisruptionBudgets.
         declared: the groups that span namespaces.
         queue: has a key once there is something to be asked anew.
     """
@@ -47,8 +46,6 @@ class ArbitrationLoop:
 
         Args:
             clock: unix seconds.
-            moves: all PodMoves.
-            state: what is decided on.
             workloads: the pods of each controller.
             again: called with each of which another thing is said.
         """

@@ -58,9 +58,7 @@ class MoveController(Listener):
 
     Attributes:
         queue: of the PodMoves that may have a next step.
-        moves: all PodMoves.
         arbitration: which of them go on now.
-        groups: the PodMoveGroups.
         writes: how many statuses were written.
         subscribers: called with each PodMove whose phase has changed.
         unsuited: called with each seat that is to be placed anew, and whether anywhere.
@@ -79,10 +77,7 @@ class MoveController(Listener):
         """Begin without moves.
 
         Args:
-            client: of the API server.
             clock: unix seconds.
-            state: what is decided on.
-            seats: the Reservation objects.
             is_up_to_date: waits for what watches are known to have missed, and returns whether
                 anything may be decided.
             may_surge: whether copies of pods may be made.

@@ -36,9 +36,7 @@ class DeclaredGroups:
         """Begin with none.
 
         Args:
-            client: of the API server.
             clock: unix seconds.
-            moves: all PodMoves.
             changed: called when a group is another one.
         """
         self._client = client

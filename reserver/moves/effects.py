@@ -108,7 +108,6 @@ class HandOver:
     """Make the copy a pod of its ReplicaSet, in one write: labels and controller.
 
     Attributes:
-        namespace: of the copy.
         copy: as it was seen: if it is another one by now, nothing is done.
         labels: those that were withheld.
         owner: the ReplicaSet, as an entry of ``ownerReferences``.

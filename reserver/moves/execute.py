@@ -54,8 +54,6 @@ class Executor:
     """Carries out effects.
 
     Attributes:
-        client: of the API server.
-        seats: the Reservation objects.
         unsuited: has one placed anew, within its move's target or anywhere.
     """
 

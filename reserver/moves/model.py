@@ -85,7 +85,6 @@ class MoveSpec:
     """The spec of a move.
 
     Attributes:
-        pod: which pod is to leave.
         uid: tells it from another one of that name; empty for the one that is there.
         after: the PodMove, in its namespace, that moves the pod first: it is the replacement of
             that one which is to leave; empty if it follows none.

@@ -23,7 +23,6 @@ class ObservedPod:
 
     Attributes:
         uid: tells it from another one of its name.
-        name: its name.
         node: where it is; empty while it is pending.
         controller: what will replace it.
         requests: what it requests: millicores of cpu, base units of all else.
@@ -102,7 +101,6 @@ class ObservedCopy(NamedTuple):
     """The copy of the pod, as the API server has it.
 
     Attributes:
-        name: its name.
         uid: its UID.
         revision: its resourceVersion: it is handed over only as it was seen.
         node: where it is; empty while it has no node.

@@ -50,8 +50,6 @@ class Observer:
 
     Attributes:
         state: capacity, pods and the ledger.
-        seats: the Reservation objects.
-        moves: all PodMoves.
         workloads: the pods of each controller.
         went_at: when the seat of a move that lands was first missed, unix seconds; by its UID.
     """
@@ -74,7 +72,6 @@ class Observer:
         """Return the observation that a step of a move is decided on.
 
         Args:
-            move: the move.
             ruling: of arbitration.
             result: of the effect of the step before.
             wanted: how many pods the controller wants; None where nobody can tell.

@@ -34,7 +34,6 @@ class Surges:
     """Reads workloads whose pods surge.
 
     Attributes:
-        client: of the API server.
         clock: unix seconds.
         workload: returns what makes a move's pod again; None if nothing does.
         may_begin: returns whether it is a move's turn.

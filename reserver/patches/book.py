@@ -35,9 +35,7 @@ class NewPod:
     """A pod that is being created, as far as patches look at it.
 
     Attributes:
-        namespace: of the pod.
         name: for messages; it may have none yet.
-        labels: of the pod.
         scheduling: what it says of where it may go.
         marks: of the patches that it says it has: it may be asked about for a second time.
     """
@@ -167,7 +165,6 @@ class Book:
         what a patch before it demands, is left out, and takes no slot.
 
         Args:
-            pod: the pod.
             now: unix seconds.
             is_dry_run: it will not be created: no slot is handed out, and it gets no marks.
         """

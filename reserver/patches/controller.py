@@ -87,7 +87,6 @@ class SchedPatches(Listener):
         """Watch and write through a client.
 
         Args:
-            client: of the API server.
             identity: names this process, and no other one, in statuses.
             clock: gives unix seconds.
             obstacles: what keeps this process from seeing all pods.

@@ -35,7 +35,6 @@ def patch_of(
 
     Args:
         pod: that leaves.
-        name: of the SchedPatch.
         to: the node to go to; empty for any but the one that the pod leaves.
         ttl: as a duration; it patches none after that.
         owner: the object that the SchedPatch goes with, as an entry of ``ownerReferences``.

@@ -79,14 +79,12 @@ class Assembly:
     Attributes:
         clock: tells the time that decisions are made at.
         listeners: are notified of what changes, in this order.
-        state: what is decided on.
         stores: the reservations that are written, and who writes them and their statuses.
         reflectors: what keeps all of it up to date.
         history: what was before this process started.
         features: what is done beside, if it is asked for.
         readiness: whether calls may be decided.
         measured: how long holds take and last.
-        accountant: counts what was held, and for whom.
     """
 
     def __init__(
@@ -101,7 +99,6 @@ class Assembly:
 
         Args:
             settings: what to read, and where.
-            client: of the API server.
             clock: tells the time that decisions are made at.
             writes: owns the writes of reservations under way.
             lease: what has to be held to answer; None where nobody else may answer.

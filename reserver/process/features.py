@@ -36,12 +36,9 @@ class Core:
     """What features are built on: the parts that every Reserver has.
 
     Attributes:
-        client: of the API server.
         clock: unix seconds.
-        state: what is decided on.
         stores: the reservations that are written.
         objects: those that are objects.
-        recorder: writes Events.
         listeners: are notified of what changes.
         obstacles: returns why calls are not decided.
         is_up_to_date: waits for what watches are known to have missed, and returns whether calls
@@ -67,9 +64,6 @@ class Features:
     Attributes:
         scale_down_guard: keeps autoscalers from nodes that are held.
         buffers: has autoscalers make room for reservations that wait.
-        mover: carries out PodMoves.
-        maintainer: carries out MaintenanceWindows.
-        provisioner: carries out ProvisioningRequests.
         patches: the SchedPatches, for the webhooks.
         reflectors: what keeps them up to date, and is waited for before calls are decided.
         unawaited: what keeps them up to date, and is not.

@@ -43,8 +43,6 @@ def prepare(
         settings: who may call.
         reviews: client of the API server, for tokens and rights.
         assembly: what is served.
-        extender: decides.
-        metrics: counts the calls.
     """
     access = None
     if settings.wants_grpc_tokens:

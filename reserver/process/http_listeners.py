@@ -32,8 +32,6 @@ class HttpListeners:
 
     Attributes:
         settings: the addresses, and who may call.
-        routes: the handlers.
-        metrics: count refused calls.
         reviews: client of the API server, for tokens and rights.
         expiries: measure the certificates of the extender's clients.
     """

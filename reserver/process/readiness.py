@@ -87,7 +87,6 @@ class ProcessReadiness:
     """Whether this process knows the cluster well enough to decide on it.
 
     Attributes:
-        state: what is decided on.
         reflectors: what keeps it up to date.
         lease: what has to be held to answer; None where nobody else may answer.
         pulse: whether this process stood still, and may lack what happened meanwhile.

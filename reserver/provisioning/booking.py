@@ -54,11 +54,7 @@ class Booking:
         """Hold nothing yet.
 
         Args:
-            client: of the API server.
             clock: unix seconds.
-            state: what is decided on.
-            objects: the Reservations.
-            writer: writes them.
         """
         self._client = client
         self._clock = clock

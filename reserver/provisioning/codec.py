@@ -135,7 +135,6 @@ def of_request(error: InvalidInput, path: str = "") -> InvalidInput:
     """Return an error as who wrote a request understands it: bounds are those of reservations.
 
     Args:
-        error: what is wrong.
         path: where that is, if the error says it in words of reservations; else empty.
     """
     remedy = error.remedy.replace("several reservations", "several requests")

@@ -64,7 +64,6 @@ class Provisioner(Listener):
 
     Attributes:
         queue: of the requests that may have a next step.
-        requests: all requests.
         reflector: keeps them up to date.
         writes: how many statuses were written.
         subscribers: called with each request of which a condition has become true, and with that.
@@ -80,7 +79,6 @@ class Provisioner(Listener):
         """Begin without requests.
 
         Args:
-            client: of the API server.
             clock: unix seconds.
             booking: holds what requests ask for.
             is_up_to_date: waits for what watches are known to have missed, and returns whether

@@ -22,7 +22,6 @@ class KnownRequest:
     Attributes:
         metadata: of the object; its resourceVersion is the precondition of a write.
         request: what it asks for, and what is said of it.
-        conditions: all that its status has.
     """
 
     metadata: RequestMetadata

@@ -109,7 +109,6 @@ def documents(
     A pod claims the oldest that covers it, so the small ones leave the large ones alone.
 
     Args:
-        request: what is asked for.
         templates: the PodTemplate of each podSet, as the API server has it.
         now: unix seconds; from then on room is held.
         limits: on each spec.

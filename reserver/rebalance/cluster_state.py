@@ -191,7 +191,6 @@ class ClusterState:
         namespaces: labels of the namespaces, by name.
         move_windows: annotations of the namespaces whose pods are moved at some times only.
         priority_classes: their values, by name.
-        budgets: PodDisruptionBudgets.
         storage: claims, volumes and storage classes, as they are for placing pods.
         claim_classes: ``spec.storageClassName`` of the PersistentVolumeClaims; empty without one.
         node_usage: what nodes really use, where it is known.

@@ -165,7 +165,6 @@ def emptied(planned: PlanningSnapshot, may_empty: Bools, steps: int = STEPS) -> 
     """Return which nodes can be emptied with how few moves; the planning snapshot stays as it was.
 
     Args:
-        planned: the cluster.
         may_empty: bool array, rows: whether it may be emptied.
         steps: how many places may be tried.
     """

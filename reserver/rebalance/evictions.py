@@ -69,7 +69,6 @@ class Evictions:
         """Evict through a client.
 
         Args:
-            client: to the API server.
             clock: unix seconds.
             pace: how often a request may be sent.
             reporter: told of each outcome.

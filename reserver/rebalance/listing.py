@@ -55,7 +55,6 @@ async def _listed(client: Lister, first: Mapping[str, str]) -> Dump:
     """Read collections, a page after the other; memory holds one of them.
 
     Args:
-        client: of the API server.
         first: asks for the first page.
     """
     reading, pacer = DumpReading(), Pacer()

@@ -121,7 +121,6 @@ def room_for(
     """Return where pods get room with how few moves of others; `planned` stays as it was.
 
     Args:
-        planned: the cluster.
         wanted: the pods that are to get a node.
         together: all of them get room, or none does.
         steps: how many places may be tried.

@@ -83,7 +83,6 @@ class OutcomeReporter:
         """Tell through a client.
 
         Args:
-            client: to the API server.
             instance: names this process in events.
             counted: told of each outcome.
         """

@@ -69,7 +69,6 @@ class PlanBuilder:
         """Move a pod to a node that has room for it; return whether it was moved.
 
         Args:
-            number: of the pod.
             accept: bool array, rows: where it would be better.
             why: why it is moved.
             score: float array, rows: the less the better; the emptiest of equal ones is taken.

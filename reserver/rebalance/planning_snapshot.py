@@ -115,7 +115,6 @@ class PlanningSnapshot:
         """Return, for each row, whether a pod may go there now; its own node is none.
 
         Args:
-            number: of the pod.
             among: only these rows matter, the others need not be judged; None for all.
         """
         room = self._with_room(number)

@@ -57,11 +57,9 @@ class PodMoves:
         """Write through a client.
 
         Args:
-            client: to the API server.
             clock: unix seconds.
             pace: how often a request may be sent.
             reporter: told of each outcome.
-            mode: of the PodMoves.
         """
         self._mode = mode
         self._client = client

@@ -28,7 +28,6 @@ class RoundInput:
 
     Attributes:
         policy: what to do.
-        cluster: the cluster.
         loads: what is used, by source.
         rounds: what LowNodeLoad remembers, by profile.
         now: unix seconds.

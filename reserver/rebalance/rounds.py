@@ -83,7 +83,6 @@ class Executors(NamedTuple):
     """The two ways in which a plan is carried out.
 
     Attributes:
-        evictions: evict pods.
         pod_moves: write PodMoves, for all pods whose replacement needs a seat; None to evict them.
     """
 
@@ -111,9 +110,7 @@ class Rebalancer:
         """Run rounds by a policy file.
 
         Args:
-            client: to the API server.
             file: of the policy; None for one that says nothing.
-            executors: carry plans out.
             options: say when rounds run, and what holds room.
             clock: unix seconds.
             dry_run: nothing is evicted.

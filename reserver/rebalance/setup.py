@@ -74,7 +74,6 @@ async def rebalance(
         held: returns what reservations hold, by node.
         started: told where the API server is and, if it is served, where health is.
         stop: returns once it is to end.
-        metrics: count what is done.
 
     Raises:
         ConfigurationError: the credentials or the policy cannot be used, a port is taken, or the

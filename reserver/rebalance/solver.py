@@ -74,7 +74,6 @@ def solve(
     """Return the fewest moves that give all pods a node and empty the most nodes.
 
     Args:
-        planned: the cluster.
         movable: bool array, pods: whether it may be moved; of one that is nowhere, whether it is
             to get a node.
         can_empty: bool array, rows: whether it is worth something that no such pod is there.

@@ -60,7 +60,6 @@ class Ledger(Claiming):
         If anything raises meanwhile, what stood there stands.
 
         Args:
-            reservation: what is written.
             written: when. A pod that it names and that was bound after that has ended it, even if
                 its binding became known first. `NOT_YET` while it is being written: it holds at
                 once, and is put again when the write is seen.
@@ -112,7 +111,6 @@ class Ledger(Claiming):
         """Return the account of an entry by itself; nothing has changed yet.
 
         Args:
-            entry: what is written.
             before: the account of what stood there.
             adopted: the claims that are of it as well (`Claims.adopted`).
             is_same: what stood there is the same, except when its expiry was computed.

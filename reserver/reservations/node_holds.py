@@ -197,7 +197,6 @@ class NodeHolds:
         """Return what is held on some nodes, for others, that a pod's priority may take.
 
         Args:
-            priority: of the pod.
             own: the reservations that it may claim.
             nodes: where to look.
         """

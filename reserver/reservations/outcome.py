@@ -37,7 +37,6 @@ class Ending:
 
     Attributes:
         reservation: as it was written and placed.
-        outcome: what became of it.
         at: when this was seen, unix seconds.
         since: when it was first seen, unix seconds.
         claims: the slots that were claimed.
@@ -98,7 +97,6 @@ def describe(outcome: Outcome, pods: list[str], claimed: int, slots: int) -> str
     """Return what became of a reservation in half a sentence.
 
     Args:
-        outcome: what became of it.
         pods: those that claimed a slot and are known.
         claimed: how many slots were claimed.
         slots: how many it had.

@@ -108,7 +108,6 @@ def forbidden(quotas: Sequence[Quota], reservation: Reservation, since: float) -
 
     Args:
         quotas: all of them have to be met.
-        reservation: what is written.
         since: when it was, unix seconds.
     """
     for quota in quotas:

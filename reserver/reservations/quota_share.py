@@ -38,7 +38,6 @@ class QuotaShare:
     """The share of the quotas that one reservation asks for.
 
     Attributes:
-        reservation: what is written.
         asked: what it counts for, as far as it is not claimed.
         turn: when it is its turn.
         since: when it was written, unix seconds.

@@ -56,7 +56,6 @@ class RecoveredClaims:
         Where it is not certain that they are of what stands there, they count if `narrow` says so.
 
         Args:
-            ref: of the reservation.
             digest: of the reservation that stood there.
             claims: UIDs of pods, each with a resourceVersion at which it had a slot. What was
                 written after that is another reservation, even if it says the same.

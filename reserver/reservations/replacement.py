@@ -42,7 +42,6 @@ class Succession:
         """Take a pod as a watch shows it, or a list.
 
         Args:
-            pod: the pod.
             before: as it was shown before; None if it was not.
             listed: a list shows it, so that it may have changed long before.
         """

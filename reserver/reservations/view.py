@@ -47,7 +47,6 @@ class LedgerView(ReservationView):
         node the oldest whose slot covers its request, or else the oldest.
 
         Args:
-            pod: the pod.
             among: the nodes that matter; None for all.
             spent: how many slots are as good as claimed.
         """
@@ -152,7 +151,6 @@ class LedgerView(ReservationView):
         """Return how much less of the loans on a node is borrowed once slots are claimed there.
 
         Args:
-            node: the node.
             seats: the reservations of the slots, one each.
             gone: the UIDs of pods that are gone by then.
         """

@@ -25,7 +25,6 @@ def too_many(reservation: Reservation, state: State, nodes: Collection[str] = ()
 
     Args:
         reservation: the seat.
-        state: the cluster.
         nodes: the nodes that matter; none for all.
     """
     snapshot, storage = state.snapshot, state.snapshot.storage

@@ -25,7 +25,6 @@ def most_slots(reservation: Reservation, pod: Pod, state: State) -> Int64s:
     Args:
         reservation: names no node.
         pod: what a slot of it is judged as.
-        state: the cluster.
     """
     snapshot, quotas = state.snapshot, state.ledger.quotas
     percent = quotas.ceiling.limits.percent_of_node

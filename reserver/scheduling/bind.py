@@ -62,11 +62,8 @@ def _refusal(
     """Return why a pod does not fit on a node beside the holds, if it does not.
 
     Args:
-        pod: the pod.
         node: where it is to go.
-        state: the cluster.
         seats: its own there.
-        gang: its PodGroup.
     """
     row = state.snapshot.row(node)
     if row is None or not state.snapshot.guarded[row]:

@@ -68,7 +68,6 @@ class CapacityState:
     Attributes:
         listener: is notified of what changes.
         snapshot: capacity of all nodes.
-        ledger: what is held.
         pending_resizes: resizes that were admitted and that the watch does not show yet.
         closures: the nodes that are closed for holds for some time.
         unreadable: the objects that cannot be read, and on which nodes that matters.

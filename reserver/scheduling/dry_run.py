@@ -68,7 +68,6 @@ def judge_set(
 
     Args:
         reservations: what is to be written.
-        state: the cluster.
         clock: gives unix seconds: a moment would be over by the next step.
         instead: the reservation that goes when these come.
     """

@@ -12,8 +12,6 @@ class Nominate:
     """Nominate a node for a pod, so that kube-scheduler at once asks about that node alone.
 
     Attributes:
-        pod: the pod.
-        node: the node.
         first: other pods of its PodGroup, and their nodes: nominated before the pod.
         last: others that are nominated after it, in this order.
     """
@@ -29,7 +27,6 @@ class Retry:
     """Have kube-scheduler try a pod again: other nodes may fit, or the same ones later.
 
     Attributes:
-        pod: the pod.
         attempts: how many attempts it takes to sample every node once.
         after_s: seconds to wait before.
     """

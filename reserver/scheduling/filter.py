@@ -51,9 +51,7 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
     """Return which of the named nodes the pod may have, and why not the others.
 
     Args:
-        pod: the pod as kube-scheduler sent it.
         names: the nodes that it may choose from, best for it first.
-        state: the cluster.
         now: unix seconds.
     """
     state.ledger.advance(now, most=None)

@@ -74,8 +74,6 @@ def fit(pod: Pod, node: str, snapshot: Snapshot, own: Seats = NO_SEATS) -> tuple
 
     Args:
         pod: the pod, not on a node yet.
-        node: the node's name.
-        snapshot: the cluster.
         own: the pod's seats.
     """
     row = snapshot.row(node)

@@ -148,7 +148,6 @@ class Gangs:
         """Count a pod of a group as going to a node.
 
         Args:
-            pod: the pod.
             node: the only node that it was answered; empty if nothing is held on those it was.
             seats: its own there.
             now: unix seconds.

@@ -34,10 +34,8 @@ def nominations_for(
     Only others whose slots cover them are: what else they fit in is judged when it is their turn.
 
     Args:
-        pod: the pod.
         nodes: where it can have its seat, in its order.
         gang: those that were answered before it.
-        state: the cluster.
     """
     places = iter(nodes)
     node = next(places, "")

@@ -68,7 +68,6 @@ class Nominations:
         that they cannot all be asked, the rest counts as having none.
 
         Args:
-            pod: the pod.
             nodes: where to look.
             own: the nodes where the pod has a seat: nobody comes before it there.
             ledger: knows the others' seats.

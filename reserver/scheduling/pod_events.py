@@ -20,10 +20,8 @@ class PodEvent:
     """An Event on a pod, sent once for each cause.
 
     Attributes:
-        pod: the pod.
         reason: in one word, as Events have it.
         cause: what it is sent once for.
-        message: of the Event.
     """
 
     pod: Pod
@@ -36,10 +34,8 @@ def event_for(pod: Pod, names: int, verdict: FilterVerdict, state: State) -> Pod
     """Return the Event on a pod after a Filter call; None for none.
 
     Args:
-        pod: the pod as kube-scheduler sent it.
         names: how many nodes the call named.
         verdict: its answer.
-        state: the cluster.
     """
     if verdict.lost_seat is not None:
         return _lost(pod, verdict.lost_seat, state)

@@ -47,11 +47,9 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
     bound and waits to be resized (`filter._for_bound`); what it takes there is not counted twice.
 
     Args:
-        pod: the pod as kube-scheduler sent it.
         victims: what kube-scheduler would evict. A victim that is not known to be on its node frees
             nothing. A node without victims is left out: there is nothing to do, and kube-scheduler
             1.37 takes it for an error (callExtenders in framework/preemption/preemption.go).
-        state: the cluster.
         now: unix seconds.
     """
     state.ledger.advance(now, most=None)

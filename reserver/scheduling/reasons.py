@@ -27,7 +27,6 @@ class Refusal(NamedTuple):
     """A reason, and where it holds.
 
     Attributes:
-        reason: why.
         rows: bool array, rows of the snapshot; arbitrary for rows without a Node object.
     """
 

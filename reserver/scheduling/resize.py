@@ -62,7 +62,6 @@ def judge_resize(pod: Pod, state: State, now: float) -> str | None:
 
     Args:
         pod: the pod as the watch shows it, with the requests that it is to have.
-        state: the cluster.
         now: unix seconds.
     """
     state.ledger.advance(now, most=None)

@@ -47,9 +47,7 @@ def elsewhere(
     Args:
         pod: the pod, refused on all names.
         names: of the call.
-        snapshot: the cluster.
         beside: for each row, whether the pod fits beside the holds.
-        gang: the pod's group.
     """
     if len(names) < LEAST_SAMPLE:
         return ()

@@ -28,7 +28,6 @@ def distribute(
         slots: as many as there is room for, or fewer.
         rows: of the nodes that have room.
         room: for how many slots each has.
-        snapshot: the cluster.
     """
     base, step = _fullness(pod, snapshot, rows)
     if strategy is Strategy.PACK:

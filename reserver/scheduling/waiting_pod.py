@@ -42,7 +42,6 @@ def offered(names: Sequence[str], known: Callable[[str], str]) -> tuple[str, ...
     """Return what to remember of the nodes of a Filter call.
 
     Args:
-        names: of the nodes.
         known: returns the stored copy of a name.
     """
     return tuple(map(known, names)) if len(names) < LEAST_SAMPLE else None

@@ -35,7 +35,6 @@ class Wake:
 
         Args:
             freed: the nodes on which less is held than before.
-            state: the cluster.
             now: unix seconds.
         """
         state.ledger.advance(now, most=None)

@@ -47,7 +47,6 @@ class Expected:
     Attributes:
         text: what is being written.
         entries: what that says.
-        labels: of the object.
         set_id: the set that it is a member of; empty if it stands alone.
         owner: the owner reference of the object; None for nobody's.
         revision: the resourceVersion that the write made; None until that is known.
@@ -238,7 +237,6 @@ class Cache(ABC, Generic[K, E]):
         """Report what became of a reservation that is not written any more, before its drop.
 
         Args:
-            reservation: which one.
             text: what was written there.
         """
         ref = reservation.ref

@@ -28,7 +28,6 @@ class HoldAccounts:
     """Counts what reservations hold from look to look, and those that end between two looks.
 
     Attributes:
-        accounts: what was counted.
         counted_until: until when earlier processes have counted, in unix seconds.
         least_use: the share of a hold below which its use in a day is low.
         seconds: amounts times seconds that this process has counted, by namespace and resource.

@@ -47,7 +47,6 @@ class Migration:
     """Moves reservations from one store to the other.
 
     Attributes:
-        client: of the API server.
         clock: unix seconds.
         home: Reserver's own namespace, whose Reservations may have owners anywhere.
         patience_s: how long to wait until Reserver acknowledges one, in seconds.

@@ -82,7 +82,6 @@ class Statuses(ABC, Generic[C]):
 
     Attributes:
         name: what its passes are called in the log.
-        client: to write through.
         cache: what is written.
         warn: has a Warning event written.
         room: reports holds that may not be backed any more, or again.

@@ -115,7 +115,6 @@ class Stores(Listener):
         """Return where the reservation of a name is written, or being written.
 
         Args:
-            name: of the reservation.
             namespace: of its object; empty for our own, where either store may have it.
         """
         if self.writes_into(namespace):

@@ -67,7 +67,6 @@ class Writer(ABC, Generic[C]):
     """Writes reservations into one kind of store, in one namespace; changes them anywhere.
 
     Attributes:
-        client: to write through.
         cache: what is written there, and being written.
         namespace: of what is new.
         tasks: owns the writes under way.

@@ -37,7 +37,6 @@ class Sources:
     """What fills the board.
 
     Attributes:
-        client: of the gRPC API.
         words: puts reservations into words.
         labels: returns the labels of each node, from the API server.
         moves: returns the PodMoves, from the API server.

@@ -59,9 +59,6 @@ class ServedCertificate:
         """Keep it in a Secret of a namespace.
 
         Args:
-            client: of the API server.
-            namespace: of the Secret.
-            maker: makes certificates.
             serve: called with each that is to be served from now on.
             clock: gives unix seconds.
         """

@@ -26,8 +26,6 @@ class ServingPair(NamedTuple):
     """A certificate to serve with, in PEM.
 
     Attributes:
-        certificate: of the server.
-        private_key: of the certificate.
         ca: what callers have to trust: the CA of the certificate, and those before it.
     """
 

@@ -64,10 +64,8 @@ class Webhooks:
         """Answer by what is known.
 
         Args:
-            patches: the SchedPatches.
             judge: returns why a pod may not be resized, None if it may; raises NotReady.
             clock: gives unix seconds.
-            metrics: where calls are counted.
         """
         self._patches = patches
         self._judge = judge

@@ -135,7 +135,6 @@ class PodLimits(NamedTuple):
         request_bytes: the length of the names and requests of all of these, as compact JSON.
         part_bytes: the length of its labels, of its owner references, of its constraints, and of
             its claims on reservations.
-        labels: of the pod.
         terms: of its constraints: node alternatives, pod terms, spread constraints.
         asked: labels that all selectors of its constraints ask for together.
         things: its tolerations, its host ports, its volume claims.

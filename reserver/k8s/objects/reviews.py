@@ -15,7 +15,6 @@ class User(NamedTuple):
     """The user of a token, as a TokenReview tells it.
 
     Attributes:
-        name: of the user.
         uid: of the user.
         groups: that it is in.
         extra: what else its authenticator says of it; an authorizer may let a token do less than

@@ -49,7 +49,6 @@ class ObjectView(Generic[T]):
         """Report a collection's objects.
 
         Args:
-            kind: of the objects.
             seen: called with each object that exists, whenever it may have changed, and whether a
                 list shows it: then it may have changed more than once; raises InvalidInput.
             gone: called with each object that no longer exists.

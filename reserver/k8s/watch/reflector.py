@@ -50,7 +50,6 @@ class Reflector:
     """Keeps a view of one collection up to date.
 
     Attributes:
-        path: of the collection.
         selector: parameters of lists and watches.
         view: what it keeps up to date.
         is_optional: the API server need not know the collection.

@@ -22,7 +22,6 @@ class UsedNode:
     """A node, what is used of it, and how much may be.
 
     Attributes:
-        row: of the node.
         used: what is used; goes down as pods leave.
         most: how much of each resource may be in use.
     """

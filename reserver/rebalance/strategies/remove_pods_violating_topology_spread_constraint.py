@@ -44,7 +44,6 @@ class Imbalance(NamedTuple):
     """A rule that is not met.
 
     Attributes:
-        rule: the rule.
         domains: those with pods, of the least size first.
         empty: how many domains there are without any.
         eligible: the rows that count.

@@ -61,12 +61,10 @@ class ArchivedReservation(
     """A reservation that is over.
 
     Attributes:
-        name: its name.
         id: where it was written.
         namespace: in which namespace that was.
         owner_namespace: that of the pods that it was for.
         owners: who could claim it, in words.
-        outcome: what became of it.
         since: when it was first seen, RFC 3339.
         ended: when it was seen to be over, RFC 3339.
         expires_at: until when it would have held, RFC 3339; empty for ever.

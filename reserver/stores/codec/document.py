@@ -34,7 +34,6 @@ def parse(text: str, most_yaml: int = MAX_YAML_BYTES) -> Any:  # noqa: ANN401 - 
     """Return the value of a text: JSON if it begins like JSON, YAML otherwise.
 
     Args:
-        text: what is written.
         most_yaml: bound on YAML, in characters.
 
     Raises:

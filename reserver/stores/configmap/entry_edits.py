@@ -61,7 +61,6 @@ class Deletion:
     """The deletion of a Reservation that is over.
 
     Attributes:
-        ref: of the Reservation.
         path: its path in the API.
         uid: its UID.
         version: the resourceVersion that it must still have.

@@ -34,7 +34,6 @@ def manifest(
     """Return a Reservation to be created.
 
     Args:
-        ref: of the Reservation.
         text: its spec, as JSON.
         labels: that somebody asks for; may be empty.
         set_id: the set that it is a member of, ``NAMESPACE/ID``; empty if it stands alone.

@@ -192,7 +192,6 @@ def summary(reservation: Reservation, claimed: int, home: str | None = None) -> 
     """Return a reservation in words short enough for the columns of a table.
 
     Args:
-        reservation: which one.
         claimed: how many of its slots are.
         home: a namespace that owners need not say; None for that of the reservation.
     """
