@@ -127,7 +127,7 @@ class PodLimits(NamedTuple):
     """How much of a pod is read. What exceeds a bound is ignored; the pod is not.
 
     The first three are of what its request follows from, which cannot be ignored: a pod beyond one
-    of them cannot be read, and its node is in doubt (`scheduling.unreadable`).
+    of them cannot be read, and its node is in doubt (`scheduling.capacity_state`).
 
     Attributes:
         object_bytes: the length of the whole pod.

@@ -12,7 +12,7 @@ import pytest
 from reserver.errors import ApiError
 from reserver.k8s.client import ApiClient
 from reserver.k8s.watch.reflector import Reflector
-from reserver.process import leadership, standby
+from reserver.process import leadership, readiness
 from reserver.process.leadership import LeaderLabel
 from reserver.process.readiness import Standby
 
@@ -62,7 +62,7 @@ async def turns(work: Callable[[], Coroutine[None, None, None]]) -> None:
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leadership, "_RETRY_S", 0)
-    monkeypatch.setattr(standby, "_RETRY_S", 0)
+    monkeypatch.setattr(readiness, "_RETRY_S", 0)
 
 
 async def test_the_label_is_on_the_leaders_pod_and_on_no_other() -> None:
