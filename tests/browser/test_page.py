@@ -216,7 +216,7 @@ async def test_each_view_is_printed_on_one_sheet_without_controls(bed: Bed, pape
         page = await bed.open(view)
         await page.locator("main > *").first.wait_for()
         if view == "timeline":
-            await expect(page.locator(".count")).to_contain_text("43 nodes")
+            await expect(page.locator(".count")).to_contain_text("43 nodes", timeout=30_000)
         printed = await page.pdf(format=paper, landscape=True, prefer_css_page_size=True)
         assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1, view
         if view == "timeline":
