@@ -15,7 +15,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-others grpcurl helm cluster controlplane chaos hostile moving differential conformance descheduler browser page-pictures fuzz mutants release image-archive workflows-check release-check bench bench-live bench-upstream bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
+.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-others grpcurl helm cluster controlplane chaos hostile moving differential conformance descheduler browser page-pictures fuzz mutants release image-archive workflows-check release-check bench bench-live bench-cycle bench-upstream bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
 
 # What whoever uses Reserver needs first; all others are for whoever changes it.
 FIRST := demo venv docs cluster
@@ -156,6 +156,9 @@ bench: venv ## Print the tables of docs/performance-reference.md; ARGS=--write w
 
 bench-live: controlplane ## Print what a scheduled pod costs, on that control plane; ARGS='--nodes 1000 --only stock,reserver'
 	$(BIN)/python -m hack.bench.throughput $(ARGS)
+
+bench-cycle: controlplane ## Print where the time of a Filter call goes, on that control plane (as root); ARGS='--nodes 5000'
+	$(BIN)/python -m hack.bench.throughput.cycle $(ARGS)
 
 bench-upstream: controlplane ## Run Kubernetes' scheduler_perf with and without Reserver (builds it once); ARGS='--rounds 1'
 	$(BIN)/python -m hack.bench.upstream $(ARGS)

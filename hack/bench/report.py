@@ -1,7 +1,15 @@
 """Markdown on standard output, progress on standard error."""
 
+import os
+import platform
 import sys
+import time
 from collections.abc import Sequence
+
+from hack.bed.install import ROOT
+from hack.release.record import replaced
+
+PAGE = ROOT / "docs/performance.md"
 
 _LARGE = 10
 
@@ -20,6 +28,22 @@ def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> s
     rule = ["---", *("---:" for _ in header[1:])]
     lines = (f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
     return "\n".join((f"### {title}", "", *lines, ""))
+
+
+def machine(kubernetes: str) -> str:
+    """Return what was measured on, and how busy others kept its cores at the end."""
+    return (
+        f"{os.cpu_count()} cores, load average {os.getloadavg()[1]:.0f}, {platform.system()} "
+        f"{platform.machine()}, Python {platform.python_version()}, Kubernetes {kubernetes}, "
+        f"{time.strftime('%Y-%m-%d')}"
+    )
+
+
+def write(target: str, text: str) -> None:
+    """Write what a target of the Makefile printed between its two lines of docs/performance.md."""
+    begin = f"<!-- Written by `make {target} ARGS=--write`. -->\n"
+    end = f"<!-- End of what `make {target}` writes. -->\n"
+    PAGE.write_text(replaced(PAGE.read_text(), begin, end, text))
 
 
 def milliseconds(seconds: float) -> str:

@@ -8,11 +8,8 @@ algorithm took, Reserver's how long it decided. Needs the right to open packet s
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import sys
 import tempfile
-import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -23,7 +20,7 @@ from statistics import mean, median
 from hack.bed.api import Api
 from hack.bed.install import install
 from hack.bench.documents import NAMESPACE
-from hack.bench.report import progress, table
+from hack.bench.report import machine, progress, table, write
 from hack.bench.throughput.turn import EXTENDER, Cluster, Turn
 from hack.bench.throughput.variants import VARIANTS, Extender, Variant
 from hack.bench.throughput.wire import Call, captured, filter_calls
@@ -75,6 +72,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=1_000)
     parser.add_argument("--pods", type=int, default=2_000, help="in a turn")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each")
+    parser.add_argument("--write", action="store_true", help="write docs/performance.md as well")
     options = parser.parse_args()
     heed_signals()
     names = (_STOCK, _LEAST, _RESERVER)
@@ -97,12 +95,12 @@ def main() -> None:
     except (StartError, BuildError, TimeoutError, PermissionError) as error:
         sys.exit(str(error))
     header = ("a Filter call, in milliseconds", *(VARIANTS[name].title for name in names[1:]))
-    print(table(f"{options.nodes:,} nodes: where the time goes", header, [*_rows(seen)]))
-    print(
-        f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python "
-        f"{platform.python_version()}, Kubernetes {chosen()}, {time.strftime('%Y-%m-%d')}; "
-        f"medians of {options.rounds} turns of {options.pods:,} pods, means within a turn."
-    )
+    shown = table(f"{options.nodes:,} nodes: where the time goes", header, [*_rows(seen)])
+    turns = f"medians of {options.rounds} turns of {options.pods:,} pods, means within a turn."
+    text = f"{shown}\n{machine(chosen())}; {turns}\n"
+    print(text)
+    if options.write:
+        write("bench-cycle", text)
 
 
 def _measured(cluster: Cluster, variant: Variant) -> Seen:
@@ -137,14 +135,14 @@ def _decided_ms(port: int) -> float:
 def _rows(seen: dict[str, list[Seen]]) -> Iterator[tuple[str, ...]]:
     """Yield what each part takes, for the extender that decides nothing and for Reserver."""
 
-    def row(
-        title: str, value: Callable[[Seen, Seen], float], digits: int = 2
-    ) -> tuple[str, str, str]:
+    def row(title: str, value: Callable[[Seen, Seen], float], digits: int = 2) -> tuple[str, ...]:
         least, ours = (
             median(value(*both) for both in zip(seen[name], seen[_STOCK], strict=True))
             for name in (_LEAST, _RESERVER)
         )
-        return title, f"{least:.{digits}f}", f"{ours:.{digits}f}"
+        # Of two turns, the busier one may be the other one: that says nothing.
+        shown = (f"{each:.{digits}f}" if each > 0 else "n/a" for each in (least, ours))
+        return title, *shown
 
     yield row("pods/s, of kube-scheduler alone", lambda own, alone: own.turn.rate / alone.turn.rate)
     yield row("added to kube-scheduler's algorithm", _added_ms)

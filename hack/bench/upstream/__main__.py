@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from hack.bed.install import ROOT
-from hack.bench.report import progress, table
+from hack.bench.report import machine, progress, table, write
 from hack.bench.throughput.variants import VARIANTS, Extender
 from hack.bench.upstream.workloads import (
     WITH_THRESHOLDS,
@@ -135,6 +133,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="turns of each (default: 3)")
     parser.add_argument("--only", default=default, help="workloads (default: the small ones)")
     parser.add_argument("--ways", default=",".join(_WAYS), help="which take turns, stock first")
+    parser.add_argument("--write", action="store_true", help="write docs/performance.md as well")
     options = parser.parse_args()
     ways, wanted = options.ways.split(","), options.only.split(",")
     if unknown := {*wanted} - {*known} | {*ways} - {*_WAYS}:
@@ -154,12 +153,11 @@ def main() -> None:
     for way in ways[1:]:
         header += [VARIANTS[way].title, "of alone"]
     header.append("upstream's threshold")
-    print(table("scheduler_perf, pods a second", header, [*rows(found, _ALONE)]))
-    print(
-        f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python "
-        f"{platform.python_version()}, Kubernetes {chosen()}, {time.strftime('%Y-%m-%d')}; "
-        f"medians of {options.rounds} turns."
-    )
+    shown = table("scheduler_perf, pods a second", header, [*rows(found, _ALONE)])
+    text = f"{shown}\n{machine(chosen())}; medians of {options.rounds} turns.\n"
+    print(text)
+    if options.write:
+        write("bench-upstream", text)
 
 
 def _measured(
