@@ -154,7 +154,8 @@ def _fixed(cron: _Cron, zone: ZoneInfo, after: float) -> Iterator[float]:
     here = datetime.fromtimestamp(after, zone)
     today, at_least = here.date(), time(here.hour, here.minute)
     # A change of clocks may leave out a whole day, whose times come at its end.
-    day = today - timedelta(days=2)
+    before = here - timedelta(days=2)
+    day = today if before.utcoffset() == here.utcoffset() else before.date()
     last = min(day.year + _YEARS, _LAST_YEAR)
     while day.year <= last:
         if day.month not in cron.days.months:
@@ -198,6 +199,7 @@ def _zone(name: str) -> ZoneInfo:
         raise ScheduleError("timeZone", "is not a time zone", remedy) from exc
 
 
+@lru_cache(4096)  # Many keep the same hours.
 def _check(cron: str, duration: float) -> None:
     """Refuse an expression that is not cron, never happens, or overlaps with itself."""
     remedy = "write minute, hour, day of month, month and day of week: 0 22 * * MON-FRI"
