@@ -112,6 +112,11 @@ class CapacityMatrix:
         """What active reservations hold."""
         return self._layer(HELD)
 
+    @property
+    def returning(self) -> Int64s:
+        """What their pods have that they hold again once these go."""
+        return self._layer(RETURNING)
+
     def amounts(self, node: str, resource: str) -> Amounts:
         """Return one resource of a node; zeros if nothing is known of it."""
         return Amounts(*(totals.get(node, {}).get(resource, 0) for totals in self._totals))

@@ -6,7 +6,8 @@ what it takes is free for others, and what an owner has to get back is the same 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from math import inf
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -36,18 +37,23 @@ class Lending:
 
     Attributes:
         is_on: whether holds lend: somebody has to be there who may delete borrowers.
+        on_change: called with a node where something else is left to borrow than before.
     """
 
     def __init__(self) -> None:
         """Begin with nothing lent."""
         self.is_on = False
+        self.on_change: Callable[[str], None] = lambda _: None
         self._held: dict[str, Mapping[str, int]] = {}
         self._loans: dict[str, tuple[Loan, ...]] = {}
         self._borrowers: dict[str, dict[str, Pod]] = {}
         self._recalled: dict[str, float] = {}
+        self._reopens_at = inf
 
     def set(self, node: str, held: Mapping[str, int], loans: Sequence[Loan]) -> None:
         """Set what is held on a node in all, and what of it is lent."""
+        if node in self._loans:
+            self.on_change(node)
         if loans and self.is_on:
             self._loans[node] = tuple(sorted(loans, key=lambda loan: loan.below))
             self._held[node] = held
@@ -66,6 +72,7 @@ class Lending:
         pods = self._borrowers.setdefault(node, {})
         if pod.uid in pods or len(pods) < MOST_BORROWERS:
             pods[pod.uid] = pod
+        self.on_change(node)
 
     def remove(self, node: str, pod_uid: str) -> None:
         """Count a borrower there no more."""
@@ -73,6 +80,7 @@ class Lending:
         pods.pop(pod_uid, None)
         if not pods:
             self._borrowers.pop(node, None)
+        self.on_change(node)
 
     def lends(self, node: str) -> bool:
         """Return whether holds of a node lend."""
@@ -86,6 +94,10 @@ class Lending:
         """Return the pods on a node that may be borrowers."""
         return self._borrowers.get(node, {}).values()
 
+    def lenders(self) -> Collection[str]:
+        """Return the nodes whose holds lend."""
+        return self._loans.keys()
+
     def nodes(self) -> tuple[str, ...]:
         """Return the nodes where borrowers may be."""
         return tuple(self._borrowers)
@@ -93,6 +105,17 @@ class Lending:
     def recall(self, node: str, until: float) -> None:
         """Lend nothing more on a node until a moment (unix seconds): an owner waits there."""
         self._recalled[node] = until
+        self._reopens_at = min(self._reopens_at, until)
+        self.on_change(node)
+
+    def reopen(self, now: float) -> None:
+        """Lend again on the nodes where that time is over at `now` (unix seconds)."""
+        if now < self._reopens_at:
+            return
+        for node in [node for node, until in self._recalled.items() if until <= now]:
+            del self._recalled[node]
+            self.on_change(node)
+        self._reopens_at = min(self._recalled.values(), default=inf)
 
     def borrowed(
         self, node: str, gone: Collection[str] = (), repaid: Sequence[Loan] = ()
@@ -118,9 +141,10 @@ class Lending:
         Where an owner waits, as long as a borrower is on its way out, and to more than
         `MOST_BORROWERS`, nothing is lent.
         """
+        self.reopen(now)
         found: dict[str, dict[str, int]] = {}
         for node in self._loans.keys() & nodes:
-            if self._is_closed(node, now):
+            if self._is_closed(node):
                 continue
             total: dict[str, int] = {}
             for loan, taken in _matched(self._loans[node], self._pods(node)):
@@ -130,12 +154,9 @@ class Lending:
                 found[node] = total
         return found
 
-    def _is_closed(self, node: str, now: float) -> bool:
-        if now < self._recalled.get(node, 0.0):
+    def _is_closed(self, node: str) -> bool:
+        if node in self._recalled or len(self._borrowers.get(node, ())) >= MOST_BORROWERS:
             return True
-        if len(self._borrowers.get(node, ())) >= MOST_BORROWERS:
-            return True
-        self._recalled.pop(node, None)
         return any(pod.terminating for pod in self.borrowers(node))
 
     def _pods(self, node: str, gone: Collection[str] = ()) -> list[Pod]:

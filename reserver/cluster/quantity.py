@@ -120,3 +120,30 @@ def total(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
         for resource, amount in part.items():
             total[resource] = total.get(resource, 0) + amount
     return total
+
+
+def is_less(before: Mapping[str, int], after: Mapping[str, int]) -> bool:
+    """Return whether there is less of any resource than before."""
+    return any(amount > after.get(name, 0) for name, amount in before.items())
+
+
+def exchange(
+    by_node: dict[str, dict[str, int]],
+    node: str,
+    before: Mapping[str, int],
+    after: Mapping[str, int],
+) -> Mapping[str, int]:
+    """Count amounts on a node instead of others; return all that is counted there."""
+    totals = dict(by_node.get(node, {}))
+    for name, amount in before.items():
+        totals[name] -= amount
+    for name, amount in after.items():
+        totals[name] = totals.get(name, 0) + amount
+    for name in before.keys() - after.keys():
+        if not totals[name]:
+            del totals[name]
+    if totals:
+        by_node[node] = totals
+    else:
+        by_node.pop(node, None)
+    return totals

@@ -10,7 +10,9 @@ from math import inf
 from types import MappingProxyType
 
 from reserver.cluster.lending import Loan
+from reserver.cluster.quantity import exchange, is_less
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.concessions import Concessions
 from reserver.reservations.listener import Listener
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref, Reservation, Written
@@ -48,6 +50,11 @@ class Hold:
     def yields(self) -> bool:
         """Whether it yields to pods of higher priority; then it is behind all holds that do not."""
         return self.reservation.yields_above is not None
+
+    @property
+    def concedes(self) -> bool:
+        """Whether some pods may take what it holds, or borrow it."""
+        return self.yields or self.reservation.lends_below is not None
 
     @property
     def loan(self) -> Loan | None:
@@ -119,6 +126,7 @@ class NodeHolds:
         self._held: dict[str, dict[str, int]] = {}
         self._returning: dict[str, dict[str, int]] = {}
         self._rows: dict[str, _Row] = {}
+        self.concessions = Concessions(snapshot, self.yielding, self._yielding.keys())
 
     def on(self, node: str) -> Mapping[str, int]:
         """Return what is held on a node in all, exactly."""
@@ -218,19 +226,23 @@ class NodeHolds:
         """Set what a reservation holds on its node, and what comes back to it there."""
         node = hold.reservation.node
         # Once a slot has come back, an owner may wait for it.
-        is_freed = _is_less(hold.amounts, amounts) or _is_less(hold.returning, returning)
+        is_freed = is_less(hold.amounts, amounts) or is_less(hold.returning, returning)
         if returning != hold.returning:
-            came = _exchange(self._returning, node, hold.returning, returning)
+            came = exchange(self._returning, node, hold.returning, returning)
             hold.returning = returning
             self._snapshot.set_returning(node, came)
         if amounts != hold.amounts:
             self._rows.pop(node, None)
-            totals = _exchange(self._held, node, hold.amounts, amounts)
+            totals = exchange(self._held, node, hold.amounts, amounts)
             if hold.is_placed:
                 self._count(hold, amounts)
             hold.amounts = amounts
             self._index(node, hold)
+            if hold.concedes:
+                self.concessions.changed(node)
             self._snapshot.set_held(node, totals, self.loans(node))
+            if hold.concedes:  # Its row may have gone, or come.
+                self.concessions.changed(node)
         if is_freed:
             self._listener.on_capacity_freed(node)
 
@@ -253,33 +265,6 @@ class NodeHolds:
         hold.is_counted = self._quotas.is_below_ceiling(hold.reservation.ref.namespace)
         after = amounts if hold.is_counted else NOTHING
         self._quotas.ceiling.count_placed(hold.reservation.node, before, after)
-
-
-def _is_less(before: Mapping[str, int], after: Mapping[str, int]) -> bool:
-    """Return whether there is less of any resource than before."""
-    return any(amount > after.get(name, 0) for name, amount in before.items())
-
-
-def _exchange(
-    by_node: dict[str, dict[str, int]],
-    node: str,
-    before: Mapping[str, int],
-    after: Mapping[str, int],
-) -> Mapping[str, int]:
-    """Count amounts on a node instead of others; return all that is counted there."""
-    totals = dict(by_node.get(node, {}))
-    for name, amount in before.items():
-        totals[name] -= amount
-    for name, amount in after.items():
-        totals[name] = totals.get(name, 0) + amount
-    for name in before.keys() - after.keys():
-        if not totals[name]:
-            del totals[name]
-    if totals:
-        by_node[node] = totals
-    else:
-        by_node.pop(node, None)
-    return totals
 
 
 def _put(index: dict[str, dict[Hold, None]], node: str, hold: Hold) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+from reserver.cluster.headroom import Int64s
 from reserver.cluster.lending import Loan
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.quantity import times, total
@@ -140,6 +141,20 @@ class LedgerView(ReservationView):
         for node, amounts in lent.items():
             yielding[node] = dict(Counter(yielding.get(node, {})) + Counter(amounts))
         return yielding
+
+    def conceded(self, pod: Pod) -> Int64s | None:
+        """Return what a pod may take of holds that are not its own, on all nodes."""
+        borrows = pod.constraints.tolerates_recall
+        return self._holdings.concessions.of(pod.priority, self._now, borrows=borrows)
+
+    def conceding_to_owner(self, pod: Pod) -> set[str]:
+        """Return the nodes where what a pod may claim yields or lends, to others."""
+        return {
+            hold.reservation.node
+            for account in self._register.matching(pod)
+            for hold in account.holds
+            if hold.amounts and hold.concedes
+        }
 
     def loans(self, node: str, but: Container[Ref] = ()) -> list[Loan]:
         """Return what the holds of a node lend, but for those of some reservations."""

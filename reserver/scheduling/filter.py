@@ -21,6 +21,7 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.effects import Retry
 from reserver.scheduling.filter_verdict import FilterVerdict, WaitsFor
 from reserver.scheduling.fit import (
+    NO_SEAT,
     NO_SEATS,
     Seats,
     fits_beside_holds,
@@ -191,8 +192,11 @@ def _fits_beside_holds(
     promised = state.nominations.promised(pod, names, own, state.ledger, gang.has)
     for node, amounts in gang.taken.items():
         promised[node] = total((promised.get(node, {}), amounts))
-    own = with_yields(own, pod, names, state.ledger)
-    return fits_beside_holds(pod, state.snapshot, own, promised)
+    conceded = state.ledger.conceded(pod)
+    if conceded is not None:  # Where more than that counts, sums are exact.
+        exact = own.keys() | promised.keys() | state.ledger.conceding_to_owner(pod)
+        own = with_yields({n: own.get(n, NO_SEAT) for n in exact}, pod, exact, state.ledger)
+    return fits_beside_holds(pod, state.snapshot, own, promised, conceded)
 
 
 def _without_holds(names: Sequence[str], snapshot: Snapshot) -> Iterator[str]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from reserver.cluster.capacity_matrix import Amounts, Rows
 from reserver.cluster.categorical import Bools
-from reserver.cluster.headroom import clamped
+from reserver.cluster.headroom import CELL_MAX, Int64s, clamped
 from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import total
 from reserver.cluster.snapshot import Snapshot
@@ -210,7 +210,11 @@ def is_in_the_way(reservation: Reservation, pod: Pod, own: Container[Ref]) -> bo
 
 
 def fits_beside_holds(
-    pod: Pod, snapshot: Snapshot, own: Seats = NO_SEATS, taken: ByNode = _NOTHING
+    pod: Pod,
+    snapshot: Snapshot,
+    own: Seats = NO_SEATS,
+    taken: ByNode = _NOTHING,
+    conceded: Int64s | None = None,
 ) -> Bools:
     """Return, for each row, whether the pod fits beside what is held there for others.
 
@@ -221,6 +225,7 @@ def fits_beside_holds(
         snapshot: capacity.
         own: the pod's seats (`seats_by_node`), and what it may take besides (`with_yields`).
         taken: what is taken by node beside what the snapshot shows; negative for what comes free.
+        conceded: what the pod may take of others' holds on all other nodes (`Concessions`).
 
     Returns:
         A bool array, rows, that may be read-only. A node with holds whose Node object is unknown
@@ -230,6 +235,8 @@ def fits_beside_holds(
     if is_exempt(pod, snapshot):
         return np.ones(len(snapshot.exists), dtype=np.bool_)
     found = snapshot.headroom.fits(pod.requests)
+    if conceded is not None:
+        found = found | _fits_into(pod, snapshot, conceded)
     if not (own or taken or snapshot.unreadable_nodes):
         return found
     free = found.copy()
@@ -247,6 +254,18 @@ def fits_beside_holds(
         unreadable[[row for row, node in special.items() if own.get(node, NO_SEAT).slot]] = False
         free &= ~unreadable
     return free
+
+
+def _fits_into(pod: Pod, snapshot: Snapshot, conceded: Int64s) -> Bools:
+    """Return, for each row, whether a pod fits beside what is held and not conceded to it."""
+    fits: Bools = snapshot.exists | ~snapshot.guarded
+    for column, amount in zip(*request_columns(pod, snapshot), strict=True):
+        offered, requested = snapshot.allocatable[:, column], snapshot.requested[:, column]
+        held, yielded = snapshot.held[:, column], conceded[column]
+        is_free = (held <= yielded) & (snapshot.returning[:, column] == 0)
+        is_exact = held < CELL_MAX
+        fits &= is_exact & (is_free | (offered - requested - held + yielded >= amount))
+    return fits
 
 
 def _fits_exactly(amount: int, amounts: Amounts, seat: Seat, resource: str, taken: int) -> bool:

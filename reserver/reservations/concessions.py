@@ -1,0 +1,104 @@
+"""What pods of a priority may take of holds, on all nodes at once.
+
+That is what yields to the priority, and what it may borrow. Pods of few priorities ask, and few
+nodes change between two calls: so it is remembered, and computed again only where it has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from cachetools import LRUCache
+
+from reserver.cluster.headroom import Int64s, clamped
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.reservation import Ref
+
+_MOST_BYTES = 16 * 2**20
+
+_Yielding = Callable[[int, Container[Ref], Iterable[str]], Mapping[str, Mapping[str, int]]]
+"""Returns what pods of a priority may take of others' holds on some nodes (`NodeHolds`)."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """What pods of one kind may take.
+
+    Attributes:
+        cells: int64 array, columns × rows.
+        stale: the rows that are to be computed again.
+    """
+
+    cells: Int64s
+    stale: set[int]
+
+
+class Concessions:
+    """What pods may take of what is held for others, by their priority."""
+
+    def __init__(self, snapshot: Snapshot, yielding: _Yielding, nodes: Collection[str]) -> None:
+        """Begin with nothing remembered.
+
+        Args:
+            snapshot: capacity, and what is lent.
+            yielding: what holds yield.
+            nodes: where any yields, at any time.
+        """
+        self._snapshot = snapshot
+        self._yielding = yielding
+        self._nodes = nodes
+        self._shape = (0, 0, 0)
+        self._found: LRUCache[tuple[int, bool], _Found]
+        self._found = LRUCache(_MOST_BYTES, lambda each: each.cells.nbytes)
+        snapshot.lending.on_change = self.changed
+
+    def changed(self, node: str) -> None:
+        """Note that something else is conceded on a node than before."""
+        row = self._snapshot.row(node)
+        if row is not None:
+            for found in self._found.values():
+                found.stale.add(row)
+
+    def of(self, priority: int, now: float, *, borrows: bool) -> Int64s | None:
+        """Return what pods may take: an int64 array, columns × rows; None if that is nothing.
+
+        Args:
+            priority: theirs.
+            now: unix seconds.
+            borrows: whether they may borrow, too.
+        """
+        snapshot, lenders = self._snapshot, self._snapshot.lending.lenders() if borrows else ()
+        if not (self._nodes or lenders):
+            return None
+        snapshot.lending.reopen(now)
+        shape = (snapshot.layout, len(snapshot.columns), len(snapshot.exists))
+        if shape != self._shape:
+            self._found.clear()
+            self._shape = shape
+        found = self._found.get((priority, borrows))
+        if found is None:
+            rows = snapshot.rows([*{*self._nodes, *lenders}])
+            found = _Found(np.zeros(shape[1:], dtype=np.int64), set(rows[rows >= 0].tolist()))
+            if found.cells.nbytes <= _MOST_BYTES:
+                self._found[priority, borrows] = found
+        if found.stale:
+            self._compute(found, priority, now if borrows else None)
+        return found.cells
+
+    def _compute(self, found: _Found, priority: int, now: float | None) -> None:
+        snapshot, stale = self._snapshot, sorted(found.stale)
+        found.stale.clear()
+        found.cells[:, stale] = 0
+        names = map(snapshot.name_of, stale)  # Of rows that are nobody's, too.
+        rows = {
+            name: row for name, row in zip(names, stale, strict=True) if snapshot.row(name) == row
+        }
+        lent = {} if now is None else snapshot.lending.left(priority, rows, now)
+        for each in (self._yielding(priority, (), rows), lent):
+            for node, amounts in each.items():
+                for name, amount in amounts.items():
+                    column = snapshot.columns.get(name)
+                    if column is not None:
+                        found.cells[column, rows[node]] += clamped(amount)

@@ -1,0 +1,98 @@
+"""What is remembered of concessions is what each hold would say now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from reserver.scheduling.state import State
+from tests.builders import BORROWER, NOW, node, pod, ref, reservation
+
+NAMES = [f"worker-{number}" for number in range(4)]
+nodes = st.sampled_from(NAMES)
+numbers = st.integers(0, 5)
+priorities = st.sampled_from([None, -5, 0, 5])
+ASKING = [
+    pod("asking", priority=priority, constraints=constraints, cpu="1")
+    for priority in (-10, 0, 3, 10)
+    for constraints in (BORROWER, pod("any").constraints)
+]
+
+
+class ConcessionsAgainstHolds(RuleBasedStateMachine):
+    """Holds that yield and lend, on nodes that come and go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = State()
+        self.state.snapshot.lending.is_on = True
+        self.now = NOW
+        self.state.ledger.advance(self.now)
+
+    @rule(name=nodes, gpu=st.booleans())
+    def set_node(self, name: str, *, gpu: bool) -> None:
+        made = node(name, cpu="64")
+        more = {f"gpu.example/{name}": 4} if gpu else {}  # Another column, or fewer.
+        self.state.node_seen(replace(made, allocatable={**made.allocatable, **more}))
+
+    @rule(name=nodes)
+    def remove_node(self, name: str) -> None:
+        self.state.node_gone(name)
+
+    @rule(number=numbers, name=nodes, below=priorities, above=priorities, cpu=st.integers(1, 4))
+    def reserve(
+        self, number: int, name: str, below: int | None, above: int | None, cpu: int
+    ) -> None:
+        made = reservation(
+            f"r{number}", node=name, lends_below=below, yields_above=above, cpu=str(cpu)
+        )
+        self.state.ledger.put(made)
+
+    @rule(number=numbers)
+    def release(self, number: int) -> None:
+        self.state.ledger.drop(ref(f"r{number}"))
+
+    @rule(number=numbers, name=nodes, priority=st.sampled_from([-10, 0, 3]))
+    def borrow(self, number: int, name: str, priority: int) -> None:
+        made = pod(f"b{number}", node=name, priority=priority, constraints=BORROWER, cpu="1")
+        self.state.pod_seen(made)
+
+    @rule(number=numbers)
+    def end(self, number: int) -> None:
+        self.state.pod_gone(pod(f"b{number}").name)
+
+    @rule(name=nodes, seconds=st.integers(0, 3))
+    def recall(self, name: str, seconds: int) -> None:
+        self.state.ledger.recall(name, self.now + seconds)
+
+    @rule(seconds=st.integers(1, 2))
+    def wait(self, seconds: int) -> None:
+        self.now += seconds
+        self.state.ledger.advance(self.now)
+
+    @invariant()
+    def says_what_the_holds_say(self) -> None:
+        snapshot, ledger = self.state.snapshot, self.state.ledger
+        for asking in ASKING:
+            cells = ledger.conceded(asking)
+            wanted = ledger.yielding(asking, NAMES)
+            for row in range(len(snapshot.exists)):
+                for name, column in snapshot.columns.items():
+                    on = next((each for each in NAMES if snapshot.row(each) == row), "")
+                    amount = wanted.get(on, {}).get(name, 0)
+                    assert (0 if cells is None else cells[column, row]) == amount, (asking, on)
+
+
+TestConcessionsAgainstHolds = ConcessionsAgainstHolds.TestCase
+
+
+def test_the_row_of_a_node_that_is_gone_concedes_nothing() -> None:
+    machine = ConcessionsAgainstHolds()
+    machine.set_node("worker-0", gpu=False)
+    for number in (0, 1):
+        machine.reserve(number, f"worker-{number}", None, -5, 2)
+    machine.says_what_the_holds_say()
+    machine.release(1)
+    machine.says_what_the_holds_say()
