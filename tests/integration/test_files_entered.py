@@ -25,6 +25,9 @@ MOST_OF_A_CALL, MOST_OF_AN_EDIT = 35, 76
 BESIDE = re.compile(r".*\b(gc_tuning|loop_watchdog|restart|tenant_ceiling)\.py")
 """What has nothing to do with it: what looks at the event loop, the nodes or the settings."""
 
+LOOPS = re.compile("grpc/service|process/readiness|k8s/kubeconfig")
+"""What these begin by themselves, at times of their own: health, the pulse, renewed tokens."""
+
 SPEC = {
     "owners": [{"pod": {"name": "web-0", "namespace": "shop"}}],
     "node": "worker-1",
@@ -39,7 +42,15 @@ POD = {
 
 
 class _Entered(set[str]):
-    """The files of Reserver that were entered, but for what goes on beside."""
+    """The files of Reserver that were entered, but for what goes on beside.
+
+    Attributes:
+        begun_by: only what files of this name have begun.
+    """
+
+    def __init__(self, begun_by: str = "") -> None:
+        super().__init__()
+        self.begun_by = begun_by
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         if event != "call" or (file := _file(frame)) is None or file in self:
@@ -49,7 +60,8 @@ class _Entered(set[str]):
         while caller is not None:
             begun = _file(caller) or begun
             caller = caller.f_back
-        if not (BESIDE.match(begun) or BESIDE.match(file)):
+        is_beside = BESIDE.match(begun) or BESIDE.match(file) or LOOPS.match(begun)
+        if begun.startswith(self.begun_by) and not is_beside:
             self.add(file)
 
 
@@ -79,7 +91,7 @@ async def _write(world: World, key: str, method: str, path: str) -> None:
 async def test_a_filter_call_and_an_edit_enter_few_files(tmp_path: Path) -> None:
     async with serving(tmp_path) as world, aiohttp.ClientSession() as session:
         await _write(world, "a", "POST", CONFIGMAPS)
-        call, edit = _Entered(), _Entered()
+        call, edit = _Entered("http/"), _Entered()
         args = {"Pod": POD, "NodeNames": ["worker-1", "worker-2"]}
         sys.setprofile(call)
         try:
