@@ -8,16 +8,15 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated
 
 import typer
 import yaml
 
-from reserver.cli import completion, failure, interrupt, listing, lookup, serialization
+from reserver.cli import failure, interrupt, listing, lookup, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.manifests import Manifest, read_manifests, read_text
-from reserver.cli.options import NamespaceOption
+from reserver.cli.options import NameArgument, NamespaceOption
 from reserver.cli.output_formats import Output, OutputOption
 from reserver.cli.progress import progress
 from reserver.cli.target import Target
@@ -34,14 +33,7 @@ _HEAD = """\
 
 def edit(
     target: Target,
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="Name or id of the reservation.",
-            autocompletion=completion.reservations,
-        ),
-    ],
+    name: NameArgument,
     namespace: NamespaceOption = "",
     form: OutputOption = Output.TABLE,
 ) -> None:

@@ -46,6 +46,15 @@ NamespaceOption = Annotated[
     ),
 ]
 
+NameArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="Name or id of the reservation.",
+        autocompletion=completion.reservations,
+    ),
+]
+
 
 def pod_of(text: str, metavar: str) -> tuple[str, str]:
     """Return namespace and name of a pod that an argument gives; end if it is none.

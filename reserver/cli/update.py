@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
 
-import typer
-
-from reserver.cli import completion, failure, listing, lookup, serialization
+from reserver.cli import failure, listing, lookup, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.options import NamespaceOption
+from reserver.cli.options import NameArgument, NamespaceOption
 from reserver.cli.output_formats import Output, OutputOption
 from reserver.cli.spec_flags import SpecFlags, flag_of, merged
 from reserver.cli.target import Target
@@ -21,14 +18,7 @@ from reserver.errors import InvalidInput
 def update(
     spec: SpecFlags,
     target: Target,
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="Name or id of the reservation.",
-            autocompletion=completion.reservations,
-        ),
-    ],
+    name: NameArgument,
     namespace: NamespaceOption = "",
     form: OutputOption = Output.TABLE,
 ) -> None:

@@ -55,8 +55,7 @@ from reserver.stores.object.codec import RESERVATION
 from reserver.stores.object.edits import Tidying
 from reserver.stores.object.status import ObjectStatuses
 from reserver.stores.object.writer import ObjectWriter
-from reserver.stores.quota_loop import QuotaWriter
-from reserver.stores.quota_watch import QuotaCache
+from reserver.stores.quota_objects import QuotaCache, QuotaWriter
 from reserver.stores.status import RoomReport
 from reserver.stores.stores import Store, Stores
 from reserver.stores.watches import object_reflector, quota_reflector, store_reflectors

@@ -19,7 +19,7 @@ from reserver.stores.codec.quota_codec import QuotaObject
 from reserver.stores.configmap.cache import LABEL, NO_COMPANION, ConfigMapCache
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.codec import COLLECTION, ReservationObject
-from reserver.stores.quota_watch import QuotaCache
+from reserver.stores.quota_objects import QuotaCache
 
 
 def store_reflectors(

@@ -50,8 +50,7 @@ from reserver.scheduling.wake import Wake
 from reserver.stores.codec.recovery import PodPast
 from reserver.stores.configmap.cache import ConfigMapCache
 from reserver.stores.configmap.companion import Companion
-from reserver.stores.quota_loop import QuotaWriter
-from reserver.stores.quota_watch import QuotaCache
+from reserver.stores.quota_objects import QuotaCache, QuotaWriter
 from reserver.v1 import reservation_pb2 as pb
 from tests.builders import NOW, held, pod, ref, reservation, state_of
 from tests.unit.base.quarantined import POISON, Faults, poisoned
