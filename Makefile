@@ -110,22 +110,22 @@ grpcurl: venv ## Build grpcurl, a gRPC client for the e2e tests (once)
 helm: venv ## Build Helm, for the tests of the chart (once)
 	@$(BIN)/python -m hack.go_tool helm
 
-cluster: controlplane ## Run that control plane for you, with NODES=3 nodes, until Ctrl-C
+cluster: controlplane ## Run a real control plane with NODES=3 nodes, until Ctrl-C
 	@$(BIN)/python -m hack.controlplane --nodes $(NODES)
 
 chaos: controlplane ## Storm that control plane while all fails; ARGS='--minutes 0.5 --faults none' and others
 	$(BIN)/python -m hack.chaos $(ARGS)
 
-hostile: controlplane ## Measure there what a tenant costs who writes what costs most; ARGS='--seconds 300'
+hostile: controlplane ## Measure on that control plane what a hostile tenant costs; ARGS='--seconds 300'
 	$(BIN)/python -m hack.hostile $(ARGS)
 
-moving: controlplane ## Storm it with moves while others take every hole; ARGS='--faults --seed 7'
+moving: controlplane ## Storm that control plane with moves while others take free room; ARGS='--faults --seed 7'
 	$(BIN)/python -m hack.chaos.moving $(ARGS)
 
-differential: controlplane ## Compare fit with kube-scheduler there; ARGS='--pairs 2000 --seed 7'
+differential: controlplane ## Compare fit with that control plane's kube-scheduler; ARGS='--pairs 2000 --seed 7'
 	$(BIN)/python -m hack.differential $(ARGS)
 
-conformance: controlplane ## Run upstream's scheduling tests there with and without Reserver; ARGS=--record writes down what passed
+conformance: controlplane ## Run upstream's scheduling tests on that control plane, with and without Reserver; ARGS=--record writes down what passed
 	$(BIN)/python -m hack.conformance $(ARGS)
 
 descheduler: venv ## Compare with the descheduler's own code (builds it once); ARGS='--pairs 2000 --seed 7'

@@ -190,10 +190,12 @@ def invite(demo_: Demo, folder: Path, address: str) -> None:
 async def _show(demo_: Demo, console: Console) -> None:
     """Redraw until cancelled, where there is a terminal to draw on.
 
-    On the alternate screen, so that another size leaves nothing of the last picture behind.
+    On the alternate screen, so that another size leaves nothing of the last picture behind. A demo
+    whose parent (`make`) was killed ends: no key reaches it any more.
     """
     if not console.is_terminal:
         return
+    parent = os.getppid()
     with (
         keys.keys(sys.stdin.fileno(), demo_.press),
         Live(console=console, auto_refresh=False, screen=True) as live,
@@ -202,6 +204,8 @@ async def _show(demo_: Demo, console: Console) -> None:
         while True:
             live.update(await demo_.picture(), refresh=True)
             await asyncio.sleep(_REFRESH_S)
+            if os.getppid() != parent:
+                demo_.stop.set()
 
 
 async def act(step: Step) -> bool:

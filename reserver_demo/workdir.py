@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shlex
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
 from reserver.cli import interrupt
 
 _PODS = "/api/v1/namespaces/default/pods"
+_PREFIX, _LOCK = "reserver-", "demo.lock"
 
 
 @contextmanager
 def demo_folder() -> Iterator[Path]:
-    """A folder that goes with the demo, with a name short enough to be typed."""
+    """A folder that goes with the demo, with a name short enough to be typed.
+
+    Folders that killed demos left go as well.
+    """
     with (
-        tempfile.TemporaryDirectory(prefix="reserver-", dir="/tmp") as folder,
+        tempfile.TemporaryDirectory(prefix=_PREFIX, dir="/tmp") as folder,
         interrupt.undoing(partial(shutil.rmtree, folder, ignore_errors=True)),
+        (Path(folder) / "lock").open("w") as lock,
     ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        Path(lock.name).rename(Path(folder) / _LOCK)  # No other demo sees one that is not locked.
+        _remove_left(Path(folder).parent)
         yield Path(folder)
+
+
+def _remove_left(within: Path) -> None:
+    """Remove the demos' folders whose locks nobody holds: the kernel frees a killed demo's."""
+    for lock in within.glob(f"{_PREFIX}*/{_LOCK}"):
+        with suppress(OSError), lock.open() as opened:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if lock.stat().st_uid == os.getuid():
+                shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 def environment(folder: Path, url: str, reserver: str) -> dict[str, str]:

@@ -268,6 +268,8 @@ def _problem(error: Any) -> str:  # noqa: ANN401 - Typer's own
     parameter, context = getattr(error, "param", None), getattr(error, "ctx", None)
     remedy = f"; see {context.command_path} --help" if context is not None else ""
     if parameter is None:
+        if hint := words.option_hint(error, context):
+            return hint
         return f"{error.format_message().rstrip('.')}{remedy}".replace("?; see", "? See")
     arguments = parameter.param_type_name == "argument"
     name = kind(parameter) if arguments else max(parameter.opts, key=len)
@@ -278,7 +280,7 @@ def _problem(error: Any) -> str:  # noqa: ANN401 - Typer's own
     choices = parameter.type_descriptor.choices
     if choices is not None:
         known = ", ".join(str(each.value) for each in choices)
-        return f"{name}: {value} is none of its values; write one of {known}"
+        return f"{name}: {value} is not supported; write one of {known}"
     if kind(parameter) == "NUMBER":
         what = "a number" if parameter.type_descriptor.annotation is float else "a whole number"
         least = parameter.min or 0

@@ -97,8 +97,8 @@ def summary(plan: Plan) -> Iterable[str]:
     yield from (f"{each.pod} gets room on {each.node}" for each in plan.landings)
     if plan.emptied:
         yield f"empty afterwards: {', '.join(plan.emptied)}"
-    if plan.bound.by:
-        yield _bound(plan)
+    if plan.bound.by and (bound := _bound(plan)):
+        yield bound
     kept = len(plan.kept) + plan.more_kept
     for each in plan.kept[:_MOST_KEPT]:
         place = f"on {each.node}" if each.node else "pending"
@@ -208,4 +208,6 @@ def _bound(plan: Plan) -> str:
         )
     if bound.fewest_moves:
         parts.append(f"no plan does this with fewer than {counted(bound.fewest_moves, 'move')}")
-    return f"{', and '.join(parts) or 'it is not known whether fewer moves would do'} ({bound.by})"
+    if not parts and not plan.moves:
+        return ""
+    return f"{', and '.join(parts) or 'a plan with fewer moves may exist'} ({bound.by})"

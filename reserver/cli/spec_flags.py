@@ -38,6 +38,7 @@ _EXCLUDING = {
     "--every": {"--ttl", "--expires-at"},
     "--count": {"--until"},
 }
+_ONCE = {"--until": "--expires-at", "--for": "--ttl"}
 _EXAMPLES = {"--resource": "nvidia.com/gpu=1", "--node-selector": "disk=ssd"}
 
 
@@ -208,6 +209,7 @@ class SpecFlags:
                 ExitStatus.USAGE, f"--owner: is missing; say who may claim it: {OWNER_FORMS}"
             )
         document = {"resources": {}} | self.changes(namespace)
+        self._check_every(document)
         if self.every and not self.for_:
             raise Failed(ExitStatus.USAGE, "--for: is missing; say how long each lasts, e.g. 8h")
         if "count" in document.get("schedule", {}):
@@ -242,6 +244,18 @@ class SpecFlags:
             else:
                 parent[name] = value.value if isinstance(value, StrEnum) else value
         return document
+
+    def _check_every(self, document: Mapping[str, Any]) -> None:
+        """Refuse flags of what comes again for what comes once."""
+        if self.every or "schedule" not in document:
+            return
+        flag = next(
+            each.name
+            for each in declared(self)
+            if each.path.startswith("schedule.") and getattr(self, each.field) != each.default
+        )
+        once = f"; for one that comes once, write {_ONCE[flag]}" if flag in _ONCE else ""
+        raise Failed(ExitStatus.USAGE, f"{flag}: goes with --every only{once}")
 
     def _check_pairs(self) -> None:
         """Refuse flags that exclude each other."""

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from difflib import get_close_matches
+from typing import Any
+
+_NEAR = 0.7
 
 _RENAMED = {
     "whatif": ("whatif", "create --dry-run=server"),
@@ -27,6 +31,45 @@ _MEANT = {
     "undo": "restore",
 }
 """Commands of other programs, and the one that does the same."""
+
+
+_MEANT_OPTIONS = {
+    "--by": "--ttl",
+    "--count": "--slots",
+    "--duration": "--ttl",
+    "--end": "--expires-at",
+    "--file": "--filename",
+    "--for": "--ttl",
+    "--gpu": "--resource nvidia.com/gpu=1",
+    "--label": "--selector",
+    "--labels": "--selector",
+    "--mem": "--memory",
+    "--replicas": "--slots",
+    "--start": "--starts-at",
+    "--until": "--expires-at",
+    "--wait-for": "--for",
+}
+"""Options that people try, and the one that does it, for commands that have the latter."""
+
+
+def option_hint(error: Any, context: Any) -> str:  # noqa: ANN401 - Typer's own
+    """Return the problem with an option, and the one that is meant; empty if none is known."""
+    name = getattr(error, "option_name", "")
+    if "does not take a value" in error.format_message():  # Without a context.
+        return f"{name}: takes no value here; write {name} alone"
+    if context is None:
+        return ""
+    options = [flag for each in context.command.params for flag in each.opts if flag[:2] == "--"]
+    if name in options or not name.startswith("--"):
+        return ""
+    meant = _MEANT_OPTIONS.get(name, "")
+    if meant.split(" ")[0] not in options:
+        meant = next(iter(get_close_matches(name, options, 1, _NEAR)), "")
+    return (
+        f"there is no option {name}; did you mean {meant}? See {context.command_path} --help"
+        if meant
+        else ""
+    )
 
 
 def hint(group: str, word: str) -> str:

@@ -30,7 +30,7 @@ from reserver.stores.configmap.entries import Entries
 from reserver.stores.stores import Stores
 from reserver.v1 import reservation_pb2 as pb
 
-_TAKEN = "is taken; give another one, or update what has it"
+_TAKEN = "is taken; choose another one, or change that reservation (`reserver update`)"
 
 
 @dataclass(eq=False, repr=False)

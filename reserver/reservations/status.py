@@ -192,7 +192,7 @@ class ShortNodes:
         """Return the status of a reservation, claims aside."""
         if phase is Phase.FAILED:
             node = reservation.node
-            message = f"node {node!r} does not exist; the hold takes effect once it does"
+            message = f"node {node!r} does not exist; the reservation waits for it"
             return ReservationState(phase, is_backed=False, message=message)
         if phase is Phase.PENDING and (obstacle := _placelessness(reservation, ledger)):
             return ReservationState(phase, is_backed=False, message=obstacle, is_unplaced=True)
@@ -290,8 +290,8 @@ def _out_of_reach(node: str, taint: Taint) -> tuple[str, str]:
 
 def _short(node: str, lacking: list[str], reservation: Reservation) -> str:
     message = (
-        f"{node} has too little {', '.join(lacking)}: pods and holds take more than there is; "
-        "the hold takes effect as room appears"
+        f"{node} has too little {', '.join(lacking)}: pods and other holds use it; "
+        "the reservation waits for room"
     )
     if reservation.yields_above is not None:
         above = reservation.yields_above

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import io
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from hack.programs import done
@@ -74,6 +76,44 @@ def test_in_a_terminal_it_is_played_read_resized_and_ended() -> None:
         screen.read_until("✓ waiting-pod wants")
         screen.read_until("its cluster is gone.")
         assert screen.end() == 0
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name
+)
+def test_a_demo_that_a_signal_ends_leaves_no_folder(number: signal.Signals) -> None:
+    with terminal(RESERVER, "demo") as screen:
+        screen.read_until(ALTERNATE_SCREEN)
+        (folder,) = _folders_of(screen.process.pid)
+        screen.process.send_signal(number)
+        screen.end()
+    with demo_folder():  # The next demo removes what a killed one could not.
+        assert not folder.exists()
+
+
+def test_a_demo_under_way_keeps_its_folder_beside_others() -> None:
+    with demo_folder() as one, demo_folder() as other:
+        assert one.exists()
+        assert other.exists()
+
+
+def test_a_demo_ends_when_make_is_killed() -> None:
+    with terminal("sh", "-c", f"{RESERVER} demo & echo demo=$!=; wait") as screen:
+        screen.read_until("demo=")
+        screen.read_until("=")
+        demo = int(screen.written.split("=")[1])
+        screen.read_until(ALTERNATE_SCREEN)
+        (folder,) = _folders_of(demo)
+        screen.process.kill()
+        screen.read_until("its cluster is gone.")
+        screen.end()
+        assert not folder.exists()
+
+
+def _folders_of(process: int) -> set[Path]:
+    """Return the folders whose lock a process has open."""
+    files = {each.readlink() for each in Path(f"/proc/{process}/fd").iterdir()}
+    return {file.parent for file in files if file.name == "demo.lock"}
 
 
 def test_the_tour_can_be_taken_by_pressing_enter() -> None:

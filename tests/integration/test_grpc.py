@@ -87,7 +87,9 @@ async def test_the_same_request_twice_creates_one(world: World) -> None:
         world.api.Create(pb.CreateRequest(name="once", spec=spec()))
     )
     assert (code, reason) == (grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN")
-    assert fields == {"name": "is taken; give another one, or update what has it"}
+    assert fields == {
+        "name": "is taken; choose another one, or change that reservation (`reserver update`)"
+    }
     other = pb.CreateRequest(name="another", spec=spec(), request_id="r-1")
     code, _, fields = await refused(world.api.Create(other))
     assert code is grpc.StatusCode.INVALID_ARGUMENT

@@ -40,7 +40,7 @@ def misfit(error: msgspec.ValidationError, document: Any, kind: type) -> Invalid
     if found := _MISSING.fullmatch(problem):
         return InvalidInput(path, f"the field {found[1]} is missing", "write it")
     if found := _CHOICE.fullmatch(problem):
-        return InvalidInput(path, f"{shorten(found[1])} is none of its values", _choices(type_))
+        return InvalidInput(path, f"{shorten(found[1])} is not supported", _choices(type_))
     if found := _TYPE.fullmatch(problem):
         told = found[1].replace("int | float", "float")  # A whole number is a number.
         wanted = [each for each in _WORDS if each in told.split(" | ") and each != "null"]

@@ -238,8 +238,8 @@ async def test_of_several_one_that_is_refused_costs_no_other(run: Run) -> None:
     assert (
         untimed(result.stdout) == "b created: 1 CPU on worker-2 held for shop/pod/web-0, until T\n"
     )
-    taken = "reserver: a: name: is taken; give another one, or update what has it\n"
-    assert result.stderr == taken
+    taken = "is taken; choose another one, or change that reservation (`reserver update`)"
+    assert result.stderr == f"reserver: a: name: {taken}\n"
     owner = json.loads((await run("get", "b", "-o", "json")).stdout)["spec"]["owners"][0]
     assert owner == {"pod": {"name": "web-0", "namespace": "shop"}}
 

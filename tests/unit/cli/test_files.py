@@ -322,7 +322,7 @@ def test_fields_that_only_a_newer_version_has_are_named(tmp_path: Path) -> None:
     ("text", "line"),
     [
         ('"pod"', "spec.owners[0]: 'pods' is not a field; write pod; the fields here are pod, con"),
-        ('"policy": "require", "node"', "spec.policy: 'require' is none of its values; write Pref"),
+        ('"policy": "require", "node"', "spec.policy: 'require' is not supported; write Pref"),
         ('"slots": "2", "node"', "spec.slots: '2' is not a whole number; write one, without quot"),
         ('"reusable": 1, "node"', "spec.reusable: 1 is not true or false; write one of them"),
         ('"ttl": [], "node"', "spec.ttl: a list is not a text or a whole number"),

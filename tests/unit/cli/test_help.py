@@ -35,7 +35,7 @@ def test_help_cuts_no_flag_and_fits_the_terminal(words: tuple[str, ...], columns
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("get --phase lost", "--phase: 'lost' is none of its values; write one of Pending, Activ"),
+        ("get --phase lost", "--phase: 'lost' is not supported; write one of Pending, Activ"),
         ("create a --slots x", "--slots: 'x' is out of range or not a number; write a"),
         (
             "serve --http-port 99999",
@@ -47,7 +47,7 @@ def test_help_cuts_no_flag_and_fits_the_terminal(words: tuple[str, ...], columns
         ),
         ("move a/b/c", "POD: 'a/b/c' is not a pod; write NAME or NAMESPACE/NAME"),
         ("explain pod /a", "NAME: '/a' is not a pod; write NAME or NAMESPACE/NAME"),
-        ("get --nope", "No such option: --nope"),
+        ("get --zzz", "No such option: --zzz; see"),
         (
             "create a --owner deploymnt/x --cpu 1 --dry-run",
             "--owner: 'deploymnt' is not a kind; did you mean deployment?",

@@ -29,7 +29,7 @@ async def test_a_hold_whose_room_is_taken_is_told_once_until_it_has_been_free_ag
         assert said(taken, "web")["backed"] is False
         ((reason, message),) = world.warned
         assert reason == "NotBacked"
-        assert message.startswith("web: worker-1 has too little cpu: pods and holds take more")
+        assert message.startswith("web: worker-1 has too little cpu: pods and other holds use it")
         assert await world.write() == [], number
         world.state.pod_gone(TAKER.name)
         (free,) = await world.write(answer(3))

@@ -295,5 +295,5 @@ async def test_messages_that_there_is_no_room_for_are_in_the_events_all_the_same
     world.put(a=spec(node="ghost"), b=spec(node="ghost"))
     (patch,) = await world.write(answer(2))
     assert ["message" in said(patch, key) for key in ("a", "b")] == [False, False]
-    ends = "node 'ghost' does not exist; the hold takes effect once it does"
+    ends = "node 'ghost' does not exist; the reservation waits for it"
     assert world.warned == [("NodeNotFound", f"{key}: {ends}") for key in ("a", "b")]
