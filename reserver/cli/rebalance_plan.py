@@ -27,7 +27,7 @@ from reserver.rebalance.modes import COMPATS, Compat, read_compat
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.planning_snapshot import planning_snapshot
 from reserver.rebalance.round_input import RoundInput
-from reserver.rebalance.solver import is_installed
+from reserver.rebalance.time_limit import SECONDS, TimeLimit
 from reserver.settings.flags import Flag
 
 _LONGEST_S = 3600
@@ -73,8 +73,13 @@ class PlanFlags:
     ] = Compat.PLAN
     without_holds: Annotated[bool, Flag("Ignore what reservations hold.")] = False
     solver_seconds: Annotated[
-        float, Flag("Seconds to look for fewer moves, or prove there are none.", most=_LONGEST_S)
-    ] = 0.0
+        float,
+        Flag(
+            "With --make-room, --defragment: seconds to look for a better plan, and for a proof."
+            " Default: 5; 0: no solver.",
+            most=_LONGEST_S,
+        ),
+    ] = SECONDS
     picture: Annotated[
         Path | None, Flag("Also draw the plan into a file: .svg or .html.", metavar="FILE")
     ] = None
@@ -160,9 +165,6 @@ async def planned(flags: PlanFlags, dump: str, target: Target) -> Plan:
         ApiError: the API server does not show the cluster.
         LoadUnknown: a source of load does not say.
     """
-    if flags.solver_seconds and not is_installed():
-        problem = "there is no solver: pip install './WHEEL[solver]', or leave it out"
-        raise Failed(ExitStatus.USAGE, f"--solver-seconds: {problem}")
     asked = await asyncio.to_thread(plan_inputs.read_pods, flags.pods) if flags.pods else None
     async with progress("Reading the cluster"):
         cluster = await (
@@ -192,10 +194,11 @@ def _decide(flags: PlanFlags, cluster: Cluster, asked: Sequence[Pod] | None) -> 
     if flags.goal is Goal.POLICY:
         return planner.decide(look, cluster.held).plan
     seconds = flags.solver_seconds
+    limit = TimeLimit.after(seconds, time.monotonic) if seconds else None
     if flags.goal is Goal.MAKE_ROOM:
         wanted = pending.waiting(look.cluster) if asked is None else asked
-        return pending.plan(look, cluster.held, wanted, together=flags.together, seconds=seconds)
+        return pending.plan(look, cluster.held, wanted, together=flags.together, limit=limit)
     protects = planner.protection(look, pending.profile_of(cluster.policy))
     limits = cluster.policy.limits
     scene = planning_snapshot(look.cluster, protects, held=cluster.held, limits=limits)
-    return defragment(scene, seconds=seconds)
+    return defragment(scene, limit=limit)

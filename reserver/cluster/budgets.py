@@ -6,7 +6,7 @@ disruptions (registry/core/pod/storage/eviction.go).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from reserver.cluster.labels import Selector
@@ -50,6 +50,10 @@ class Budgets:
         if names and self._left[names[0]] <= 0:
             return f"the PodDisruptionBudget {names[0].name} allows no further disruption"
         return ""
+
+    def left(self, pod: Pod) -> Iterator[tuple[PodName, int]]:
+        """Yield the budgets that select a pod, and how many evictions each still allows."""
+        return ((name, self._left[name]) for name in self._names(pod))
 
     def spend(self, pod: Pod, times: int = 1) -> None:
         """Count an eviction; -1 takes it back."""

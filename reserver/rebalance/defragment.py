@@ -1,12 +1,13 @@
 """Defragmentation: empties the most nodes with the fewest moves.
 
 Node after node is emptied into the room that others have, in several orders; the best outcome
-counts. docs/adr/0031 has how far that is from the best that there is.
+counts. Where more may be possible, the class model looks for it in time (docs/adr/0084).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +15,14 @@ import numpy as np
 from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.headroom import Int64s
-from reserver.rebalance.ordering import Order, order, take_back
+from reserver.rebalance.improvement import improve
+from reserver.rebalance.ordering import Order, Step, order, take_back
 from reserver.rebalance.packing import Packing, scarcity
 from reserver.rebalance.plan import Bound, Kept, Plan, Why
 from reserver.rebalance.plan_summary import plan_of
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
-from reserver.rebalance.solver import solve
 from reserver.rebalance.tabu_search import search
+from reserver.rebalance.time_limit import TimeLimit
 
 DEFRAGMENT = "Defragment"
 
@@ -32,6 +34,12 @@ _FAILURES = 40
 
 _PATIENCE = 150
 _SHUFFLES = 40
+_QUICK = 6
+"""Orders that are tried without a tabu search first, so that an early end has a plan to show."""
+
+_START_SHARE = 0.4
+"""The share of the time for emptying node after node, if there is a limit."""
+
 _NOISE = 0.3
 _GOLDEN = 0.6180339887498949
 _RETRIES = 10
@@ -43,14 +51,10 @@ class Emptying(NamedTuple):
     Attributes:
         rows: of those nodes.
         goals: the row where each pod is to be that has to move.
-        most: no plan empties more nodes.
-        fewest: no plan that empties as many has fewer moves.
     """
 
     rows: tuple[int, ...]
     goals: dict[int, int]
-    most: int
-    fewest: int
 
 
 class _Field(NamedTuple):
@@ -79,13 +83,17 @@ class _Field(NamedTuple):
 
 
 def defragment(
-    planned: PlanningSnapshot, *, seconds: float = 0.0, chosen: frozenset[str] | None = None
+    planned: PlanningSnapshot,
+    *,
+    limit: TimeLimit | None = None,
+    chosen: frozenset[str] | None = None,
 ) -> Plan:
     """Return the plan that empties the most nodes with few moves.
 
     Args:
         planned: the cluster; as it is after all moves when this returns.
-        seconds: how long a solver may look for a better one; 0 for not at all.
+        limit: of the search; None for as many steps as it has, without the class model, so that
+            the same cluster has the same plan.
         chosen: the nodes that may be emptied, by name; None for any.
     """
     may_empty = np.ones(len(planned.closed), dtype=np.bool_)
@@ -95,15 +103,24 @@ def defragment(
             True
         )
     closed = planned.closed.copy()
-    found, steps = _feasible(planned, may_empty)
-    bound = Bound(found.fewest, found.most, "counting what pods request")
-    if seconds > 0:
-        found, steps, bound = _solved(planned, found, steps, bound, seconds, closed)
-    emptied = frozenset(found.rows)
+    field = _field(planned, may_empty)
+    start = None if limit is None else limit.share(_START_SHARE)
+    steps: Sequence[Step] = _feasible(planned, may_empty, field, start).steps
+    empty = _emptied(planned, field)
+    bound = Bound(field.fewest(len(empty)), field.most(), "counting what pods request")
+    planned.closed[:] = closed
+    if limit is not None and (len(steps), len(empty)) != bound[:2]:
+        take_back(planned, steps)
+        planned.closed |= ~_busy(planned)
+        movable = planned.movable & ~planned.stays_behind
+        steps, most, fewest = improve(planned, steps, movable, field.rows, limit)
+        empty = _emptied(planned, field)
+        bound = bound.tightened(fewest, most, "HiGHS")
+    emptied = frozenset(empty)
     planned.closed[:] = closed
     return plan_of(
         planned,
-        steps,
+        Order(tuple(steps), {}),
         lambda _, source: _why(planned.snapshot.name_of(source), is_emptied=source in emptied),
         kept=_kept(planned, may_empty, emptied),
         emptied=emptied,
@@ -111,83 +128,61 @@ def defragment(
     )
 
 
-def _feasible(planned: PlanningSnapshot, may_empty: Bools) -> tuple[Emptying, Order]:
-    """Return what can be emptied in an order in which all pods have room in their turn."""
+def _feasible(
+    planned: PlanningSnapshot, may_empty: Bools, field: _Field, limit: TimeLimit | None
+) -> Order:
+    """Empty nodes in an order in which all pods have room in their turn."""
     closed = planned.closed.copy()
     may_empty = may_empty.copy()
     for _ in range(_RETRIES):
-        found = emptied(planned, may_empty)
+        found = _emptying(planned, field, limit)
         planned.closed[list(found.rows)] = True
         steps = order(planned, found.goals)
         if not steps.stuck:
-            break
-        take_back(planned, steps)
+            return steps
+        take_back(planned, steps.steps)
         planned.closed[:] = closed
         at_fault = {int(planned.rows[number]) for number in steps.stuck} & set(found.rows)
         may_empty[list(at_fault or found.rows)] = False
-    else:
-        found, steps = Emptying((), {}, found.most, 0), Order((), {})
-    return found, steps
+        field = _field(planned, may_empty)
+    return Order((), {})
 
 
-def _solved(
-    planned: PlanningSnapshot,
-    found: Emptying,
-    steps: Order,
-    bound: Bound,
-    seconds: float,
-    closed: Bools,
-) -> tuple[Emptying, Order, Bound]:
-    """Return what a solver finds if it is better, and what it has proved."""
-    take_back(planned, steps)
-    planned.closed[:] = closed
-    movable = planned.movable & ~planned.stays_behind
-    field = _field(planned, np.ones(len(closed), dtype=np.bool_))
-    can_empty = np.zeros(len(closed), dtype=np.bool_)
-    can_empty[field.rows] = True
-    planned.closed |= ~_busy(planned)
-    solved = solve(planned, movable, can_empty, seconds)
-    if solved is not None:
-        better = (len(solved.emptied), -len(solved.goals)) > (len(found.rows), -len(found.goals))
-        bound = Bound(solved.fewest, solved.most, "HiGHS")
-        if better:
-            planned.closed[list(solved.emptied)] = True
-            trial = order(planned, solved.goals)
-            if not trial.stuck:
-                best = Emptying(solved.emptied, solved.goals, solved.most, solved.fewest or 0)
-                return best, trial, bound
-            take_back(planned, trial)
-    planned.closed[:] = closed
-    return found, order(planned, found.goals), bound
+def _emptied(planned: PlanningSnapshot, field: _Field) -> list[int]:
+    """Return the rows of the nodes that are empty by now."""
+    counted = planned.rows[~planned.stays_behind]
+    return list(map(int, np.setdiff1d(field.rows, counted)))
 
 
-def emptied(planned: PlanningSnapshot, may_empty: Bools, steps: int = STEPS) -> Emptying:
+def _emptying(planned: PlanningSnapshot, field: _Field, limit: TimeLimit | None) -> Emptying:
     """Return which nodes can be emptied with how few moves; the planning snapshot stays as it was.
 
     Args:
-        may_empty: bool array, rows: whether it may be emptied.
-        steps: how many places may be tried.
+        field: what may be emptied.
+        limit: of the search; one order is tried whatever the time.
     """
     closed = planned.closed.copy()
-    field = _field(planned, may_empty)
     most = field.most()
-    best = Emptying((), {}, most, 0)
+    best = Emptying((), {})
     planned.closed |= ~_busy(planned)  # What is empty is to stay so.
-    packing = Packing(planned, planned.movable & ~planned.stays_behind, steps)
-    for rows in _orders(planned, field):
-        found = _one_by_one(packing, rows, planned.stays_behind, most)
+    packing = Packing(planned, planned.movable & ~planned.stays_behind, STEPS)
+    orders = list(_orders(planned, field))
+    tries = chain(((rows, 0) for rows in orders[:_QUICK]), ((rows, _PATIENCE) for rows in orders))
+    for rows, patience in tries:
+        found = _one_by_one(packing, rows, most, patience, limit)
         if (len(found), -packing.moved) > (len(best.rows), -len(best.goals)):
-            best = Emptying(found, packing.goals(), most, field.fewest(len(found)))
+            best = Emptying(found, packing.goals())
         planned.closed[list(found)] = False
         packing.back(0)
-        if packing.steps_left <= 0 or (len(best.rows), len(best.goals)) == (most, best.fewest):
+        is_best = (len(best.rows), len(best.goals)) == (most, field.fewest(most))
+        if packing.steps_left <= 0 or is_best or (limit and limit.is_over):
             break
     planned.closed[:] = closed
     return best
 
 
 def _one_by_one(
-    packing: Packing, waiting: list[int], stays_behind: Bools, most: int
+    packing: Packing, waiting: list[int], most: int, patience: int, limit: TimeLimit | None
 ) -> tuple[int, ...]:
     """Empty one node after the other, until no further one can be."""
     found: list[int] = []
@@ -195,9 +190,10 @@ def _one_by_one(
     while has_changed:
         has_changed, failures, left = False, 0, []
         for row in waiting:
-            if len(found) == most or packing.steps_left <= 0 or failures >= _FAILURES:
+            is_over = packing.steps_left <= 0 or (patience and limit and limit.is_over)
+            if len(found) == most or is_over or failures >= _FAILURES:
                 break
-            if _empty(packing, row, stays_behind):
+            if _empty(packing, row, patience):
                 found.append(row)
                 has_changed, failures = True, 0
             else:
@@ -208,11 +204,11 @@ def _one_by_one(
     return tuple(found)
 
 
-def _empty(packing: Packing, row: int, stays_behind: Bools) -> bool:
+def _empty(packing: Packing, row: int, patience: int) -> bool:
     """Empty a node if its pods find other places."""
     planned, mark = packing.planned, packing.mark()
     there = planned.on(row)
-    numbers = packing.by_size(there[~stays_behind[there]])
+    numbers = packing.by_size(there[~planned.stays_behind[there]])
     planned.closed[row] = True
     room = np.maximum(planned.free[~planned.closed], 0).sum(axis=0)
     if np.all(room >= planned.requests[numbers].sum(axis=0)):
@@ -221,10 +217,12 @@ def _empty(packing: Packing, row: int, stays_behind: Bools) -> bool:
             if not packing.may_leave(number):
                 break
             if not packing.insert(number):
+                if not patience:
+                    break
                 packing.put(number, NOWHERE)
                 outside.append(number)
         else:
-            if not outside or search(packing, outside, _PATIENCE):
+            if not outside or search(packing, outside, patience):
                 return True
     packing.back(mark)
     planned.closed[row] = False

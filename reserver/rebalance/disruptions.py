@@ -6,7 +6,7 @@ how fast pods start.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from reserver.cluster.budgets import Budget, Budgets
 from reserver.cluster.pod import Pod
@@ -30,6 +30,11 @@ class Disruptions:
     def refusal(self, pod: Pod) -> str:
         """Return why a pod may not be evicted now; empty if it may."""
         return self._spent.refusal(pod) or self._budgets.refusal(pod)
+
+    def left(self, pod: Pod) -> Iterator[tuple[object, int]]:
+        """Yield all that counts an eviction of a pod, and how many more it allows."""
+        yield from self._spent.left(pod)
+        yield from self._budgets.left(pod)
 
     def spend(self, pod: Pod) -> None:
         """Count an eviction."""

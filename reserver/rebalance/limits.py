@@ -6,6 +6,7 @@ Order and arithmetic are those of ``EvictPod`` in pkg/descheduler/evictions.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from enum import StrEnum
 
 from reserver.cluster.pod import Pod
@@ -55,6 +56,16 @@ class Spent:
         if _is_spent(self._by_namespace[pod.name.namespace], limits.per_namespace):
             return Reached.NAMESPACE
         return None
+
+    def left(self, pod: ListedPod | Pod) -> Iterator[tuple[object, int]]:
+        """Yield the limits that an eviction of a pod counts against, and what each still allows."""
+        limits, space = self._limits, pod.name.namespace
+        if limits.total is not None:
+            yield Reached.TOTAL, limits.total - self._total
+        if limits.per_node is not None:
+            yield (Reached.NODE, pod.node), limits.per_node - self._by_node[pod.node]
+        if limits.per_namespace is not None:
+            yield (Reached.NAMESPACE, space), limits.per_namespace - self._by_namespace[space]
 
     def has_room(self, evictions: int) -> bool:
         """Return whether so many more are allowed in total."""

@@ -16,13 +16,14 @@ import numpy as np
 from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.headroom import Int64s
-from reserver.rebalance.ordering import Order, order, take_back
+from reserver.rebalance.improvement import improve
+from reserver.rebalance.ordering import Order, Step, order, take_back
 from reserver.rebalance.packing import DEPTH, Packing
 from reserver.rebalance.plan import Bound, Kept, Plan, Why
 from reserver.rebalance.plan_summary import plan_of
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 from reserver.rebalance.policy import NO_LIMITS
-from reserver.rebalance.solver import solve
+from reserver.rebalance.time_limit import TimeLimit
 from reserver.scheduling.pod_affinity import rejects
 
 MAKE_ROOM = "MakeRoom"
@@ -58,30 +59,52 @@ class Room(NamedTuple):
     fewest: int
 
 
-def make_room(planned: PlanningSnapshot, *, together: bool = False, seconds: float = 0.0) -> Plan:
+def make_room(
+    planned: PlanningSnapshot, *, together: bool = False, limit: TimeLimit | None = None
+) -> Plan:
     """Return the plan that makes room for the pods of a planning snapshot that are on no node.
 
     Args:
         planned: the cluster; as it is after all moves when this returns.
         together: all of them get room, or none does.
-        seconds: how long a solver may look for fewer moves; 0 for not at all.
+        limit: of the class model's search for a better plan; None for no such search.
     """
     wanted = list(map(int, np.flatnonzero(planned.rows == NOWHERE)))
     room = room_for(planned, wanted, together=together)
-    bound = Bound(fewest_moves=room.fewest, by="counting what pods request")
-    goals = room.goals
-    if seconds > 0 and not room.without:
-        goals, bound = _solved(planned, room, bound, seconds)
-    steps = order(planned, goals)
-    if steps.stuck and goals is not room.goals:
-        take_back(planned, steps)
-        steps = order(planned, room.goals)
+    steps = order(planned, room.goals)
     if steps.stuck and planned.disruptions.limits != NO_LIMITS:
         room, steps = _within_limits(planned, room, steps, together=together)
+    bound = Bound(fewest_moves=room.fewest, by="counting what pods request")
+    moved = sum(source != NOWHERE for _, source, _ in steps.steps)
+    if limit is not None and wanted and (room.without or steps.stuck or moved > room.fewest):
+        take_back(planned, steps.steps)
+        known = () if steps.stuck else steps.steps
+        room, steps, fewest = _improved(planned, wanted, known, limit, together=together)
+        bound = bound.tightened(fewest, None, "HiGHS")
     why = _NO_WAY if planned.disruptions.limits == NO_LIMITS else _NO_WAY_ALLOWED
     kept = [_kept(planned, number, why) for number in room.without]
     kept += [_kept(planned, number, why) for number, why in steps.stuck.items()]
     return plan_of(planned, steps, lambda _, __: _why(planned, wanted), kept=kept, bound=bound)
+
+
+def _improved(
+    planned: PlanningSnapshot,
+    wanted: Sequence[int],
+    known: Sequence[Step],
+    limit: TimeLimit,
+    *,
+    together: bool,
+) -> tuple[Room, Order, int | None]:
+    """Return what the class model makes of a plan, and how few moves any has."""
+    movable = planned.movable.copy()
+    movable[wanted] = True
+    nothing = np.zeros(0, dtype=np.intp)
+    steps, _, fewest = improve(planned, known, movable, nothing, limit)
+    without = tuple(number for number in wanted if planned.rows[number] == NOWHERE)
+    if without and together:
+        take_back(planned, steps)
+        steps, without, fewest = (), tuple(wanted), None
+    return Room({}, without, 0), Order(tuple(steps), {}), fewest
 
 
 def _within_limits(
@@ -93,7 +116,7 @@ def _within_limits(
     """
     without = list(room.without)
     while steps.stuck:
-        take_back(planned, steps)
+        take_back(planned, steps.steps)
         landing = [number for number in room.goals if planned.rows[number] == NOWHERE]
         dropped = [n for n in landing if n in steps.stuck] or landing[-1:]
         left = [] if together else [n for n in landing if n not in dropped]
@@ -101,18 +124,6 @@ def _within_limits(
         room = room_for(planned, left, together=together)
         steps = order(planned, room.goals)
     return room._replace(without=(*without, *room.without)), steps
-
-
-def _solved(
-    planned: PlanningSnapshot, room: Room, bound: Bound, seconds: float
-) -> tuple[dict[int, int], Bound]:
-    """Return a solver's goals if they are better, and what it has proved."""
-    nothing = np.zeros(len(planned.closed), dtype=np.bool_)
-    solved = solve(planned, planned.movable | (planned.rows == NOWHERE), nothing, seconds)
-    if solved is None:
-        return room.goals, bound
-    bound = Bound(fewest_moves=solved.fewest, by="HiGHS")
-    return (solved.goals if len(solved.goals) < len(room.goals) else room.goals), bound
 
 
 def room_for(
@@ -128,12 +139,15 @@ def room_for(
     packing = Packing(planned, planned.movable, steps)
     without = []
     fewest = 0
+    failed = set[object]()
     for number in packing.by_size(wanted):
         least = int(_least_moves(planned, number, planned.movable).min())
-        if _make_room(packing, number, least):
-            fewest = max(fewest, least)
-        else:
+        if planned.kind(number) in failed or not _make_room(packing, number, least):
             without.append(number)
+            if not planned.pods[number].volume_claims:
+                failed.add(planned.kind(number))
+        else:
+            fewest = max(fewest, least)
     if without and together:
         packing.back(0)
         return Room({}, tuple(wanted), 0)

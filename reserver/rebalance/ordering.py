@@ -6,11 +6,13 @@ of them goes through a free place first, and moves twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
+from reserver.cluster.categorical import Bools
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 
 MOST_PLACES = 8
@@ -37,28 +39,54 @@ class Order(NamedTuple):
     stuck: Mapping[int, str]
 
 
-def order(planned: PlanningSnapshot, goals: Mapping[int, int]) -> Order:
+def order(
+    planned: PlanningSnapshot,
+    goals: Mapping[int, int],
+    alike: Mapping[int, object] = MappingProxyType({}),
+) -> Order:
     """Make pods move on a planning snapshot to where they are to be; return in which order.
 
     Args:
         planned: as it is before; as it is afterwards when this returns, with what its
             budgets allow then.
         goals: the row of the node that each of some pods is to be on.
+        alike: the class of some pods: one may go where another one of its class was to go.
     """
     steps: list[Step] = []
     waiting = {number: row for number, row in goals.items() if planned.rows[number] != row}
+    ways = (
+        lambda n: _go(planned, n, waiting[n], steps),
+        lambda n: _is_there(planned, n, waiting, alike),
+        lambda n: _go_instead(planned, n, waiting, alike, steps),
+    )
     while waiting:
-        done = [n for n in list(waiting) if _go(planned, n, waiting[n], steps)]
-        for number in done:
-            del waiting[number]
-        if not done and not _step_aside(planned, waiting, steps):
+        if not any(_take(waiting, way) for way in ways) and not _step_aside(
+            planned, waiting, steps
+        ):
             break
     return Order(tuple(steps), {n: _why(planned, n, row) for n, row in waiting.items()})
 
 
-def take_back(planned: PlanningSnapshot, order: Order) -> None:
+def _take(waiting: dict[int, int], is_done: Callable[[int], bool]) -> bool:
+    """Take out the pods that are done; return whether there were any."""
+    before = len(waiting)
+    for number in list(waiting):
+        if is_done(number):
+            del waiting[number]
+    return len(waiting) < before
+
+
+def carry_out(planned: PlanningSnapshot, steps: Iterable[Step]) -> None:
+    """Make pods move on a planning snapshot."""
+    for number, source, target in steps:
+        if source != NOWHERE:
+            planned.disruptions.spend(planned.pods[number])
+        planned.put(number, target)
+
+
+def take_back(planned: PlanningSnapshot, steps: Sequence[Step]) -> None:
     """Undo what pods did on a planning snapshot."""
-    for number, source, _ in reversed(order.steps):
+    for number, source, _ in reversed(steps):
         planned.put(number, source)
         if source != NOWHERE:
             planned.disruptions.give_back(planned.pods[number])
@@ -74,6 +102,41 @@ def _go(planned: PlanningSnapshot, number: int, row: int, steps: list[Step]) -> 
     steps.append(Step(number, source, row))
     planned.put(number, row)
     return True
+
+
+def _is_there(
+    planned: PlanningSnapshot, number: int, waiting: dict[int, int], alike: Mapping[int, object]
+) -> bool:
+    """Let a pod stay where another one of its class was to go, which goes to its place then."""
+    class_, home = alike.get(number), planned.rows[number]
+    if class_ is None:
+        return False
+    other = next((n for n, row in waiting.items() if row == home and alike.get(n) == class_), None)
+    if other is None:
+        return False
+    waiting[other] = waiting[number]
+    return True
+
+
+def _go_instead(
+    planned: PlanningSnapshot,
+    number: int,
+    waiting: dict[int, int],
+    alike: Mapping[int, object],
+    steps: list[Step],
+) -> bool:
+    """Make a pod go where another one of its class was to go, which goes to its place then."""
+    class_ = alike.get(number)
+    if class_ is None:
+        return False
+    others = (n for n in waiting if alike.get(n) == class_ and waiting[n] != waiting[number])
+    targets: Bools | None = None
+    for other in others:
+        targets = planned.targets(number) if targets is None else targets
+        if targets[waiting[other]] and _go(planned, number, waiting[other], steps):
+            waiting[other] = waiting[number]
+            return True
+    return False
 
 
 def _may(planned: PlanningSnapshot, number: int, row: int) -> bool:

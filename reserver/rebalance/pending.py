@@ -17,6 +17,7 @@ from reserver.rebalance.plan import Plan, PlannedMove
 from reserver.rebalance.planning_snapshot import planning_snapshot
 from reserver.rebalance.policy import DeschedulerPolicy, Profile
 from reserver.rebalance.round_input import Decision, RoundInput
+from reserver.rebalance.time_limit import TimeLimit
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.placement import slot_pod
 
@@ -82,7 +83,7 @@ def plan(
     wanted: Sequence[Pod],
     *,
     together: bool = False,
-    seconds: float = 0.0,
+    limit: TimeLimit | None = None,
 ) -> Plan:
     """Return the plan that makes room for pods, as `make_room` does.
 
@@ -91,12 +92,12 @@ def plan(
         held: what reservations hold.
         wanted: pods without a node.
         together: all of them get room, or none does.
-        seconds: how long a solver may given for fewer moves; 0 for not at all.
+        limit: of the search for a better plan; None for a search by steps alone.
     """
     protects = planner.protection(given, profile_of(given.policy))
     limits = given.policy.limits
     planned = planning_snapshot(given.cluster, protects, held=held, wanted=wanted, limits=limits)
-    return make_room(planned, together=together, seconds=seconds)
+    return make_room(planned, together=together, limit=limit)
 
 
 def decide(given: RoundInput, held: Held) -> Decision:

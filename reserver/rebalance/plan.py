@@ -124,6 +124,16 @@ class Bound(NamedTuple):
     most_nodes: int | None = None
     by: str = ""
 
+    def tightened(self, fewest_moves: int | None, most_nodes: int | None, by: str) -> Bound:
+        """Return this bound, or what another one has proved where that says more."""
+        most = self.most_nodes
+        if most_nodes is not None and (most is None or most_nodes < most):
+            most = most_nodes
+        fewest = max(self.fewest_moves or 0, fewest_moves or 0)
+        if (fewest, most) == (self.fewest_moves, self.most_nodes):
+            return self
+        return Bound(fewest, most, by)
+
 
 NO_BOUND = Bound()
 

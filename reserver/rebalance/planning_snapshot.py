@@ -33,6 +33,7 @@ from reserver.rebalance.policy import NO_LIMITS, EvictionLimits
 from reserver.scheduling.fit import allowed
 from reserver.scheduling.node_rules import node_refusals
 from reserver.scheduling.pod_affinity import meant_by, near_any, rejects
+from reserver.scheduling.volumes import volume_refusals
 
 NOWHERE = -1
 """The row of a pod that is on no node."""
@@ -137,6 +138,16 @@ class PlanningSnapshot:
             with self.snapshot.unseen(pod.uid):
                 found &= allowed(pod, self.snapshot)
         return found
+
+    def admits(self, number: int) -> Bools:
+        """Return, for each row, whether a pod may go there if room and neighbours let it."""
+        pod = self.pods[number]
+        found: Bools = self._admits(pod.constraints) & ~self.closed
+        if pod.volume_claims:
+            with self.snapshot.unseen(pod.uid):
+                for _, rows in volume_refusals(pod, self.snapshot):
+                    found &= ~rows
+        return found & self.has_columns(number)
 
     def may_stay(self, number: int) -> bool:
         """Return whether a pod could go where it is now, if it were not there."""

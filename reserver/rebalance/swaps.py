@@ -65,7 +65,7 @@ class Swaps:
         whys = {each: builder.waiting[each][1] for each in (number, other)}
         goals = {number: int(planned.rows[other]), other: int(planned.rows[number])}
         found = order(planned, goals)
-        take_back(planned, found)
+        take_back(planned, found.steps)
         if found.stuck or not builder.spent.has_room(len(found.steps)):
             return
         for step in found.steps:

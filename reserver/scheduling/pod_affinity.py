@@ -40,11 +40,8 @@ def _near_all(pod: Pod, snapshot: Snapshot) -> Bools:
     finds none yet: when no node that has any of the labels has such a pod, and it meets its own
     terms, then it may go wherever all of the labels are.
     """
-    terms, topology, residents = pod.constraints.affinity, snapshot.topology, snapshot.residents
-    meant = residents.rows >= 0
-    for term in terms:
-        meant &= residents.matching(_namespaces(term, snapshot), term.selector)
-    rows = residents.rows[meant]
+    terms, topology = pod.constraints.affinity, snapshot.topology
+    rows = companions(terms, snapshot)
     keys = {term.topology_key for term in terms}
     domains = [topology.domains_of(key, rows) for key in keys]
     meets_own = all(_means(term, pod, snapshot) for term in terms)
@@ -52,6 +49,16 @@ def _near_all(pod: Pod, snapshot: Snapshot) -> Bools:
         return topology.labels.all_present(keys)
     near: Bools = np.logical_and.reduce(domains)
     return near
+
+
+def companions(terms: Iterable[PodTerm], snapshot: Snapshot) -> Ids:
+    """Return the row of each pod on a node that all of these terms mean."""
+    residents = snapshot.residents
+    meant = residents.rows >= 0
+    for term in terms:
+        meant &= residents.matching(_namespaces(term, snapshot), term.selector)
+    found: Ids = residents.rows[meant]
+    return found
 
 
 def near_any(terms: Iterable[PodTerm], snapshot: Snapshot) -> Bools:

@@ -20,12 +20,20 @@ from reserver.scheduling.reasons import SPREAD, SPREAD_LABEL, Refusal
 
 def spread_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
     """Yield what keeps a pod from nodes because their domains have too many like it."""
+    labels = snapshot.topology.labels
+    for constraint, eligible in spread_domains(pod, snapshot):
+        yield Refusal(SPREAD_LABEL, ~labels.column(constraint.topology_key).present())
+        yield Refusal(SPREAD, _too_full(pod, constraint, eligible, snapshot))
+
+
+def spread_domains(pod: Pod, snapshot: Snapshot) -> Iterator[tuple[Spread, Bools]]:
+    """Yield each constraint of a pod with the rows whose nodes count for it."""
     constraints = pod.constraints.spread
     if not constraints:
         return
-    labels = snapshot.topology.labels
     # Only nodes that have the labels of all constraints count for any.
-    counted = snapshot.exists & labels.all_present(c.topology_key for c in constraints)
+    keys = (each.topology_key for each in constraints)
+    counted = snapshot.exists & snapshot.topology.labels.all_present(keys)
     allowed = allowed_by_affinity(pod.constraints, snapshot)
     untainted = tolerated(pod.constraints, snapshot)
     for constraint in constraints:
@@ -34,8 +42,7 @@ def spread_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
             eligible &= allowed
         if constraint.honors_taints:
             eligible &= untainted
-        yield Refusal(SPREAD_LABEL, ~labels.column(constraint.topology_key).present())
-        yield Refusal(SPREAD, _too_full(pod, constraint, eligible, snapshot))
+        yield constraint, eligible
 
 
 def _too_full(pod: Pod, constraint: Spread, eligible: Bools, snapshot: Snapshot) -> Bools:
@@ -44,8 +51,8 @@ def _too_full(pod: Pod, constraint: Spread, eligible: Bools, snapshot: Snapshot)
     `eligible` says which nodes count for the constraint.
     """
     column = snapshot.topology.labels.column(constraint.topology_key)
-    selector = _selector(pod, constraint)
-    rows = _rows_of_pods(pod.name.namespace, selector, snapshot)
+    selector = selector_of(pod, constraint)
+    rows = rows_of_pods(pod.name.namespace, selector, snapshot)
     counts = np.bincount(column.ids[rows[eligible[rows]]], minlength=column.width)
     is_domain = np.zeros(column.width, dtype=np.bool_)
     is_domain[column.ids[eligible]] = True
@@ -56,7 +63,7 @@ def _too_full(pod: Pod, constraint: Spread, eligible: Bools, snapshot: Snapshot)
     return too_full
 
 
-def _selector(pod: Pod, constraint: Spread) -> Selector:
+def selector_of(pod: Pod, constraint: Spread) -> Selector:
     """Return the labels of the pods that are counted (`filterTopologySpreadConstraints`)."""
     if constraint.selector == NOTHING:
         return NOTHING
@@ -64,7 +71,7 @@ def _selector(pod: Pod, constraint: Spread) -> Selector:
     return Selector(equals(same).requirements + constraint.selector.requirements)
 
 
-def _rows_of_pods(namespace: str, selector: Selector, snapshot: Snapshot) -> np.ndarray:
+def rows_of_pods(namespace: str, selector: Selector, snapshot: Snapshot) -> np.ndarray:
     """Return the row of each pod that is counted.
 
     Pods that are being deleted are not, and a selector for everything counts none

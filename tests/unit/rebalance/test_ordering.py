@@ -23,7 +23,7 @@ def test_a_swap_goes_through_a_free_place() -> None:
     assert not result.stuck
     assert result.steps == (Step(P, a, c), Step(Q, b, a), Step(P, c, b))  # type: ignore[arg-type]
     assert _rows(found) == [b, a]
-    take_back(found, result)
+    take_back(found, result.steps)
     assert _rows(found) == [a, b]
 
 

@@ -1,0 +1,1 @@
+"""Plans beside the optimum, on random clusters with constraints."""

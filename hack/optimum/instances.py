@@ -1,0 +1,285 @@
+"""Random clusters with constraints, as plain values that the oracle and the replay read, too."""
+
+# ruff: noqa: PLR2004 - shares of chance
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+
+NAMESPACE = "shop"
+_SHAPES = ((4_000, 16_384), (8_000, 32_768), (16_000, 65_536))
+_CPU = (100, 200, 250, 500, 750, 1_000, 1_500, 2_000)
+_LARGEST_APP = 14
+
+
+@dataclass(frozen=True)
+class App:
+    """Pods that are alike: what they request, and demand.
+
+    Attributes:
+        name: of the app, the value of the label `app`.
+        cpu: millicores.
+        memory: MiB.
+        apart: no two on a node.
+        skew: how unevenly zones may share them; 0 for any.
+        near: the app of which one has to be in the zone; empty for none.
+        away: the app of which none may be on the node; empty for none.
+        pool: the nodes that it asks for; empty for any.
+        tolerates: it tolerates the taint.
+        allowed: how many may be evicted; -1 for any.
+        bare: it has no controller, so that nothing may move it.
+    """
+
+    name: str
+    cpu: int
+    memory: int
+    apart: bool = False
+    skew: int = 0
+    near: str = ""
+    away: str = ""
+    pool: str = ""
+    tolerates: bool = False
+    allowed: int = -1
+    bare: bool = False
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A node.
+
+    Attributes:
+        name: of the node.
+        cpu: millicores.
+        memory: MiB.
+        zone: of the node.
+        pool: of the node.
+        tainted: it has the taint.
+    """
+
+    name: str
+    cpu: int
+    memory: int
+    zone: str
+    pool: str
+    tainted: bool = False
+
+
+@dataclass
+class Instance:
+    """A cluster.
+
+    Attributes:
+        nodes: by name.
+        apps: by name.
+        pods: the app and the node of each, by name; no node for one that is pending.
+    """
+
+    nodes: dict[str, Machine] = field(default_factory=dict)
+    apps: dict[str, App] = field(default_factory=dict)
+    pods: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, object]:
+        """Return it for the oracle."""
+        return asdict(self)
+
+
+def instance(nodes: int, fill: float, seed: int) -> Instance:
+    """Return a cluster of so many nodes that is about so full; the same for the same arguments."""
+    drawn = random.Random(f"{nodes} {fill} {seed}")  # noqa: S311 - the same cluster each time
+    found = Instance()
+    for at in range(nodes):
+        cpu, memory = drawn.choice(_SHAPES)
+        pool = "blue" if drawn.random() < 0.3 else "green"
+        name = f"n{at:03}"
+        machine = Machine(name, cpu, memory, f"z{at % 3}", pool, drawn.random() < 0.1)
+        found.nodes[name] = machine
+    place = Placing(found, drawn)
+    full = fill * sum(each.cpu for each in found.nodes.values())
+    misses = 0
+    while place.used < full and misses < 300:
+        app = _app(found, drawn)
+        found.apps[app.name] = app
+        placed = sum(place.put(app) for _ in range(drawn.randint(1, _LARGEST_APP)))
+        misses += not placed
+    return found
+
+
+def _app(found: Instance, drawn: random.Random) -> App:
+    cpu = drawn.choice(_CPU)
+    kind = drawn.random()
+    others = [each.name for each in found.apps.values() if not (each.near or each.away)]
+    return App(
+        name=f"a{len(found.apps):03}",
+        cpu=cpu,
+        memory=int(cpu * drawn.choice((1, 2, 4, 6))),
+        apart=kind < 0.15,
+        skew=drawn.choice((1, 2)) if 0.1 <= kind < 0.35 else 0,
+        near=drawn.choice(others) if others and 0.35 <= kind < 0.42 else "",
+        away=drawn.choice(others) if others and 0.42 <= kind < 0.49 else "",
+        pool=drawn.choice(("blue", "green")) if drawn.random() < 0.15 else "",
+        tolerates=drawn.random() < 0.2,
+        allowed=drawn.randint(1, 6) if drawn.random() < 0.25 else -1,
+        bare=drawn.random() < 0.02,
+    )
+
+
+class Placing:
+    """Pods as they are placed, one by one, where all demands are met."""
+
+    def __init__(self, found: Instance, drawn: random.Random) -> None:
+        """Begin with the pods of an instance."""
+        self._found = found
+        self._drawn = drawn
+        self.used = 0
+        self.on: dict[str, dict[str, int]] = {name: {} for name in found.nodes}
+        for app, node in found.pods.values():
+            self.add(app, node)
+
+    def add(self, app: str, node: str, times: int = 1) -> None:
+        """Count a pod on a node; -1 takes it away."""
+        if node:
+            self.on[node][app] = self.on[node].get(app, 0) + times
+            self.used += self._found.apps[app].cpu * times
+
+    def put(self, app: App) -> bool:
+        """Place a pod at random; return whether there was a node for it."""
+        names = [name for name in self._found.nodes if not any(self.refusals(app, name))]
+        if not names:
+            return False
+        node = self._drawn.choice(names)
+        self._found.pods[f"{app.name}-{len(self._found.pods):04}"] = (app.name, node)
+        self.add(app.name, node)
+        return True
+
+    def refusals(self, app: App, node: str) -> Iterator[str]:
+        """Yield why a pod may not go to a node now."""
+        machine, on = self._found.nodes[node], self.on[node]
+        apps = self._found.apps
+        if sum(apps[name].cpu * n for name, n in on.items()) + app.cpu > machine.cpu:
+            yield "no cpu"
+        if sum(apps[name].memory * n for name, n in on.items()) + app.memory > machine.memory:
+            yield "no memory"
+        if machine.tainted and not app.tolerates:
+            yield "tainted"
+        if app.pool and app.pool != machine.pool:
+            yield "another pool"
+        if app.apart and on.get(app.name):
+            yield "not apart"
+        if app.away and on.get(app.away):
+            yield f"{app.away} is there"
+        if any(n and apps[name].away == app.name for name, n in on.items()):
+            yield "not wanted"
+        if app.near and not self._in_zone(app.near, machine.zone):
+            yield f"{app.near} is not near"
+        if app.skew and self._in_zone(app.name, machine.zone) + 1 - self._least(app) > app.skew:
+            yield "too many in the zone"
+
+    def _in_zone(self, app: str, zone: str, pool: str = "") -> int:
+        return sum(
+            self.on[name].get(app, 0)
+            for name, each in self._found.nodes.items()
+            if each.zone == zone and pool in {"", each.pool}
+        )
+
+    def _least(self, app: App) -> int:
+        """Return how many the zone with the fewest has; of those with a node that it asks for."""
+        nodes = self._found.nodes.values()
+        zones = {each.zone for each in nodes if app.pool in {"", each.pool}}
+        return min(self._in_zone(app.name, zone, app.pool) for zone in zones)
+
+
+def documents(found: Instance) -> list[dict[str, object]]:
+    """Return the objects of Kubernetes that an instance stands for."""
+    items = [_node(each) for each in found.nodes.values()]
+    items.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    items += [_pod(name, found.apps[app], node) for name, (app, node) in found.pods.items()]
+    return items + [_budget(each) for each in found.apps.values() if each.allowed >= 0]
+
+
+def _node(machine: Machine) -> dict[str, object]:
+    taints = [{"key": "dedicated", "value": "yes", "effect": "NoSchedule"}]
+    amounts = {"cpu": f"{machine.cpu}m", "memory": f"{machine.memory}Mi", "pods": "110"}
+    labels = {
+        "kubernetes.io/hostname": machine.name,
+        "topology.kubernetes.io/zone": machine.zone,
+        "pool": machine.pool,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": machine.name, "labels": labels},
+        "spec": {"taints": taints if machine.tainted else []},
+        "status": {
+            "allocatable": amounts,
+            "capacity": amounts,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def _pod(name: str, app: App, node: str) -> dict[str, object]:
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": app.name,
+        "uid": app.name,
+        "controller": True,
+    }
+    asked = {"cpu": f"{app.cpu}m", "memory": f"{app.memory}Mi"}
+    affinity = {
+        "podAffinity": [(app.near, "topology.kubernetes.io/zone")] if app.near else [],
+        "podAntiAffinity": [
+            (each, "kubernetes.io/hostname")
+            for each in (app.name if app.apart else "", app.away)
+            if each
+        ],
+    }
+    spread = {
+        "maxSkew": app.skew,
+        "topologyKey": "topology.kubernetes.io/zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": app.name}},
+    }
+    spec: dict[str, object] = {
+        "containers": [{"name": "c", "image": "c", "resources": {"requests": asked}}],
+        "nodeSelector": {"pool": app.pool} if app.pool else {},
+        "tolerations": [{"operator": "Exists"}] if app.tolerates else [],
+        "topologySpreadConstraints": [spread] if app.skew else [],
+        "affinity": {
+            kind: {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {"topologyKey": key, "labelSelector": {"matchLabels": {"app": other}}}
+                    for other, key in terms
+                ]
+            }
+            for kind, terms in affinity.items()
+            if terms
+        },
+    }
+    if node:
+        spec["nodeName"] = node
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "uid": name,
+            "labels": {"app": app.name},
+            "ownerReferences": [] if app.bare else [owner],
+        },
+        "spec": spec,
+        "status": {"phase": "Running" if node else "Pending"},
+    }
+
+
+def _budget(app: App) -> dict[str, object]:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": app.name, "namespace": NAMESPACE},
+        "spec": {"selector": {"matchLabels": {"app": app.name}}},
+        "status": {"disruptionsAllowed": app.allowed},
+    }
