@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from cronsim import CronSim
+from cronsim import CronSim, CronSimError
 
 from hack.promises.amounts import duration, moment
 
 _FIELDS = frozenset(("cron", "duration", "timeZone", "lead", "until", "count", "skip", "suspend"))
+
+_EPOCH, _COMPARED = datetime(2024, 1, 1, tzinfo=UTC).timestamp(), 64
+"""From here on so many occurrences are compared with the duration."""
 
 
 class Occurrence(NamedTuple):
@@ -88,16 +91,19 @@ def read_schedule(written: Mapping[str, Any], starts_at: float) -> tuple[Series,
     """Return what a ``schedule`` says.
 
     Raises:
-        ValueError: it says what is not known, or cannot be read; or KeyError, TypeError.
+        ValueError: it says what is not known, or cannot be kept; or KeyError, TypeError.
     """
     if set(written) - _FIELDS:
         raise ValueError("says what is not known")
+    if "count" in written and ("until" in written or not starts_at):
+        raise ValueError("ends twice, or counts from no beginning")
     series = Series(
         str(written["cron"]),
         duration(str(written["duration"])),
         str(written.get("timeZone") or "UTC"),
         duration(str(written.get("lead") or "0")),
     )
+    _check(series)
     until = written.get("until")
     course = Course(
         first=starts_at,
@@ -107,3 +113,14 @@ def read_schedule(written: Mapping[str, Any], starts_at: float) -> tuple[Series,
         is_suspended=written.get("suspend") is True,
     )
     return series, course
+
+
+def _check(series: Series) -> None:
+    """Refuse what cannot be read, never happens, or lasts into its next occurrence."""
+    try:
+        found = list(islice(series._replace(zone="UTC").starts(_EPOCH), _COMPARED))
+    except CronSimError as exc:
+        raise ValueError(f"{series.cron!r} is not cron") from exc
+    ZoneInfo(series.zone)
+    if not found or any(b - a < series.duration for a, b in pairwise(found)):
+        raise ValueError("never happens, or lasts into the next one")

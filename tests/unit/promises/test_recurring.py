@@ -72,6 +72,28 @@ def test_what_is_left_out_holds_nothing_and_a_lead_is_part_of_it(
     assert tape.kinds() == found
 
 
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        {"cron": "0 * * *"},
+        {"cron": "0 0 30 2 *"},
+        {"timeZone": "Mars/Base"},
+        {"duration": "61m"},
+        {"count": 3},
+        {"every": "hour"},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_kept_is_broken_and_holds_nothing(
+    tape: Tape, schedule: dict[str, Any]
+) -> None:
+    reserve(tape, schedule=schedule)
+    at(tape, START + MINUTE)
+    tape.land("stranger", "n", cpu="2")
+    report = tape.report()
+    assert (report.violations, report.counts["broken entries"]) == ((), 1)
+
+
 def test_so_many_are_counted_from_its_start(tape: Tape) -> None:
     reserve(tape, schedule={"count": 2}, startsAt=moment(START))
     at(tape, START + 61 * MINUTE)

@@ -231,6 +231,22 @@ def test_one_that_was_placed_begins_where_it_was_and_is_looked_at(ledger: Ledger
     assert ledger.is_edited(R)
 
 
+def test_while_it_is_migrated_it_holds_once_and_recurs_at_both_refs(ledger: Ledger) -> None:
+    ledger.advance(BEGIN)
+    ledger.put(nightly(), Written(1, 1))
+    claimed(ledger, "a")
+    there = R._replace(key="moved")
+    ledger.put(identified(replace(nightly(), ref=there, origin=str(R))), Written(20, 20))
+    assert (held(ledger), ledger.claimed(there)) == (2000, 1)
+    assert at(ledger, END) == (Phase.PENDING, 0, 0)
+    assert at(ledger, BEGIN + DAY) == (Phase.ACTIVE, 0, 4000)
+    claimed(ledger, "b", 30)
+    ledger.drop(R)
+    assert (ledger.phase(there), ledger.claimed(there), held(ledger)) == (Phase.ACTIVE, 1, 2000)
+    ledger.advance(BEGIN + 2 * DAY)
+    assert (ledger.claimed(there), held(ledger)) == (0, 4000)
+
+
 def test_ten_thousand_that_begin_now_are_not_lost_in_steps(snapshot: Snapshot) -> None:
     snapshot.set_node(node("worker-1", cpu="9000"))
     ledger = Ledger(snapshot)
