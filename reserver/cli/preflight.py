@@ -21,6 +21,7 @@ from reserver.cli import (
     preflight_features,
     preflight_files,
     preflight_holds,
+    preflight_scheduler,
     preflight_settings,
 )
 from reserver.cli.checkup import Finding
@@ -260,7 +261,7 @@ class _Looking:
             preflight_files.of_apply(here, there),
             preflight_files.of_services(here, there, labels),
             preflight_files.of_leftovers(here, there),
-            preflight_files.of_scheduler(here, there, server),
+            preflight_scheduler.of_scheduler(here, there, server),
             preflight_files.of_crds(here, there),
             preflight_files.of_rights(here, there),
         )

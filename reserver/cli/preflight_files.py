@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ from reserver.printable import printable
 
 Object = Mapping[str, Any]
 
-_CONFIGURATION = "kube-scheduler-config"
+CONFIGURATION = "kube-scheduler-config"
 """How the names of ConfigMaps with kube-scheduler's configuration begin, of any version."""
 
 
@@ -101,7 +100,7 @@ def is_ours(id_: Id, found: Object) -> bool:
     if labels.get("app.kubernetes.io/managed-by") == "Helm":
         return False
     if id_.kind == "ConfigMap":
-        return id_.name.startswith(_CONFIGURATION)
+        return id_.name.startswith(CONFIGURATION)
     if id_.kind == "CustomResourceDefinition":
         return id_.name.endswith(".reserver.io")
     return id_.name == "reserver" or id_.name.startswith("reserver-")
@@ -133,10 +132,18 @@ def of_apply(here: Mapping[Id, Object], there: Mapping[Id, Object]) -> Iterator[
             said = f"{id_} is for another role, which cannot be changed"
         elif id_.kind == "Deployment" and _selector(old) != _selector(new):
             said = f"{id_} selects other pods, which cannot be changed"
+        elif id_.kind == "Deployment" and _rolls(old) and not _rolls(new):
+            # Who applies from the server removes no rollingUpdate that another manager has set.
+            said = f"{id_} is rolled out, and would be recreated"
         if said:
             options = " --cascade=orphan" if id_.kind == "Deployment" else ""
             remedy = f"before the files are applied, run {id_.command('delete' + options)}"
             yield Finding("apply", False, said, remedy)
+
+
+def _rolls(deployment: Object) -> bool:
+    strategy: Object = deployment["spec"].get("strategy") or {}
+    return bool(strategy.get("type") != "Recreate")
 
 
 def _role(binding: Object) -> tuple[str, str]:
@@ -247,46 +254,3 @@ def unknown_fields(value: Any, schema: Object, path: str = "") -> Iterator[str]:
     elif isinstance(value, list) and "items" in schema:
         for part in value:
             yield from unknown_fields(part, schema["items"], f"{path.removesuffix('.')}[].")
-
-
-def of_scheduler(
-    here: Mapping[Id, Object], there: Mapping[Id, Object], version: str
-) -> Iterator[Finding]:
-    """Yield findings about kube-scheduler, its version and its configuration.
-
-    `version` is the API server's.
-    """
-    for id_ in sorted(there):
-        for image in _images(there[id_]) if id_.kind == "Deployment" else ():
-            name, _, tag = image.partition("@")[0].rpartition(":")
-            if name.endswith("/kube-scheduler") and _minor(tag) > _minor(version):
-                said = f"{id_} has kube-scheduler {tag}, newer than the API server ({version})"
-                yield Finding("kube-scheduler", False, said, f"give it the tag {version}")
-    old, new = _configurations(here), _configurations(there)
-    if new and old and not new <= old:
-        said = "kube-scheduler restarts with another configuration"
-        yield Finding("kube-scheduler", True, said)
-    if there and not new:
-        said = "the files have no kube-scheduler that calls Reserver"
-        where = "scheduler-config/standby/kube-scheduler-extender.yaml of both versions"
-        yield Finding("kube-scheduler", True, f"{said}: compare {where}")
-
-
-def _configurations(objects: Mapping[Id, Object]) -> set[str]:
-    return {
-        json.dumps(found.get("data"), sort_keys=True)
-        for id_, found in objects.items()
-        if id_.kind == "ConfigMap" and id_.name.startswith(_CONFIGURATION)
-    }
-
-
-def _images(deployment: Object) -> Iterator[str]:
-    pod = deployment["spec"]["template"]["spec"]
-    for container in (*(pod.get("initContainers") or ()), *pod["containers"]):
-        yield container.get("image", "")
-
-
-def _minor(version: str) -> tuple[int, ...]:
-    """Return major and minor of a version such as v1.37.0; empty for anything else."""
-    parts = version.removeprefix("v").split(".")[:2]
-    return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else ()

@@ -61,6 +61,14 @@ OF_NEWER = {
 }
 """Entries with fields that only a newer version has; one of them resembles a field of ours."""
 
+SCHEDULE = {"cron": "0 3 * * *", "duration": "1h"}
+OBJECTS: dict[str, dict[str, Any]] = {
+    "lends": seat("lends", lend={"belowPriority": 0}),
+    "recurs": {key: each for key, each in seat("recurs").items() if key != "ttl"}
+    | {"schedule": SCHEDULE},
+}
+"""Objects whose fields the last version lacks: it would recall no loan, and hold at all times."""
+
 MOVE = {
     "apiVersion": "reserver.io/v1alpha1",
     "kind": "PodMove",
@@ -195,7 +203,7 @@ def test_an_upgrade_and_the_way_back_lose_no_hold(tmp_path: Path) -> None:
         operator.kustomize("old")
         wait_for(world.serves, "the CRD is served")
         world.send("POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
-        for name in (*HELD_ON, *OF_NEWER, "from", "to", "free"):
+        for name in (*HELD_ON, *OF_NEWER, *OBJECTS, "from", "to", "free"):
             world.add_node(name)
         with serving(world, tmp_path / "old.log", (), old) as reserver:
             comes = begin_move(world)
@@ -206,11 +214,16 @@ def test_an_upgrade_and_the_way_back_lose_no_hold(tmp_path: Path) -> None:
             texts = {key: json.dumps(entry) for key, entry in OF_NEWER.items()}
             world.send("PATCH", STORE, {"data": texts}, MERGE)
             wait_for(lambda: companion(world).keys() >= OF_NEWER.keys(), "the newer keys hold")
-        with serving(world, tmp_path / "back.log", [*held, *OF_NEWER]) as reserver:
+            for name, spec in OBJECTS.items():
+                world.reserve(name, spec)
+            wait_for(lambda: world.status("lends").get("phase") == "Active", "a lender holds")
+            wait_for(lambda: world.status("recurs").get("phase"), "what recurs is told of")
+        held.append("lends")
+        with serving(world, tmp_path / "back.log", [*held, "newer"]) as reserver:
             wait_for(lambda: "slotsPerPod" in companion(world)["newer"], "it says what it ignores")
             assert "nobody claims" in companion(world)["restricted"]
             assert "held by" in bind(reserver, world.add_pod("one", HELD), "restricted")
-        back_to_the_old_files(world, operator)
+            back_to_the_old_files(world, operator)
         held.append("newer")
         with serving(world, tmp_path / "further-back.log", held, old):
             pass
@@ -231,10 +244,15 @@ def back_to_the_old_files(world: Cluster, operator: Operator) -> None:
     (operator.folder / "kustomization.yaml").write_text(files)
     preflight = "kubectl kustomize . | reserver preflight --to 0.1.0 -f - -o json"
     told = json.loads(operator.run(preflight, status=1))["checks"]
-    fields = [each["said"] for each in told if each["check"] == "fields"]
-    assert len(fields) == 3
-    for named in ("tenancy: ", "slotsPerPod: ", "owners[].tier: "):
+    fields = {each["said"]: each["remedy"] for each in told if each["check"] == "fields"}
+    assert len(fields) == 5
+    for named in ("tenancy: ", "slotsPerPod: ", "owners[].tier: ", "lend: ", "schedule: "):
         assert any(named in each for each in fields), fields
+    for said, remedy in fields.items():
+        if "would lose" in said:
+            operator.run(remedy.split("`")[1])
+    assert "recurs" not in world.names()
+    wait_for(lambda: is_read(world, "lends"), "its status is of what is left of it")
     known = {"newer": json.dumps(seat("newer")), "restricted": None}
     world.send("PATCH", STORE, {"data": known}, MERGE)
     operator.kustomize("old")
@@ -247,9 +265,20 @@ def back_to_the_old_files(world: Cluster, operator: Operator) -> None:
     assert "1 under way, which go on: shop/away" in [each["said"] for each in told]
 
 
+def is_read(world: Cluster, name: str) -> bool:
+    found = world.send("GET", f"{GROUP}/namespaces/shop/reservations/{name}")
+    return bool(found["status"].get("observedGeneration") == found["metadata"]["generation"])
+
+
 def by_helm(operator: Operator) -> None:
     """Have Helm take over what kustomize installed, upgrade it, go back, and upgrade it again."""
     values = f"--namespace {HOME} --set moves.enabled=true --set image.tag=any"
+    older = f"helm template reserver old/charts/reserver {values}"
+    told = operator.run(f"{older} | reserver preflight --to 0.1.0 -f - -o json", status=1)
+    for each in json.loads(told)["checks"]:
+        if each["check"] == "apply" and not each["is_ok"]:
+            # No controller is there that would orphan its pods, of which there are none.
+            operator.run(each["remedy"].split("`")[1].replace("orphan", "background"))
     operator.run(
         f"helm install reserver old/charts/reserver {values} --take-ownership --force-conflicts"
     )

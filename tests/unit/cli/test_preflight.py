@@ -14,6 +14,7 @@ from reserver.cli import (
     preflight_features,
     preflight_files,
     preflight_holds,
+    preflight_scheduler,
     preflight_settings,
 )
 from reserver.cli.preflight_files import Id
@@ -225,6 +226,11 @@ def selecting(label: str) -> dict[str, Any]:
     [
         (bound_to("a"), bound_to("b"), "is for another role"),
         (selecting("a"), selecting("b"), "selects other pods"),
+        (
+            an("Deployment", "reserver", spec={"strategy": {"type": "RollingUpdate"}}),
+            an("Deployment", "reserver", spec={"strategy": {"type": "Recreate"}}),
+            "is rolled out, and would be recreated",
+        ),
         (
             an("ConfigMap", "c", data={"a": "1"}, immutable=True),
             an("ConfigMap", "c", data={"a": "2"}, immutable=True),
@@ -455,10 +461,10 @@ def test_kube_scheduler_is_compared() -> None:
         scheduler("r/kube-scheduler:v1.36.0", "a"),
         scheduler("r/kube-scheduler:v1.37.0", "b"),
     )
-    newer, restarts = preflight_files.of_scheduler(here, there, "v1.36.2")
+    newer, restarts = preflight_scheduler.of_scheduler(here, there, "v1.36.2")
     assert "kube-scheduler v1.37.0, newer than the API server (v1.36.2)" in newer.said
     assert (newer.is_ok, restarts.is_ok) == (False, True)
-    assert not list(preflight_files.of_scheduler(here, here, "v1.36.2"))
-    (none,) = preflight_files.of_scheduler(here, of(role()), "v1.36.2")
+    assert not list(preflight_scheduler.of_scheduler(here, here, "v1.36.2"))
+    (none,) = preflight_scheduler.of_scheduler(here, of(role()), "v1.36.2")
     assert "kube-scheduler-extender.yaml" in none.said
     assert Id("Deployment", HOME, "reserver-scheduler") in here
