@@ -16,6 +16,8 @@ Path = tuple[tuple[str, types.Type], ...]
 """The way from a document to a part of it: names, ``[]`` and ``{}``, each with what is there."""
 
 _DEEPEST = 12
+_NUMBER = 31_415_926_535
+"""Stands for the number of an entry: entries differ in nothing else, and a million are made."""
 _CONTAINERS = (types.ListType, types.VarTupleType, types.DictType, types.StrType, types.RawType)
 
 
@@ -120,10 +122,11 @@ class Filler:
         item = node.value_type if is_map else node.item_type  # type: ignore[attr-defined]
         key = f"{is_map} {item}", is_full, seed
         entries = self._made.setdefault(key, [])
+        parts = make(item, _NUMBER).split(str(_NUMBER))
         number, taken = 0, 0
         while True:
             if number == len(entries):
-                entry = make(item, seed * 1_000_003 + number)
+                entry = str(seed * 1_000_003 + number).join(parts)
                 entries.append(f'"k{seed}-{number}":{entry}' if is_map else entry)
             taken += len(entries[number]) + 1
             if taken > room:
