@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -107,10 +108,16 @@ async def _at_address(target: Target, deadline_s: float | None) -> AsyncIterator
             problem = f"reserver serves over TLS where it is not on loopback, as {host}"
             raise Failed(ExitStatus.USAGE, f"--ca-file: is missing; {problem}: give its CA")
         token = token or await _token_of_kubeconfig(target)
-    remedy = "give the gRPC address that `reserver serve` prints as --address"
-    with _explained(lambda: f"at {target.address}", lambda: remedy):
+    with _explained(lambda: f"at {target.address}", _remedy_of_address):
         async with _client(target, target.address, token, "", deadline_s) as client:
             yield Session(client, DEFAULT_NAMESPACE)
+
+
+def _remedy_of_address() -> str:
+    demo = os.environ.get("DEMO")
+    if demo and not Path(demo).exists():
+        return "the demo of this shell has ended; start another, and type the line that it prints"
+    return "give the gRPC address that `reserver serve` prints as --address"
 
 
 @asynccontextmanager

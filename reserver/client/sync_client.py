@@ -218,7 +218,8 @@ class SyncClient:
             raise
         if reservation.phase is Phase.FAILED:
             self.release(name)
-            raise CallFailed("FAILED_PRECONDITION", reservation.message, reservation.reason, {})
+            problem = f"{reservation.message.partition(';')[0]}; nothing is held"
+            raise CallFailed("FAILED_PRECONDITION", problem, reservation.reason, {})
         try:
             yield reservation
         except BaseException:

@@ -58,6 +58,16 @@ def test_where_nobody_answers_the_address_is_named(monkeypatch: pytest.MonkeyPat
     assert "--address" in result.stderr
 
 
+def test_a_shell_of_a_demo_that_has_ended_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("reserver.cli.connection._CONNECT_S", 0.3)
+    monkeypatch.setenv("DEMO", str(tmp_path))
+    assert "the demo of" not in run("--address", "127.0.0.1:1").stderr
+    monkeypatch.setenv("DEMO", str(tmp_path / "gone"))
+    assert "the demo of this shell has ended; start" in run("--address", "127.0.0.1:1").stderr
+
+
 def test_without_a_kubeconfig_it_names_the_file() -> None:
     result = run()
     assert result.exit_code == 2
