@@ -42,7 +42,7 @@ _MOST_TOGETHER = 3
 
 
 _NO_WAY = f"no way was found to make room for it with {MOST_MOVES} moves or fewer"
-_NO_WAY_ALLOWED = f"{_NO_WAY}, as many as the policy's maxNoOfPodsToEvict… allow"
+_NO_WAY_ALLOWED = f"{_NO_WAY}, as many as the policy's maxNoOfPodsToEvict… or --most-moves allow"
 
 
 class Room(NamedTuple):

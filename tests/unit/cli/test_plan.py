@@ -170,6 +170,15 @@ def test_room_is_made_for_pods_that_may_be_one_by_one_or_together(tmp_path: Path
     assert "metadata.name: is empty" in _run(*wanted, dump=dump).stderr
 
 
+def test_no_more_pods_move_than_are_allowed() -> None:
+    dump = _dump(*(each for n in "abcd" for each in (_node(n), _pod(f"p-{n}", n))))
+    emptied = [
+        json.loads(_run("--defragment", *most, "-o", "json", dump=dump).stdout)["emptied"]
+        for most in (("--most-moves=0",), ("--most-moves=1",), ("--most-moves=2",), ())
+    ]
+    assert list(map(len, emptied)) == [0, 1, 2, 3]
+
+
 def _reservation(name: str, **spec: Any) -> dict[str, Any]:
     owners = [{"selector": {"matchLabels": {"app": "web"}}}]
     return {
