@@ -16,7 +16,7 @@ from reserver.k8s.objects.conditions import Condition
 from reserver.k8s.objects.objects import decode, encode
 from reserver.moves import manifests, podmove, podmove_status
 from reserver.moves.effects import HoldSeat
-from reserver.moves.model import MAX_TIMEOUT_S, MOST_IN_GROUP, Move, MoveGroup
+from reserver.moves.model import MAX_TIMEOUT_S, MOST_IN_GROUP, Move, MoveGroup, MoveSpec
 from reserver.moves.phases import MoveMode, MovePhase, MoveReason
 from reserver.moves.seat import seat
 from reserver.moves.workload_object import read_wanted
@@ -51,6 +51,13 @@ def test_a_move_says_what_is_wanted_and_how_far_it_is() -> None:
     assert (status.source, status.target, status.seat) == ("worker-1", "worker-2", "web-0123")
     assert (status.controller, status.replacement.uid) == (Controller("ReplicaSet", "web"), "v")
     assert encode(podmove_status.show_status(status, 2)) == encode(WHOLE["status"])
+
+
+def test_a_move_of_which_only_the_pod_is_said_begins_now_and_waits_for_windows_and_its_seat() -> (
+    None
+):
+    """The command fills in the same as the reader of a PodMove: the defaults of a spec."""
+    assert read().spec == MoveSpec(pod=PodName("shop", "web-0"))
 
 
 def test_a_move_that_follows_another_says_which_pod_has_come_with_that() -> None:
