@@ -149,7 +149,7 @@ def _occurrences(
     zone = schedule.time_zone or "UTC"
     yield "Every", formatting.every(schedule)
     for number, (begin, end) in enumerate(reservation.occurrences):
-        times = (each.astimezone(ZoneInfo(zone)).isoformat() for each in (begin, end))
+        times = (_in_zone(each, zone) for each in (begin, end))
         yield "" if number else "Next", " to ".join(times)
 
 
@@ -162,3 +162,8 @@ def _policy(policy: Policy) -> str:
     if policy is Policy.REQUIRE:
         return "Require: owners may land nowhere else"
     return "Prefer: owners land elsewhere if their seat cannot be had"
+
+
+def _in_zone(moment: datetime, zone: str) -> str:
+    """Return a moment in RFC 3339, in UTC written as everywhere."""
+    return moment.astimezone(ZoneInfo(zone)).isoformat().replace("+00:00", "Z")

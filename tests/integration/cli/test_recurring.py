@@ -27,7 +27,7 @@ async def test_what_recurs_is_created_shown_skipped_and_changed(run: Run) -> Non
     assert "Pending" in waiting.stdout
     shown = (await run("describe", "daily")).stdout
     assert "0 0 * * * (UTC) for 24h" in shown
-    assert shown.count("T00:00:00+00:00 to ") == 3
+    assert shown.count("T00:00:00Z to ") == 3
     spec = (await told(run, "daily"))["spec"]
     assert spec["schedule"] == {"cron": "0 0 * * *", "duration": "24h", "timeZone": "UTC"}
     skipped = await run("skip", "daily")
@@ -74,7 +74,7 @@ async def test_a_wrong_schedule_is_told_by_its_flag(run: Run) -> None:
         (("--every", "22:00", "--for", "30h"), "--for:"),
         (("--every", "22:00", "--for", "1h", "--time-zone", "Mars"), "--time-zone:"),
         (("--every", "22:00"), "--for: is missing"),
-        (("--suspend",), "--every:"),
+        (("--suspend",), "--suspend: goes with --every only"),
     ):
         refused = await run("create", "r", *flags, *wrong)
         assert refused.exit_code == 2, (wrong, refused.stderr)
