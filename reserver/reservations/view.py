@@ -223,11 +223,11 @@ class LedgerView(ReservationView):
 
 
 def _coming_back(account: Account, hold: Hold, gone: Collection[str]) -> int:
-    """Return how many slots more a reservation has on a node once pods are gone, by their UIDs."""
+    """Return how many slots more a reservation may have on a node once pods are gone, by UID.
+
+    One that replaces slots may have them elsewhere by then: what evictions free is not sure.
+    """
     claims, node = account.claimants, hold.reservation.node
-    if account.reservation.refill_up_to:
-        kept = [claim.node for uid, claim in claims.items() if uid not in gone]
-        return account.reservation.unclaimed(kept)[0][node] - hold.slots
     there = sum(uid in claims and claims[uid].node == node for uid in set(gone))
     return min(there, hold.reservation.slots - hold.slots)
 
