@@ -24,7 +24,8 @@ from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import DryRun, NamespaceOption
 from reserver.cli.output_formats import Output, OutputOption
 from reserver.cli.selection import FILES
-from reserver.cli.spec_flags import SpecFlags, flag_of, merged
+from reserver.cli.spec_changes import merged
+from reserver.cli.spec_flags import SpecFlags, flag_of
 from reserver.cli.target import Target
 from reserver.errors import InvalidInput
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -20,15 +20,6 @@ from reserver.k8s.objects.times import in_hours, parse_moment, show_moment
 from reserver.reservations.enums import Policy, Strategy
 from reserver.settings.flags import Flag, declared
 from reserver.stores.codec.lifetime_codec import DEFAULT_TTL_S
-
-_DROPPED: Mapping[str, Sequence[str]] = {
-    "node": ["placement"],
-    "placement": ["node"],
-    "ttl": ["expiresAt", "schedule"],
-    "expiresAt": ["ttl", "schedule"],
-    "schedule": ["ttl", "expiresAt"],
-}
-"""Fields that another field of a spec excludes."""
 
 _MOMENTS = {"starts_at", "expires_at", "until"}
 _DURATIONS = {"ttl", "release_if_idle", "for_", "lead"}
@@ -298,13 +289,3 @@ def _of_resources(name: str, error: InvalidInput) -> Failed:
         return Failed(ExitStatus.USAGE, f"{problem}; give an amount, e.g. --cpu 2")
     remedy = did_you_mean(name, RESOURCES, error.remedy)
     return Failed(ExitStatus.USAGE, f"--resource: {shorten(name)!r} {error.problem}; {remedy}")
-
-
-def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a spec with changes and without the fields that they exclude; resources are merged."""
-    dropped = {name for name in changes for name in _DROPPED.get(name, ())}
-    new = {name: value for name, value in document.items() if name not in dropped} | dict(changes)
-    for name in ("resources", "placement", "schedule"):
-        if name in changes:
-            new[name] = {**(document.get(name) or {}), **changes[name]}
-    return new

@@ -271,9 +271,7 @@ def planning_snapshot(
     """Return the planning snapshot of a cluster.
 
     Args:
-        cluster: its nodes and pods.
         protects: returns what protects a pod from eviction; empty if nothing does.
-        held: what reservations hold.
         wanted: pods that are to get a node and are not in the cluster, or not on a node there.
         limits: how many pods may be evicted, where nothing else counts them.
     """
@@ -295,8 +293,7 @@ def _by_label(pods: Iterable[Pod]) -> dict[tuple[str, str] | None, set[PodTerm]]
     """
     found: dict[tuple[str, str] | None, set[PodTerm]] = {}
     for term in {term for pod in pods for term in pod.constraints.anti_affinity}:
-        named = (each for each in term.selector.requirements if each.operator == "In")
-        positive = next(named, None)
+        positive = next((r for r in term.selector.requirements if r.operator == "In"), None)
         labels = [(positive.key, value) for value in positive.values] if positive else [None]
         for label in labels:
             found.setdefault(label, set()).add(term)
