@@ -124,7 +124,7 @@ async def test_useless_files_are_refused(show: Show, tmp_path: Path) -> None:
         ("create a --node n --strategy pack --owner pod/a", "--strategy: excludes --node"),
         ("create a --ttl 1h --expires-at x --owner pod/a", "--expires-at: excludes --ttl"),
         ("get --phase lost", "write one of Pending, Active, Claimed, Expired, Failed, Invalid"),
-        ("get --nope", "No such option: --nope"),
+        ("get --nope", "there is no option --nope; did you mean --node?"),
     ],
 )
 async def test_a_remedy_is_right(show: Show, words: str, remedy: str) -> None:
