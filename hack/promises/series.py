@@ -15,6 +15,9 @@ from hack.promises.amounts import duration, moment
 
 _FIELDS = frozenset(("cron", "duration", "timeZone", "lead", "until", "count", "skip", "suspend"))
 
+_LEAST_S = 60.0
+"""So long an occurrence lasts at least, in seconds."""
+
 _EPOCH, _COMPARED = datetime(2024, 1, 1, tzinfo=UTC).timestamp(), 64
 """From here on so many occurrences are compared with the duration."""
 
@@ -122,5 +125,7 @@ def _check(series: Series) -> None:
     except CronSimError as exc:
         raise ValueError(f"{series.cron!r} is not cron") from exc
     ZoneInfo(series.zone)
+    if series.duration < _LEAST_S:
+        raise ValueError("is over before anybody could come")
     if not found or any(b - a < series.duration for a, b in pairwise(found)):
         raise ValueError("never happens, or lasts into the next one")

@@ -79,6 +79,7 @@ def test_what_is_left_out_holds_nothing_and_a_lead_is_part_of_it(
         {"cron": "0 0 30 2 *"},
         {"timeZone": "Mars/Base"},
         {"duration": "61m"},
+        {"duration": "59s"},
         {"count": 3},
         {"every": "hour"},
     ],
