@@ -40,7 +40,7 @@ CASES = (
     Case(
         "two resources short",
         (W1, reservation("web", cpu="5", memory="9Gi")),
-        words="worker-1 has too little cpu, memory: pods and holds",
+        words="worker-1 has too little cpu, memory: pods and other holds",
     ),
     Case("every slot counts", (W1, reservation("web", cpu="2", slots=3)), words="little cpu:"),
     Case("no pod left", (node("worker-1", cpu="4", pods="0"), WEB), words="too little pods:"),
