@@ -69,7 +69,7 @@ def table(runs: list[Run]) -> str:
         return "Nothing is recorded yet: `make conformance ARGS=--record` writes the table.\n"
     ways = dict.fromkeys(name for run in runs for name in run.ways)
     rows = [
-        ["Kubernetes", "specs", *ways, "on", "at commit"],
+        ["version", "specs", *ways, "on", "at commit"],
         ["---"] * (len(ways) + 4),
         *(
             [

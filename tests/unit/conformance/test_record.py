@@ -26,7 +26,7 @@ def test_a_run_replaces_that_of_the_same_suite_and_minor_version_only() -> None:
 
 def test_what_failed_or_was_not_run_can_be_seen_in_the_table() -> None:
     assert table([OLD, NEW]) == (
-        "| Kubernetes | specs | alone | ours | on | at commit |\n"
+        "| version | specs | alone | ours | on | at commit |\n"
         "| --- | --- | --- | --- | --- | --- |\n"
         "| 1.9.2 | default | 25 of 25 | 24 of 25 | 2030-01-01 | `abc` |\n"
         "| 1.10.0 | default | 25 of 25 | not run | 2030-02-01 | `abc` |\n"
