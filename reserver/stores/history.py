@@ -34,6 +34,9 @@ log = structlog.get_logger(__name__)
 _FARTHEST = 50_000
 """How many resourceVersions to look back at most: over a minute of 5,000 nodes' heartbeats."""
 
+_YOUNG = 50
+"""A cluster with fewer resourceVersions is new, and has no past that is worth a watch."""
+
 _ENDLESS = 2**63
 _MOST_TRIES = 7
 
@@ -157,7 +160,7 @@ class HistoryReader:
             InvalidInput: it answered with something else.
         """
         now = await latest(self._client, collection)
-        back = min(_FARTHEST, now - 1)
+        back = min(_FARTHEST, now - 1) if now > _YOUNG else 0
         while back > 0:
             if await self._reach(collection, now - back, now, consumer):
                 return back
