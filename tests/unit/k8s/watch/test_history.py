@@ -116,6 +116,12 @@ async def test_it_does_not_look_back_before_the_beginning() -> None:
     assert (client.requests[1].params or {})["resourceVersion"] == "1"
 
 
+async def test_a_new_cluster_has_no_past_to_wait_for() -> None:
+    client, ledger = await read(now(50))
+    assert len(client.requests) == 1, "no watch is opened, which would wait for its bookmark"
+    assert ledger.phase(NAMED.ref) is Phase.ACTIVE
+
+
 async def test_an_object_that_cannot_be_read_costs_no_other() -> None:
     broken = {"type": "MODIFIED", "object": {"metadata": {"resourceVersion": "7"}, "spec": 3}}
     _, ledger = await read(now(1000), [broken, shown("DELETED", 950, NAMED), bookmark(1000)])
