@@ -67,21 +67,29 @@ async def test_the_status_of_an_object_follows_its_occurrences() -> None:
     assert status["phase"] == "Pending"
 
 
-@pytest.mark.parametrize(("later", "held"), [(HOUR, 2000), (DAY, 4000)])
-async def test_a_restart_keeps_the_claims_of_the_occurrence_that_a_status_is_about(
-    later: float, held: int
-) -> None:
-    fields: dict[str, Any] = {"owners": OWNERS, "slots": 2, "schedule": NIGHTS}
+TWO_SLOTS: dict[str, Any] = {"owners": OWNERS, "slots": 2, "schedule": NIGHTS}
+
+
+async def status_with_a_claim() -> Any:
+    """Return the status of an occurrence of which a pod has claimed one of two slots."""
     world = test_object_status.World()
     world.now = BEGIN
-    world.put(made(**fields))
+    world.put(made(**TWO_SLOTS))
     (seat,) = world.state.ledger.seats(pod("a", labels={"app": "batch"}))
     bound = pod("a", labels={"app": "batch"}, node="worker-1", claims=[seat], cpu="1")
     world.state.pod_seen(bound)
     (status,) = await world.write()
+    return status
+
+
+@pytest.mark.parametrize(("later", "held"), [(HOUR, 2000), (DAY, 4000)])
+async def test_a_restart_keeps_the_claims_of_the_occurrence_that_a_status_is_about(
+    later: float, held: int
+) -> None:
+    status = await status_with_a_claim()
     again = test_object_status.World()
     again.now = BEGIN + later
-    again.put(made(**fields, status=status, revision=2))
+    again.put(made(**TWO_SLOTS, status=status, revision=2))
     assert again.state.ledger.held_on("worker-1")["cpu"] == held
 
 
@@ -111,17 +119,10 @@ def test_each_occurrence_is_in_the_history_and_only_the_last_is_removed() -> Non
 async def test_an_occurrence_that_ended_without_a_reserver_is_in_the_history(
     later: float, found: list[Any]
 ) -> None:
-    fields: dict[str, Any] = {"owners": OWNERS, "slots": 2, "schedule": NIGHTS}
-    world = test_object_status.World()
-    world.now = BEGIN
-    world.put(made(**fields))
-    (seat,) = world.state.ledger.seats(pod("a", labels={"app": "batch"}))
-    bound = pod("a", labels={"app": "batch"}, node="worker-1", claims=[seat], cpu="1")
-    world.state.pod_seen(bound)
-    (status,) = await world.write()
+    status = await status_with_a_claim()
     again, ended = test_object_status.World(), list[Ending]()
     again.now, again.store.ended = BEGIN + later, ended.append
-    again.put(made(**fields, status=status, revision=2))
+    again.put(made(**TWO_SLOTS, status=status, revision=2))
     assert [summed(each) for each in ended] == found
     assert {claim.pod for each in ended for claim in each.claims} <= {"shop/a"}
 
