@@ -23,7 +23,7 @@ export function view(main, { rest, signal }) {
       const { count, pods } = await ask('waiting', {}, signal);
       fill(names, pods.map((name) => h('option', { value: name })));
       fill(waiting, count ? h('ul', { class: 'plain' }, ...pods.map((name) => h('li', {}, h('a', { href: link(name) }, name))),
-        count > pods.length && h('li', {}, `and ${count - pods.length} more`)) : h('p', { class: 'empty' }, 'No pod waits. Write the name of any other pod above.'));
+        count > pods.length && h('li', {}, `and ${count - pods.length} more`)) : h('p', { class: 'empty' }, 'No pod waits for room that is held. Write the name of any pod above.'));
     } catch (error) { problem(waiting, error); }
   }
 
