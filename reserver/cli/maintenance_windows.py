@@ -13,8 +13,11 @@ from reserver.maintenance import codec
 from reserver.maintenance.model import Window
 
 
-async def listed(client: KubeClient) -> list[tuple[Window, str]]:
+async def listed(client: KubeClient, now: float) -> list[tuple[Window, str]]:
     """Return the windows that can be read, each with its progress in the words of its status.
+
+    Args:
+        now: unix seconds: a window that comes again is shown as it is then.
 
     Raises:
         ApiError: the API server does not show them; one without their CRD has none.
@@ -30,5 +33,5 @@ async def listed(client: KubeClient) -> list[tuple[Window, str]]:
         with suppress(InvalidInput):
             item = decode(codec.WindowObject, raw)
             status = item.said()
-            found.append((codec.read_object(item), status.message if status else ""))
+            found.append((codec.read_object(item).at(now), status.message if status else ""))
     return found

@@ -215,7 +215,7 @@ class _Views:
 
     async def windows(self) -> list[tuple[Window, str]]:
         """Return the maintenance windows, each with its progress."""
-        return await maintenance_windows.listed(self._client())
+        return await maintenance_windows.listed(self._client(), time.time())
 
     async def offset(self) -> float:
         """Return by how many seconds Reserver's clock is ahead of this machine's."""

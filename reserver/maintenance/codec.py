@@ -7,14 +7,16 @@ from collections.abc import Sequence
 
 import msgspec
 
+from reserver.base.schedule import Schedule
 from reserver.cluster.labels import NOTHING, Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
-from reserver.k8s.objects import names
+from reserver.k8s.objects import names, schedules
 from reserver.k8s.objects.limits import Int64, check_number
 from reserver.k8s.objects.objects import Metadata, ObjectKind, decode
+from reserver.k8s.objects.schedules import ScheduleFields
 from reserver.k8s.objects.selectors import Expression, LabelSelector, label_selector
-from reserver.k8s.objects.times import parse_duration, parse_moment
+from reserver.k8s.objects.times import parse_duration, parse_moment, show_moment
 from reserver.maintenance.decide import NodeProgress
 from reserver.maintenance.model import (
     DEFAULT_DRAIN_S,
@@ -65,8 +67,9 @@ class _Selector(msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fiel
 
 
 class _Spec(msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
-    start: str
-    end: str
+    start: str | None = None
+    end: str | None = None
+    schedule: ScheduleFields | None = None
     nodes: tuple[str, ...] = ()
     node_selector: _Selector | None = None
     drain_before: str | None = None
@@ -94,6 +97,8 @@ class WindowStatusObject(msgspec.Struct, rename="camel", frozen=True, kw_only=Tr
 
     phase: str
     message: str = ""
+    start: str = ""
+    end: str = ""
     observed_generation: Int64 = 0
     progress: str = ""
     nodes: tuple[NodeStatusObject, ...] = ()
@@ -136,10 +141,12 @@ def read_object(item: WindowObject) -> Window:
         if not spec.nodes and spec.node_selector is None:
             remedy = "list nodes, or write a nodeSelector; {} selects all"
             raise InvalidInput("nodes", "is empty", remedy)
+        period, schedule = _times(spec)
         return Window(
             name=item.metadata.name,
             uid=item.metadata.uid,
-            period=_period(spec),
+            period=period,
+            schedule=schedule,
             nodes=frozenset(spec.nodes),
             selector=_selector(spec.node_selector),
             drain_s=_drain_s(spec.drain_before),
@@ -149,14 +156,34 @@ def read_object(item: WindowObject) -> Window:
         )
 
 
-def _period(spec: _Spec) -> MaintenancePeriod:
+def _times(spec: _Spec) -> tuple[MaintenancePeriod, Schedule | None]:
+    """Return when a window is: of a schedule its first occurrence of all."""
+    if spec.schedule is not None:
+        if spec.start is not None or spec.end is not None:
+            raise InvalidInput("schedule", "has its own times", "leave out start and end")
+        return _scheduled(spec.schedule)
+    if spec.start is None or spec.end is None:
+        missing = "start" if spec.start is None else "end"
+        raise InvalidInput(missing, "is not written", "write start and end, or a schedule")
     with under("start"):
         start = parse_moment(spec.start)
     with under("end"):
         end = parse_moment(spec.end)
     if not start < end <= start + MOST_LENGTH_S:
         raise InvalidInput("end", f"{spec.end} is out of range", "write up to 720h after the start")
-    return MaintenancePeriod(start, end)
+    return MaintenancePeriod(start, end), None
+
+
+def _scheduled(written: ScheduleFields) -> tuple[MaintenancePeriod, Schedule]:
+    with under("schedule"):
+        schedule = schedules.read(written)
+        if schedule.duration > MOST_LENGTH_S:
+            problem = f"{written.duration} is out of range"
+            raise InvalidInput("duration", problem, "write 720h at most")
+        first = schedule.occurrence(0.0)
+        if first is None:
+            raise InvalidInput("until", "is before the first start", "write a later end, or none")
+    return MaintenancePeriod(*first), schedule
 
 
 def _drain_s(text: str | None) -> float:
@@ -203,15 +230,25 @@ def _selector(written: _Selector | None) -> Selector:
 
 
 def show_status(
-    phase: WindowPhase, progress: Sequence[NodeProgress], generation: int
+    window: Window, now: float, progress: Sequence[NodeProgress], generation: int
 ) -> WindowStatusObject:
-    """Return how far a window is, as it is written of a generation of the spec."""
+    """Return how far a window is, as it is written of a generation of the spec.
+
+    Args:
+        window: with the occurrence that is under way, or the next.
+        now: unix seconds.
+    """
+    phase = phase_of(window, now)
+    comes = phase is not WindowPhase.OVER or window.schedule is None
+    start, end = map(show_moment, window.period) if comes else ("", "")
     counts = Counter(each.phase for each in progress)
     shown = sorted(progress, key=lambda each: (each.phase in _LAST_SHOWN, each.node))[:MOST_SHOWN]
     message = "" if progress or phase is WindowPhase.OVER else "no node is selected"
     return WindowStatusObject(
         phase=phase,
         message=message or ", ".join(f"{n} {each}" for each in NodePhase if (n := counts[each])),
+        start=start,
+        end=end,
         observed_generation=generation,
         progress=f"{counts[NodePhase.DONE]}/{len(progress)}" if progress else "",
         nodes=tuple(NodeStatusObject(*each) for each in shown),

@@ -26,7 +26,6 @@ from reserver.maintenance.codec import (
     WindowObject,
     WindowStatusObject,
     path,
-    phase_of,
     refused,
     show_status,
 )
@@ -51,6 +50,9 @@ _RETRY_S = 2.0
 
 MOST_WRITES = 50
 """How many nodes are written in one pass."""
+
+WindowsNow = Mapping[KnownWindow, Window | None]
+"""The windows as they are at a moment: one occurrence of each; None where it cannot be read."""
 
 Reported = Callable[[KnownWindow, NodeProgress], None]
 
@@ -128,7 +130,10 @@ class MaintenanceController(Listener):
             log.warning("windows cannot be carried out, retrying", why=why)
 
     async def _pass(self, pacer: Pacer) -> None:
-        turns = await self._turns(pacer)
+        # A recurring window is the same occurrence throughout a pass.
+        now = self._clock()
+        windows = await self._windows_at(now, pacer)
+        turns = await self._turns(filter(None, windows.values()), now, pacer)
         in_hand = self._in_hand(turns)
         await pacer.awaited(self._emptying.look(in_hand, self._clock()))
         nodes = self._nodes = self._known_nodes()
@@ -138,13 +143,12 @@ class MaintenanceController(Listener):
             await pacer.give_way()
         unread, limit_s = self.windows.unread, self._not_ready_s
         every = tuple(seen.values())
-        decided_at = self._clock()
-        search = decide(turns, every, decided_at, unread=unread, not_ready_s=limit_s)
+        search = decide(turns, every, now, unread=unread, not_ready_s=limit_s)
         decision = await pacer.run(search)
         await self._close(decision, pacer)
         is_busy = await pacer.awaited(self._write_nodes(decision, seen))
         await pacer.awaited(self._emptying.move(in_hand, self._clock()))
-        self.counts = await self._write_statuses(decision, decided_at, pacer)
+        self.counts = await self._write_statuses(windows, decision, now, pacer)
         wait_s = LOOK_AGAIN_S if is_busy or in_hand else inf
         wait_s = min(wait_s, decision.next_at - self._clock())
         if wait_s < inf:
@@ -154,10 +158,16 @@ class MaintenanceController(Listener):
         names, node_of = self._state.snapshot.node_names(), self._state.node
         return {name: node for name in names if (node := node_of(name))}
 
-    async def _turns(self, pacer: Pacer) -> list[Turn]:
+    async def _windows_at(self, now: float, pacer: Pacer) -> WindowsNow:
+        windows: dict[KnownWindow, Window | None] = {}
+        for known in tuple(self.windows):
+            windows[known] = known.window.at(now) if known.window else None
+            await pacer.give_way()
+        return windows
+
+    async def _turns(self, windows: Iterable[Window], now: float, pacer: Pacer) -> list[Turn]:
         """Return the windows that are not over, with their nodes."""
-        nodes, now = list(self._known_nodes().values()), self._clock()
-        windows = [known.window for known in self.windows if known.window is not None]
+        nodes = list(self._known_nodes().values())
         unfinished = [window for window in windows if now < window.period.end]
         return [await pacer.run(turn_of(window, nodes)) for window in unfinished]
 
@@ -202,13 +212,17 @@ class MaintenanceController(Listener):
         return bool(due)
 
     async def _write_statuses(
-        self, decision: MaintenanceDecision, decided_at: float, pacer: Pacer
+        self,
+        windows: WindowsNow,
+        decision: MaintenanceDecision,
+        decided_at: float,
+        pacer: Pacer,
     ) -> Mapping[NodePhase, int]:
         """Write how far each window is; return how many nodes are in each phase."""
         counts = Counter[NodePhase]()
-        for known in tuple(self.windows):
+        for known, window in windows.items():
             await pacer.give_way()
-            generation, window = known.metadata.generation, known.window
+            generation = known.metadata.generation
             if window is None:
                 assert known.problem is not None  # noqa: S101 - one of both is there
                 await pacer.awaited(self._write_status(known, refused(known.problem, generation)))
@@ -216,7 +230,7 @@ class MaintenanceController(Listener):
             progress = decision.progress.get(window.key, ())
             counts.update(each.phase for each in progress)
             before = {each.name: each.phase for each in known.said.nodes} if known.said else {}
-            status = show_status(phase_of(window, decided_at), progress, generation)
+            status = show_status(window, decided_at, progress, generation)
             await pacer.awaited(self._write_status(known, status))
             for each in progress if before else ():
                 if each.node in before and before[each.node] != each.phase:

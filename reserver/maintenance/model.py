@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from reserver.base.schedule import Schedule
 from reserver.cluster.labels import NOTHING, Labels, Selector
 from reserver.cluster.node import LIFECYCLE, READY, Node, NodeCondition
 from reserver.moves.drain import Drain
@@ -96,7 +97,8 @@ class Window:
     Attributes:
         uid: tells it from an earlier one of the same name.
         selector: selects further nodes.
-        period: when it is.
+        period: when it is; of a schedule that has begun to count, one of its occurrences.
+        schedule: when it comes again; None for one that does not.
         drain_s: how long before its start its nodes are emptied, in seconds.
         most_unavailable: how many of its nodes may be unavailable at a time.
         allows_unseated: from the start on pods are evicted without a seat.
@@ -106,12 +108,21 @@ class Window:
     name: str
     uid: str
     period: MaintenancePeriod
+    schedule: Schedule | None = None
     nodes: frozenset[str] = frozenset()
     selector: Selector = NOTHING
     drain_s: float = DEFAULT_DRAIN_S
     most_unavailable: MostUnavailable = ONE
     allows_unseated: bool = False
     deletes_empty_dirs: bool = False
+
+    def at(self, now: float) -> Window:
+        """Return it with the occurrence under way at `now` (unix seconds), or the next one.
+
+        After the last one it stays as it is.
+        """
+        found = self.schedule.occurrence(now) if self.schedule else None
+        return replace(self, period=MaintenancePeriod(*found)) if found else self
 
     def has(self, name: str, labels: Labels) -> bool:
         """Return whether a node is one of its nodes."""

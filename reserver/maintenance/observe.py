@@ -21,7 +21,7 @@ from reserver.maintenance.turns import Turn
 from reserver.moves.drain import Drain
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class KnownWindow:
     """A MaintenanceWindow as it was last read.
 

@@ -43,16 +43,14 @@ class Plan:
             "apiVersion": "/".join(OBJECTS),
             "kind": "MaintenanceWindow",
             "metadata": {"name": name},
-            "spec": {**times, "nodes": list(nodes), **spec},
+            "spec": without_none({**times, "nodes": list(nodes), **spec}),
         }
         self.objects.create_cluster_custom_object(*OBJECTS, WINDOWS, body)
         self.written.append(name)
         return name
 
     def phases(self, name: str) -> dict[str, str]:
-        found = self.objects.get_cluster_custom_object(*OBJECTS, WINDOWS, name)
-        nodes = found.get("status", {}).get("nodes", ())
-        return {each["name"]: each["phase"] for each in nodes}
+        return {each["name"]: each["phase"] for each in self.status(name).get("nodes", ())}
 
     def wait(self, name: str, **phases: str) -> None:
         def is_so() -> bool:
@@ -71,9 +69,13 @@ class Plan:
     def change(self, name: str, **spec: Any) -> None:
         self.objects.patch_cluster_custom_object(*OBJECTS, WINDOWS, name, {"spec": spec})
 
-    def phase(self, name: str) -> str:
+    def status(self, name: str) -> dict[str, Any]:
         found = self.objects.get_cluster_custom_object(*OBJECTS, WINDOWS, name)
-        return str(found.get("status", {}).get("phase"))
+        status: dict[str, Any] = found.get("status", {})
+        return status
+
+    def phase(self, name: str) -> str:
+        return str(self.status(name).get("phase"))
 
     def is_cordoned(self, node: str) -> bool:
         return bool(self.api.read_node(node).spec.unschedulable)
@@ -95,6 +97,10 @@ class Plan:
         moves = self.yard.written()
         phases = (move.get("status", {}).get("phase", "Pending") for move in moves)
         return [phase for phase in phases if phase not in {"Succeeded", "Failed", "Aborted"}]
+
+
+def without_none(spec: dict[str, Any]) -> dict[str, Any]:
+    return {field: value for field, value in spec.items() if value is not None}
 
 
 def shown(moment: datetime) -> str:
@@ -156,6 +162,26 @@ def test_a_window_that_is_deleted_ends_its_moves_and_lifts_only_its_own_cordon(p
     assert plan.is_cordoned(second)
     assert yard.nodes_of("web") == [first]
     cordon(plan.api, {second}, is_cordoned=False)
+
+
+def test_a_window_that_comes_again_gives_nodes_back_and_takes_them_for_the_next(plan: Plan) -> None:
+    node, _ = plan.yard.nodes
+    now = datetime.now(UTC)
+    this = now.replace(second=0, microsecond=0) - timedelta(minutes=1)
+    following = this + timedelta(minutes=3)
+    lasts = (now + timedelta(seconds=10) - this).seconds
+    schedule = {"cron": f"{this.minute},{following.minute} * * * *", "duration": f"{lasts}s"}
+    ahead = (following - now).seconds - 20
+    window = plan.window(node, start=None, end=None, schedule=schedule, drainBefore=f"{ahead}s")
+    plan.wait(window, **{node: "InMaintenance"})
+    assert plan.status(window)["start"] == shown(this)
+    plan.wait(window, **{node: "Planned"})
+    assert plan.status(window)["start"] == shown(following)
+    plan.wait(window, **{node: "Drained"})
+    assert plan.is_cordoned(node)
+    plan.change(window, schedule=schedule | {"until": shown(this)})
+    plan.wait_given_back(node)
+    assert plan.phase(window) == "Over"
 
 
 def test_what_finds_no_seat_stays_unless_the_window_allows_it(plan: Plan) -> None:
@@ -243,6 +269,10 @@ def test_holds_leave_a_node_that_others_maintain(plan: Plan) -> None:
     [
         {"nodes": []},
         {"end": "2020-01-01T00:00:00Z"},
+        {"end": None},
+        {"schedule": {"cron": "0 22 * * *", "duration": "2h"}},
+        {"start": None, "end": None, "schedule": {"cron": "0 22 * * *", "duration": "721h"}},
+        {"start": None, "end": None, "schedule": {"cron": "0 22 * * *"}},
         {"end": "2099-01-01T00:00:00Z"},
         {"drainBefore": "169h"},
         {"drainBefore": "soon"},

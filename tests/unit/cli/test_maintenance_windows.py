@@ -11,6 +11,7 @@ from reserver.cli.maintenance_windows import listed
 from reserver.cli.podmoves import KubeClient
 from reserver.errors import ApiError
 
+NOW = 1_893_000_000.0
 SPEC = {"start": "2030-01-01T22:00:00Z", "end": "2030-01-02T00:00:00Z", "nodes": ["a"]}
 
 
@@ -26,7 +27,7 @@ class Api:
 
 
 async def read(answer: list[Any] | ApiError) -> list[tuple[str, str]]:
-    return [(one.name, far) for one, far in await listed(cast("KubeClient", Api(answer)))]
+    return [(one.name, far) for one, far in await listed(cast("KubeClient", Api(answer)), NOW)]
 
 
 async def test_what_cannot_be_read_hides_nothing_else() -> None:
@@ -34,6 +35,15 @@ async def test_what_cannot_be_read_hides_nothing_else() -> None:
     moving = {**good, "status": {"phase": "Draining", "message": "1 Draining"}}
     broken = {"metadata": {"name": "b"}, "spec": SPEC | {"end": "never"}}
     assert await read([broken, 7, good, moving]) == [("disks", ""), ("disks", "1 Draining")]
+
+
+async def test_a_window_that_comes_again_is_shown_as_its_next_occurrence() -> None:
+    schedule = {"cron": "0 22 * * *", "duration": "2h", "timeZone": "Europe/Berlin"}
+    nightly = {"metadata": {"name": "n"}, "spec": {"schedule": schedule, "nodes": ["a"]}}
+    ((found, _),) = await listed(cast("KubeClient", Api([nightly])), NOW)
+    start, end = found.period
+    assert NOW < start < NOW + 86_400
+    assert end == start + 7_200
 
 
 async def test_a_cluster_may_have_no_such_crd() -> None:

@@ -7,10 +7,12 @@ import msgspec
 import pytest
 import yaml
 
+from reserver.base.schedule import MOST_CRON
 from reserver.cluster.node import LIFECYCLE, NodeCondition
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.nodes import NodeObject
 from reserver.k8s.objects.objects import decode, encode
+from reserver.k8s.objects.schedules import ScheduleFields
 from reserver.maintenance import codec
 from reserver.maintenance.codec import WindowObject, read_object
 from reserver.maintenance.decide import NodeGoal, NodeLifecycle, NodeProgress
@@ -31,6 +33,10 @@ from reserver.maintenance.observe import KnownWindows, observed
 
 CRD = Path(__file__).parents[3] / "scheduler-config/components/maintenance/crd.yaml"
 SPEC = {"start": "2030-01-01T22:00:00+01:00", "end": "2030-01-02T00:00:00Z", "nodes": ["a"]}
+
+NIGHTLY = {"cron": "0 22 * * *", "duration": "2h", "timeZone": "Europe/Berlin"}
+YEARLY = NIGHTLY | {"cron": "0 22 1 1 *"}
+TIMELESS = {"start": None, "end": None}
 
 
 def item(name: str = "w", revision: int = 1, **spec: Any) -> WindowObject:
@@ -56,9 +62,40 @@ def test_a_window_says_when_and_which_nodes() -> None:
     assert read(maxUnavailable="10%").most_unavailable.of(5) == 1
 
 
+def test_a_window_that_comes_again_is_at_each_moment_the_one_under_way_or_the_next() -> None:
+    until = {"until": "2030-01-03T12:00:00+01:00"}
+    window = read(**TIMELESS, schedule=NIGHTLY | until)
+    assert codec.phase_of(window, read().period.start) is WindowPhase.OVER
+    start, end = read().period.start, read().period.start + 7_200
+    for now in (start - 3_600, start, end - 1):
+        assert window.at(now).period == (start, end)
+        assert window.at(now).key == f"uid-w.{int(start)}"
+    following = window.at(end)
+    assert following.period == (start + 86_400, end + 86_400)
+    assert following.key != window.at(start).key
+    last = window.at(following.period.end)
+    assert codec.phase_of(last, following.period.end) is WindowPhase.OVER
+    assert codec.show_status(last, following.period.end, (), 1).start == ""
+    assert read().at(end) == read()
+
+
 @pytest.mark.parametrize(
     ("path", "spec"),
     [
+        ("spec.start", {"start": None}),
+        ("spec.end", {"end": None}),
+        ("spec.schedule", {"schedule": NIGHTLY}),
+        ("spec.schedule.cron", TIMELESS | {"schedule": NIGHTLY | {"cron": "nightly"}}),
+        ("spec.schedule.duration", TIMELESS | {"schedule": NIGHTLY | {"duration": "59s"}}),
+        ("spec.schedule.duration", TIMELESS | {"schedule": NIGHTLY | {"duration": "25h"}}),
+        ("spec.schedule.duration", TIMELESS | {"schedule": YEARLY | {"duration": "721h"}}),
+        ("spec.schedule.timeZone", TIMELESS | {"schedule": NIGHTLY | {"timeZone": "Mars"}}),
+        (
+            "spec.schedule.until",
+            TIMELESS | {"schedule": NIGHTLY | {"until": "1970-01-01T00:00:00Z"}},
+        ),
+        ("spec.schedule", TIMELESS | {"schedule": NIGHTLY | {"lead": "1h"}}),
+        ("spec.schedule", TIMELESS | {"schedule": [NIGHTLY]}),
         ("spec.nodes", {"nodes": []}),
         ("spec.nodes[0]", {"nodes": ["A b"]}),
         ("spec.nodes", {"nodes": ["a"] * (codec.MOST_NODES + 1)}),
@@ -110,6 +147,9 @@ def test_the_schema_states_the_same_bounds() -> None:
     assert values["maxItems"] == codec.MOST_VALUES
     assert spec["maxUnavailable"]["default"] == 1
     assert set(status) == {field.encode_name for field in _fields(codec.WindowStatusObject)}
+    schedule = spec["schedule"]["properties"]
+    assert set(schedule) == {field.encode_name for field in _fields(ScheduleFields)}
+    assert schedule["cron"]["maxLength"] == MOST_CRON
 
 
 def _fields(kind: Any) -> Any:
@@ -119,11 +159,16 @@ def _fields(kind: Any) -> Any:
 def test_a_status_lists_first_what_is_being_maintained() -> None:
     progress = [NodeProgress(f"n{n:04}", NodePhase.WAITING, "too many") for n in range(500)]
     progress.append(NodeProgress("z", NodePhase.DRAINING, "1 pod is left"))
-    status = codec.show_status(WindowPhase.ACTIVE, progress, 3)
+    window = read()
+    start, end = window.period
+    status = codec.show_status(window, start, progress, 3)
+    assert status.phase == WindowPhase.ACTIVE
+    assert (status.start, status.end) == ("2030-01-01T21:00:00Z", "2030-01-02T00:00:00Z")
     assert len(status.nodes) == codec.MOST_SHOWN
     assert status.nodes[0].name == "z"
     assert (status.message, status.progress) == ("500 Waiting, 1 Draining", "0/501")
-    assert codec.show_status(WindowPhase.PLANNED, (), 1).message == "no node is selected"
+    assert codec.show_status(window, 0.0, (), 1).message == "no node is selected"
+    assert codec.show_status(window, end, (), 1).phase == WindowPhase.OVER
 
 
 def test_windows_beyond_the_bound_are_refused_and_an_old_answer_changes_nothing() -> None:
