@@ -17,6 +17,10 @@ MOST_BORROWERS = 500
 """So many pods of one node may borrow: more than kubelets run. Whoever creates pods that name their
 node chooses how many there are, and an owner's call asks about each of them."""
 
+MOST_CLOSED_S = 300.0
+"""For how long a node lends nothing at most, in seconds: what is longer, a clock that has been set
+back since has made so."""
+
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
@@ -103,16 +107,21 @@ class Lending:
         return tuple(self._borrowers)
 
     def recall(self, node: str, until: float) -> None:
-        """Lend nothing more on a node until a moment (unix seconds): an owner waits there."""
+        """Lend nothing more on a node until a moment (unix seconds): its holds need the room."""
         self._recalled[node] = until
         self._reopens_at = min(self._reopens_at, until)
         self.on_change(node)
 
     def reopen(self, now: float) -> None:
         """Lend again on the nodes where that time is over at `now` (unix seconds)."""
-        if now < self._reopens_at:
+        if self._reopens_at - MOST_CLOSED_S <= now < self._reopens_at:
             return
-        for node in [node for node, until in self._recalled.items() if until <= now]:
+        over = [
+            node
+            for node, until in self._recalled.items()
+            if not until - MOST_CLOSED_S <= now < until
+        ]
+        for node in over:
             del self._recalled[node]
             self.on_change(node)
         self._reopens_at = min(self._recalled.values(), default=inf)

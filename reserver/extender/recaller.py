@@ -12,13 +12,13 @@ from reserver.base.quarantine import quarantined
 from reserver.cluster.pod import Pod
 from reserver.errors import ApiError
 from reserver.scheduling.pod_events import PodEvent, recalled_for_room
-from reserver.scheduling.recall import recalls_for_room
+from reserver.scheduling.recall import AHEAD_S, recalls_for_room
 from reserver.scheduling.state import State
 
 log = structlog.get_logger(__name__)
 
 _PASS_EVERY_S = 10.0
-"""How often the nodes with borrowers are looked at; what starts is seen two minutes before."""
+"""How often the nodes with borrowers are looked at; what starts is seen `AHEAD_S` before."""
 
 
 class Recaller:
@@ -57,6 +57,8 @@ class Recaller:
         for node, borrowers in self._short.items():
             if node not in before:
                 continue  # Perhaps a watch has yet to show all of it.
+            # Else the room would be lent again until the hold starts.
+            state.ledger.recall(node, self._clock() + AHEAD_S)
             for each in borrowers:
                 self._report(recalled_for_room(each))
             try:

@@ -211,7 +211,7 @@ class LedgerView(ReservationView):
         ]
 
     def recall(self, node: str, until: float) -> None:
-        """Lend nothing more on a node until a moment (unix seconds): an owner waits there."""
+        """Lend nothing more on a node until a moment (unix seconds): its holds need the room."""
         self._snapshot.lending.recall(node, until)
 
     def holding(self, ref: Ref) -> dict[str, Mapping[str, int]]:

@@ -22,8 +22,9 @@ from reserver.scheduling.state import State
 RECALL_S = 60.0
 """How long a node lends nothing after an owner has waited there, in seconds."""
 
-AHEAD_S = 120.0
-"""How long before a hold starts its room is recalled, in seconds: what a borrower has to end."""
+AHEAD_S = 145.0
+"""How long before a hold starts its room is recalled, in seconds: the two minutes that a borrower
+has to end, and what the recaller takes to look twice."""
 
 _MOST_SPARED = 16
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from reserver.cluster.pod import Pod
 from reserver.extender.recaller import Recaller
 from reserver.scheduling.pod_events import PodEvent
+from reserver.scheduling.recall import AHEAD_S
 from reserver.scheduling.state import State
 from tests.builders import BORROWER, NOW, at, node, pod, reservation
 from tests.unit.k8s.fakes import NO_ANSWER
@@ -52,3 +53,16 @@ async def test_what_is_short_twice_is_recalled_until_it_succeeds() -> None:
         await recaller.look(state)
     assert made.deleted == ["b"]
     assert {(event.pod.name.name, event.reason) for event in made.events} == {("b", "Recalled")}
+
+
+async def test_what_is_recalled_is_not_lent_again_before_the_hold_starts() -> None:
+    made, state = Deletions(), short()
+    state.node_seen(node("worker-1", cpu="6"))
+    state.ledger.put(reservation("lent", lends_below=100, cpu="2"))
+    recaller = Recaller(at(NOW), made.delete, made.events.append)
+    for _ in range(2):
+        await recaller.look(state)
+    state.pod_gone(pod("b").name)
+    lending = state.snapshot.lending
+    assert lending.left(0, ["worker-1"], NOW + AHEAD_S - 1) == {}
+    assert lending.left(0, ["worker-1"], NOW + AHEAD_S)["worker-1"]["cpu"] == 2_000

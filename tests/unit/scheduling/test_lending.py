@@ -249,6 +249,13 @@ def test_without_a_reservation_its_loan_is_gone_too() -> None:
     assert state.snapshot.amounts("worker-1", "cpu")[:3] == (8000, 0, 4000)
 
 
+def test_a_clock_that_is_set_back_keeps_no_node_from_lending() -> None:
+    state = lending(W1, LENT)
+    state.ledger.recall("worker-1", NOW + RECALL_S)
+    assert state.snapshot.lending.left(0, ["worker-1"], NOW) == {}
+    assert "worker-1" in state.snapshot.lending.left(0, ["worker-1"], NOW - 3_600)
+
+
 def short(state: State, now: float = NOW) -> dict[str, set[str]]:
     found = outcome(recalls_for_room(state, now))
     return {node: {each.name.name for each in going} for node, going in found.items()}
