@@ -107,7 +107,9 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             follow = [*((service.feed.run,) if service else ()), *((label.keep,) if label else ())]
             if tracing is not None:
                 _trace(tracing, assembly, service)
-            routes = _routes(extender, metrics, assembly, reload)
+            ready = assembly.readiness
+            looks = (ready.obstacles, ready.checks, ready.inability)
+            routes = Routes(extender, metrics, *looks)
             waiting = partial(stand_by, assembly, client, label)
             webhooks = _webhooks(settings, assembly, client, metrics, expiries)
             follow += webhooks.loops if webhooks else ()
@@ -123,7 +125,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                     async with AsyncExitStack() as stack:
                         stack.enter_context(LoopWatchdog(metrics.blocked).watching())
                         stack.enter_context(brief_collections())
-                        listeners = HttpListeners(settings, routes, metrics, reviews, expiries)
+                        listeners = HttpListeners(reload, routes, metrics, reviews, expiries)
                         web = await listeners.serve(stack)
                         rpc = await _serve_grpc(settings, service, assembly, stack)
                         hooks = await webhooks.serve(stack) if webhooks else None
@@ -177,12 +179,6 @@ def _families(
     yield from reload.measured()
     yield from request_counts.measured(requests)
     yield from memory_limit.measured()
-
-
-def _routes(extender: Extender, metrics: Metrics, assembly: Assembly, reload: Reload) -> Routes:
-    ready = assembly.readiness
-    looks = (ready.obstacles, reload.configz, ready.checks, ready.inability)
-    return Routes(extender, metrics, *looks)
 
 
 def _report_move(report: Callable[[Move], None], known: KnownMove) -> None:

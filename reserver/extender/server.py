@@ -60,7 +60,6 @@ class Routes:
         extender: Extender,
         metrics: Metrics,
         obstacles: Callable[[], tuple[str, ...]],
-        configz: Callable[[], bytes] = bytes,
         checks: Callable[[], Iterable[Check]] = tuple,
         inability: Callable[[], tuple[str, ...]] | None = None,
     ) -> None:
@@ -68,7 +67,6 @@ class Routes:
 
         Args:
             obstacles: returns what keeps it from deciding.
-            configz: returns the settings in force, as JSON.
             checks: returns what `obstacles` looks at, one by one.
             inability: returns what keeps it from leading, or, as the leader, from deciding; None
                 where it shares the work with nobody.
@@ -77,7 +75,6 @@ class Routes:
         self._metrics = metrics
         self._counted: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
         self._obstacles = obstacles
-        self._configz = configz
         self._checks = checks
         self._inability = inability or obstacles
 
@@ -89,7 +86,7 @@ class Routes:
             "/bind": ("POST", self.bind),
             _EXPLAIN: ("GET", self.explain),
             **self.health_paths(),
-            **self.inner_paths(),
+            **self.metrics_paths(),
         }
 
     def health_paths(self) -> Paths:
@@ -104,10 +101,6 @@ class Routes:
     def metrics_paths(self) -> Paths:
         """Return who answers for metrics."""
         return {"/metrics": ("GET", self.metrics)}
-
-    def inner_paths(self) -> Paths:
-        """Return who answers for what only trusted callers see."""
-        return {"/configz": ("GET", self.configz), **self.metrics_paths()}
 
     def filter(self, request: HttpRequest) -> Answered:
         """Answer kube-scheduler's Filter call."""
@@ -182,10 +175,6 @@ class Routes:
     async def metrics(self, _: HttpRequest) -> HttpResponse:
         """Expose the metrics to Prometheus."""
         return HttpResponse(await self._metrics.exposition.text(), content_type=CONTENT_TYPE_LATEST)
-
-    async def configz(self, _: HttpRequest) -> HttpResponse:
-        """Show the settings in force."""
-        return HttpResponse(self._configz())
 
     async def explain(self, request: HttpRequest) -> HttpResponse:
         """Say in numbers what the holds mean for a pod."""

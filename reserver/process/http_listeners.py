@@ -17,6 +17,8 @@ from reserver.http.listen import listening
 from reserver.http.tls import ServerTls
 from reserver.k8s.client import ApiClient
 from reserver.k8s.reviewer import Reviewer
+from reserver.process import zpages
+from reserver.process.reload import Reload
 from reserver.settings.serve import Settings
 
 SHUTDOWN_S = BIND_PATIENCE_S + 1
@@ -31,12 +33,12 @@ class HttpListeners:
     """What is served where, over HTTP.
 
     Attributes:
-        settings: the addresses, and who may call.
+        reload: has the settings: the addresses, and who may call.
         reviews: client of the API server, for tokens and rights.
         expiries: measure the certificates of the extender's clients.
     """
 
-    settings: Settings
+    reload: Reload
     routes: Routes
     metrics: Metrics
     reviews: ApiClient
@@ -49,11 +51,18 @@ class HttpListeners:
             ConfigurationError: the certificates cannot be used, or a port is taken.
         """
         profiled = _profiled() if self.settings.profiling else {}
+        public = self.routes.paths()
+        inner = {**profiled, **zpages.paths(self.reload, (*public, *profiled))}
         return (
-            await stack.enter_async_context(self._extender({**self.routes.paths(), **profiled})),
+            await stack.enter_async_context(self._extender({**public, **inner})),
             await self._health(stack),
-            await self._metrics({**self.routes.inner_paths(), **profiled}, stack),
+            await self._metrics({**self.routes.metrics_paths(), **inner}, stack),
         )
+
+    @property
+    def settings(self) -> Settings:
+        """Those in force."""
+        return self.reload.settings
 
     def _extender(self, paths: Paths) -> AbstractAsyncContextManager[str]:
         settings = self.settings

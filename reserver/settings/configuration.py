@@ -81,7 +81,7 @@ class ConfigurationField(NamedTuple):
             return self.here.show(value)
         if isinstance(value, tuple):
             return ["/".join(each) if isinstance(each, tuple) else each for each in value]
-        return _duration(value) if isinstance(value, float) else value
+        return show_duration(value) if isinstance(value, float) else value
 
     @property
     def kind(self) -> Any:  # noqa: ANN401 - a type
@@ -92,7 +92,8 @@ class ConfigurationField(NamedTuple):
         return tuple[str, ...] if self.of.is_repeated else written
 
 
-def _duration(seconds: float) -> str:
+def show_duration(seconds: float) -> str:
+    """Return seconds as a duration is written, such as ``5m``."""
     for unit, size in (("h", 3600), ("m", 60), ("s", 1)):
         if seconds % size == 0:
             return f"{seconds / size:.0f}{unit}"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 from collections.abc import AsyncIterator
+from importlib.metadata import version
 from pathlib import Path
 
 import aiohttp
 import pytest
 import trustme
 
-from reserver import app
+from reserver import DISTRIBUTION, app
 from reserver.errors import ConfigurationError
 from reserver.settings.serve import Settings
 from reserver_demo.cluster import EmbeddedCluster
@@ -87,6 +89,32 @@ async def test_nobody_else_gets_them(
     assert why in text
 
 
+async def test_flags_and_status_are_shown_as_components_of_kubernetes_do(scraped: Scraped) -> None:
+    status, flags = await scraped.get("/flagz", "prometheus")
+    assert status == 200
+    assert flags.startswith("\nreserver flagz\nWarning: This endpoint is not meant to be machine")
+    lines = flags.splitlines()
+    for line in (
+        "health-address=127.0.0.1:0",
+        "history-ttl=168h",
+        "extender-allowed-name=system:kube-scheduler",
+        "grpc-address=",
+        "profiling=true",
+        "log-level=info",
+    ):
+        assert line in lines
+    status, state = await scraped.get("/statusz", "prometheus")
+    assert status == 200
+    assert re.search(
+        r"^Started: \w{3} \w{3} \d\d [\d:]{8} UTC \d{4}\nUp: 0 hr 00 min", state, re.MULTILINE
+    )
+    assert f"Binary version: {version(DISTRIBUTION)}\n" in state
+    served = "/bind /configz /debug /explain /filter /flagz /healthz /livez /metrics /preempt"
+    assert f"Paths: {served} /readyz /statusz\n" in state
+    for path in ("/flagz", "/statusz"):
+        assert (await scraped.get(path, "weak"))[0] == 403
+
+
 async def test_nothing_of_the_extender_and_no_health_is_served_there(scraped: Scraped) -> None:
     for path in ("/healthz", "/explain/shop/web", "/bind", "/"):
         assert (await scraped.get(path, "prometheus"))[0] == 404
@@ -94,7 +122,8 @@ async def test_nothing_of_the_extender_and_no_health_is_served_there(scraped: Sc
 
 async def test_the_open_port_has_no_metrics_then(scraped: Scraped) -> None:
     async with aiohttp.ClientSession(scraped.running.health_url) as session:
-        for path, status in (("/metrics", 404), ("/configz", 404), ("/livez", 200)):
+        inner = ("/metrics", "/configz", "/flagz", "/statusz")
+        for path, status in (*((path, 404) for path in inner), ("/livez", 200)):
             async with session.get(path) as answer:
                 assert answer.status == status
 

@@ -55,7 +55,7 @@ async def client(served: Served) -> AsyncIterator[Client]:
         return [("lease", ""), ("watch/api/v1/nodes", "".join(served.readiness.said))]
 
     obstacles = lambda: served.readiness.said  # noqa: E731 - as it is handed over
-    routes = Routes(served.extender, metrics(served), obstacles, lambda: b"{}", checks)
+    routes = Routes(served.extender, metrics(served), obstacles, checks)
     door = Access(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), lambda _: None)
     async with listening(routes.paths(), ("127.0.0.1", 0), 1.0, door) as url:
         connector = aiohttp.TCPConnector(limit=1)
