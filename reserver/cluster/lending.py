@@ -7,11 +7,13 @@ what it takes is free for others, and what an owner has to get back is the same 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
 from math import inf
 from types import MappingProxyType
 from typing import NamedTuple
 
 from reserver.cluster.pod import Pod
+from reserver.cluster.quantity import total
 
 MOST_BORROWERS = 500
 """So many pods of one node may borrow: more than kubelets run. Whoever creates pods that name their
@@ -36,6 +38,14 @@ class Loan(NamedTuple):
     amounts: Mapping[str, int]
 
 
+class _Lent(NamedTuple):
+    """What is borrowed on a node, and what is not."""
+
+    borrowed: Mapping[str, int]
+    left: Sequence[Loan]
+    """By priority, one for each; none where nothing is lent as long as a borrower leaves."""
+
+
 class Lending:
     """The loans and the borrowers of all nodes.
 
@@ -53,11 +63,12 @@ class Lending:
         self._borrowers: dict[str, dict[str, Pod]] = {}
         self._recalled: dict[str, float] = {}
         self._reopens_at = inf
+        self._lent: dict[str, _Lent] = {}
 
     def set(self, node: str, held: Mapping[str, int], loans: Sequence[Loan]) -> None:
         """Set what is held on a node in all, and what of it is lent."""
         if node in self._loans:
-            self.on_change(node)
+            self._changed(node)
         if loans and self.is_on:
             self._loans[node] = tuple(sorted(loans, key=lambda loan: loan.below))
             self._held[node] = held
@@ -76,7 +87,7 @@ class Lending:
         pods = self._borrowers.setdefault(node, {})
         if pod.uid in pods or len(pods) < MOST_BORROWERS:
             pods[pod.uid] = pod
-        self.on_change(node)
+        self._changed(node)
 
     def remove(self, node: str, pod_uid: str) -> None:
         """Count a borrower there no more."""
@@ -84,7 +95,7 @@ class Lending:
         pods.pop(pod_uid, None)
         if not pods:
             self._borrowers.pop(node, None)
-        self.on_change(node)
+        self._changed(node)
 
     def lends(self, node: str) -> bool:
         """Return whether holds of a node lend."""
@@ -135,41 +146,54 @@ class Lending:
             gone: the UIDs of borrowers that do not count.
             repaid: loans that do not count, or only in part: amounts that are lent no more.
         """
-        if node not in self._loans or node not in self._borrowers:
+        if node not in self._loans:
             return _NOTHING
+        if not (gone or repaid):
+            return self._lent_on(node).borrowed
         loans = _less(self._loans[node], repaid)
-        total: dict[str, int] = {}
-        for _, taken in _matched(loans, self._pods(node, gone)):
-            for name, amount in taken.items():
-                total[name] = total.get(name, 0) + amount
-        return total
+        pods = [pod for pod in self.borrowers(node) if pod.uid not in gone]
+        return total(taken for _, taken in _matched(loans, pods))
 
-    def left(self, priority: int, nodes: Iterable[str], now: float) -> dict[str, dict[str, int]]:
+    def left(self, priority: int, nodes: Iterable[str], now: float) -> dict[str, Mapping[str, int]]:
         """Return what a pod of a priority may still borrow on some nodes at `now` (unix seconds).
 
         Where an owner waits, as long as a borrower is on its way out, and to more than
         `MOST_BORROWERS`, nothing is lent.
         """
         self.reopen(now)
-        found: dict[str, dict[str, int]] = {}
+        found: dict[str, Mapping[str, int]] = {}
         for node in self._loans.keys() & nodes:
-            if self._is_closed(node):
+            if node in self._recalled:
                 continue
-            total: dict[str, int] = {}
-            for loan, taken in _matched(self._loans[node], self._pods(node)):
-                for name, amount in loan.amounts.items() if priority < loan.below else ():
-                    total[name] = total.get(name, 0) + amount - taken.get(name, 0)
-            if total:
-                found[node] = total
+            amounts = [loan.amounts for loan in self._lent_on(node).left if priority < loan.below]
+            if amounts:
+                found[node] = amounts[0] if len(amounts) == 1 else total(amounts)
         return found
 
-    def _is_closed(self, node: str) -> bool:
-        if node in self._recalled or len(self._borrowers.get(node, ())) >= MOST_BORROWERS:
-            return True
-        return any(pod.terminating for pod in self.borrowers(node))
+    def _changed(self, node: str) -> None:
+        self._lent.pop(node, None)
+        self.on_change(node)
 
-    def _pods(self, node: str, gone: Collection[str] = ()) -> list[Pod]:
-        return [pod for pod in self.borrowers(node) if pod.uid not in gone]
+    def _lent_on(self, node: str) -> _Lent:
+        """Return what is borrowed on a node that lends, as reckoned when it changed last.
+
+        Each call of a borrower asks about all nodes that lend.
+        """
+        lent = self._lent.get(node)
+        if lent is None:
+            pods = list(self.borrowers(node))
+            is_closed = len(pods) >= MOST_BORROWERS or any(pod.terminating for pod in pods)
+            borrowed: dict[str, int] = {}
+            left: dict[int, dict[str, int]] = {}
+            for loan, taken in _matched(self._loans[node], pods):
+                for name, amount in taken.items():
+                    borrowed[name] = borrowed.get(name, 0) + amount
+                rest = left.setdefault(loan.below, {})
+                for name, amount in loan.amounts.items():
+                    rest[name] = rest.get(name, 0) + amount - taken.get(name, 0)
+            loans = () if is_closed else tuple(starmap(Loan, left.items()))
+            lent = self._lent[node] = _Lent(borrowed, loans)
+        return lent
 
 
 def _less(loans: Sequence[Loan], repaid: Sequence[Loan]) -> Sequence[Loan]:

@@ -97,8 +97,24 @@ class Concessions:
         }
         lent = {} if now is None else snapshot.lending.left(priority, rows, now)
         for each in (self._yielding(priority, (), rows), lent):
-            for node, amounts in each.items():
-                for name, amount in amounts.items():
-                    column = snapshot.columns.get(name)
-                    if column is not None:
-                        found.cells[column, rows[node]] += clamped(amount)
+            _add(found.cells, each, rows, snapshot.columns)
+
+
+def _add(
+    cells: Int64s,
+    amounts: Mapping[str, Mapping[str, int]],
+    rows: Mapping[str, int],
+    columns: Mapping[str, int],
+) -> None:
+    """Add amounts by node and resource, all of a column at once."""
+    found: dict[int, tuple[list[int], list[int]]] = {}
+    for node, totals in amounts.items():
+        row = rows[node]
+        for name, amount in totals.items():
+            column = columns.get(name)
+            if column is not None:
+                at, adding = found.setdefault(column, ([], []))
+                at.append(row)
+                adding.append(clamped(amount))
+    for column, (at, adding) in found.items():
+        cells[column, at] += adding
