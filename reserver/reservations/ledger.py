@@ -139,6 +139,10 @@ class Ledger(Claiming):
             return False
         if self._has_ended(account):
             self._listener.on_occurrence_over(account.reservation.ref)
+        if len(account.entries) > 1:  # Else both occurrences would count until the last one moves.
+            for entry in account.entries:
+                reservation = entry.reservation
+                self.quotas.replace(reservation, reservation.about(after), self._now, stays=False)
         for entry in account.entries:
             with sparing(partial(self._failed, entry.reservation.ref)):
                 self._take(entry.reservation.about(after), entry.written)

@@ -220,6 +220,26 @@ def test_it_counts_in_its_quota_until_it_is_over(snapshot: Snapshot) -> None:
     assert at(ledger, BEGIN + DAY) == (Phase.ACTIVE, 0, 4000)
 
 
+def test_while_it_is_migrated_it_keeps_its_turn_in_a_quota_that_is_used_up(
+    snapshot: Snapshot,
+) -> None:
+    quotas = Quotas()
+    quotas.limit("shop", [Quota(name="q", hard={"held.cpu": 4000})])
+    ledger = Ledger(snapshot, quotas=quotas)
+    ledger.advance(BEGIN)
+    ledger.put(nightly(), Written(1, 1))
+    ledger.put(reservation("waits", cpu="1"), Written(10, 10))
+    there = R._replace(key="moved")
+    ledger.put(identified(replace(nightly(), ref=there, origin=str(R))), Written(20, 20))
+    for day in (0, 1, 2):
+        assert at(ledger, BEGIN + day * DAY) == (Phase.ACTIVE, 0, 4000)
+        assert ledger.phase(there) is Phase.ACTIVE
+        assert ledger.phase(ref("waits")) is Phase.PENDING
+        assert quotas.used("shop")["held.cpu"] == 4000
+    ledger.drop(R)
+    assert ledger.phase(there) is Phase.ACTIVE
+
+
 def test_one_that_was_placed_begins_where_it_was_and_is_looked_at(ledger: Ledger) -> None:
     ledger.advance(BEGIN)
     ledger.put(identified(replace(nightly(), node="")))
