@@ -3,30 +3,72 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
+from typing import NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 
 from reserver.base.schedule import Occurrence, Schedule
-from reserver.reservations.recurrence import Recurrence
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.entry import identified
+from reserver.reservations.enums import Phase
+from reserver.reservations.ledger import Ledger
+from reserver.reservations.recurrence import SHOWN, Recurrence
+from reserver.reservations.reservation import Ref
+from tests.builders import node, reservation
 
 SCHEDULES, YEARS, PARTS = 10_000, 10, 4
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+DAYS: dict[str, Callable[[date], bool]] = {
+    "* * *": lambda _: True,
+    "* * 1-5": lambda day: day.weekday() < 5,
+    "1,15 * *": lambda day: day.day in {1, 15},
+    "* */3 0": lambda day: day.month in {1, 4, 7, 10} and day.weekday() == 6,
+    "29 2 *": lambda day: (day.month, day.day) == (2, 29),
+}
+"""Days as cron has them, and as a calendar does."""
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia")
 
 
-def drawn(luck: random.Random) -> Recurrence:
-    """Return a recurrence with fixed times, which may have gaps, a lead and what is skipped."""
-    minute, hour = luck.randrange(60), luck.randrange(24)
-    days = luck.choice(("* * *", "* * 1-5", "1,15 * *", "* */3 0", "29 2 *"))
-    days = days if len(days.split()) == 3 else "* * *"
-    schedule = Schedule(f"{minute} {hour} {days}", luck.choice((MINUTE, 8 * HOUR, 23 * HOUR)))
-    zoned = Schedule(schedule.cron, schedule.duration, luck.choice(ZONES))
-    return Recurrence(schedule=zoned, lead=luck.choice((0.0, HOUR)))
+class Drawn(NamedTuple):
+    """A recurrence with a fixed time, and what it is meant to be.
+
+    Attributes:
+        at: its time of day.
+        is_its_day: tells its days from others.
+    """
+
+    recurrence: Recurrence
+    at: time
+    is_its_day: Callable[[date], bool]
+
+    def expected(self, now: float) -> list[Occurrence]:
+        """Return the occurrence under way and the next ones, by a calendar and clocks alone."""
+        schedule, found = self.recurrence.schedule, list[Occurrence]()
+        zone = ZoneInfo(schedule.zone)
+        day = datetime.fromtimestamp(now, zone).date() - timedelta(days=3)
+        starts = list[float]()
+        while len(found) < SHOWN:
+            if self.is_its_day(day):
+                starts.append(first_shown(datetime.combine(day, self.at), zone))
+                if len(starts) > 1 and (start := starts[-2]) != starts[-1]:
+                    end = min(start + schedule.duration, starts[-1])
+                    found += [Occurrence(start, end)] if end > now else []
+            day += timedelta(days=1)
+        return found
+
+
+def drawn(luck: random.Random) -> Drawn:
+    """Draw a recurrence, which may have a lead."""
+    at, days = time(luck.randrange(24), luck.randrange(60)), luck.choice(list(DAYS))
+    cron, duration = f"{at.minute} {at.hour} {days}", luck.choice((MINUTE, 8 * HOUR, 23 * HOUR))
+    schedule = Schedule(cron, duration, luck.choice(ZONES))
+    return Drawn(Recurrence(schedule=schedule, lead=luck.choice((0.0, HOUR))), at, DAYS[days])
 
 
 def passing(recurrence: Recurrence, now: float, until: float) -> Iterator[Occurrence]:
@@ -39,11 +81,12 @@ def passing(recurrence: Recurrence, now: float, until: float) -> Iterator[Occurr
 def test_each_occurrence_comes_once_in_its_turn_and_as_it_was_announced() -> None:
     luck = random.Random(75)
     for _ in range(SCHEDULES):
-        recurrence = drawn(luck)
+        it = drawn(luck)
+        recurrence = it.recurrence
         now = BEGIN.timestamp() + luck.random() * 300 * DAY
         told = recurrence.shown(now)
         come = list(passing(recurrence, now, told[-1].start + 1))
-        assert tuple(come) == told
+        assert tuple(come) == told == tuple(it.expected(now))
         for before, after in pairwise(told):
             assert before.start < before.end <= after.start
         first = told[0]
@@ -53,6 +96,30 @@ def test_each_occurrence_comes_once_in_its_turn_and_as_it_was_announced() -> Non
             assert recurrence.at(at) == first
         left_out = Recurrence(schedule=recurrence.schedule, skipped=(told[1].start,))
         assert left_out.shown(now)[:2] == (told[0], told[2])
+
+
+def test_a_ledger_holds_each_occurrence_from_its_lead_to_its_end_and_nothing_between() -> None:
+    luck, once, there = random.Random(76), reservation("r", cpu="2"), node("worker-1")
+    for _ in range(SCHEDULES):
+        recurrence, snapshot = drawn(luck).recurrence, Snapshot()
+        snapshot.set_node(there)
+        ledger = Ledger(snapshot)
+        now = BEGIN.timestamp() + luck.random() * 300 * DAY
+        ledger.advance(now)
+        ledger.put(identified(replace(once, recurrence=recurrence)))
+        for occurrence in recurrence.shown(now)[:2]:
+            begins = max(occurrence.start - recurrence.lead, now)
+            if begins > now:
+                assert phase_at(ledger, once.ref, (now + begins) / 2) is Phase.PENDING
+                assert phase_at(ledger, once.ref, begins - 1) is Phase.PENDING
+            assert phase_at(ledger, once.ref, begins) is Phase.ACTIVE
+            assert phase_at(ledger, once.ref, occurrence.end - 1) is Phase.ACTIVE
+            now = occurrence.end
+
+
+def phase_at(ledger: Ledger, ref: Ref, now: float) -> Phase | None:
+    ledger.advance(now)
+    return ledger.phase(ref)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
