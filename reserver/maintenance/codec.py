@@ -74,6 +74,7 @@ class _Spec(msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=T
     node_selector: _Selector | None = None
     drain_before: str | None = None
     max_unavailable: int | str = 1
+    surge: bool = False
     allow_unseated: bool = False
     delete_empty_dir_data: bool = False
 
@@ -151,6 +152,7 @@ def read_object(item: WindowObject) -> Window:
             selector=_selector(spec.node_selector),
             drain_s=_drain_s(spec.drain_before),
             most_unavailable=_most_unavailable(spec.max_unavailable),
+            surges=spec.surge,
             allows_unseated=spec.allow_unseated,
             deletes_empty_dirs=spec.delete_empty_dir_data,
         )

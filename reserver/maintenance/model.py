@@ -101,6 +101,7 @@ class Window:
         schedule: when it comes again; None for one that does not.
         drain_s: how long before its start its nodes are emptied, in seconds.
         most_unavailable: how many of its nodes may be unavailable at a time.
+        surges: a copy of each pod is ready on its seat before the pod goes, where it can be.
         allows_unseated: from the start on pods are evicted without a seat.
         deletes_empty_dirs: pods with emptyDir volumes are moved, whose data is lost.
     """
@@ -113,6 +114,7 @@ class Window:
     selector: Selector = NOTHING
     drain_s: float = DEFAULT_DRAIN_S
     most_unavailable: MostUnavailable = ONE
+    surges: bool = False
     allows_unseated: bool = False
     deletes_empty_dirs: bool = False
 

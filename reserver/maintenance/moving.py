@@ -25,7 +25,9 @@ LEAST_TIMEOUT_S = 60.0
 KEPT_S = 3600
 """How long the moves of a window are kept after their end, in seconds."""
 
-_NOT_EVICTED = frozenset({MovePhase.PENDING, MovePhase.RESERVING, MovePhase.EVICTING})
+_NOT_EVICTED = frozenset(
+    {MovePhase.PENDING, MovePhase.RESERVING, MovePhase.EVICTING, MovePhase.SURGING}
+)
 
 
 class WrittenMove(NamedTuple):
@@ -97,7 +99,8 @@ def emptying(
         now: unix seconds.
     """
     is_forced = window.allows_unseated and now >= window.period.start
-    mode = MoveMode.EVICT_ONLY if is_forced else MoveMode.RESERVE_FIRST
+    seated = MoveMode.SURGE_FIRST if window.surges else MoveMode.RESERVE_FIRST
+    mode = MoveMode.EVICT_ONLY if is_forced else seated
     for pod in drain.leaving:
         if not pod.is_managed and not is_forced:
             continue  # Nobody makes it again: it runs for as long as it can.
@@ -127,7 +130,7 @@ def leftovers(moves: Iterable[WrittenMove], in_hand: frozenset[str]) -> Iterator
 
 
 def _is_seated(move: Move) -> bool:
-    return move.spec.mode is MoveMode.RESERVE_FIRST and move.status.phase in _NOT_EVICTED
+    return move.spec.mode is not MoveMode.EVICT_ONLY and move.status.phase in _NOT_EVICTED
 
 
 def _name(window: Window, pod: LeavingPod, mode: MoveMode) -> str:

@@ -165,19 +165,23 @@ def test_a_window_that_is_deleted_ends_its_moves_and_lifts_only_its_own_cordon(p
 
 
 def test_a_window_that_comes_again_gives_nodes_back_and_takes_them_for_the_next(plan: Plan) -> None:
-    node, _ = plan.yard.nodes
+    yard, (node, other) = plan.yard, plan.yard.nodes
     now = datetime.now(UTC)
     this = now.replace(second=0, microsecond=0) - timedelta(minutes=1)
     following = this + timedelta(minutes=3)
     lasts = (now + timedelta(seconds=10) - this).seconds
     schedule = {"cron": f"{this.minute},{following.minute} * * * *", "duration": f"{lasts}s"}
     ahead = (following - now).seconds - 20
-    window = plan.window(node, start=None, end=None, schedule=schedule, drainBefore=f"{ahead}s")
+    times = {"start": None, "end": None, "schedule": schedule, "drainBefore": f"{ahead}s"}
+    window = plan.window(node, surge=True, **times)
     plan.wait(window, **{node: "InMaintenance"})
     assert plan.status(window)["start"] == shown(this)
     plan.wait(window, **{node: "Planned"})
     assert plan.status(window)["start"] == shown(following)
+    yard.deploy("web", node, cpu="1")
     plan.wait(window, **{node: "Drained"})
+    assert yard.nodes_of("web") == [other]
+    assert [move["spec"].get("mode") for move in yard.written()] == ["SurgeFirst"]
     assert plan.is_cordoned(node)
     plan.change(window, schedule=schedule | {"until": shown(this)})
     plan.wait_given_back(node)

@@ -24,6 +24,7 @@ from reserver.moves.phases import MoveMode, MovePhase
 START, END = 10_000.0, 20_000.0
 WINDOW = Window(name="w", uid="w", period=MaintenancePeriod(START, END))
 FORCED = replace(WINDOW, allows_unseated=True)
+SURGING = replace(FORCED, surges=True)
 WEB = LeavingPod("shop", "web", "u", is_managed=True)
 BARE = LeavingPod("shop", "bare", "v", is_managed=False)
 SEATED, EVICTING = MoveMode.RESERVE_FIRST, MoveMode.EVICT_ONLY
@@ -57,6 +58,8 @@ def effects(
         (WINDOW, END - 1, WEB, SEATED),
         (FORCED, START - 1, WEB, SEATED),
         (FORCED, START, WEB, EVICTING),
+        (SURGING, START - 1, WEB, MoveMode.SURGE_FIRST),
+        (SURGING, START, WEB, EVICTING),
         (FORCED, START - 1, BARE, None),
         (FORCED, START, BARE, EVICTING),
     ],
@@ -90,8 +93,12 @@ def test_a_pod_that_moves_already_is_left_alone() -> None:
 
 
 def test_a_move_that_waits_for_a_seat_gives_way_at_the_start_where_that_is_allowed() -> None:
-    found = effects(FORCED, START, WEB, under_way=written(MovePhase.RESERVING))
-    assert found == [DeleteMove(PodName("shop", "web-1"), "m")]
+    surges = written(MovePhase.SURGING, mode=MoveMode.SURGE_FIRST)
+    for waits in (written(MovePhase.RESERVING), surges):
+        found = effects(FORCED, START, WEB, under_way=waits)
+        assert found == [DeleteMove(PodName("shop", "web-1"), "m")]
+    handed_over = written(MovePhase.HANDING_OVER, mode=MoveMode.SURGE_FIRST)
+    assert not effects(FORCED, START, WEB, under_way=handed_over)
 
 
 def test_a_failed_move_is_written_again_after_a_while() -> None:
