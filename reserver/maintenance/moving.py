@@ -115,7 +115,7 @@ def emptying(
         if before is None:
             left_s = window.period.end - now
             yield CreateMove(name, pod, mode, min(max(left_s, LEAST_TIMEOUT_S), MAX_TIMEOUT_S))
-        elif now >= (before.move.status.finished_at or 0.0) + AGAIN_S:
+        elif not 0 <= now - (before.move.status.finished_at or 0.0) < AGAIN_S:
             yield DeleteMove(name, before.move.uid)
 
 
