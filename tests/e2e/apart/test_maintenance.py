@@ -172,7 +172,12 @@ def test_a_window_that_comes_again_gives_nodes_back_and_takes_them_for_the_next(
     lasts = (now + timedelta(seconds=10) - this).seconds
     schedule = {"cron": f"{this.minute},{following.minute} * * * *", "duration": f"{lasts}s"}
     ahead = (following - now).seconds - 20
-    times = {"start": None, "end": None, "schedule": schedule, "drainBefore": f"{ahead}s"}
+    times: dict[str, Any] = {
+        "start": None,
+        "end": None,
+        "schedule": schedule,
+        "drainBefore": f"{ahead}s",
+    }
     window = plan.window(node, surge=True, **times)
     plan.wait(window, **{node: "InMaintenance"})
     assert plan.status(window)["start"] == shown(this)
