@@ -20,18 +20,15 @@ from reserver.cli.progress import progress
 from reserver.cli.target import Target
 from reserver.cluster.pod import Pod
 from reserver.errors import ReserverError
-from reserver.rebalance import pending, planner, upstream
+from reserver.rebalance import emptying, pending, planner, upstream
 from reserver.rebalance.capacity import identified
-from reserver.rebalance.defragment import defragment
 from reserver.rebalance.modes import COMPATS, Compat, read_compat
 from reserver.rebalance.plan import Plan
-from reserver.rebalance.planning_snapshot import planning_snapshot
-from reserver.rebalance.policy import DeschedulerPolicy
 from reserver.rebalance.round_input import RoundInput
+from reserver.rebalance.settings import MOST_MOVES
 from reserver.rebalance.time_limit import SECONDS, TimeLimit
 from reserver.settings.flags import Flag
 
-_MOST_MOVES = 1_000_000
 _LONGEST_S = 3600
 _HAS_MOVES = 2
 
@@ -76,7 +73,7 @@ class PlanFlags:
     without_holds: Annotated[bool, Flag("Ignore what reservations hold.")] = False
     most_moves: Annotated[
         int | None,
-        Flag("Moves at most, also if the policy allows more.", metavar="NUMBER", most=_MOST_MOVES),
+        Flag("Moves at most, also if the policy allows more.", metavar="NUMBER", most=MOST_MOVES),
     ] = None
     solver_seconds: Annotated[
         float,
@@ -194,7 +191,7 @@ def _decide(flags: PlanFlags, cluster: Cluster, asked: Sequence[Pod] | None) -> 
         rounds={},
         now=time.time(),
     )
-    look = replace(look, policy=_limited(look.policy, flags.most_moves))
+    look = replace(look, policy=look.policy.with_most_moves(flags.most_moves))
     if flags.goal is Goal.POLICY and flags.compat is Compat.UPSTREAM:
         return upstream.decide(look).plan
     look = replace(look, cluster=identified(look.cluster))
@@ -205,13 +202,4 @@ def _decide(flags: PlanFlags, cluster: Cluster, asked: Sequence[Pod] | None) -> 
     if flags.goal is Goal.MAKE_ROOM:
         wanted = pending.waiting(look.cluster) if asked is None else asked
         return pending.plan(look, cluster.held, wanted, together=flags.together, limit=limit)
-    protects = planner.protection(look, pending.profile_of(look.policy))
-    limits = look.policy.limits
-    scene = planning_snapshot(look.cluster, protects, held=cluster.held, limits=limits)
-    return defragment(scene, limit=limit)
-
-
-def _limited(policy: DeschedulerPolicy, most_moves: int | None) -> DeschedulerPolicy:
-    """Return a policy that allows no more moves than so many."""
-    allowed = [each for each in (policy.limits.total, most_moves) if each is not None]
-    return replace(policy, limits=replace(policy.limits, total=min(allowed, default=None)))
+    return emptying.plan(look, cluster.held, limit=limit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import typer
 from reserver.cli import failure, interrupt
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.output_formats import Report, ReportOption
+from reserver.cli.table import counted
 from reserver.cli.target import Target
 from reserver.errors import ReserverError
 from reserver.process import logs
@@ -18,7 +20,7 @@ from reserver.rebalance.modes import Mode
 from reserver.rebalance.settings import RebalanceSettings
 
 if TYPE_CHECKING:
-    from reserver.rebalance.rounds import Round
+    from reserver.rebalance.round import Round
 
 
 def run(settings: RebalanceSettings, target: Target, output: ReportOption = Report.TABLE) -> None:
@@ -27,7 +29,9 @@ def run(settings: RebalanceSettings, target: Target, output: ReportOption = Repo
     A round sees all that its policy asks for, or it does nothing. Evictions keep
     PodDisruptionBudgets; what one forbids is tried again within the round. With --mode
     reserve-first a round writes PodMoves, and no pod is evicted before its replacement has a seat;
-    with --mode surge-first a copy of it is ready there before, where it can surge.
+    with --mode surge-first a copy of it is ready there before, where it can surge. With
+    --defragment rounds follow each other until no node can be emptied; who breaks them off leaves
+    nodes cordoned, which the next run finishes or opens.
 
     Exit status: 0 the round is done, whatever became of single evictions; 1 what was read makes no
     sense, or is refused; 2 wrong usage, or a broken policy; 3 the API server, or a source of load,
@@ -37,6 +41,7 @@ def run(settings: RebalanceSettings, target: Target, output: ReportOption = Repo
         reserver rebalance run --policy-config-file policy.yaml --dry-run
         reserver rebalance run --policy-config-file policy.yaml --mode reserve-first
         reserver rebalance run --make-room --mode reserve-first
+        reserver rebalance run --defragment --mode reserve-first --most-moves 20
     """
     import uvloop
 
@@ -104,7 +109,13 @@ def _show(settings: RebalanceSettings, done: Round, form: Report) -> None:
         }
         for each in done.outcomes
     ]
-    more = {"outcomes": outcomes, "left": done.left, "dryRun": settings.dry_run}
+    more = {
+        "outcomes": outcomes,
+        "left": done.left,
+        "dryRun": settings.dry_run,
+        "nodesEmptied": list(done.settled.emptied),
+        "nodesGivenBack": list(done.settled.given_back),
+    }
     output.document(plan_view.document(done.plan) | more, form)
 
 
@@ -117,9 +128,22 @@ def _summary(settings: RebalanceSettings, done: Round) -> str:
         stay = f"{done.left} are left to the next round, {stay}"
     if settings.dry_run:
         whom = f" to make room for {rooms}" if settings.make_room else ""
+        if settings.defragment:
+            whom = f" to empty {counted(len(done.plan.emptied), 'node')}"
         return f"{moves} pods would be {'moved' if seats else 'evicted'}{whom}, {stay}"
     written = sum(bool(outcome.pod_move) for outcome in done.outcomes)
     evicted = sum(not outcome.why for outcome in done.outcomes) - written
     begun = f"{written} PodMoves written, " if seats else ""
     failed = moves + rooms - written - evicted
-    return f"{begun}{evicted} pods evicted, {failed} could not be, {stay}"
+    said = f"{begun}{evicted} pods evicted, {failed} could not be, {stay}"
+    return "\n".join((said, *_nodes(settings, done))) if settings.defragment else said
+
+
+def _nodes(settings: RebalanceSettings, done: Round) -> Iterator[str]:
+    """Yield what became of the nodes that were to be emptied."""
+    emptied, given_back = done.settled
+    count = counted(len(emptied), "node")
+    end = ", left cordoned for an autoscaler" if settings.hand_over and emptied else ""
+    yield f"{count} emptied for good{end}{': ' if emptied else ''}{', '.join(emptied)}"
+    if given_back:
+        yield f"given back, as not all of their pods could leave: {', '.join(given_back)}"

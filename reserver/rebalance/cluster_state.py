@@ -98,17 +98,24 @@ class ListedNode:
         taints: all of them, those with the effect PreferNoSchedule as well.
         capacity: ``status.capacity``.
         is_ready: its condition Ready is True, or there is none.
+        is_marked: an annotation says that a round empties it, and that its cordon is a round's.
     """
 
     node: Node
     taints: tuple[Taint, ...] = ()
     capacity: Amounts = field(default_factory=dict)
     is_ready: bool = True
+    is_marked: bool = False
 
     @property
     def name(self) -> str:
         """``metadata.name``."""
         return self.node.name
+
+    @property
+    def is_being_emptied(self) -> bool:
+        """Whether a round empties it, and nobody has lifted the cordon since."""
+        return self.is_marked and self.node.unschedulable
 
     @property
     def offered(self) -> Amounts:

@@ -8,7 +8,7 @@ from reserver.cluster import quantity
 from reserver.cluster.constraints import Taint
 from reserver.cluster.pod import PodName
 from reserver.k8s.objects.limits import Int32
-from reserver.k8s.objects.nodes import NodeObject, NodeSpec
+from reserver.k8s.objects.nodes import EMPTYING_ANNOTATION, NodeObject, NodeSpec
 from reserver.k8s.objects.objects import Metadata, WireStruct, decode
 from reserver.k8s.objects.requests import Amounts as WrittenAmounts
 from reserver.k8s.objects.requests import nano
@@ -28,6 +28,7 @@ class _NodeStatus(WireStruct, frozen=True):
 
 
 class _Node(WireStruct, frozen=True):
+    metadata: Metadata = Metadata()
     spec: NodeSpec = NodeSpec()
     status: _NodeStatus = _NodeStatus()
 
@@ -65,6 +66,7 @@ def read_node(raw: Raw) -> ListedNode:
         taints=tuple(Taint(taint.key, taint.value, taint.effect) for taint in taints),
         capacity=_amounts(listed.status.capacity, "status.capacity"),
         is_ready=all(status == "True" for status in readiness),
+        is_marked=EMPTYING_ANNOTATION in (listed.metadata.annotations or {}),
     )
 
 

@@ -50,22 +50,20 @@ class Mode(StrEnum):
     """A copy that is ready on the seat, of pods that can surge: a round writes PodMoves."""
 
 
-def check_making_room(prefix: str, compat: Compat, mode: Mode) -> None:
-    """Refuse the ways in which no round makes room for pending pods.
+def check_goal(flag: str, compat: Compat, mode: Mode) -> None:
+    """Refuse the ways in which no round makes room or empties nodes.
 
     Args:
-        prefix: of the flags that are named, such as ``--``.
+        flag: the goal that is named, such as ``--make-room``.
         compat: how a policy is judged.
         mode: what has to be there before a pod is evicted.
 
     Raises:
-        ConfigurationError: no room is held, or upstream is to decide, which makes none.
+        ConfigurationError: no room is held, or upstream is to decide, which has no such goal.
     """
     if mode is Mode.EVICT_ONLY:
-        problem = (
-            f"holds the room while others leave it; give {prefix}mode reserve-first or surge-first"
-        )
-        raise ConfigurationError(f"{prefix}make-room: {problem}")
+        problem = "holds room before pods leave; give --mode reserve-first or surge-first"
+        raise ConfigurationError(f"{flag}: {problem}")
     if compat is not Compat.PLAN:
-        problem = f"is not the descheduler's; leave out {prefix}compat upstream"
-        raise ConfigurationError(f"{prefix}make-room: {problem}")
+        problem = "is not the descheduler's; leave out --compat upstream"
+        raise ConfigurationError(f"{flag}: {problem}")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.rebalance.arguments.base import Args
@@ -148,3 +148,8 @@ class DeschedulerPolicy:
     grace_period_seconds: int | None = None
     eviction_failure_event_notification: bool = False
     metrics_providers: tuple[MetricsProvider, ...] = ()
+
+    def with_most_moves(self, most: int | None) -> DeschedulerPolicy:
+        """Return the policy with no more moves than so many; None for what it allows."""
+        allowed = [each for each in (self.limits.total, most) if each is not None]
+        return replace(self, limits=replace(self.limits, total=min(allowed, default=None)))

@@ -11,11 +11,9 @@ from reserver.rebalance import policy_schema as written
 from reserver.rebalance.arguments.base import Args
 from reserver.rebalance.field_readers import PriorityClasses, readers
 from reserver.rebalance.policy import PLUGINS
+from reserver.rebalance.policy_import import API_VERSION, KIND, imported
 from reserver.settings import strict_yaml as document
 from reserver.settings.struct_reader import Readers, Walk, ignored, refused
-
-API_VERSION = "descheduler/v1alpha2"
-KIND = "DeschedulerPolicy"
 
 _INTERNAL = ("", "descheduler/__internal")
 
@@ -47,11 +45,15 @@ class Decoded(NamedTuple):
         policy: the outer document.
         profiles: those of it, with the arguments of their plugins.
         problems: why it is refused; `policy` and `profiles` mean nothing then.
+        prefix: the path to the policy in the file; empty at the top.
+        ignored: what was ignored of another file around it.
     """
 
     policy: written.PolicyDocument = written.PolicyDocument()
     profiles: Sequence[DecodedProfile] = ()
     problems: Sequence[InvalidInput] = ()
+    prefix: str = ""
+    ignored: Sequence[InvalidInput] = ()
 
 
 def decode(raw: bytes, classes: PriorityClasses, warnings: list[InvalidInput]) -> Decoded:
@@ -71,7 +73,8 @@ def decode(raw: bytes, classes: PriorityClasses, warnings: list[InvalidInput]) -
         warnings.append(InvalidInput("", problem, "write one policy in a file"))
     if value is not None and not isinstance(value, dict):
         raise InvalidInput("", "is no mapping", f"write apiVersion: {API_VERSION}")
-    if _is_internal(value or {}):
+    value, prefix, around = imported(value or {})
+    if _is_internal(value):
         problem = "is missing, so upstream reads nothing of the file: the policy is empty"
         warnings.append(InvalidInput("apiVersion", problem, f"write {API_VERSION}"))
         return Decoded()
@@ -80,7 +83,7 @@ def decode(raw: bytes, classes: PriorityClasses, warnings: list[InvalidInput]) -
     policy = walk.read(value, written.PolicyDocument)
     warnings += ignored(walk.strays)
     if policy is None:
-        return Decoded(problems=walk.problems)
+        return Decoded(problems=walk.problems, prefix=prefix, ignored=around)
     problems: list[InvalidInput] = []
     profiles = []
     for index, profile in enumerate(policy.profiles):
@@ -90,7 +93,7 @@ def decode(raw: bytes, classes: PriorityClasses, warnings: list[InvalidInput]) -
             for at, entry in enumerate(profile.plugin_config)
         ]
         profiles.append(DecodedProfile(path, profile, configs))
-    return Decoded(policy, profiles, problems)
+    return Decoded(policy, profiles, problems, prefix, around)
 
 
 def _is_internal(value: dict[str, Any]) -> bool:

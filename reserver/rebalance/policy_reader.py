@@ -66,11 +66,15 @@ def _read(
     raw: bytes, classes: PriorityClasses, warnings: list[InvalidInput]
 ) -> tuple[DeschedulerPolicy | None, Sequence[InvalidInput]]:
     """Go from stage to stage, up to the first that finds problems."""
-    policy, profiles, problems = decode(raw, classes, warnings)
+    policy, profiles, problems, prefix, around = decode(raw, classes, warnings)
     problems = problems or list(_problems(policy, profiles))
     if not problems:
         warnings += _warnings(policy, profiles)
         problems = list(_load_problems(policy, profiles))
+    if prefix:
+        warnings[:] = [each.under(prefix) for each in warnings]
+        problems = [each.under(prefix) for each in problems]
+    warnings += around
     return None if problems else _value(policy, profiles), problems
 
 

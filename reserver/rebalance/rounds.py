@@ -7,31 +7,29 @@ is told, and nobody is evicted because of half a picture (docs/adr/0032).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import structlog
 
-from reserver.base.schedule import Schedule
 from reserver.errors import ConfigurationError, ReserverError
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.times import show_moment
 from reserver.moves.manifests import FailedMove, OpenMove
 from reserver.moves.windows import judge
 from reserver.rebalance.anomaly import Rounds
-from reserver.rebalance.capacity import Held
-from reserver.rebalance.evictions import Evictions
+from reserver.rebalance.emptying import NOTHING_SETTLED, Settled, whole_nodes
 from reserver.rebalance.listing import list_cluster
 from reserver.rebalance.load_sources import Loads
 from reserver.rebalance.move_batch import Moving, divide, once, resting
 from reserver.rebalance.outcomes import MoveOutcome, Result, Terms
 from reserver.rebalance.pending import without
 from reserver.rebalance.plan import Plan, PlannedMove
-from reserver.rebalance.pod_moves import MOST_OPEN, PodMoves
+from reserver.rebalance.pod_moves import MOST_OPEN
 from reserver.rebalance.policy import DeschedulerPolicy
 from reserver.rebalance.policy_file import PolicyFile
-from reserver.rebalance.round_input import Decision, RoundInput, Timed, untimed
+from reserver.rebalance.round import Executors, Round, RoundOptions
+from reserver.rebalance.round_input import RoundInput
 
 log = structlog.get_logger(__name__)
 
@@ -44,50 +42,8 @@ _PATIENCE_S = 120.0
 
 _MOST_SHOWN = 20
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundOptions:
-    """The options of a round: how to judge, and when pods may move.
-
-    Attributes:
-        decide: decides a round.
-        held: what reservations hold, by node.
-        timed: told how long each strategy takes.
-        windows: when rounds move pods; without any always.
-        least_gain: what a move between two nodes gains at least, in percentage points; 0 for any.
-    """
-
-    decide: Callable[[RoundInput, Held], Decision]
-    held: Callable[[], Awaitable[Held]]
-    timed: Timed = untimed
-    windows: tuple[Schedule, ...] = ()
-    least_gain: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
-    """The summary of a round.
-
-    Attributes:
-        plan: what it was to do.
-        outcomes: what became of the moves; without any in a dry run.
-        left: so many more moves are left to the next round.
-    """
-
-    plan: Plan
-    outcomes: tuple[MoveOutcome, ...] = ()
-    left: int = 0
-
-
-class Executors(NamedTuple):
-    """The two ways in which a plan is carried out.
-
-    Attributes:
-        pod_moves: write PodMoves, for all pods whose replacement needs a seat; None to evict them.
-    """
-
-    evictions: Evictions
-    pod_moves: PodMoves | None = None
+_POLL_S = 2.0
+"""How often is asked whether PodMoves have ended, in seconds."""
 
 
 class Rebalancer:
@@ -124,11 +80,12 @@ class Rebalancer:
         self._rounds: Mapping[str, Rounds] = {}
         self.loads = Loads(client, clock)
 
-    async def round(self, most_s: float = _PATIENCE_S) -> Round:
+    async def round(self, most_s: float = _PATIENCE_S, most_moves: int | None = None) -> Round:
         """Read the cluster, decide and evict once.
 
         Args:
             most_s: so long what a budget forbids is tried, in seconds.
+            most_moves: so many pods are moved at most; None for what the policy allows.
 
         Raises:
             ApiError: the cluster cannot be listed.
@@ -142,7 +99,7 @@ class Rebalancer:
         if windows and (opens_at := judge((windows,), self._clock()).opens_at):
             note = f"rounds move nothing before {show_moment(opens_at)}, by --move-window"
             log.info("rebalancing", note=note)
-            return Round(plan=Plan(notes=(note,)))
+            return Round(plan=Plan(notes=(note,)), settled=await self._give_back())
         under_way, failed = await self._known()
         own = sum(move.is_rebalance for move in under_way)
         if own >= MOST_OPEN:
@@ -150,21 +107,24 @@ class Rebalancer:
             log.info("rebalancing", note=note)
             return Round(plan=Plan(notes=(note,)))
         look = await self._look()
-        cluster = without(look.cluster, {move.pod for move in under_way})
-        look = replace(look, cluster=cluster)
+        leaving = {move.pod for move in under_way}
+        policy = look.policy.with_most_moves(most_moves)
+        look = replace(look, cluster=without(look.cluster, leaving), policy=policy)
         held = await self._options.held()
         # In a thread, because it may take seconds, and a Lease is to be renewed meanwhile.
         decision = await asyncio.to_thread(self._options.decide, look, held)
         self._rounds = decision.rounds
         moving = frozenset((move.pod, move.uid) for move in under_way)
-        moving |= resting(failed, look.now)
-        plan, seats, left = self._divided(decision.plan, look, moving, own)
+        rests = resting(failed, look.now)
+        plan, seats, left = self._divided(decision.plan, look, (moving, rests), own)
         for note in plan.notes:
             log.info("rebalancing", note=note)
         if self._dry_run:
             _tell(plan.moves)
             return Round(plan=plan, left=left)
-        policy = look.policy
+        nodes = NOTHING_SETTLED
+        if (marks := self._options.marks) is not None:
+            nodes = await marks.prepare(plan, look.cluster, held, leaving)
         terms = Terms(
             grace_period_s=policy.grace_period_seconds,
             tells_failures=policy.eviction_failure_event_notification,
@@ -174,7 +134,21 @@ class Rebalancer:
         done = (each.move for each in outcomes if each.result is not Result.ERROR)
         gone = [move for move in once(done) if move.source]
         self.loads.left(gone, look.cluster, policy.grace_period_seconds)
-        return Round(plan=plan, outcomes=tuple(outcomes), left=left)
+        return Round(plan=plan, outcomes=tuple(outcomes), left=left, settled=nodes)
+
+    async def _give_back(self) -> Settled:
+        """Give back what cannot be emptied, as no pod may be moved now."""
+        if (marks := self._options.marks) is None:
+            return NOTHING_SETTLED
+        under_way, _ = await self._known()
+        cluster, held = (await self._look()).cluster, await self._options.held()
+        return await marks.prepare(Plan(), cluster, held, {move.pod for move in under_way})
+
+    async def settle(self) -> None:
+        """Return once the PodMoves of rounds have ended."""
+        while open_ := sum(move.is_rebalance for move in (await self._known())[0]):
+            log.info("PodMoves are under way", open=open_)
+            await asyncio.sleep(_POLL_S)
 
     async def _look(self) -> RoundInput:
         """Return all that a round looks at."""
@@ -199,28 +173,32 @@ class Rebalancer:
         return ([], []) if pod_moves is None else await pod_moves.known()
 
     def _divided(
-        self, plan: Plan, look: RoundInput, moving: Moving, own: int
+        self, plan: Plan, look: RoundInput, apart: tuple[Moving, Moving], own: int
     ) -> tuple[Plan, int, int]:
         """Return what of a plan is carried out now, how many seats first, and how much is left.
 
         Args:
             plan: all of it.
             look: what it was made of.
-            moving: the pods that are left alone.
+            apart: the pods that are left alone: those that move already, and those that rest.
             own: how many PodMoves of rounds are under way.
         """
+        moving, rests = apart
         if self._executors.pod_moves is None:
             moves = once(plan.moves)
             further = len(plan.moves) - len(moves)
             note = f"{further} further steps of pods are left out: who is evicted is gone"
             notes = (*plan.notes, note) if further else plan.notes
             return replace(plan, moves=moves, notes=notes), 0, 0
-        found = divide(plan.moves, look.cluster, moving, MOST_OPEN - own)
-        notes = plan.notes
-        if found.left:
-            notes = (*notes, f"{found.left} moves are left to the next round")
-        moves = (*found.seated, *found.evicted)
-        return replace(plan, moves=moves, notes=notes), len(found.seated), found.left
+        now, most = plan.moves, MOST_OPEN - own
+        if self._options.marks is not None:
+            begun = {name for name, node in look.cluster.nodes.items() if node.is_marked}
+            now = whole_nodes(plan, begun, rests, most)
+        found = divide(now, look.cluster, moving | rests, most)
+        moves, notes = (*found.seated, *found.evicted), plan.notes
+        if left := len(plan.moves) - len(moves):
+            notes = (*notes, f"{left} moves are left to the next round")
+        return replace(plan, moves=moves, notes=notes), len(found.seated), left
 
     async def _carry_out(
         self, moves: tuple[PlannedMove, ...], seats: int, terms: Terms
@@ -230,17 +208,23 @@ class Rebalancer:
         written = [] if pod_moves is None else await pod_moves.carry_out(moves[:seats], terms)
         return written + await evictions.carry_out(moves[seats:], terms)
 
-    async def run(self, interval_s: float, done: Callable[[bool, float], None]) -> None:
+    async def run(
+        self,
+        interval_s: float,
+        done: Callable[[bool, float], None],
+        most_moves: int | None = None,
+    ) -> None:
         """Run rounds until cancelled; one that fails is told, and the next one tries again.
 
         Args:
             interval_s: from the beginning of one to that of the next, in seconds.
+            most_moves: as of `round`.
             done: told whether a round did what it was to do, and how long it took in seconds.
         """
         while True:
             began = self._clock()
             try:
-                await self.round(interval_s)
+                await self.round(interval_s, most_moves)
             except ConfigurationError:
                 raise
             except ReserverError as exc:

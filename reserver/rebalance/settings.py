@@ -9,7 +9,7 @@ from typing import Annotated
 from reserver.base.schedule import Schedule
 from reserver.errors import ConfigurationError, InvalidInput
 from reserver.k8s.objects import move_windows
-from reserver.rebalance.modes import COMPATS, Compat, Mode, check_making_room, read_compat
+from reserver.rebalance.modes import COMPATS, Compat, Mode, check_goal, read_compat
 from reserver.settings.flags import (
     Flag,
     check_host,
@@ -22,6 +22,9 @@ from reserver.settings.serve import LogLevel
 
 _FASTEST = 1000.0
 _MOST_GAIN = 100.0
+
+MOST_MOVES = 1_000_000
+"""The largest bound on the moves of a plan."""
 
 
 def _duration(help_text: str) -> Flag:
@@ -66,6 +69,29 @@ class RebalanceSettings:
             "following the policy, whose first profile still says which pods may be evicted."
         ),
     ] = False
+    defragment: Annotated[
+        bool,
+        Flag(
+            "Empty as many nodes as possible instead of following the policy, and keep new pods "
+            "from them meanwhile. Without an interval: rounds until no node can be emptied."
+        ),
+    ] = False
+    hand_over: Annotated[
+        bool,
+        Flag(
+            "With --defragment: leave emptied nodes cordoned, with the annotation "
+            "reserver.io/emptied, for an autoscaler to remove. Default: they are open again."
+        ),
+    ] = False
+    most_moves: Annotated[
+        int | None,
+        Flag(
+            "Moves of a round at most, also if the policy allows more; of all rounds with "
+            "--defragment and no interval.",
+            metavar="NUMBER",
+            most=MOST_MOVES,
+        ),
+    ] = None
     dry_run: Annotated[bool, Flag("Log what would be evicted, and evict nothing.")] = False
     compat: Annotated[
         Compat,
@@ -143,12 +169,7 @@ class RebalanceSettings:
                 each.check(getattr(self, each.field))
             except InvalidInput as exc:
                 raise ConfigurationError(str(exc)) from exc
-        if self.policy_config_file is None and not self.make_room:
-            raise ConfigurationError(
-                "--policy-config-file: is missing; write the policy's path, or give --make-room"
-            )
-        if self.make_room:
-            check_making_room("--", self.compat, self.mode)
+        self._check_goal()
         if self.client_connection_burst < 1:
             raise ConfigurationError("--client-connection-burst: is 0; write 1 or more")
         if self.leader_elect and not self.descheduling_interval:
@@ -161,3 +182,18 @@ class RebalanceSettings:
                 "--leader-elect-lease-duration: has to exceed --leader-elect-renew-deadline, and "
                 "that --leader-elect-retry-period"
             )
+
+    def _check_goal(self) -> None:
+        goals = {"--make-room": self.make_room, "--defragment": self.defragment}
+        asked = [flag for flag, is_asked in goals.items() if is_asked]
+        if not asked and self.policy_config_file is None:
+            raise ConfigurationError(
+                "--policy-config-file: is missing; write the policy's path, or give --make-room "
+                "or --defragment"
+            )
+        if len(asked) > 1:
+            raise ConfigurationError("--defragment: does not go with --make-room; leave one out")
+        if self.hand_over and not self.defragment:
+            raise ConfigurationError("--hand-over: goes with --defragment; give it, too")
+        for flag in asked:
+            check_goal(flag, self.compat, self.mode)

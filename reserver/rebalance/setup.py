@@ -24,17 +24,21 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.lease import Lease
 from reserver.k8s.objects.lease import Timing
 from reserver.moves.phases import MoveMode
-from reserver.rebalance import pending, planner, upstream
+from reserver.rebalance import emptying, pending, planner, upstream
 from reserver.rebalance.capacity import Held
 from reserver.rebalance.evictions import Evictions, Pace
 from reserver.rebalance.metrics import DeschedulingMetrics, health_paths
 from reserver.rebalance.modes import Compat, Mode
-from reserver.rebalance.outcomes import MoveOutcome, OutcomeReporter
+from reserver.rebalance.node_marks import NodeMarks
+from reserver.rebalance.outcomes import MoveOutcome, OutcomeReporter, Result
+from reserver.rebalance.plan import Plan
 from reserver.rebalance.pod_moves import PodMoves
 from reserver.rebalance.policy_file import PolicyFile
+from reserver.rebalance.round import Executors, Round, RoundOptions
 from reserver.rebalance.round_input import Decision, RoundInput
-from reserver.rebalance.rounds import Executors, Rebalancer, Round, RoundOptions
+from reserver.rebalance.rounds import Rebalancer
 from reserver.rebalance.settings import RebalanceSettings
+from reserver.rebalance.time_limit import SECONDS, TimeLimit
 
 log = structlog.get_logger(__name__)
 
@@ -91,17 +95,19 @@ async def rebalance(
         path = settings.policy_config_file
         file = PolicyFile(path) if path is not None else None
         executors = _executors(settings, client, clock, metrics)
-        decide = pending.decide if settings.make_room else WAYS[settings.compat]
         options = RoundOptions(
-            decide=decide,
+            decide=_decides(settings),
             held=held,
             timed=metrics.time_strategy,
             windows=settings.move_windows,
             least_gain=settings.least_gain,
+            marks=_marks(settings, client, clock),
         )
         rebalancer = Rebalancer(client, file, executors, options, clock, dry_run=settings.dry_run)
         if not settings.descheduling_interval:
-            return await _once(rebalancer, metrics, clock)
+            if settings.defragment and not settings.dry_run:
+                return await _until_emptied(rebalancer, metrics, clock, settings.most_moves)
+            return await _once(rebalancer, metrics, clock, settings.most_moves)
 
         def done(is_done: bool, took_s: float) -> None:  # noqa: FBT001 - whether it succeeded
             metrics.observe_round(took_s)
@@ -109,7 +115,7 @@ async def rebalance(
             metrics.policy_broken.set(bool(file and file.problems))
 
         lease = _lease(settings, client) if settings.leader_elect else None
-        rounds = rebalancer.run(settings.descheduling_interval, done)
+        rounds = rebalancer.run(settings.descheduling_interval, done, settings.most_moves)
         async with asyncio.TaskGroup() as tasks:
             running = (tasks.create_task(access.renew()), tasks.create_task(_lead(lease, rounds)))
             await stop()
@@ -147,11 +153,50 @@ def _executors(
     return executors
 
 
+def _decides(settings: RebalanceSettings) -> Callable[[RoundInput, Held], Decision]:
+    """Return what decides a round."""
+
+    def empties(look: RoundInput, held: Held) -> Decision:
+        return emptying.decide(look, held, TimeLimit.after(SECONDS, time.monotonic))
+
+    if settings.defragment:
+        return empties
+    return pending.decide if settings.make_room else WAYS[settings.compat]
+
+
+def _marks(
+    settings: RebalanceSettings, client: ApiClient, clock: Callable[[], float]
+) -> NodeMarks | None:
+    if not settings.defragment:
+        return None
+    return NodeMarks(client, clock, hands_over=settings.hand_over)
+
+
+async def _until_emptied(
+    rebalancer: Rebalancer,
+    metrics: DeschedulingMetrics,
+    clock: Callable[[], float],
+    most_moves: int | None,
+) -> Round:
+    """Run rounds until no more nodes can be emptied; return them as one."""
+    done = Round(plan=Plan())
+    while True:
+        left = None if most_moves is None else most_moves - len(done.outcomes)
+        found = await _once(rebalancer, metrics, clock, left)
+        done = done.followed_by(found)
+        if all(outcome.result is Result.ERROR for outcome in found.outcomes):
+            return done
+        await rebalancer.settle()
+
+
 async def _once(
-    rebalancer: Rebalancer, metrics: DeschedulingMetrics, clock: Callable[[], float]
+    rebalancer: Rebalancer,
+    metrics: DeschedulingMetrics,
+    clock: Callable[[], float],
+    most_moves: int | None,
 ) -> Round:
     began = clock()
-    found = await rebalancer.round()
+    found = await rebalancer.round(most_moves=most_moves)
     metrics.observe_round(clock() - began)
     metrics.count_round("done")
     return found

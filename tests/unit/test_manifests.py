@@ -320,6 +320,17 @@ def test_who_rebalances_may_what_a_round_asks_for_and_no_more() -> None:
     }
 
 
+def test_who_empties_nodes_may_read_and_patch_them_and_is_who_rebalances() -> None:
+    """Beside what tests/e2e/apart/test_rebalance.py runs with."""
+    role, binding = documents("components/emptying/rbac.yaml")
+    (rule,) = role["rules"]
+    assert (rule["resources"], rule["verbs"]) == (["nodes"], ["get", "patch"])
+    (subject,) = binding["subjects"]
+    assert subject in next(
+        each["subjects"] for each in documents(RBAC) if each["kind"] == "ClusterRoleBinding"
+    )
+
+
 def test_the_policy_that_we_ship_is_one() -> None:
     raw = (MANIFESTS / "rebalance/core/policy.yaml").read_bytes()
     found = read_policy(raw, lambda _: None)

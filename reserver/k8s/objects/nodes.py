@@ -13,6 +13,12 @@ from reserver.k8s.objects.scale_down import is_kept
 MAINTENANCE_ANNOTATION = "reserver.io/maintenance"
 """On a node: how far MaintenanceWindows are with it."""
 
+EMPTYING_ANNOTATION = "reserver.io/emptying"
+"""On a node that rounds of rebalancing empty, and have cordoned: since when."""
+
+EMPTIED_ANNOTATION = "reserver.io/emptied"
+"""On a node that rounds have emptied and left cordoned, for an autoscaler to remove: since when."""
+
 _KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
 _CONDITIONS = frozenset({READY, *LIFECYCLE})
 

@@ -11,15 +11,18 @@ from reserver.k8s.objects.move_windows import parse
 from reserver.k8s.objects.times import show_micro
 from reserver.rebalance.anomaly import Rounds
 from reserver.rebalance.capacity import Held
+from reserver.rebalance.emptying import Settled
 from reserver.rebalance.evictions import Evictions, Pace
 from reserver.rebalance.listing import COLLECTIONS
 from reserver.rebalance.measured_load import METRICS_API
+from reserver.rebalance.node_marks import NodeMarks
 from reserver.rebalance.outcomes import OutcomeReporter, Result
 from reserver.rebalance.plan import Plan, PlannedMove
 from reserver.rebalance.pod_moves import MOST_OPEN, PodMoves
 from reserver.rebalance.policy_file import PolicyFile
+from reserver.rebalance.round import Executors, Round, RoundOptions
 from reserver.rebalance.round_input import Decision, RoundInput
-from reserver.rebalance.rounds import SAMPLE_S, Executors, Rebalancer, RoundOptions
+from reserver.rebalance.rounds import SAMPLE_S, Rebalancer
 from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
 
 POLICY = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
@@ -343,6 +346,99 @@ async def test_between_rounds_load_is_read_as_often_as_it_is_new(
     with pytest.raises(asyncio.CancelledError):
         await world.rebalancer.run(60.0, lambda *_: None)
     assert world.rebalancer.loads._memories[METRICS_API].nodes["n1"].at == 1015.0
+
+
+MARKED = {
+    "metadata": {
+        "name": "n1",
+        "resourceVersion": "7",
+        "annotations": {"reserver.io/emptying": "2030-01-31T10:00:00Z"},
+    },
+    "spec": {"unschedulable": True},
+}
+OPEN = {"metadata": {"name": "n1", "resourceVersion": "7"}}
+
+
+def emptying(world: World, *, emptied: tuple[str, ...] = ("n1",)) -> World:
+    """Return a world whose rounds empty nodes; each plan empties these."""
+
+    def decide(look: RoundInput, _: Held) -> Decision:
+        world.looks.append(look)
+        moves = world.moves if look.policy.limits.total != 0 else ()
+        return Decision(plan=Plan(moves=moves, emptied=emptied if moves else ()), rounds={})
+
+    async def held() -> Held:
+        return {}
+
+    marks = NodeMarks(world.client, lambda: world.now)
+    options = replace(world.rebalancer._options, decide=decide, held=held, marks=marks)
+    world.rebalancer._options = options
+    return world
+
+
+def on_nodes(world: World) -> list[str]:
+    return [each.verb for each in world.client.requests if "/nodes/n1" in each.path]
+
+
+async def test_a_node_is_closed_before_its_pods_get_their_pod_moves(path: Path) -> None:
+    script = [NO_MOVES, NODES, OWNED, *REST, OPEN, {}, {}, {}, {}, {}]
+    world = emptying(World(path, *script, reserves_first=True, moves=(MOVE, OTHER)))
+    found = await world.rebalancer.round()
+    assert len(found.outcomes) == 2
+    paths = [each.path for each in world.client.requests[len(CLUSTER) + 1 :]]
+    assert [each.rpartition("/")[2] for each in paths[:3]] == ["n1", "n1", "podmoves"]
+    assert world.client.requests[len(CLUSTER) + 2].body["spec"] == {"unschedulable": True}
+
+
+async def test_a_node_that_is_empty_is_opened_and_named(path: Path) -> None:
+    nodes = {"kind": "NodeList", "items": [MARKED]}
+    script = [NO_MOVES, nodes, {**PODS, "items": []}, *REST, MARKED, {}]
+    world = emptying(World(path, *script, reserves_first=True, moves=()))
+    found = await world.rebalancer.round()
+    assert found.settled == Settled(("n1",))
+    assert on_nodes(world) == ["get", "patch"]
+
+
+async def test_a_dry_run_and_no_more_moves_close_nothing(path: Path) -> None:
+    script = [NO_MOVES, NODES, OWNED, *REST]
+    dry = World(path, *script, reserves_first=True, dry_run=True)
+    await emptying(dry).rebalancer.round()
+    assert on_nodes(dry) == []
+    done = emptying(World(path, *script, reserves_first=True))
+    assert not (await done.rebalancer.round(most_moves=0)).outcomes
+    assert on_nodes(done) == []
+
+
+async def test_outside_of_its_windows_a_round_gives_back_what_no_move_leaves(path: Path) -> None:
+    nodes = {"kind": "NodeList", "items": [MARKED]}
+    world = emptying(World(path, NO_MOVES, nodes, OWNED, *REST, MARKED, {}, reserves_first=True))
+    closed = replace(world.rebalancer._options, windows=(parse("0 22 * * * 6h"),))
+    world.rebalancer._options = closed
+    world.now = 1_896_084_000.0
+    found = await world.rebalancer.round()
+    assert (found.settled, world.looks) == (Settled((), ("n1",)), [])
+
+
+async def test_rounds_as_one_name_each_node_and_move_once() -> None:
+    first = Round(plan=Plan(moves=(MOVE,)), settled=Settled(("a",), ("b",)))
+    later = Round(plan=Plan(moves=(OTHER,)), settled=Settled(("c",), ("b",)))
+    both = first.followed_by(later)
+    assert (both.plan.moves, both.settled) == ((MOVE, OTHER), Settled(("a", "c"), ("b",)))
+
+
+async def test_the_end_of_the_pod_moves_of_rounds_is_waited_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = pod_move("web-0", "Landing", **{"reserver.io/rebalance-strategy": "S"})
+    under_way, slept = {**NO_MOVES, "items": [own, pod_move("web-1")]}, list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr("reserver.rebalance.rounds.asyncio.sleep", sleep)
+    world = World(path, under_way, {**NO_MOVES, "items": [pod_move("web-1")]}, reserves_first=True)
+    await world.rebalancer.settle()
+    assert len(slept) == 1
 
 
 async def test_outside_of_its_windows_a_round_moves_nothing_and_says_until_when(path: Path) -> None:

@@ -25,6 +25,12 @@ FILE: dict[str, Any] = {"policy_config_file": Path("policy.yaml")}
             {"make_room": True, "mode": Mode.RESERVE_FIRST, "compat": Compat.UPSTREAM},
             "--make-room: .* leave out --compat upstream",
         ),
+        ({"defragment": True}, "--defragment: .* give --mode reserve-first or surge-first"),
+        (
+            {"defragment": True, "make_room": True, "mode": Mode.RESERVE_FIRST},
+            "--defragment: does not go with --make-room; leave one out",
+        ),
+        (FILE | {"hand_over": True}, "--hand-over: goes with --defragment; give it, too"),
         (FILE | {"leader_elect": True}, "--leader-elect: takes a --descheduling-interval"),
         (FILE | {"least_gain": 101.0}, "--least-gain: 101.0 is no gain; write a number from 0"),
         (FILE | {"client_connection_burst": 0}, "--client-connection-burst: is 0; write 1 or more"),
