@@ -16,7 +16,8 @@ from reserver.cli.table import AnyCell, Row, bar, bar_legend, counted, fitting
 from reserver.cluster import quantity
 from reserver.printable import printable
 from reserver.rebalance.cluster_state import Amounts
-from reserver.rebalance.plan import Kept, NodeUse, Plan
+from reserver.rebalance.move_cost import ORDINARY
+from reserver.rebalance.plan import Kept, NodeUse, Plan, PlannedMove
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,6 +61,7 @@ def document(plan: Plan) -> dict[str, object]:
                 "profile": move.profile,
                 "reason": move.reason,
                 "gain": move.gain,
+                "cost": move.cost,
             }
             for move in plan.moves
         ],
@@ -85,6 +87,8 @@ def document(plan: Plan) -> dict[str, object]:
             "mostNodes": plan.bound.most_nodes,
             "by": plan.bound.by,
         },
+        "cost": plan.cost,
+        "gainPerMove": _per_move(plan),
         "notes": list(plan.notes),
     }
 
@@ -93,10 +97,14 @@ def summary(plan: Plan) -> Iterable[str]:
     """Yield the summary of a plan, line by line."""
     strategies = Counter(move.strategy for move in plan.moves)
     by_strategy = ", ".join(f"{name} {count}" for name, count in sorted(strategies.items()))
-    yield f"{counted(len(plan.moves), 'move')}{': ' if by_strategy else ''}{by_strategy}"
+    cost = f", cost {plan.cost:g}" if plan.moves else ""
+    yield f"{counted(len(plan.moves), 'move')}{': ' if by_strategy else ''}{by_strategy}{cost}"
     yield from (f"{each.pod} gets room on {each.node}" for each in plan.landings)
     if plan.emptied:
         yield f"empty afterwards: {', '.join(plan.emptied)}"
+    if (gain := _per_move(plan)) is not None:
+        what = "nodes emptied" if plan.emptied else "pods that get room"
+        yield f"{what} per move: {gain:g}"
     if plan.bound.by and (bound := _bound(plan)):
         yield bound
     kept = len(plan.kept) + plan.more_kept
@@ -106,6 +114,12 @@ def summary(plan: Plan) -> Iterable[str]:
     if kept > _MOST_KEPT:
         yield f"{kept - _MOST_KEPT} more pods stay; -o json names them"
     yield from plan.notes[:_MOST_NOTES]
+
+
+def _per_move(plan: Plan) -> float | None:
+    """Return how many nodes are emptied, or pods get room, for each move; None without either."""
+    leaving = sum(bool(move.source) for move in plan.moves)
+    return round(plan.reached / leaving, 2) if plan.reached and leaving else None
 
 
 def draw(plan: Plan, path: Path) -> None:
@@ -140,10 +154,17 @@ def _moves(plan: Plan) -> list[Row]:
             move.target or "-",
             move.strategy,
             move.reason,
-            move.improves if move.gain is None else f"{move.improves} (gain {move.gain:g})".strip(),
+            f"{move.improves} {_weighed(move)}".strip(),
         ]
         for move in plan.moves
     ]
+
+
+def _weighed(move: PlannedMove) -> str:
+    """Return gain and cost of a move, as far as they say something."""
+    said = [] if move.gain is None else [f"gain {move.gain:g}"]
+    said += [f"cost {move.cost:g}"] if move.source and move.cost != ORDINARY else []
+    return f"({', '.join(said)})" if said else ""
 
 
 def _changed(plan: Plan) -> list[NodeUse]:

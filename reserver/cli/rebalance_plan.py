@@ -23,6 +23,7 @@ from reserver.errors import ReserverError
 from reserver.rebalance import emptying, pending, planner, upstream
 from reserver.rebalance.capacity import identified
 from reserver.rebalance.modes import COMPATS, Compat, read_compat
+from reserver.rebalance.move_cost import with_costs
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.round_input import RoundInput
 from reserver.rebalance.settings import MOST_MOVES
@@ -180,6 +181,7 @@ async def planned(flags: PlanFlags, dump: str, target: Target) -> Plan:
     async with progress("Planning"):
         with collecting_later():
             plan = await asyncio.to_thread(_decide, flags, cluster, asked)
+    plan = with_costs(plan, cluster.inventory, time.time())
     return replace(plan, notes=(*cluster.notes, *plan.notes))
 
 

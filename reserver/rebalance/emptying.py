@@ -19,6 +19,7 @@ from reserver.rebalance.capacity import Held, takes_room
 from reserver.rebalance.cluster_state import ClusterState, ListedNode, ListedPod
 from reserver.rebalance.defragment import defragment
 from reserver.rebalance.move_batch import Moving
+from reserver.rebalance.move_cost import with_costs
 from reserver.rebalance.plan import NO_BOUND, Plan, PlannedMove
 from reserver.rebalance.planning_snapshot import planning_snapshot
 from reserver.rebalance.round_input import Decision, RoundInput
@@ -42,7 +43,8 @@ NOTHING_SETTLED = Settled()
 
 def decide(given: RoundInput, held: Held, limit: TimeLimit | None = None) -> Decision:
     """Return the plan that finishes what is begun and empties further nodes."""
-    return Decision(plan=plan(given, held, limit=limit), rounds=given.rounds)
+    found = with_costs(plan(given, held, limit=limit), given.cluster, given.now)
+    return Decision(plan=found, rounds=given.rounds)
 
 
 def plan(given: RoundInput, held: Held, *, limit: TimeLimit | None = None) -> Plan:
@@ -96,7 +98,8 @@ def whole_nodes(
         if not resting.isdisjoint({(move.pod, move.uid), (move.pod, "")})
     }
     taken = set[int]()
-    for node in sorted(needed, key=lambda node: (node not in begun, len(needed[node]), node)):
+    costs = {node: sum(moves[number].cost for number in needed[node]) for node in needed}
+    for node in sorted(needed, key=lambda node: (node not in begun, costs[node], node)):
         further = needed[node] - taken
         if further.isdisjoint(stay) and (not taken or len(taken) + len(further) <= most):
             taken |= further

@@ -13,6 +13,7 @@ from reserver.rebalance import planner
 from reserver.rebalance.capacity import Held
 from reserver.rebalance.cluster_state import ClusterState, ListedPod
 from reserver.rebalance.makeroom import MAKE_ROOM, make_room
+from reserver.rebalance.move_cost import with_costs
 from reserver.rebalance.plan import Plan, PlannedMove
 from reserver.rebalance.planning_snapshot import planning_snapshot
 from reserver.rebalance.policy import DeschedulerPolicy, Profile
@@ -106,7 +107,7 @@ def decide(given: RoundInput, held: Held) -> Decision:
     A pod that fits as it is needs no room, unless it is to share what others leave.
     """
     wanted = waiting(given.cluster)
-    found = plan(given, held, wanted)
+    found = with_costs(plan(given, held, wanted), given.cluster, given.now)
     landings = _landings(found, {pod.name: pod for pod in wanted})
     return Decision(plan=replace(found, moves=(*landings, *found.moves)), rounds=given.rounds)
 

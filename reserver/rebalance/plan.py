@@ -27,6 +27,7 @@ class PlannedMove:
         improves: what is better once it has moved; empty if nobody can tell.
         gain: by how many percentage points the fuller one of its two nodes is used less afterwards;
             None where the strategy does not compare nodes.
+        cost: of the move, as `rebalance.move_cost` has it: 1 for an ordinary pod.
     """
 
     pod: PodName
@@ -38,6 +39,7 @@ class PlannedMove:
     reason: str = ""
     improves: str = ""
     gain: float | None = None
+    cost: float = 1.0
 
 
 class Why(NamedTuple):
@@ -162,6 +164,16 @@ class Plan:
     nodes: tuple[NodeUse, ...] = field(default=(), repr=False)
     bound: Bound = NO_BOUND
     notes: tuple[str, ...] = ()
+
+    @property
+    def cost(self) -> float:
+        """What all moves cost."""
+        return round(sum(move.cost for move in self.moves), 1)
+
+    @property
+    def reached(self) -> int:
+        """How many nodes are emptied and pods get room, where a plan is for that; else 0."""
+        return len(self.emptied) or len(self.landings)
 
 
 MOST_KEPT = 10_000

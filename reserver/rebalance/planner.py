@@ -24,6 +24,7 @@ from reserver.rebalance.cluster_state import ListedPod, Preference
 from reserver.rebalance.disruptions import Disruptions
 from reserver.rebalance.evictor import Filter
 from reserver.rebalance.measured_load import MeasuredLoad, measured_load_of
+from reserver.rebalance.move_cost import cost, with_costs
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.plan_builder import Floats, PlanBuilder
 from reserver.rebalance.plan_state import PlanState
@@ -45,9 +46,10 @@ def decide(given: RoundInput, held: Held = NOTHING_HELD) -> Decision:
     """
     load = measured_load_of(given.cluster, given.policy, given.now)
     load = replace(load, before=given.rounds, loads=given.loads or load.loads)
-    index = PodIndex(given.cluster, given.policy.node_selector)
+    costs = partial(cost, now=given.now)
+    index = PodIndex(given.cluster, given.policy.node_selector, costs)
     plan = _planned(given, index, held, load)
-    return Decision(plan=plan, rounds=load.after)
+    return Decision(plan=with_costs(plan, given.cluster, given.now), rounds=load.after)
 
 
 def _planned(given: RoundInput, index: PodIndex, held: Held, load: MeasuredLoad) -> Plan:

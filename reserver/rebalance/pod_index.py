@@ -130,8 +130,18 @@ class PodIndex:
         departed: the pods that are gone, in the order in which they went.
     """
 
-    def __init__(self, cluster: ClusterState, node_selector: Selector = EVERYTHING) -> None:
-        """Number what a cluster has; nothing is gone yet."""
+    def __init__(
+        self,
+        cluster: ClusterState,
+        node_selector: Selector = EVERYTHING,
+        cost: Callable[[ListedPod], float] = lambda _: 0.0,
+    ) -> None:
+        """Number what a cluster has; nothing is gone yet.
+
+        Args:
+            cost: of moving a pod: of equally important ones the cheapest leaves first.
+        """
+        self._cost = cost
         self.cluster = cluster
         self.nodes: list[ListedNode] = list(cluster.nodes.values())
         self.pods: Sequence[ListedPod] = sorted(cluster.pods, key=lambda pod: pod.name)
@@ -193,13 +203,16 @@ class PodIndex:
     def ranks(self) -> Indexes:
         """Intp array by pod: its place among all, the least important first.
 
-        By priority, QoS class, the annotation `PREFER_NO_EVICTION`, and name
-        (SortPodsBasedOnPriorityLowToHigh in pkg/descheduler/pod).
+        By priority, QoS class, the annotation `PREFER_NO_EVICTION`
+        (SortPodsBasedOnPriorityLowToHigh in pkg/descheduler/pod), cost, and name.
         """
         priorities = [_LAST if pod.priority is None else pod.priority for pod in self.pods]
         classes = [_QOS.get(pod.qos, len(_QOS)) for pod in self.pods]
         prefers = [PREFER_NO_EVICTION in pod.annotations for pod in self.pods]
-        keys = tuple(np.array(each, dtype=np.int64) for each in (prefers, classes, priorities))
+        tenths = [round(self._cost(pod) * 10) for pod in self.pods]
+        keys = tuple(
+            np.array(each, dtype=np.int64) for each in (tenths, prefers, classes, priorities)
+        )
         ranks: Indexes = np.zeros(len(self.pods), dtype=np.intp)
         ranks[np.lexsort(keys)] = np.arange(len(ranks))
         return ranks

@@ -101,6 +101,8 @@ export interface PlannedMove {
   to: string;
   strategy: string;
   reason: string;
+  gain: number | null;
+  cost: number;
 }
 
 /** Amounts as Kubernetes writes them. */
@@ -121,6 +123,8 @@ export interface Plan {
   landings: { namespace: string; pod: string; node: string }[];
   emptied: string[];
   nodes: NodeUse[];
+  cost: number;
+  gainPerMove: number | null;
   notes: string[];
 }
 

@@ -85,7 +85,7 @@ function shown(found) {
   const changed = nodes.filter((each) => JSON.stringify(each.before) !== JSON.stringify(each.after));
   const room = landings.map((each) => `${each.namespace}/${each.pod} on ${each.node}`).join(', ');
   return [
-    h('p', { class: 'summary' }, moves.length ? '' : NOTHING[found.goal], moves.length > 0 && `${count(moves.length, 'move')}${emptied.length ? `; empty afterwards: ${emptied.join(', ')}` : ''}${room ? `; room for ${room}` : ''}`),
+    h('p', { class: 'summary' }, moves.length ? '' : NOTHING[found.goal], moves.length > 0 && `${count(moves.length, 'move')}${emptied.length ? `; empty afterwards: ${emptied.join(', ')}` : ''}${room ? `; room for ${room}` : ''}; cost ${found.cost}${found.gainPerMove === null ? '' : `, gain per move ${found.gainPerMove}`}`),
     ...notes.map((each) => h('p', {}, each)),
     moves.length > 0 && [
       table(['Pod', 'From', 'To', 'Why', 'Now'], moves.slice(0, MOST).map(plannedRow)),
@@ -104,12 +104,12 @@ function shown(found) {
 /** @param {PlannedMove} one @param {number} at */
 function plannedRow(one, at) {
   const pod = `${one.namespace}/${one.pod}`;
-  return [`${at + 1}. ${pod}`, one.from, one.to || 'where it fits', `${one.strategy}: ${one.reason}`, h('span', { 'data-pod': pod }, ...[sinceThen(pod)].flat())];
+  return [`${at + 1}. ${pod}`, one.from, one.to || 'where it fits', `${one.strategy}: ${one.reason}${one.gain === null ? '' : ` (gain ${one.gain})`}${one.cost > 1 ? ` (cost ${one.cost})` : ''}`, h('span', { 'data-pod': pod }, ...[sinceThen(pod)].flat())];
 }
 
 /** The command that carries a plan out: with seats, where there are PodMoves. @param {Plan} found */
 function carriedOut({ goal, policy }) {
-  if (goal === 'defragment') return command('reserver rebalance plan --defragment');
+  if (goal === 'defragment') return command('reserver rebalance run --defragment --mode reserve-first');
   const what = goal === 'policy' ? `--policy-config-file ${quoted(policy)}` : '--make-room';
   return command(`reserver rebalance run ${what}${store.status.get('moves')?.problem ? '' : ' --mode reserve-first'}`);
 }

@@ -92,6 +92,7 @@ def test_a_program_reads_the_moves_and_why_others_stay(policy: str) -> None:
             "profile": "default",
             "reason": reason,
             "gain": None,
+            "cost": 1.0,
         }
         for name in ("p0", "p1")
     ]
@@ -149,6 +150,7 @@ def test_room_is_made_for_pending_pods() -> None:
     told = json.loads(_run("--make-room", "-o", "json", dump=FULL).stdout)
     assert [(move["pod"], move["from"], move["to"]) for move in told["moves"]] == [("p", "a", "b")]
     assert told["landings"] == [{"namespace": "shop", "pod": "big", "node": "a"}]
+    assert (told["cost"], told["gainPerMove"]) == (1, 1)
     assert told["bound"] == {
         "fewestMoves": 1,
         "mostNodes": None,
@@ -234,6 +236,7 @@ def test_nodes_are_emptied() -> None:
         "--defragment", dump=_dump(_node("a"), _pod("p", "a"), _node("b"), _pod("q", "b"))
     )
     assert "empty afterwards: a" in output.stdout
+    assert "nodes emptied per move: 1" in output.stdout
     assert "at most 1 node can be emptied" in output.stdout
 
 
