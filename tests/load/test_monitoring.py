@@ -39,6 +39,8 @@ from reserver.client import Client
 from tests.e2e.conftest import CRDS, ROOT, SCHEDULER
 from tests.e2e.forms import OBJECTS
 
+pytestmark = pytest.mark.timeout(1800)  # Prometheus and promtool are built once.
+
 PATCH_CRD = ROOT / "scheduler-config/components/webhooks/crd-patch.yaml"
 HOME = "reserver-system"
 _ALIVE_S = 1
