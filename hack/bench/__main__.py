@@ -23,6 +23,7 @@ from hack.bench import (
     page,
     placing,
     rebalancing,
+    recurring,
     start,
 )
 from hack.bench.report import TooSlow, progress
@@ -51,7 +52,7 @@ def main() -> None:
     began, load = time.perf_counter(), os.getloadavg()[0]
     timed = (calls, binding, fitting, placing, emptying, rebalancing, decoding, start, editing)
     too_slow, printed = [], []
-    for section in (*timed, page):
+    for section in (*timed, recurring, page):
         try:
             for text in section.measure(scale):
                 print(text, flush=True)

@@ -7,12 +7,13 @@ instead. cron of Debian has both rules (crontab(5), "Daylight Saving Time").
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from itertools import islice, pairwise, takewhile
+from math import inf
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -21,7 +22,7 @@ from cronsim import CronSim, CronSimError
 MOST_CRON = 100
 """Characters of a cron expression."""
 
-_FIELDS = 5
+_FIELDS, _MONTHS = 5, 12
 _DAY_S = 86_400.0
 _YEARS = 50
 """What does not happen for so many years never does."""
@@ -112,30 +113,47 @@ class Schedule:
 
 
 class _Cron(NamedTuple):
-    """A cron expression, parsed.
+    """A cron expression, parsed. As small as can be: ten thousand are kept.
 
     Attributes:
-        days: knows the days.
-        times: of each day.
+        days: its last three fields, which say the days.
+        hours: of each day.
+        minutes: of each of these hours.
         is_fixed: neither its minute nor its hour begins with ``*``.
-        least_gap: the seconds between two of its times, whatever the days.
     """
 
-    days: CronSim
-    times: tuple[time, ...]
+    days: str
+    hours: tuple[int, ...]
+    minutes: tuple[int, ...]
     is_fixed: bool
-    least_gap: float
+
+    def times(self, since: time) -> Iterator[time]:
+        """Yield the times of a day from one on."""
+        for hour in self.hours:
+            for minute in self.minutes if hour >= since.hour else ():
+                if hour > since.hour or minute >= since.minute:
+                    yield time(hour, minute)
+
+    @property
+    def last(self) -> time:
+        """The last of the times of a day."""
+        return time(self.hours[-1], self.minutes[-1])
+
+    def least_gap(self, days: int = 1) -> float:
+        """Return the least seconds between two starts whose days are so many apart at least."""
+        in_hour = (after - before for before, after in pairwise(self.minutes))
+        span = self.minutes[-1] - self.minutes[0]
+        hours = pairwise((*self.hours, self.hours[0] + 24 * days))
+        return 60.0 * min(*in_hour, *((after - before) * 60 - span for before, after in hours), inf)
 
 
-@lru_cache(4096)
+@lru_cache(16_384)
 def _parsed(cron: str) -> _Cron:
     """Return an expression as `cronsim` reads it; raises what that does."""
-    days, words = CronSim(cron, _EPOCH), cron.split()
-    times = sorted(time(hour, minute) for hour in days.hours for minute in days.minutes)
+    parsed, words = CronSim(cron, _EPOCH), cron.split()
     is_fixed = not (words[0].startswith("*") or words[1].startswith("*"))
-    seconds = [each.hour * 3600 + each.minute * 60 for each in times]
-    gaps = (after - before for before, after in pairwise([*seconds, seconds[0] + _DAY_S]))
-    return _Cron(days, tuple(times), is_fixed, min(gaps))
+    hours, minutes = tuple(sorted(parsed.hours)), tuple(sorted(parsed.minutes))
+    return _Cron(" ".join(words[2:]), hours, minutes, is_fixed)
 
 
 def _running(cron: str, zone: ZoneInfo, after: float) -> Iterator[float]:
@@ -155,18 +173,41 @@ def _fixed(cron: _Cron, zone: ZoneInfo, after: float) -> Iterator[float]:
     today, at_least = here.date(), time(here.hour, here.minute)
     # A change of clocks may leave out a whole day, whose times come at its end.
     before = here - timedelta(days=2)
-    day = today if before.utcoffset() == here.utcoffset() else before.date()
-    last = min(day.year + _YEARS, _LAST_YEAR)
-    while day.year <= last:
-        if day.month not in cron.days.months:
-            day = (day.replace(day=1) + timedelta(days=32)).replace(day=1)
-            continue
-        if cron.days.match_day(day):
-            begin = bisect_left(cron.times, at_least) if day == today else 0
-            for each in cron.times[-1:] if day < today else islice(cron.times, begin, None):
-                yield _moment(day, each, zone)
-            last = min(day.year + _YEARS, _LAST_YEAR)
-        day += timedelta(days=1)
+    begin = today if before.utcoffset() == here.utcoffset() else before.date()
+    for day in _days(cron.days, begin):
+        since = at_least if day == today else time.min
+        for each in (cron.last,) if day < today else cron.times(since):
+            yield _moment(day, each, zone)
+
+
+def _days(fields: str, since: date) -> Iterator[date]:
+    """Yield the days that the last three fields of an expression say, until there is none."""
+    year, month = since.year, since.month
+    days = _days_of(fields, year, month) >> since.day << since.day
+    last = min(year + _YEARS, _LAST_YEAR)
+    while year <= last:
+        while days:
+            first = days & -days
+            yield date(year, month, first.bit_length() - 1)
+            days ^= first
+            last = min(year + _YEARS, _LAST_YEAR)
+        year, month = (year, month + 1) if month < _MONTHS else (year + 1, 1)
+        days = _days_of(fields, year, month)
+
+
+@lru_cache(16_384)  # Many keep the same days, each at a time of its own.
+def _days_of(fields: str, year: int, month: int) -> int:
+    """Return the days of a month as bits: the first day is bit 1."""
+    cron = _rule(fields)
+    if month not in cron.months:
+        return 0
+    days = range(1, monthrange(year, month)[1] + 1)
+    return sum(1 << day for day in days if cron.match_day(date(year, month, day)))
+
+
+@lru_cache(4096)
+def _rule(fields: str) -> CronSim:
+    return CronSim(f"0 0 {fields}", _EPOCH)
 
 
 def _moment(day: date, at: time, zone: ZoneInfo) -> float:
@@ -199,7 +240,7 @@ def _zone(name: str) -> ZoneInfo:
         raise ScheduleError("timeZone", "is not a time zone", remedy) from exc
 
 
-@lru_cache(4096)  # Many keep the same hours.
+@lru_cache(16_384)  # Many keep the same hours.
 def _check(cron: str, duration: float) -> None:
     """Refuse an expression that is not cron, never happens, or overlaps with itself."""
     remedy = "write minute, hour, day of month, month and day of week: 0 22 * * MON-FRI"
@@ -209,7 +250,12 @@ def _check(cron: str, duration: float) -> None:
         parsed = _parsed(cron)
     except (CronSimError, AssertionError, ValueError) as exc:
         raise ScheduleError("cron", f"cannot be read: {exc}".rstrip(": "), remedy) from exc
-    found = _some_starts(cron, 1 if duration <= parsed.least_gap else _CHECKED)
+    is_apart = duration <= parsed.least_gap() or duration <= parsed.least_gap(
+        _days_apart(parsed.days)
+    )
+    if is_apart and _comes(parsed.days):
+        return
+    found = _some_starts(cron)
     if not found:
         raise ScheduleError("cron", "never happens", "write a day that some month has")
     for before, after in pairwise(found):
@@ -221,9 +267,24 @@ def _check(cron: str, duration: float) -> None:
             raise ScheduleError("duration", problem, f"write {(after - before) / 60:.0f}m at most")
 
 
-def _some_starts(cron: str, most: int) -> list[float]:
+@lru_cache(4096)
+def _comes(fields: str) -> bool:
+    """Return whether an expression has any day."""
+    return next(_days(fields, _EPOCH.date()), None) is not None
+
+
+@lru_cache(4096)
+def _days_apart(fields: str) -> int:
+    """Return how many days the days of an expression are apart at least."""
+    begin = _EPOCH.date()
+    until = begin + timedelta(days=_CHECKED_DAYS)
+    days = islice(takewhile(until.__gt__, _days(fields, begin)), _CHECKED + 1)
+    return min(((after - before).days for before, after in pairwise(days)), default=1)
+
+
+def _some_starts(cron: str) -> list[float]:
     """Return the first starts from a fixed moment on, in unix seconds: enough to compare."""
-    starts = islice(Schedule(cron, 0.0).starts(_EPOCH.timestamp()), most)
+    starts = islice(Schedule(cron, 0.0).starts(_EPOCH.timestamp()), _CHECKED)
     first = next(starts, None)
     if first is None:
         return []

@@ -12,7 +12,7 @@ from reserver.base.quarantine import quarantined
 from reserver.cluster.pod import Pod
 from reserver.errors import ApiError
 from reserver.scheduling.pod_events import PodEvent, recalled_for_room
-from reserver.scheduling.recall import AHEAD_S, recalls_for_room
+from reserver.scheduling.recall import RoomRecall, recalls_for_room
 from reserver.scheduling.state import State
 
 log = structlog.get_logger(__name__)
@@ -40,7 +40,7 @@ class Recaller:
         self._clock = clock
         self._delete = delete
         self._report = report
-        self._short: Mapping[str, Sequence[Pod]] = {}
+        self._short: Mapping[str, RoomRecall] = {}
 
     async def run(self, state: State, is_up_to_date: Callable[[], Awaitable[bool]]) -> None:
         """Recall until cancelled; a pass is put off while the state is not up to date."""
@@ -54,11 +54,11 @@ class Recaller:
         """Look at all nodes with borrowers once."""
         before = self._short
         self._short = await Pacer().run(recalls_for_room(state, self._clock()))
-        for node, borrowers in self._short.items():
+        for node, (borrowers, until) in self._short.items():
             if node not in before:
                 continue  # Perhaps a watch has yet to show all of it.
             # Else the room would be lent again until the hold starts.
-            state.ledger.recall(node, self._clock() + AHEAD_S)
+            state.ledger.recall(node, until)
             for each in borrowers:
                 self._report(recalled_for_room(each))
             try:

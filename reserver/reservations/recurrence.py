@@ -38,7 +38,7 @@ class Recurrence:
 
     def at(self, now: float) -> Occurrence | None:
         """Return the occurrence under way at `now` (unix seconds), or the next; None if none."""
-        return next(self.occurrences(now), None)
+        return _at(self, now)
 
     def occurrences(self, now: float) -> Iterator[Occurrence]:
         """Yield the occurrence under way at `now` (unix seconds), and all later ones."""
@@ -56,6 +56,11 @@ class Recurrence:
         """When the last occurrence is over at the latest, unix seconds; None for never."""
         until = self.schedule.until
         return None if until is None else until + self.schedule.duration
+
+
+@lru_cache(64)  # It is asked for twice for what is written, at the same moment.
+def _at(recurrence: Recurrence, now: float) -> Occurrence | None:
+    return next(recurrence.occurrences(now), None)
 
 
 def counted(schedule: Schedule, first: float, count: int) -> Schedule:

@@ -177,6 +177,8 @@ class Reservation:
 
     def about(self, other: Reservation) -> Reservation:
         """Return what recurs with the occurrence that the same is about elsewhere."""
+        if self.occurrence is not None and self.digest == other.digest:
+            return self
         return replace(
             self,
             digest=other.digest,

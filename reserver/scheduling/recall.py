@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import times, total
@@ -43,19 +44,33 @@ def recall(pod: Pod, seats: Sequence[Reservation], state: State) -> Recall | Non
     return Recall(pod, node, tuple(each for each in going if not each.terminating))
 
 
-def recalls_for_room(state: State, now: float) -> Generator[None, None, dict[str, Sequence[Pod]]]:
-    """Find the nodes whose borrowers are in the way of their holds, each with those to delete.
+class RoomRecall(NamedTuple):
+    """Which borrowers of a node are in the way of its holds.
+
+    Attributes:
+        borrowers: those to delete.
+        until: when the last of these holds has started, unix seconds: nothing is lent till then.
+    """
+
+    borrowers: Sequence[Pod]
+    until: float
+
+
+def recalls_for_room(state: State, now: float) -> Generator[None, None, dict[str, RoomRecall]]:
+    """Find the nodes whose borrowers are in the way of their holds.
 
     Other work may come between the steps: a node is judged as it is by then.
     Holds that are to start count `AHEAD_S` before. Those that lend are in no hurry: their owners
     recall what they need.
     """
     coming: dict[str, Mapping[str, int]] = {}
+    starts: dict[str, float] = {}
     for each in state.ledger.starting(now + AHEAD_S):
         for part in each.parts if each.lends_below is None else ():
             amounts = times(each.resources, part.slots)
             coming[part.node] = total((coming.get(part.node, {}), amounts))
-    found: dict[str, Sequence[Pod]] = {}
+            starts[part.node] = max(starts.get(part.node, 0.0), each.starts_at or 0.0)
+    found: dict[str, RoomRecall] = {}
     for node in state.snapshot.lending.nodes():
         yield
         borrowers = state.snapshot.lending.borrowers(node)
@@ -64,8 +79,8 @@ def recalls_for_room(state: State, now: float) -> Generator[None, None, dict[str
         names = total(each.requests for each in borrowers).keys()
         wanted = {name: needed.get(name, 0) for name in names}
         going = _fewest(borrowers, partial(_is_enough, node, wanted, state=state))
-        if any(not each.terminating for each in going):
-            found[node] = [each for each in going if not each.terminating]
+        if leaving := [each for each in going if not each.terminating]:
+            found[node] = RoomRecall(leaving, starts.get(node, now + RECALL_S))
     return found
 
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from reserver.cluster.pod import Pod
 from reserver.extender.recaller import Recaller
 from reserver.scheduling.pod_events import PodEvent
-from reserver.scheduling.recall import AHEAD_S
 from reserver.scheduling.state import State
 from tests.builders import BORROWER, NOW, at, node, pod, reservation
 from tests.unit.k8s.fakes import NO_ANSWER
@@ -59,10 +58,11 @@ async def test_what_is_recalled_is_not_lent_again_before_the_hold_starts() -> No
     made, state = Deletions(), short()
     state.node_seen(node("worker-1", cpu="6"))
     state.ledger.put(reservation("lent", lends_below=100, cpu="2"))
+    state.ledger.put(reservation("r", starts=NOW + 40, cpu="4"))
     recaller = Recaller(at(NOW), made.delete, made.events.append)
     for _ in range(2):
         await recaller.look(state)
     state.pod_gone(pod("b").name)
     lending = state.snapshot.lending
-    assert lending.left(0, ["worker-1"], NOW + AHEAD_S - 1) == {}
-    assert lending.left(0, ["worker-1"], NOW + AHEAD_S)["worker-1"]["cpu"] == 2_000
+    assert lending.left(0, ["worker-1"], NOW + 39) == {}
+    assert lending.left(0, ["worker-1"], NOW + 40)["worker-1"]["cpu"] == 2_000

@@ -258,7 +258,7 @@ def test_a_clock_that_is_set_back_keeps_no_node_from_lending() -> None:
 
 def short(state: State, now: float = NOW) -> dict[str, set[str]]:
     found = outcome(recalls_for_room(state, now))
-    return {node: {each.name.name for each in going} for node, going in found.items()}
+    return {node: {each.name.name for each in going.borrowers} for node, going in found.items()}
 
 
 def test_borrowers_go_before_a_hold_starts_that_does_not_lend() -> None:
