@@ -130,10 +130,8 @@ class MaintenanceController(Listener):
             log.warning("windows cannot be carried out, retrying", why=why)
 
     async def _pass(self, pacer: Pacer) -> None:
-        # A recurring window is the same occurrence throughout a pass.
-        now = self._clock()
-        windows = await self._windows_at(now, pacer)
-        turns = await self._turns(filter(None, windows.values()), now, pacer)
+        windows = await self._windows_at(self._clock(), pacer)
+        turns = await self._turns(filter(None, windows.values()), pacer)
         in_hand = self._in_hand(turns)
         await pacer.awaited(self._emptying.look(in_hand, self._clock()))
         nodes = self._nodes = self._known_nodes()
@@ -143,14 +141,17 @@ class MaintenanceController(Listener):
             await pacer.give_way()
         unread, limit_s = self.windows.unread, self._not_ready_s
         every = tuple(seen.values())
-        search = decide(turns, every, now, unread=unread, not_ready_s=limit_s)
+        decided_at = self._clock()
+        search = decide(turns, every, decided_at, unread=unread, not_ready_s=limit_s)
         decision = await pacer.run(search)
         await self._close(decision, pacer)
         is_busy = await pacer.awaited(self._write_nodes(decision, seen))
         await pacer.awaited(self._emptying.move(in_hand, self._clock()))
-        self.counts = await self._write_statuses(windows, decision, now, pacer)
+        self.counts = await self._write_statuses(windows, decision, decided_at, pacer)
         wait_s = LOOK_AGAIN_S if is_busy or in_hand else inf
         wait_s = min(wait_s, decision.next_at - self._clock())
+        if any(each.window.schedule and each.window.period.end <= decided_at for each in turns):
+            wait_s = 0.0  # It was over meanwhile, and another occurrence comes.
         if wait_s < inf:
             self.queue.add(_LOOK, max(wait_s, _PAUSE_S))
 
@@ -165,9 +166,9 @@ class MaintenanceController(Listener):
             await pacer.give_way()
         return windows
 
-    async def _turns(self, windows: Iterable[Window], now: float, pacer: Pacer) -> list[Turn]:
+    async def _turns(self, windows: Iterable[Window], pacer: Pacer) -> list[Turn]:
         """Return the windows that are not over, with their nodes."""
-        nodes = list(self._known_nodes().values())
+        nodes, now = list(self._known_nodes().values()), self._clock()
         unfinished = [window for window in windows if now < window.period.end]
         return [await pacer.run(turn_of(window, nodes)) for window in unfinished]
 
