@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from reserver.cli import failure, serialization
 from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.flag_errors import flag_of
 from reserver.cli.manifests import Manifest, ManifestDocument, read_files, read_manifests
-from reserver.cli.spec_flags import SpecFlags, flag_of
+from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.table import counted
 from reserver.client import Spec
 from reserver.errors import InvalidInput

@@ -13,7 +13,7 @@ from reserver.cli import completion, failure, formatting, line, lookup, serializ
 from reserver.cli.connection import Session, run
 from reserver.cli.options import NamespaceOption
 from reserver.cli.target import Target
-from reserver.client import Phase, Policy, RecurringSchedule, ReservationInfo
+from reserver.client import Nodes, Phase, Policy, RecurringSchedule, ReservationInfo
 from reserver.k8s.objects.times import show_duration
 from reserver.printable import printable
 from reserver.stores.codec.slot_rules import refilled_by_default
@@ -77,10 +77,7 @@ def _lines(
     yield "Node", formatting.node(reservation)
     if spec.placement:
         yield "Placement", ", ".join(f"{key} {value}" for key, value in spec.placement.items())
-    yield "One slot holds", ""
-    for resource, amount in formatting.amounts(spec.resources):
-        yield "", f"  {resource} {amount}"
-    yield "Slots", _slots(reservation)
+    yield from _holds(reservation)
     yield "Owners", ""
     for owner in spec.owners:
         yield "", f"  {formatting.owner(owner)}"
@@ -116,6 +113,22 @@ def _head(reservation: ReservationInfo) -> Iterator[tuple[str, str]]:
         home = reservation.id.partition("/")[0]
         whose = f"an owner names no namespace, so only pods of {home} may claim it"
         yield "No namespace", f"{whose}; write the namespace of its pods"
+
+
+def _holds(reservation: ReservationInfo) -> Iterator[tuple[str, str]]:
+    spec = reservation.spec
+    if spec.nodes is not None:
+        yield "Whole nodes", _whole(spec.nodes, len(reservation.claims))
+        return
+    yield "One slot holds", ""
+    for resource, amount in formatting.amounts(spec.resources):
+        yield "", f"  {resource} {amount}"
+    yield "Slots", _slots(reservation)
+
+
+def _whole(nodes: Nodes, pods: int) -> str:
+    labels = ", ".join(f"{key}={value}" for key, value in nodes.selector.items())
+    return f"{nodes.count}{f' with {labels}' if labels else ''}; {pods} pods of owners there"
 
 
 def _slots(reservation: ReservationInfo) -> str:

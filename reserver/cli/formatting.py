@@ -98,12 +98,15 @@ def phase(reservation: ReservationInfo) -> Cell:
 
 def slots(reservation: ReservationInfo) -> str:
     """Return the number of slots."""
-    return NOTHING if reservation.phase is Phase.INVALID else str(reservation.spec.slots)
+    nodes, slots = reservation.spec.nodes, str(reservation.spec.slots)
+    found = slots if nodes is None else f"{nodes.count} whole"
+    return NOTHING if reservation.phase is Phase.INVALID else found
 
 
 def claimed(reservation: ReservationInfo) -> str:
     """Return the number of claims."""
-    return NOTHING if reservation.phase is Phase.INVALID else str(len(reservation.claims))
+    what = "" if reservation.spec.nodes is None else " pods"
+    return NOTHING if reservation.phase is Phase.INVALID else f"{len(reservation.claims)}{what}"
 
 
 def node(reservation: ReservationInfo) -> str:
@@ -218,6 +221,8 @@ def moment(when: datetime, now: datetime) -> str:
 
 def _held(spec: Spec) -> str:
     """Return the amounts of a spec in words, such as ``2 slots of 1 CPU, 4Gi memory``."""
+    if (nodes := spec.nodes) is not None:
+        return "a whole node" if nodes.count == 1 else f"{nodes.count} whole nodes"
     said = ", ".join(_worded(*each) for each in amounts(spec.resources)) or "nothing"
     return said if spec.slots == 1 else f"{spec.slots} slots of {said}"
 

@@ -12,6 +12,7 @@ from reserver.cli import failure, formatting, output, table
 from reserver.cli.output_formats import Output
 from reserver.cli.table import Row
 from reserver.client import ReservationInfo
+from reserver.client.slots import of_slot
 
 COLUMNS = ("NAME", "PHASE", "NODE", "SLOTS", "CLAIMED", "ENDS IN")
 WIDE = (*COLUMNS, "ONE SLOT HOLDS", "OWNERS", "ID", "AUTHOR", "DESCRIPTION")
@@ -63,7 +64,7 @@ def row(
     )
     if form is Output.WIDE:
         owners = formatting.shortened(formatting.owners(reservation), formatting.MOST_OWNERS)
-        cells = (*cells, formatting.holds(reservation.spec.resources), owners, reservation.id)
+        cells = (*cells, formatting.holds(of_slot(reservation.spec)), owners, reservation.id)
         cells = (
             *cells,
             reservation.author or formatting.NOTHING,

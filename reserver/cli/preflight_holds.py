@@ -35,6 +35,8 @@ _REMEDIES = {
     SEAT_FIELD: END_MOVES,
     "lend": "for each, first run `kubectl --namespace {} patch reservation {} --type merge "
     """--patch '{{"spec":{{"lend":null}}}}'`: nobody would delete borrowers for an owner""",
+    "nodes": "for each, first run `kubectl --namespace {} delete reservation {}`, and taint its "
+    "nodes: it would hold nothing",
     "schedule": "for each, first run `kubectl --namespace {} delete reservation {}`: it would hold "
     "at all times",
 }

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from reserver.cli import formatting
 from reserver.client import PastReservation, Phase, ReservationInfo
-from reserver.client.slots import all_slots
+from reserver.client.slots import all_slots, of_slot
 from reserver.cluster import quantity
 
 BUCKETS = 24
@@ -119,8 +119,8 @@ def of_past(past: PastReservation, resource: str) -> Iterator[Held]:
 def of_present(reservation: ReservationInfo, resource: str, now: datetime) -> Iterator[Held]:
     """Yield the holds of a present reservation; the moment of a claim is unknown."""
     spec, since = reservation.spec, reservation.since
-    text = spec.resources.get(resource)
-    taken = len(reservation.claims)
+    text = of_slot(spec).get(resource)
+    taken = len(reservation.claims) if spec.nodes is None else 0  # Which nodes, nobody says.
     fates = {Phase.ACTIVE: Fate.OPEN, Phase.EXPIRED: Fate.UNUSED, Phase.CLAIMED: Fate.USED}
     fate = fates.get(reservation.phase) if reservation.phase else None
     if text is None or since is None or fate is None or not reservation.placements:

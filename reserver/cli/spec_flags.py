@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,12 +12,10 @@ from typing import Annotated, Any
 from reserver.cli import completion, recurring, times
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.owner_flags import OWNER_FORMS, owner, pair
-from reserver.cli.similar import RESOURCES, did_you_mean
-from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.times import in_hours, parse_moment, show_moment
 from reserver.reservations.enums import Policy, Strategy
-from reserver.settings.flags import Flag, declared
+from reserver.settings.flags import Declared, Flag, declared
 from reserver.stores.codec.lifetime_codec import DEFAULT_TTL_S
 
 _MOMENTS = {"starts_at", "expires_at", "until"}
@@ -47,7 +44,7 @@ class SpecFlags:
     node_selectors: Annotated[
         tuple[str, ...],
         _flag(
-            "Without --node: label that the node must have.",
+            "Without --node: label that the node, or each of --nodes, must have.",
             metavar="LABEL=VALUE",
             path="placement.nodeSelector",
         ),
@@ -77,6 +74,14 @@ class SpecFlags:
         tuple[str, ...],
         _flag("Other resource of one slot, such as nvidia.com/gpu=1.", metavar="NAME=QUANTITY"),
     ] = ()
+    nodes: Annotated[
+        int | None,
+        _flag(
+            "Hold so many whole nodes, for owners alone, instead of slots of some resources; "
+            "--node-selector says which.",
+            path="nodes.count",
+        ),
+    ] = None
     slots: Annotated[int | None, _flag("Number of slots; each pod claims one. Default: 1.")] = None
     ttl: Annotated[
         str | None,
@@ -199,7 +204,8 @@ class SpecFlags:
             raise Failed(
                 ExitStatus.USAGE, f"--owner: is missing; say who may claim it: {OWNER_FORMS}"
             )
-        document = {"resources": {}} | self.changes(namespace)
+        nothing: dict[str, Any] = {"resources": {}} if self.nodes is None else {}
+        document = nothing | self.changes(namespace)
         self._check_every(document)
         if self.every and not self.for_:
             raise Failed(ExitStatus.USAGE, "--for: is missing; say how long each lasts, e.g. 8h")
@@ -217,7 +223,7 @@ class SpecFlags:
             value = getattr(self, each.field)
             if value == each.default:
                 continue
-            *parents, name = each.path.split(".")
+            *parents, name = self._path(each).split(".")
             parent = document
             for step in parents:
                 parent = parent.setdefault(step, {})
@@ -235,6 +241,11 @@ class SpecFlags:
             else:
                 parent[name] = value.value if isinstance(value, StrEnum) else value
         return document
+
+    def _path(self, flag: Declared) -> str:
+        """Return the field that a flag gives: whole nodes have their selector beside them."""
+        is_theirs = flag.field == "node_selectors" and self.nodes is not None
+        return "nodes.selector" if is_theirs else flag.path
 
     def _check_every(self, document: Mapping[str, Any]) -> None:
         """Refuse flags of what comes again for what comes once."""
@@ -270,22 +281,3 @@ def _in_hours(flag: str, text: str) -> str:
         return in_hours(text)
     except InvalidInput as exc:
         raise Failed(ExitStatus.USAGE, str(exc.under(flag))) from exc
-
-
-def flag_of(error: InvalidInput) -> Failed:
-    """Return an error in a document that was made from flags, as an error of the flag."""
-    flags = {"": "NAME"} | {each.path: each.name for each in declared(SpecFlags)}
-    word, _, key = re.sub(r"\[", ".", error.path).partition(".")
-    if word == "resources" and not error.path.endswith(("cpu", "memory")):
-        return _of_resources(key, error)
-    part = next((name for path, name in flags.items() if path.startswith(f"{word}.")), f"--{word}")
-    flag = flags.get(error.path) or flags.get(word, part)
-    return Failed(ExitStatus.USAGE, f"{flag}: {error.problem}; {error.remedy}")
-
-
-def _of_resources(name: str, error: InvalidInput) -> Failed:
-    if not name:
-        problem = f"--cpu, --memory, --resource: the reservation {error.problem}"
-        return Failed(ExitStatus.USAGE, f"{problem}; give an amount, e.g. --cpu 2")
-    remedy = did_you_mean(name, RESOURCES, error.remedy)
-    return Failed(ExitStatus.USAGE, f"--resource: {shorten(name)!r} {error.problem}; {remedy}")

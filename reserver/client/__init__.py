@@ -24,6 +24,7 @@ from reserver.client.capacity import (
 )
 from reserver.client.client import Client
 from reserver.client.connection import DEADLINE_S
+from reserver.client.nodes import Nodes
 from reserver.client.recurrence import OccurrenceInfo, RecurringSchedule
 from reserver.client.sync_capacity import SyncCapacity
 from reserver.client.sync_client import SyncClient
@@ -73,6 +74,7 @@ __all__ = [
     "Lend",
     "NamespaceQuota",
     "NodeCapacity",
+    "Nodes",
     "OccurrenceInfo",
     "Outcome",
     "OwnerRule",

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
+from reserver.client.nodes import Nodes
 from reserver.client.recurrence import OccurrenceInfo, RecurringSchedule
 from reserver.client.values import (
     Claim,
@@ -42,6 +43,7 @@ _NESTED: dict[str, type[Any]] = {
     "Amounts": ResourceAmounts,
     "Claim": Claim,
     "Lend": Lend,
+    "Nodes": Nodes,
     "Occurrence": OccurrenceInfo,
     "PastClaim": PastClaim,
     "PlacedSlots": PlacedSlots,
@@ -131,6 +133,10 @@ def _write_placement(placement: Mapping[str, Any] | None) -> pb.Placement | None
     return to_message({"placement": dict(placement)}).placement  # An empty one says: anywhere.
 
 
+def _write_nodes(nodes: Nodes | None) -> pb.Nodes | None:
+    return None if nodes is None else pb.Nodes(count=nodes.count, selector=nodes.selector)
+
+
 def _write_lend(lend: Lend | None) -> pb.Lend | None:
     return None if lend is None else pb.Lend(below_priority=lend.below_priority)
 
@@ -200,6 +206,7 @@ _WRITERS: Mapping[str, _Write] = {
     "policy": _write_policy,
     "placement": _write_placement,
     "lend": _write_lend,
+    "nodes": _write_nodes,
     "schedule": _write_schedule,
 }
 """By field: what makes its message; all others are sent as they are."""
@@ -213,6 +220,7 @@ _REMEDIES = {
     "expires_at": "write datetime.now(UTC) + timedelta(hours=1)",
     "schedule": 'write RecurringSchedule(cron="0 22 * * *", duration=timedelta(hours=8))',
     "lend": "write Lend(below_priority=100)",
+    "nodes": 'write Nodes(count=3, selector={"pool": "gpu"})',
     "policy": f"write {' or '.join(f'Policy.{each.name}' for each in Policy)}",
     "placement": "write what docs/reservations.md has below `placement`",
 }

@@ -1,8 +1,11 @@
-"""How many slots a reservation has."""
+"""How many slots a reservation has, and what each holds."""
 
 from __future__ import annotations
 
-from reserver.client.values import ReservationInfo
+from collections.abc import Mapping
+
+from reserver.client.values import ReservationInfo, Spec
+from reserver.cluster.node import NODES
 from reserver.reservations.claimed_slots import slots_in_all
 from reserver.stores.codec.slot_rules import refilled_by_default
 
@@ -10,6 +13,13 @@ from reserver.stores.codec.slot_rules import refilled_by_default
 def all_slots(reservation: ReservationInfo) -> int:
     """Return how many slots there are, claimed ones included: more than `slots` with a refill."""
     spec, limit = reservation.spec, 0
+    if spec.nodes is not None:
+        return spec.nodes.count
     if spec.refill:
         limit = spec.refill_up_to or refilled_by_default(spec.slots)
     return slots_in_all(spec.slots, limit, len(reservation.claims))
+
+
+def of_slot(spec: Spec) -> Mapping[str, str]:
+    """Return what one slot holds, as quantities; a whole node is one of `NODES`."""
+    return spec.resources if spec.nodes is None else {NODES: "1"}

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from reserver.client.nodes import Nodes
 from reserver.client.recurrence import OccurrenceInfo, RecurringSchedule
 from reserver.reservations.enums import Outcome, Phase, Policy
 
@@ -104,6 +105,7 @@ class Spec:
         node: the node whose capacity to hold; without it the server chooses one.
         resources: what one slot holds, as Kubernetes quantities.
         slots: how many pods may claim it.
+        nodes: instead of `resources` and `slots`: whole nodes, for any number of owners.
         starts_at: holds from here on; None for at once. With an offset from UTC.
         expires_at: holds until here. With an offset from UTC.
         ttl: instead: how long it lives. Neither stands for 24 hours, zero for ever.
@@ -123,8 +125,9 @@ class Spec:
 
     owners: Sequence[PodOwner | OwnerSelector]
     node: str = ""
-    resources: Mapping[str, str]
+    resources: Mapping[str, str] = field(default_factory=dict)
     slots: int = 1
+    nodes: Nodes | None = None
     starts_at: datetime | None = None
     expires_at: datetime | None = None
     ttl: timedelta | None = None

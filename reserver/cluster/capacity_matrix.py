@@ -67,6 +67,7 @@ class CapacityMatrix:
         without_holds: the names of all other rows.
         headroom: what pods may request beside the holds.
         exists: bool array, rows: the Node object is known.
+        whole: bool array, rows: the whole node is held, so that all that its pods leave of it is.
         has_unreadable: bool array, rows: something there cannot be read, so more may be taken, or
             less offered, than is known.
         unreadable_nodes: the names of these nodes, and of such as are not known.
@@ -91,6 +92,7 @@ class CapacityMatrix:
         self.holding: set[str] = set()
         self.without_holds: set[str] = set()
         self.exists: Bools = np.zeros(64, dtype=np.bool_)
+        self.whole: Bools = np.zeros(64, dtype=np.bool_)
         self.headroom = Headroom(self.columns, self._cells, ~self.guarded)
         self.has_unreadable: Bools = np.zeros(64, dtype=np.bool_)
         self.unreadable_nodes: set[str] = set()
@@ -156,6 +158,7 @@ class CapacityMatrix:
                 columns.append(column)
         if layer >= HELD or self.guarded[row]:
             is_known = bool(self.exists[row]) or not self.guarded[row]
+            is_known = is_known and not self.whole[row]
             self.headroom.put(row, columns, is_known=is_known)
         if totals:
             self._totals[layer][node] = totals
@@ -228,12 +231,15 @@ class CapacityMatrix:
         self.has_holds = np.pad(self.has_holds, (0, more))
         self.guarded = np.pad(self.guarded, (0, more))
         self.exists = np.pad(self.exists, (0, more))
+        self.whole = np.pad(self.whole, (0, more))
         self.has_unreadable = np.pad(self.has_unreadable, (0, more))
         self._compare_anew()
 
     def _compare_anew(self) -> None:
         """Forget where requests fit: rows or columns are others now."""
-        self.headroom = Headroom(self.columns, self._cells, self.exists | ~self.guarded)
+        self.headroom = Headroom(
+            self.columns, self._cells, (self.exists | ~self.guarded) & ~self.whole
+        )
 
     def _release_row(self, name: str) -> None:
         row = self._row_of[name]
@@ -251,5 +257,6 @@ class CapacityMatrix:
         self.holding, self.without_holds = set(self.holding), set(self.without_holds)
         self.has_holds, self.guarded = self.has_holds.copy(), self.guarded.copy()
         self.exists, self.has_unreadable = self.exists.copy(), self.has_unreadable.copy()
+        self.whole = self.whole.copy()
         self._forks = WeakSet()
         self._compare_anew()

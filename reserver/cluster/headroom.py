@@ -62,7 +62,8 @@ class Headroom:
             columns: of resources; they stay as they are.
             layers: int64 array, {allocatable, requested, held, returning} × columns × rows; `put`
                 reads it.
-            known: bool array, rows: the Node object is known, or nothing is guarded.
+            known: bool array, rows: the Node object is known, or nothing is guarded; false where
+                the whole node is held.
         """
         self._columns = columns
         self._layers = layers
@@ -85,7 +86,8 @@ class Headroom:
 
         Args:
             columns: of the resources that have changed.
-            is_known: the Node object is known, or nothing is guarded.
+            is_known: the Node object is known, or nothing is guarded; and the node is not held
+                whole.
         """
         amount = self._layers.item
         for column in columns:

@@ -9,6 +9,10 @@ from typing import NamedTuple
 from reserver.cluster.constraints import Taint
 from reserver.cluster.labels import Labels
 
+NODES = "nodes"
+"""The resource by which a whole node is held: each node is one. No Node object offers
+it, and the API server lets no pod request it."""
+
 HOSTNAME = "kubernetes.io/hostname"
 """The label whose value is a node's own."""
 

@@ -107,6 +107,11 @@ class Pod:
     is_mirror: bool = False
     has_resource_claims: bool = False
 
+    @property
+    def belongs_to_node(self) -> bool:
+        """Whether it is there for the node's own sake: made by a DaemonSet, or a mirror pod."""
+        return self.is_mirror or self.controller.kind == "DaemonSet"
+
     def claim_names(self) -> Iterator[PodName]:
         """Yield namespace and name of each volume claim that it uses."""
         return (PodName(self.name.namespace, use.name) for use in self.volume_claims)

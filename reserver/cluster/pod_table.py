@@ -34,12 +34,15 @@ class PodTable:
         rows: int32 array, slots: the row of the pod's node in the snapshot, `ABSENT` for a slot
             that no pod has.
         terminating: bool array, slots: the pod is being deleted.
+        uids: list, slots: the pod's UID, empty for a slot that no pod has.
+        belonging: bool array, slots: the pod belongs to its node (`Pod.belongs_to_node`).
     """
 
     def __init__(self) -> None:
         """Begin without pods."""
         self.rows: Ids = np.full(_FIRST_SIZE, ABSENT, dtype=np.int32)
         self.terminating: Bools = np.zeros(_FIRST_SIZE, dtype=np.bool_)
+        self.belonging: Bools = np.zeros(_FIRST_SIZE, dtype=np.bool_)
         self._anti_affinity: IndexedCategorical[tuple[PodTerm, ...]]
         self._anti_affinity = IndexedCategorical(_FIRST_SIZE, _labels_meant)
         self._ports: IndexedCategorical[tuple[HostPort, ...]]
@@ -48,6 +51,7 @@ class PodTable:
         self._labels = LabelTable(_FIRST_SIZE)
         self._claims: Counter[PodName] = Counter()
         self._claims_of: dict[int, tuple[PodName, ...]] = {}
+        self.uids: list[str] = []
         self._used = 0
         self._free: list[int] = []
 
@@ -56,6 +60,8 @@ class PodTable:
         slot = self._free.pop() if self._free else self._next_slot()
         self.rows[slot] = row
         self.terminating[slot] = pod.terminating
+        self.belonging[slot] = pod.belongs_to_node
+        self.uids[slot] = pod.uid
         self._namespaces.put(slot, pod.name.namespace)
         self._labels.put(slot, pod.labels)
         self._add_rare(slot, pod)
@@ -67,9 +73,11 @@ class PodTable:
         self._used = slots.stop
         while self._used > len(self.rows):
             self._grow()
+        self.uids += [pod.uid for pod in pods]
         new = slice(slots.start, slots.stop)
         self.rows[new] = rows
         self.terminating[new] = [pod.terminating for pod in pods]
+        self.belonging[new] = [pod.belongs_to_node for pod in pods]
         self._namespaces.fill(new, [pod.name.namespace for pod in pods])
         self._labels.fill(slots, [pod.labels for pod in pods])
         for slot, pod in zip(slots, pods, strict=True):
@@ -78,7 +86,7 @@ class PodTable:
 
     def remove(self, slot: int, pod: Pod) -> None:
         """Remove a pod, which has this slot."""
-        self.rows[slot] = ABSENT
+        self.rows[slot], self.uids[slot] = ABSENT, ""
         if pod.constraints.anti_affinity:
             self._anti_affinity.put(slot, None)
         if pod.constraints.host_ports:
@@ -103,6 +111,17 @@ class PodTable:
         else:
             meant = self._namespaces.among(namespaces)
         return meant & self._labels.matching(selector)
+
+    def guests(self, size: int) -> NDArray[np.int64]:
+        """Return how many pods are on each of so many rows that do not belong to their node."""
+        there = self.rows[(self.rows != ABSENT) & ~self.belonging]
+        return np.bincount(there, minlength=size).astype(np.int64)
+
+    def guests_on(self, rows: Bools) -> list[str]:
+        """Return the UIDs of such pods on the rows that are true."""
+        meant = (self.rows != ABSENT) & ~self.belonging
+        slots = np.flatnonzero(meant)
+        return [self.uids[slot] for slot in slots[rows[self.rows[slots]]]]
 
     def rows_rejecting(
         self, labels: Labels, rejects: Callable[[PodTerm], bool]
@@ -156,6 +175,7 @@ class PodTable:
     def _next_slot(self) -> int:
         slot = self._used
         self._used += 1
+        self.uids.append("")
         if slot == len(self.rows):
             self._grow()
         return slot
@@ -164,6 +184,7 @@ class PodTable:
         size = len(self.rows)
         self.rows = np.pad(self.rows, (0, size), constant_values=ABSENT)
         self.terminating = np.pad(self.terminating, (0, size))
+        self.belonging = np.pad(self.belonging, (0, size))
         for table in (self._anti_affinity, self._ports, self._namespaces, self._labels):
             table.grow(2 * size)
 

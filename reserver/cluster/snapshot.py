@@ -15,16 +15,16 @@ from reserver.cluster.capacity_matrix import (
     HELD,
     REQUESTED,
     RETURNING,
-    CapacityMatrix,
     Rows,
     Totals,
 )
 from reserver.cluster.labels import Labels
 from reserver.cluster.lending import Lending, Loan
-from reserver.cluster.node import Node
+from reserver.cluster.node import NODES, Node
 from reserver.cluster.pod import Pod
 from reserver.cluster.pod_table import PodTable
 from reserver.cluster.storage import Storage
+from reserver.cluster.whole_nodes import WholeNodes
 
 EXEMPT_NAMESPACES = frozenset({"kube-system"})
 """Those of the system's own pods, beside others that the settings name."""
@@ -54,7 +54,7 @@ class CountedPod(NamedTuple):
         )
 
 
-class Snapshot(CapacityMatrix):
+class Snapshot(WholeNodes):
     """Capacity of all nodes, kept up to date row by row.
 
     Attributes:
@@ -107,6 +107,8 @@ class Snapshot(CapacityMatrix):
         self.exists[row] = True
         self.topology.put(row, node)
         self._set(ALLOCATABLE, node.name, node.allocatable)
+        if node.name in self.whole_nodes:
+            self._recount_whole(node.name)
 
     def remove_node(self, name: str) -> None:
         """Forget a Node object; its pods and holds still count."""
@@ -117,6 +119,8 @@ class Snapshot(CapacityMatrix):
             self.topology.put(row, None)
             self._offer(self._totals[ALLOCATABLE].get(name, {}), {})
             self._set(ALLOCATABLE, name, {})
+            if name in self.whole_nodes:
+                self._recount_whole(name)
 
     def count(self, pod: Pod, node: str) -> None:
         """Count a pod on a node, and nowhere else."""
@@ -183,13 +187,21 @@ class Snapshot(CapacityMatrix):
         return self._counted.get(pod_uid)
 
     def set_held(self, node: str, totals: Mapping[str, int], loans: Sequence[Loan] = ()) -> None:
-        """Set what active reservations hold on a node, empty for nothing, and lend of it."""
+        """Set what active reservations hold on a node, empty for nothing, and lend of it.
+
+        With `NODES` among it that is the whole node, beside what its pods have.
+        """
         self.lending.set(node, totals, loans)
         if totals or node in self._row_of:
             row = self._ensure_row(node)  # May replace the arrays.
             self.has_holds[row] = bool(totals)
+            if NODES in totals or node in self.whole_nodes:
+                self._mark_whole(node, row, totals)
             self._guard(node, row, is_guarded=bool(totals) or node in self._totals[RETURNING])
-            self._set(HELD, node, self.lending.held(node) or totals)
+            self._set_held(node, self.lending.held(node) or totals)
+
+    def _set_held(self, node: str, held: Totals) -> None:
+        self._set(HELD, node, self._with_rest(node, held) if node in self.whole_nodes else held)
 
     def set_returning(self, node: str, totals: Mapping[str, int]) -> None:
         """Set what pods of a node have that comes back to reservations once these pods go."""
@@ -224,7 +236,8 @@ class Snapshot(CapacityMatrix):
 
     def take(self, node: str, amounts: Totals) -> None:
         """Count amounts on a node as a pod's that is there."""
-        self._add_requested(node, amounts, 1)
+        self.spoken_for.add(node)
+        self._add_requested(node, self._free_on(node) if NODES in amounts else amounts, 1)
 
     def _borrow(self, node: str, pod: Pod) -> None:
         """Count a pod as a borrower, if it may be one."""
@@ -236,7 +249,7 @@ class Snapshot(CapacityMatrix):
         """Count what is held there and not borrowed."""
         held = self.lending.held(node)
         if held:
-            self._set(HELD, node, held)
+            self._set_held(node, held)
 
     def _leave(self, before: CountedPod) -> None:
         """Count no longer what a pod takes of a node."""
@@ -250,9 +263,13 @@ class Snapshot(CapacityMatrix):
         else:
             del self._pods_on[node]
             self._set(REQUESTED, node, {})
+            if node in self.whole_nodes:
+                self._recount_whole(node)
 
     def _add_requested(self, node: str, requests: Mapping[str, int], sign: int) -> None:
         totals = dict(self._totals[REQUESTED].get(node, {}))
         for name, amount in requests.items():
             totals[name] = totals.get(name, 0) + sign * amount
         self._write(REQUESTED, node, totals, requests)
+        if node in self.whole_nodes:
+            self._recount_whole(node)

@@ -25,7 +25,7 @@ from reserver.reservations.ledger import Ledger
 from reserver.reservations.listener import Listener
 from reserver.reservations.placement import Parts, joined, nodes_of
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.scheduling.placement import AllowedNodes, Placed, placing, slot_pod
+from reserver.scheduling.placement import Placed, placing, slot_pod
 from reserver.scheduling.state import State
 from reserver.scheduling.suitability import moving_off, suits
 from reserver.scheduling.what_if import without
@@ -138,7 +138,7 @@ class Placer(Listener):
         """Give way to other work if this takes long."""
         if await this.pacer.give_way():
             await this.pacer.run(state.ledger.advancing(self._clock()))
-            this.allowed_nodes = AllowedNodes()
+            this.allowed_nodes.forget()
 
     def _consider(self, ref: Ref, state: State) -> None:
         """Note whether a reservation wants a place."""

@@ -81,5 +81,5 @@ class PlacingPass:
         """Find where slots go, giving way."""
         found = await self.pacer.run(placing(reservation, slots, state, self.allowed_nodes))
         if reservation.placement.constraints.are_about_neighbours:
-            self.allowed_nodes = AllowedNodes()  # Others may have had their turn.
+            self.allowed_nodes.forget()  # Others may have had their turn.
         return found

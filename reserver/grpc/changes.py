@@ -90,7 +90,8 @@ class Changes:
             self._require_quota(new, old, "spec")
             # Another reservation inherits no claims: then it holds more than what is left of this.
             is_same = new.identity == old.identity
-            if not is_same and (self.state.ledger.claimed(ref) or not _stays(new, old)):
+            is_left = not old.is_whole and self.state.ledger.claimed(ref)
+            if not is_same and (is_left or not _stays(new, old)):
                 grown = new = await self._require_room(new, old, request.name)
                 self._require_quota(new, old, "spec")
                 require_ready(self.readiness)  # This process may have stood still.
@@ -122,7 +123,7 @@ class Changes:
             if old.recurrence is not None:
                 remedy = "change schedule.until or schedule.duration: reserver edit"
                 raise InvalidInput("name", "is of a reservation that recurs", remedy)
-            if claims := self.state.ledger.claimed(ref):
+            if not old.is_whole and (claims := self.state.ledger.claimed(ref)):
                 problem = (
                     f"{claims} of {old.slots_beside(claims)} slots are claimed; create another one"
                 )

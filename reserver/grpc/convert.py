@@ -119,7 +119,9 @@ def parse_id(text: str) -> Ref | None:
 def _spec(reservation: Reservation, text: str) -> pb.ReservationSpec:
     written = _of_item(reservation) if reservation.ref.item else document.parse(text)
     # Always: in objects the API server fills in the default.
-    told = {"slots": reservation.slots, "policy": reservation.policy}
+    told: dict[str, object] = {"slots": reservation.slots, "policy": reservation.policy}
+    if reservation.is_whole:
+        del told["slots"]
     spec = to_message({**written, **told})
     if reservation.recurrence is not None:
         if reservation.recurrence.first is not None:

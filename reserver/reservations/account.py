@@ -270,9 +270,9 @@ class Account:
             return self._left
         left = self.reservation.unclaimed([claim.node for claim in self.claimants.values()])
         # Most are on one node or have no claim, and need not keep it: that is quickly reckoned.
-        # Of one that replaces slots another one is wanted with each claim.
-        is_kept = self.claimants and self.holds[1:] and not self.reservation.refill_up_to
-        self._left = left if is_kept else None
+        # Of one that replaces slots another one is wanted with each claim; whole nodes stay held.
+        stays = self.reservation.refill_up_to or self.reservation.is_whole
+        self._left = left if self.claimants and self.holds[1:] and not stays else None
         return left
 
     def lacks_place(self, snapshot: Snapshot) -> bool:

@@ -134,7 +134,7 @@ class Ceiling:
         for key, amount in _keys(reservation, asked):
             node, name = key
             limits = self.limits
-            limit = limits.of_node(node, name) if node else limits.cluster.get(name)
+            limit = limits.of_node(node, name) if node else self.quota.limit(f"{HELD}{name}")
             if limit is None or self._of(node).get(name, 0) + besides.get(key, 0) + amount <= limit:
                 continue
             of = f"node {node}" if node else "the cluster"

@@ -22,6 +22,11 @@ def slots_in_all(slots: int, refill_up_to: int, claims: int) -> int:
     return max(claims, min(slots + claims, refill_up_to)) if refill_up_to else slots
 
 
+def claimed_slots(claimed_on: Sequence[str], *, is_whole: bool) -> int:
+    """Return how many slots are claimed, by the nodes of all claims; a whole node is one slot."""
+    return len(set(claimed_on)) if is_whole else len(claimed_on)
+
+
 def unclaimed(placed: Parts, slots: int, claimed_on: Sequence[str]) -> FreeSlots:
     """Return what is left of so many slots.
 

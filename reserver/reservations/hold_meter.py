@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from reserver.cluster.node import NODES
 from reserver.reservations.accounts import HoldUse, Uses
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Reservation
@@ -17,13 +18,16 @@ def measured(reservation: Reservation, ledger: LedgerView) -> Uses:
     """Return what a reservation holds now, in the three parts of each resource.
 
     What pods use is what they request, up to the slot. A slot whose pod is gone for good holds
-    nothing for anybody.
+    nothing for anybody. A whole node is used while an owner is there.
     """
     ref = reservation.ref
     if ledger.phase(ref) not in {Phase.ACTIVE, Phase.CLAIMED}:
         return NOTHING
     holding = ledger.holding(ref)
     pods = [pod for pod in ledger.claiming(ref).values() if pod is not None and not pod.finished]
+    if reservation.is_whole:
+        used, held = len({pod.node for pod in pods} & holding.keys()), len(holding)
+        return {NODES: HoldUse(held - used, 0, used)} if held else NOTHING
     uses = {}
     for resource, slot in reservation.resources.items():
         used = sum(min(slot, pod.requests.get(resource, 0)) for pod in pods)

@@ -57,6 +57,11 @@ class Hold:
         return self.yields or self.reservation.lends_below is not None
 
     @property
+    def takers(self) -> float:
+        """How many pods may still claim it; a whole node any number."""
+        return inf if self.reservation.is_whole else self.slots
+
+    @property
     def loan(self) -> Loan | None:
         """What it lends, if it does."""
         below = self.reservation.lends_below

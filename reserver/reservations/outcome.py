@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from reserver.reservations.claimed_slots import claimed_slots
 from reserver.reservations.enums import Outcome, Phase
 from reserver.reservations.mark import is_mark
 from reserver.reservations.reservation import Reservation
@@ -84,8 +85,14 @@ class Ending:
 
     def __str__(self) -> str:
         """Return half a sentence for people."""
-        pods, claimed = [claim.pod for claim in self.claims if claim.pod], len(self.claims)
+        pods, claimed = [claim.pod for claim in self.claims if claim.pod], self.claimed
         return describe(self.outcome, pods, claimed, self.reservation.slots_beside(claimed))
+
+    @property
+    def claimed(self) -> int:
+        """How many slots were claimed."""
+        nodes = [each.node for each in self.claims]
+        return claimed_slots(nodes, is_whole=self.reservation.is_whole)
 
 
 def _told_first(claim: EndedClaim) -> tuple[bool, float, str]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from reserver.cluster import quantity
 from reserver.cluster.constraints import Constraints
-from reserver.cluster.node import HOSTNAME
+from reserver.cluster.node import HOSTNAME, NODES
 from reserver.cluster.storage import ZONE_LABELS
 from reserver.reservations.reservation import Reservation
 
@@ -22,6 +22,9 @@ RESERVATIONS = "reservations"
 
 HELD = "held."
 """Before the name of a resource: counts what is held of it."""
+
+HELD_NODES = f"{HELD}{NODES}"
+"""Counts whole nodes."""
 
 HELD_ELSE = "held.*"
 """Limits each resource that has no limit of its own."""
@@ -54,8 +57,13 @@ class Quota:
     allows_firm_holds: bool = True
 
     def limit(self, counted: str) -> int | None:
-        """Return the limit of what is counted; None if it has none."""
+        """Return the limit of what is counted; None if it has none.
+
+        A whole node is all resources: where any is limited, so are whole nodes, to none.
+        """
         limit = self.hard.get(counted)
+        if limit is None and counted == HELD_NODES and HELD_ELSE not in self.hard:
+            return 0 if any(name.startswith(HELD) for name in self.hard) else None
         if limit is None and counted.startswith(HELD):
             return self.hard.get(HELD_ELSE)
         return limit

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from reserver.base.schedule import Occurrence
+from reserver.cluster.node import NODES
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.claimed_slots import refilled, slots_in_all, unclaimed
 from reserver.reservations.enums import Phase, Policy, StoreKind
@@ -83,7 +84,8 @@ class Reservation:
         node: the node whose capacity it holds; empty where Reserver chooses.
         owners: the pods that it names, sorted: each claims it, and lands on it first.
         rules: pods that may claim a slot without being named; with `owners`, never both empty.
-        resources: what one slot holds: millicores of cpu, base units of all else.
+        resources: what one slot holds: millicores of cpu, base units of all else. Nothing but one
+            of `NODES` is a whole node.
         slots: how many pods may claim it.
         starts_at: when it begins to hold, unix seconds; None for at once.
         expires_at: when it stops holding, unix seconds; None for never.
@@ -149,6 +151,11 @@ class Reservation:
     def __post_init__(self) -> None:
         """Compute the identity once: it is the key of much that is known of a reservation."""
         object.__setattr__(self, "identity", f"{self.record}@{self.digest}")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each slot is a whole node, for any number of pods, until the reservation ends."""
+        return NODES in self.resources
 
     @property
     def anywhere(self) -> Reservation:
@@ -268,7 +275,7 @@ class Reservation:
 
     def phase(self, claims: int, now: float) -> Phase:
         """Return its phase at `now` (unix seconds), with this many slots claimed."""
-        if claims >= self.most_slots:
+        if claims >= self.most_slots and not self.is_whole:
             return Phase.CLAIMED
         if self.expires_at is not None and now >= self.expires_at:
             return Phase.EXPIRED
@@ -284,6 +291,8 @@ class Reservation:
         Args:
             claimed_on: the node of each claim; empty if unknown.
         """
+        if self.is_whole:
+            return unclaimed(self.placed, self.slots, ())
         if self.node:
             return {self.node: max(0, self.slots - len(claimed_on))}, 0
         if self.refill_up_to:

@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable, Container, Iterator, Mapping
 
 from reserver.base.moment import Moment
+from reserver.cluster.guests import guests_on
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.account import Account
+from reserver.reservations.claimed_slots import claimed_slots
 from reserver.reservations.claims import Claims
 from reserver.reservations.entry import UNSEEN
 from reserver.reservations.enums import Phase
@@ -179,9 +181,12 @@ class ReservationView:
         return {uid: nodes[uid] for uid in self.recorded(ref) if nodes[uid]}
 
     def claimed(self, ref: Ref) -> int:
-        """Return how many slots of a reservation are claimed."""
+        """Return how many slots of a reservation are claimed: of whole nodes those with a claim."""
         account = self._register.get(ref)
-        return len(account.claimants) if account else 0
+        if account is None:
+            return 0
+        nodes = [claim.node for claim in account.claimants.values()]
+        return claimed_slots(nodes, is_whole=account.reservation.is_whole)
 
     def claims(self, ref: Ref) -> dict[str, PodName]:
         """Return UID and name of the known pods that claimed a slot of a reservation."""
@@ -263,9 +268,15 @@ class ReservationView:
     def _idle_since(self, account: Account) -> float:
         """Return since when no pod has used it, unix seconds; 0 if one does, or none may."""
         may_hold = self._is_active(account) or self._now >= account.idle_until
-        if not (may_hold and account.holds) or self._claims.is_used(account):
+        is_used = self._claims.is_used(account) or self._has_owners(account.reservation)
+        if not (may_hold and account.holds) or is_used:
             return 0.0
         return account.idle_since or float(math.ceil(self._now))
+
+    def _has_owners(self, whole: Reservation) -> bool:
+        """Return whether owners are on whole nodes, for which they need not have claimed any."""
+        nodes = [part.node for part in whole.placed] if whole.is_whole else []
+        return any(whole.is_owned_by(pod) for n in nodes for pod in guests_on(n, self._snapshot))
 
     def _phase_by_time(self, account: Account) -> Phase:
         phase = account.reservation.phase(len(account.claimants), self._now)

@@ -13,10 +13,12 @@ from reserver.base.schedule import Occurrence
 from reserver.cluster.capacity_matrix import Amounts
 from reserver.cluster.categorical import ABSENT
 from reserver.cluster.constraints import Taint
+from reserver.cluster.guests import on_whole_nodes
 from reserver.cluster.headroom import CELL_MAX
+from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
-from reserver.cluster.topology import CORDON, REMOVING
 from reserver.printable import printable
+from reserver.reservations.closed_nodes import out_of_reach
 from reserver.reservations.enums import Phase
 from reserver.reservations.placement import nodes_of
 from reserver.reservations.quota import EXCEEDED
@@ -55,9 +57,6 @@ NOT_REFILLED = "NotRefilled"
 
 IDLE = "Idle"
 """The reason of a reservation that is over because no pod has used it for so long."""
-
-NODE_CORDONED, NODE_LEAVING, NODE_TAINTED = "NodeCordoned", "NodeLeaving", "NodeTainted"
-"""The reasons of a reservation that is backed by a node which takes no pods now."""
 
 _NO_RESOURCE = "no node offers {} as a resource; a device of a DeviceClass (DRA) cannot be held"
 
@@ -119,11 +118,13 @@ class ShortNodes:
             node that does not exist. Only nodes where something is held are looked at.
         offered: the resources that some node offers; all are short of any other.
         closed: the nodes among those that are cordoned or being emptied (`Topology.closed`).
+        guests: the pods on nodes that are held whole, where some are not there for the node's sake.
     """
 
     by_node: Mapping[str, Mapping[str, int] | None]
     offered: frozenset[str]
     closed: Mapping[str, Taint] = field(default_factory=dict)
+    guests: Mapping[str, Sequence[Pod]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, snapshot: Snapshot, nodes: Sequence[str] | None = None) -> ShortNodes:
@@ -155,7 +156,9 @@ class ShortNodes:
             for row, taint in (topology.closed().items() if may_be_closed.any() else ())
             if snapshot.has_holds[row]
         }
-        return cls({**lacking, **dict.fromkeys(missing)}, frozenset(resources), closed)
+        guests = on_whole_nodes(snapshot) if snapshot.whole_nodes else {}
+        lacks = {**lacking, **dict.fromkeys(missing)}
+        return cls(lacks, frozenset(resources), closed, guests)
 
     def status(self, reservation: Reservation, ledger: LedgerView) -> ReservationState:
         """Return the status of a reservation.
@@ -201,13 +204,8 @@ class ShortNodes:
             return ReservationState(phase, is_backed=False, message=message, closed=why)
         if why := _unsettled(reservation, ledger):
             return ReservationState(Phase.PENDING, is_backed=False, message=why, is_unplaced=True)
-        for part in reservation.parts:
-            if lacking := self._lacking(part.node, reservation, ledger):
-                message = _short(part.node, lacking, reservation)
-                unknown = [name for name in lacking if name not in self.offered]
-                if unknown:
-                    message += f"; {_NO_RESOURCE.format(', '.join(unknown))}"
-                return ReservationState(phase, is_backed=False, message=message)
+        if short := self._shortage(reservation, ledger):
+            return ReservationState(phase, is_backed=False, message=short)
         return _not_refilled(reservation, ledger) or self._judge_nodes(reservation)
 
     def _judge_nodes(self, reservation: Reservation) -> ReservationState:
@@ -216,11 +214,23 @@ class ShortNodes:
         for part in reservation.parts if self.closed else ():
             taint = self.closed.get(part.node)
             if taint and not any(each.tolerates(taint) for each in tolerations):
-                reason, message = _out_of_reach(part.node, taint)
+                reason, message = out_of_reach(part.node, taint)
                 return ReservationState(
                     Phase.ACTIVE, is_backed=True, message=message, closed=reason
                 )
         return ReservationState(Phase.ACTIVE, is_backed=True)
+
+    def _shortage(self, reservation: Reservation, ledger: LedgerView) -> str:
+        """Return which node has not what a reservation holds there; empty if all have it."""
+        for part in reservation.parts:
+            if reservation.is_whole:
+                if not all(map(reservation.is_owned_by, self.guests.get(part.node, ()))):
+                    return f"{part.node} has pods of others; the reservation waits for their end"
+            elif lacking := self._lacking(part.node, reservation, ledger):
+                message = _short(part.node, lacking, reservation)
+                unknown = ", ".join(name for name in lacking if name not in self.offered)
+                return f"{message}; {_NO_RESOURCE.format(unknown)}" if unknown else message
+        return ""
 
     def _lacking(self, node: str, reservation: Reservation, ledger: LedgerView) -> list[str]:
         """Return the resources that a reservation holds and a node does not have for it."""
@@ -273,19 +283,6 @@ def _unsettled(reservation: Reservation, ledger: LedgerView) -> str:
     if placed != reservation.placed and not is_known:
         return f"placed on {nodes_of(placed)}, which is being written down"
     return ""
-
-
-def _out_of_reach(node: str, taint: Taint) -> tuple[str, str]:
-    """Return why a node takes no pods now, in one word and as a message."""
-    then = "or release it to reserve elsewhere"
-    if taint == CORDON:
-        waits = "owners that do not tolerate that wait until it is uncordoned"
-        return NODE_CORDONED, f"{node} is cordoned: {waits}, {then}"
-    named = f"it has the taint {taint.key}:{taint.effect}"
-    if taint.key in REMOVING:
-        return NODE_LEAVING, f"{node} is being removed by an autoscaler ({named}), {then}"
-    waits = "owners that do not tolerate it wait until it is gone"
-    return NODE_TAINTED, f"{node} sends pods away ({named}): {waits}, {then}"
 
 
 def _short(node: str, lacking: list[str], reservation: Reservation) -> str:

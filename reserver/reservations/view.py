@@ -243,5 +243,5 @@ def _seats(
             node = hold.reservation.node
             if not hold.amounts or (among is not None and node not in among):
                 continue
-            if not spent or spent.get((account.identity, node), 0) < hold.slots:
+            if not spent or spent.get((account.identity, node), 0) < hold.takers:
                 yield hold.reservation

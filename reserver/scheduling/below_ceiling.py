@@ -30,6 +30,8 @@ def most_slots(reservation: Reservation, pod: Pod, state: State) -> Int64s:
     percent = quotas.ceiling.limits.percent_of_node
     if percent is None or not quotas.is_below_ceiling(reservation.ref.namespace):
         return np.full(len(snapshot.exists), _UNLIMITED)
+    if reservation.is_whole:
+        return np.full(len(snapshot.exists), _UNLIMITED if percent >= 100 else 0)  # noqa: PLR2004
     columns, amounts = request_columns(pod, snapshot)
     offered = snapshot.allocatable[:, columns]
     limits = offered // 100 * percent + offered % 100 * percent // 100  # Without overflow.

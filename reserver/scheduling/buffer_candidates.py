@@ -12,9 +12,9 @@ from collections import Counter
 import numpy as np
 
 from reserver.cluster.pod import Pod
-from reserver.scheduling import placement
 from reserver.scheduling.buffers import MOST_BUFFERS, Buffer, KeptOutNodes, deceptive
 from reserver.scheduling.fit import allowed
+from reserver.scheduling.placement import AllowedNodes
 from reserver.scheduling.state import State
 from reserver.scheduling.waiting_pod import Waiting
 
@@ -34,7 +34,7 @@ class Simulation:
         self._state, self._numbers = state, numbers
         self._chosen: list[Waiting] = []
         self._simulated, self._namespace = state.snapshot, ""
-        self._kept_out, self._may_go = KeptOutNodes(), placement.AllowedNodes()
+        self._kept_out, self._may_go = KeptOutNodes(), AllowedNodes()
 
     def consider(self, uid: str) -> None:
         """Take a pod to which a buffer may be of use; those that have waited longest come first."""
@@ -58,7 +58,7 @@ class Simulation:
         """
         pod = waiting.pod
         if pod.name.namespace != self._namespace:
-            self._simulated, self._may_go = self._state.snapshot.fork(), placement.AllowedNodes()
+            self._simulated, self._may_go = self._state.snapshot.fork(), AllowedNodes()
             self._namespace = pod.name.namespace
         node = self._believed(waiting)
         if node is None:

@@ -83,7 +83,7 @@ def need(ref: Ref, state: State) -> Need:
     if reservation is None or reservation.is_seat:
         return Need.NOTHING
     if state.ledger.wants_place(ref)[1]:
-        return Need.ROOM
+        return Need.NOTHING if reservation.is_whole else Need.ROOM  # No pod asks for a whole node.
     nodes = map(state.node, state.ledger.holding(ref))
     is_kept = all(node is None or node.is_kept for node in nodes)
     return Need.NOTHING if is_kept else Need.PATIENCE

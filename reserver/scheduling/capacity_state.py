@@ -209,9 +209,12 @@ class CapacityState:
     def _uncount(self, pod_uid: str) -> None:
         counted = self.snapshot.counted(pod_uid)
         self.snapshot.uncount(pod_uid)
-        if counted is not None and counted.pod.constraints.tolerates_recall:
+        if counted is None:
+            return
+        is_for_owners = counted.node in self.snapshot.whole_nodes
+        if is_for_owners or counted.pod.constraints.tolerates_recall:
             self.listener.on_capacity_freed(counted.node)  # An owner may wait for it.
-        elif counted is not None:
+        else:
             self.listener.on_node_changed(counted.node)
 
     def _settle_on(self, node: str) -> None:

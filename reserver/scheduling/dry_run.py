@@ -12,6 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from reserver.cluster.guests import vacant
+from reserver.cluster.node import NODES
 from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import show
 from reserver.cluster.snapshot import Snapshot
@@ -124,9 +126,15 @@ def _among(
 
 def _have_room(taken: ByNode, snapshot: Snapshot) -> bool:
     """Return whether there is so much free on each node."""
+    free = vacant(snapshot)
     for node, amounts in taken.items():
-        if not snapshot.has_node(node) or node in snapshot.unreadable_nodes:
+        row = snapshot.row(node)
+        if row is None or not snapshot.has_node(node) or node in snapshot.unreadable_nodes:
             return False
+        if NODES in amounts:
+            if not free[row]:
+                return False
+            continue
         for name, amount in amounts.items():
             offered, requested, held, _ = snapshot.amounts(node, name)
             if amount > offered - requested - held:

@@ -10,6 +10,8 @@ import numpy as np
 
 from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
+from reserver.cluster.guests import occupied
+from reserver.cluster.node import NODES
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.enums import Phase
@@ -30,7 +32,7 @@ from reserver.scheduling.node_explanation import (
     explain_nodes,
     show_hold,
 )
-from reserver.scheduling.reasons import HELD
+from reserver.scheduling.reasons import HELD, OCCUPIED
 from reserver.scheduling.state import State
 
 PROMISED = "room promised to pods that were nominated before"
@@ -157,6 +159,10 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
 def reasons_against(pod: Pod, state: State, seats: Sequence[Reservation]) -> dict[str, Bools]:
     """Return each reason why nodes refuse an unbound pod, with the rows of those nodes."""
     snapshot = state.snapshot
+    if NODES in pod.requests:  # What a whole node is judged as (`placement.slot_pod`).
+        others = reasons_against(replace(pod, requests={}), state, ())
+        others[HELD.message] = snapshot.exists & snapshot.guarded
+        return others | {OCCUPIED.message: snapshot.exists & occupied(snapshot)}
     own = seats_by_node(pod, seats, state.ledger)
     held = np.flatnonzero(snapshot.has_holds & snapshot.exists)
     names = [snapshot.name_of(int(row)) for row in held]

@@ -24,6 +24,7 @@ import numpy as np
 from reserver.cluster.capacity_matrix import Amounts, Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.headroom import CELL_MAX, Int64s, clamped
+from reserver.cluster.node import NODES
 from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import total
 from reserver.cluster.snapshot import Snapshot
@@ -237,6 +238,8 @@ def fits_beside_holds(
     found = snapshot.headroom.fits(pod.requests)
     if conceded is not None:
         found = found | _fits_into(pod, snapshot, conceded)
+    if snapshot.whole_nodes and pod.belongs_to_node:
+        found = found | (snapshot.whole & snapshot.exists)
     if not (own or taken or snapshot.unreadable_nodes):
         return found
     free = found.copy()
@@ -245,6 +248,10 @@ def fits_beside_holds(
     for row, node in special.items():
         seat, gone = own.get(node, NO_SEAT), taken.get(node, {})
         is_known = snapshot.exists[row] or not snapshot.guarded[row]
+        if snapshot.whole[row]:
+            is_owner = NODES in seat.slot and snapshot.leaves(node, asked, gone)
+            free[row] = is_known and (pod.belongs_to_node or is_owner)
+            continue
         free[row] = is_known and all(
             _fits_exactly(amount, snapshot.amounts(node, name), seat, name, gone.get(name, 0))
             for name, amount in asked.items()
@@ -258,7 +265,7 @@ def fits_beside_holds(
 
 def _fits_into(pod: Pod, snapshot: Snapshot, conceded: Int64s) -> Bools:
     """Return, for each row, whether a pod fits beside what is held and not conceded to it."""
-    fits: Bools = snapshot.exists | ~snapshot.guarded
+    fits: Bools = (snapshot.exists | ~snapshot.guarded) & ~snapshot.whole
     for column, amount in zip(*request_columns(pod, snapshot), strict=True):
         offered, requested = snapshot.allocatable[:, column], snapshot.requested[:, column]
         held, yielded = snapshot.held[:, column], conceded[column]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reserver.cluster.capacity_matrix import Amounts
+from reserver.cluster.node import NODES
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.fit import Seat, fits_beside_holds, has_room, seats_by_node, with_yields
@@ -115,12 +116,19 @@ def _node(
             resource: _resource(
                 amount,
                 state.snapshot.amounts(name, resource),
-                own.slot.get(resource, 0) - own.returned.get(resource, 0) if own else 0,
+                _own(own, resource, name, state) if own else 0,
             )
             for resource, amount in pod.requests.items()
             if resource in state.snapshot.columns
         },
     )
+
+
+def _own(seat: Seat, resource: str, node: str, state: State) -> int:
+    """Return how much of what is held on a node is for the pod that has this seat there."""
+    if NODES in seat.slot:
+        return state.snapshot.amounts(node, resource).held
+    return seat.slot.get(resource, 0) - seat.returned.get(resource, 0)
 
 
 def _resource(amount: int, amounts: Amounts, slot: int) -> ResourceExplanation:

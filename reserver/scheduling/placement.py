@@ -16,8 +16,9 @@ import numpy as np
 
 from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
-from reserver.cluster.constraints import NodeTerm
+from reserver.cluster.guests import vacant
 from reserver.cluster.headroom import Int64s
+from reserver.cluster.node import NODES
 from reserver.cluster.pod import ClaimUse, Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations import owner
@@ -29,9 +30,9 @@ from reserver.scheduling.below_ceiling import REACHED, most_slots, taken
 from reserver.scheduling.closures import Nodes, without
 from reserver.scheduling.explain import count_reasons, reasons_against, summary
 from reserver.scheduling.fit import allowed
-from reserver.scheduling.node_rules import allowed_by_affinity
 from reserver.scheduling.reasons import TOO_MANY_VOLUMES
 from reserver.scheduling.request_arrays import amount_table, request_columns
+from reserver.scheduling.seat_ahead import ahead, never_fits
 from reserver.scheduling.slot_distribution import distribute
 from reserver.scheduling.state import State
 from reserver.scheduling.what_if import trial
@@ -76,6 +77,10 @@ class AllowedNodes:
     def __init__(self) -> None:
         """Begin with nothing judged."""
         self._known: dict[object, Bools] = {}
+
+    def forget(self) -> None:
+        """Judge all anew: pods or nodes may have changed."""
+        self._known.clear()
 
     def allowed(self, pod: Pod, snapshot: Snapshot) -> Bools:
         """Return, for each row, whether a slot may go there if there is room."""
@@ -166,12 +171,20 @@ def _apart(  # noqa: PLR0913 - of `placing`
             may_go = may_go & ~too_many(reservation, state)
         most = most_slots(reservation, pod, state)
         parts = _at_once(pod, reservation.placement.strategy, slots, state, may_go, most)
-        return parts or _ahead(reservation, state, may_go)
+        if parts or not reservation.is_seat:
+            return parts
+        return ahead(pod, reservation.slots, state.snapshot, may_go)
 
 
 def room_for(pod: Pod, state: State, rows: Rows) -> Int64s:
-    """Return for how many pods like this each row has room, constraints aside."""
+    """Return for how many pods like this each row has room, constraints aside.
+
+    A whole node is one for a slot that is that, as long as nobody else has anything of it.
+    """
     snapshot, nominations = state.snapshot, state.nominations
+    if NODES in pod.requests:
+        promised = nominations.promised(pod, nominations.nodes(), (), state.ledger)
+        return (vacant(snapshot) & without(promised, snapshot))[rows].astype(np.int64)
     columns, amounts = request_columns(pod, snapshot)
     if len(columns) < sum(amount > 0 for amount in pod.requests.values()):
         return np.zeros(len(rows), dtype=np.int64)  # No node offers it.
@@ -193,32 +206,12 @@ def _at_once(
     rows, room = rows[room > 0], room[room > 0]
     if room.sum() < slots:
         return ()
+    if NODES in pod.requests:
+        return tuple(Part(state.snapshot.name_of(int(row)), 1) for row in rows[:slots])
     numbers = distribute(pod, strategy, slots, rows, room, state.snapshot)
     chosen = np.flatnonzero(numbers)
     names = (state.snapshot.name_of(int(rows[index])) for index in chosen)
     return tuple(map(Part, names, map(int, numbers[chosen])))
-
-
-def _ahead(reservation: Reservation, state: State, may_go: Bools) -> Parts:
-    """Return the node that a seat names, full as it is, if room is all that it lacks there.
-
-    Else who waits for room would come between, when another move of a chain leaves the node.
-    """
-    if not reservation.is_seat:
-        return ()
-    named = {_named(term) for term in reservation.placement.constraints.node_terms or ()}
-    node = named.pop() if len(named) == 1 else ""
-    (row,) = state.snapshot.rows([node])
-    if row < 0 or not may_go[row]:
-        return ()
-    is_too_small = _never_fits(slot_pod(reservation), reservation.slots, state.snapshot)
-    return () if is_too_small else (Part(node, reservation.slots),)
-
-
-def _named(term: NodeTerm) -> str:
-    """Return the only node that an alternative is about; empty if there may be others."""
-    names = [each.values for each in term.fields.requirements if each.operator == "In"]
-    return next((min(values) for values in names if len(values) == 1), "")
 
 
 def _beside_each_other(
@@ -279,19 +272,9 @@ def _refused(reservation: Reservation, pod: Pod, slots: int, state: State) -> Pl
     why = summary(snapshot.node_count, len(fitting), count_reasons(found, snapshot))
     if len(fitting):  # Each slot fits, but not all beside each other.
         room = np.minimum(room_for(pod, state, fitting), most[fitting])
-        some = int(np.minimum(room, slots).sum())
-        why = f"there is room for {min(some, slots - 1)} of {slots} slots; {why}"
-    return Placed((), why, never=_never_fits(pod, slots, snapshot))
-
-
-def _never_fits(pod: Pod, slots: int, snapshot: Snapshot) -> bool:
-    """Return whether the nodes would be too few or small even without pods and taints."""
-    columns, amounts = request_columns(pod, snapshot)
-    if len(columns) < len(pod.requests):
-        return True
-    rows = np.flatnonzero(snapshot.exists & allowed_by_affinity(pod.constraints, snapshot))
-    room = (snapshot.allocatable[np.ix_(rows, columns)] // amounts).min(axis=1, initial=_MOST)
-    return bool(np.minimum(room, slots).sum() < slots)
-
-
-_MOST = np.iinfo(np.int64).max
+        some, what = (
+            int(np.minimum(room, slots).sum()),
+            "nodes" if reservation.is_whole else "slots",
+        )
+        why = f"there is room for {min(some, slots - 1)} of {slots} {what}; {why}"
+    return Placed((), why, never=never_fits(pod, slots, snapshot))

@@ -63,6 +63,7 @@ VOLUME_GONE = Reason(
 VOLUME_ZONE = Reason("VolumeZone", "node(s) had no available volume zone")
 TOO_MANY_VOLUMES = Reason("NodeVolumeLimits", "node(s) exceed max volume count")
 HELD = Reason(RESERVER, "capacity held by reservations")
+OCCUPIED = Reason(RESERVER, "node(s) had pods beside those of DaemonSets")
 NOT_JUDGED = Reason(RESERVER, "the pod's constraints are too many for Reserver to judge")
 UNKNOWN_NODE = Reason(RESERVER, "node not known yet")
 

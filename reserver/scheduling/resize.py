@@ -69,6 +69,10 @@ def judge_resize(pod: Pod, state: State, now: float) -> str | None:
     more = growth(pod, state)
     if not more or not state.ledger.held_on(node) or is_exempt(pod, snapshot):
         return None
+    if node in snapshot.whole_nodes and any(
+        seat.is_whole for seat in state.ledger.seats(pod, (node,))
+    ):
+        return None  # What its pods leave of the node is their own.
     if node in snapshot.unreadable_nodes or not snapshot.has_node(node):
         return (
             f"room is held on node {node}, where the node or a pod cannot be read, so nobody knows "

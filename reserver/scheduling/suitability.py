@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reserver.cluster.guests import guests_on
+from reserver.cluster.quantity import is_less
 from reserver.reservations.placement import joined
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.attaching import too_many
@@ -38,10 +40,22 @@ def suits(reservation: Reservation, state: State) -> Suits:
     if reservation.volume_claims:
         may_go &= ~too_many(reservation, state)
     is_allowed = bool(np.all(may_go[rows] & (rows >= 0)))
+    if reservation.is_whole:
+        return Suits(is_allowed, is_allowed and _is_for_itself(reservation, state))
     columns, _ = request_columns(pod, snapshot)
     at = np.ix_(rows, columns)
     free = snapshot.allocatable[at] - snapshot.requested[at] - snapshot.held[at]
     return Suits(is_allowed, bool(np.all(free >= 0)))
+
+
+def _is_for_itself(reservation: Reservation, state: State) -> bool:
+    """Return whether nobody else has anything of the whole nodes where a reservation is placed."""
+    own = reservation.resources
+    return not any(
+        is_less(state.ledger.held_on(part.node), own)
+        or not all(map(reservation.is_owned_by, guests_on(part.node, state.snapshot)))
+        for part in reservation.placed
+    )
 
 
 def moving_off(

@@ -51,7 +51,8 @@ class Wake:
         self._rows = rows = snapshot.rows(self._nodes)
         self._layout = snapshot.layout
         self._may_go = _Allowed(snapshot, rows)
-        self._free = snapshot.allocatable[rows] - snapshot.requested[rows] - snapshot.held[rows]
+        held = np.where(snapshot.whole[rows, np.newaxis], 0, snapshot.held[rows])
+        self._free = snapshot.allocatable[rows] - snapshot.requested[rows] - held
         self._too_large: set[object] = set()
 
     def order(self) -> Generator[None, None, list[str]]:
@@ -96,10 +97,16 @@ class Wake:
             self._too_large.add(asked)
             return None
         for index in np.flatnonzero(has_room & self._may_go.at(pod)):
-            if self._is_there(index) and waiting.may_take(self._nodes[index]):
+            is_open = self._is_there(index) and waiting.may_take(self._nodes[index])
+            if is_open and self._is_for(pod, self._nodes[index]):
                 self._free[index, columns] -= amounts
                 return int(index)
         return None
+
+    def _is_for(self, pod: Pod, node: str) -> bool:
+        """Return whether a node is not held whole for others."""
+        is_whole = node in self._state.snapshot.whole_nodes
+        return not is_whole or pod.belongs_to_node or bool(self._state.ledger.seats(pod, (node,)))
 
     def _is_there(self, index: np.intp) -> bool:
         """Return whether a node has not left meanwhile; its row may be another one's by now."""
@@ -109,7 +116,7 @@ class Wake:
 
 def _seat_among(pod: Pod, nodes: Collection[str], state: State) -> str | None:
     """Return the first of some nodes where a pod has a seat, which nobody else can take."""
-    seats = (seat.node for seat in state.ledger.seats(pod, nodes))
+    seats = (seat.node for seat in state.ledger.seats(pod, nodes) if not seat.is_whole)
     return next(filter(state.snapshot.has_node, seats), None)
 
 

@@ -56,10 +56,14 @@ class RoomReport:
         self._short_nodes = after
         if after.offered != before.offered:  # Rare: some node has a kind of device that none had.
             self._refs |= dict.fromkeys(state.ledger.refs())
-        nodes = {node for each in (before, after) for node in (*each.by_node, *each.closed)}
+        nodes = {
+            node for each in (before, after) for node in (*each.by_node, *each.closed, *each.guests)
+        }
         for node in nodes:
             is_as_short = before.by_node.get(node, ()) == after.by_node.get(node, ())
-            if not is_as_short or before.closed.get(node) != after.closed.get(node):
+            is_as_open = before.closed.get(node) == after.closed.get(node)
+            is_as_full = before.guests.get(node) == after.guests.get(node)
+            if not (is_as_short and is_as_open and is_as_full):
                 self._refs |= dict.fromkeys(each.ref for each in state.ledger.holding_on(node))
         return after
 

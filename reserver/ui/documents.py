@@ -44,9 +44,10 @@ def reservation(info: ReservationInfo, words: ReservationWords) -> Document:
         "namespace": spec.owners[0].namespace if spec.owners else "",
         "owners": words.owners[:_MOST_TEXT],
         "amounts": _amounts(spec.resources),
-        "holds": ", ".join(f"{name} {text}" for name, text in sorted(spec.resources.items())),
+        "holds": ", ".join(f"{name} {text}" for name, text in sorted(spec.resources.items()))
+        or "whole nodes",
         "slots": all_slots(info),
-        "claimed": len(info.claims),
+        "claimed": len(info.claims) if spec.nodes is None else 0,
         "claims": [claim.pod for claim in info.claims[:_MOST_CLAIMS]],
         "nodes": [[part.node, part.slots] for part in info.placements],
         "since": _milliseconds(info.since),

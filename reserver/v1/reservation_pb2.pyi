@@ -66,7 +66,7 @@ class Reservation(_message.Message):
     def __init__(self, name: _Optional[str] = ..., id: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., status: _Optional[_Union[ReservationStatus, _Mapping]] = ..., etag: _Optional[str] = ..., author: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class ReservationSpec(_message.Message):
-    __slots__ = ("owners", "resources", "slots", "node", "placement", "starts_at", "expires_at", "ttl", "policy", "reusable", "refill", "refill_up_to", "release_if_idle", "preemptible", "priority", "retain", "description", "schedule", "lend")
+    __slots__ = ("owners", "resources", "slots", "node", "placement", "starts_at", "expires_at", "ttl", "policy", "reusable", "refill", "refill_up_to", "nodes", "release_if_idle", "preemptible", "priority", "retain", "description", "schedule", "lend")
     class ResourcesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -86,6 +86,7 @@ class ReservationSpec(_message.Message):
     REUSABLE_FIELD_NUMBER: _ClassVar[int]
     REFILL_FIELD_NUMBER: _ClassVar[int]
     REFILL_UP_TO_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
     RELEASE_IF_IDLE_FIELD_NUMBER: _ClassVar[int]
     PREEMPTIBLE_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
@@ -105,6 +106,7 @@ class ReservationSpec(_message.Message):
     reusable: bool
     refill: bool
     refill_up_to: int
+    nodes: Nodes
     release_if_idle: _duration_pb2.Duration
     preemptible: bool
     priority: int
@@ -112,7 +114,22 @@ class ReservationSpec(_message.Message):
     description: str
     schedule: Schedule
     lend: Lend
-    def __init__(self, owners: _Optional[_Iterable[_Union[Owner, _Mapping]]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., node: _Optional[str] = ..., placement: _Optional[_Union[Placement, _Mapping]] = ..., starts_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., policy: _Optional[_Union[Policy, str]] = ..., reusable: _Optional[bool] = ..., refill: _Optional[bool] = ..., refill_up_to: _Optional[int] = ..., release_if_idle: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemptible: _Optional[bool] = ..., priority: _Optional[int] = ..., retain: _Optional[bool] = ..., description: _Optional[str] = ..., schedule: _Optional[_Union[Schedule, _Mapping]] = ..., lend: _Optional[_Union[Lend, _Mapping]] = ...) -> None: ...
+    def __init__(self, owners: _Optional[_Iterable[_Union[Owner, _Mapping]]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., node: _Optional[str] = ..., placement: _Optional[_Union[Placement, _Mapping]] = ..., starts_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., policy: _Optional[_Union[Policy, str]] = ..., reusable: _Optional[bool] = ..., refill: _Optional[bool] = ..., refill_up_to: _Optional[int] = ..., nodes: _Optional[_Union[Nodes, _Mapping]] = ..., release_if_idle: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemptible: _Optional[bool] = ..., priority: _Optional[int] = ..., retain: _Optional[bool] = ..., description: _Optional[str] = ..., schedule: _Optional[_Union[Schedule, _Mapping]] = ..., lend: _Optional[_Union[Lend, _Mapping]] = ...) -> None: ...
+
+class Nodes(_message.Message):
+    __slots__ = ("count", "selector")
+    class SelectorEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    count: int
+    selector: _containers.ScalarMap[str, str]
+    def __init__(self, count: _Optional[int] = ..., selector: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Schedule(_message.Message):
     __slots__ = ("cron", "duration", "time_zone", "until", "count", "lead", "suspend", "skip")

@@ -25,6 +25,12 @@ GOOD: dict[str, Any] = {
     "node": "nowhere",
 }
 
+WHOLE: dict[str, Any] = {
+    "node": None,
+    "resources": None,
+    "owners": [{"selector": {"matchLabels": {"app": "web"}}}],
+    "nodes": {"count": 1, "selector": {"pool": "gpu"}},
+}
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "no owners": ({"owners": []}, "spec.owners", "at least 1 items"),
     "an owner that is nobody": ({"owners": [{}]}, "spec.owners[0]", "needs a pod, a controller"),
@@ -75,6 +81,22 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "less than a minute": ({"releaseIfIdle": "59s"}, "spec.releaseIfIdle", "1m to 8760h"),
     "more than a year": ({"releaseIfIdle": "8761h"}, "spec.releaseIfIdle", "1m to 8760h"),
     "idle days": ({"releaseIfIdle": "7d"}, "spec.releaseIfIdle", "should match"),
+    "nothing to hold": ({"resources": None}, "spec.resources", "whole nodes as nodes"),
+    "whole nodes and resources": (
+        {"node": None, "nodes": {"count": 1}},
+        "spec.nodes",
+        "together with resources",
+    ),
+    "whole nodes and a strategy": (
+        {**WHOLE, "placement": {"strategy": "pack"}},
+        "spec.placement",
+        "as nodes.selector",
+    ),
+    "too many whole nodes": (
+        {**WHOLE, "nodes": {"count": 501}},
+        "spec.nodes.count",
+        "less than or equal to 500",
+    ),
     "a node without a name": ({"node": ""}, "spec.node", "at least 1 chars"),
 }
 
@@ -108,6 +130,8 @@ def test_what_is_right_is_taken_as_people_write_it(corner: Corner) -> None:
         {"node": None, "refill": True, "slots": 3, "refillUpTo": 3},
         {"releaseIfIdle": "1m"},
         {"releaseIfIdle": "8760h"},
+        WHOLE,
+        {**WHOLE, "placement": {"tolerations": [{"key": "gpu", "operator": "Exists"}]}},
     ]
     for number, changes in enumerate(good):
         corner.write_object(f"good-{number}", {**GOOD, **changes})

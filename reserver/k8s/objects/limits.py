@@ -111,6 +111,9 @@ MOST_LEAD_S = 168 * 3600
 MOST_AUTHOR = 512
 """Characters of the name of who wrote it; that of a service account has 340 at most."""
 
+MOST_NODES = 500
+"""Whole nodes of one reservation: who is on them is looked at with each pod there."""
+
 MOST_REFILLED = 1_000
 """How many slots, claimed and free ones together, a reservation that replaces claimed slots has at
 most if it does not say so."""

@@ -105,7 +105,7 @@ class ArchivedReservation(
 def past(ending: Ending) -> ArchivedReservation:
     """Return what is kept of a reservation that is over."""
     reservation = ending.reservation
-    said = summary(reservation, len(ending.claims), home="")
+    said = summary(reservation, ending.claimed, home="")
     resources = sorted(reservation.resources.items())[:_MOST_RESOURCES]
     return ArchivedReservation(
         name=reservation.ref.key,
@@ -119,8 +119,8 @@ def past(ending: Ending) -> ArchivedReservation:
         expires_at=show_moment(reservation.expires_at) if reservation.expires_at else "",
         nodes=[part.node for part in reservation.parts][:_MOST_CLAIMS],
         resources={name: quantity.show(name, amount) for name, amount in resources},
-        slots=reservation.slots_beside(len(ending.claims)),
-        claimed=len(ending.claims),
+        slots=reservation.slots_beside(ending.claimed),
+        claimed=ending.claimed,
         claims=[
             ArchivedClaim(c.uid, c.pod, c.node, show_moment(c.at) if c.at else "")
             for c in ending.claims[:_MOST_CLAIMS]

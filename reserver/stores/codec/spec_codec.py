@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -29,9 +29,16 @@ from reserver.reservations.entry import identified
 from reserver.reservations.enums import Policy, StoreKind
 from reserver.reservations.placement import ANYWHERE, Parts, Placement, clipped
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.stores.codec import lifetime_codec, owner_codec, placement_codec, slot_rules
+from reserver.stores.codec import (
+    lifetime_codec,
+    nodes_codec,
+    owner_codec,
+    placement_codec,
+    slot_rules,
+)
 from reserver.stores.codec.decode_errors import misfit
 from reserver.stores.codec.lifetime_codec import LifetimeFields
+from reserver.stores.codec.nodes_codec import NodesFields
 from reserver.stores.codec.owner_codec import OwnerEntry, Owners
 from reserver.stores.codec.placement_codec import PartObject
 from reserver.stores.codec.slot_rules import LendFields
@@ -45,8 +52,9 @@ class SpecFields(LifetimeFields, kw_only=True):
     """A reservation's spec as it is written."""
 
     owners: list[OwnerEntry]
-    resources: dict[str, str | int | float]
+    resources: dict[str, str | int | float] = msgspec.field(default_factory=dict)
     slots: int = 1
+    nodes: NodesFields | None = None
     node: str = ""
     placement: Any = None
     policy: Policy = Policy.PREFER
@@ -94,7 +102,7 @@ def read(
     spec = convert(document, EntrySpec if ref.kind is StoreKind.CONFIGMAP else SpecFields)
     if spec.node:
         names.check_subdomain(spec.node, "node", "a node's name")
-    slots, refill = slot_rules.slots(spec, limits), slot_rules.refill_up_to(spec, limits)
+    slots, refill = _slots(spec, limits), slot_rules.refill_up_to(spec, limits)
     lifetime = lifetime_codec.read(spec, seen_at)
     owners = owner_codec.read(spec.owners, ref.namespace, limits, nobody)
     reservation = identified(
@@ -111,7 +119,7 @@ def read(
             recurrence=lifetime.recurrence,
             policy=spec.policy,
             yields_above=slot_rules.yields_above(spec.priority, preemptible=spec.preemptible),
-            reusable=spec.reusable or spec.refill,
+            reusable=spec.reusable or spec.refill or spec.nodes is not None,
             refill_up_to=refill,
             release_if_idle=slot_rules.release_if_idle(spec),
             lends_below=slot_rules.lends_below(spec.lend, preemptible=spec.preemptible),
@@ -151,14 +159,23 @@ def check_set(reservations: Iterable[Reservation]) -> None:
     check_number(slots, "reservations", SET_SLOTS_BESIDE_EACH_OTHER, what)
 
 
+def _slots(spec: SpecFields, limits: SpecLimits) -> int:
+    if spec.nodes is not None:
+        return nodes_codec.count(spec, spec.nodes)
+    return slot_rules.slots(spec, limits)
+
+
 def _placement(spec: SpecFields, owners: Owners, limits: SpecLimits) -> Placement:
+    home = owner.home(owners.named, owners.rules)
+    if spec.nodes is not None:
+        nodes_codec.check_owners(owners)
+        return nodes_codec.placement(spec, spec.nodes, home, limits)
     if spec.placement is None:
         return ANYWHERE
     if spec.node:
         remedy = "remove it, or leave the choice to Reserver: remove node"
         raise InvalidInput("placement", "cannot be set together with node", remedy)
     with under("placement"):
-        home = owner.home(owners.named, owners.rules)
         return placement_codec.read(spec.placement, home, limits)
 
 
@@ -188,7 +205,9 @@ def _origin(text: str) -> str:
     return text
 
 
-def _resources(spec: SpecFields, limits: SpecLimits) -> dict[str, int]:
+def _resources(spec: SpecFields, limits: SpecLimits) -> Mapping[str, int]:
+    if spec.nodes is not None:
+        return nodes_codec.WHOLE
     written, slots = spec.resources, spec.slots
     check_count(written, "resources", limits.resources)
     # Each owner takes one of the node's pods, whether or not the spec says so.

@@ -65,8 +65,9 @@ def _check_field(field: FieldDescriptor, value: Any) -> None:  # noqa: ANN401 - 
 def _maps(written: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield where names are the user's, which a message has in any order: parent, and field."""
     selectors = (owner.get("selector", {}) for owner in written.get("owners", ()))
-    placement = written.get("placement", {})
-    places = [(written, "resources"), *((each, "matchLabels") for each in selectors)]
+    placement, nodes = written.get("placement", {}), written.get("nodes", {})
+    places = [(written, "resources"), (nodes, "selector")]
+    places += [(each, "matchLabels") for each in selectors]
     for parent, name in (*places, *((placement, each) for each in placement)):
         if name in parent:
             yield parent, name

@@ -14,6 +14,7 @@ from reserver.errors import InvalidInput
 from reserver.k8s.objects.conditions import ConditionWriter
 from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED
 from reserver.k8s.objects.times import parse_moment, show_moment
+from reserver.reservations.claimed_slots import claimed_slots
 from reserver.reservations.enums import Phase
 from reserver.reservations.mark import is_mark, joined, parted
 from reserver.reservations.outcome import EndedClaim
@@ -97,6 +98,7 @@ def valid(
     say = ConditionWriter(before.conditions if before else (), generation, now).condition
     told = {claim.uid: claim for claim in before.claims} if before else {}
     merged = sorted((_merged(c, told.get(c.uid)) for c in claims), key=_told_first)
+    claimed = claimed_slots([each.node for each in merged], is_whole=reservation.is_whole)
     named = [each for each in merged[:MOST_CLAIMS_RECORDED] if not is_mark(each.uid)]
     message = status.message or "the node has the room for all that is held"
     placements = [PartObject(*part) for part in reservation.parts]
@@ -107,14 +109,14 @@ def valid(
     return ReservationStatus(
         phase=status.phase.value,
         observed_generation=generation,
-        claimed=len(merged),
+        claimed=claimed,
         expires_at=None if expires_at is None else show_moment(expires_at),
         idle_since=show_moment(status.idle_since) if status.idle_since else None,
         occurrences=recurrence_codec.show(status.occurrences, recurrence) if recurrence else None,
         placements=placements,
         claims=named,
         more_claims=_more(merged[len(named) :]) or None,
-        summary=summary(reservation, len(merged)),
+        summary=summary(reservation, claimed),
         conditions=[
             say("Valid", FIELDS_IGNORED, status.ignored, holds=True)
             if status.ignored
@@ -205,10 +207,12 @@ def summary(reservation: Reservation, claimed: int, home: str | None = None) -> 
         f"pod/{pod.name}" if pod.namespace == home else f"{pod.namespace}/pod/{pod.name}"
         for pod in sorted(reservation.owners)
     ]
+    many = f"{reservation.slots} whole nodes" if reservation.slots > 1 else "1 whole node"
+    whole = many if reservation.is_whole else ""
     times = f"{reservation.slots} × " if reservation.slots > 1 else ""
     return Summary(
         nodes=_shortly([part.node for part in reservation.parts]),
-        resources=times + _shortly(resources),
+        resources=whole or times + _shortly(resources),
         owners=_shortly([*named, *(_rule(rule, home) for rule in reservation.rules)]),
         claimed=f"{claimed}/{reservation.slots_beside(claimed)}",
     )

@@ -327,7 +327,10 @@ def test_fields_that_only_a_newer_version_has_are_named(tmp_path: Path) -> None:
         ('"reusable": 1, "node"', "spec.reusable: 1 is not true or false; write one of them"),
         ('"ttl": [], "node"', "spec.ttl: a list is not a text or a whole number"),
         ('"startAt": "x", "node"', "spec: 'startAt' is not a field; write startsAt; the fields he"),
-        ('"nodes"', "spec: 'nodes' is not a field; write node; the fields here are startsAt, expi"),
+        (
+            '"nod"',
+            "spec: 'nod' is not a field; write node; the fields here are startsAt, expiresAt",
+        ),
     ],
 )
 def test_what_may_be_written_instead_is_named(tmp_path: Path, text: str, line: str) -> None:

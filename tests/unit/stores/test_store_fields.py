@@ -43,6 +43,7 @@ WRONG_TYPES: dict[str, set[str]] = {
     "refillUpTo": {"text", "fraction", "truth", "list", "object"},
     "releaseIfIdle": {"text", "number", "fraction", "truth", "list", "object"},
     "lend": {"text", "number", "fraction", "truth", "list", "object"},
+    "nodes": {"text", "number", "fraction", "truth", "list", "object"},
 }
 
 
@@ -79,7 +80,7 @@ def test_a_spec_with_a_value_of_the_wrong_type_is_refused(field: str, kind: str)
         pytest.param({"node": "Worker"}, "node", id="no valid node"),
         pytest.param({"node": "a" * 254}, "node", id="a long node"),
         pytest.param({"placement": {}}, "placement", id="placement"),
-        pytest.param({"resources": None}, "", id="no resources"),
+        pytest.param({"resources": None}, "resources", id="no resources"),
         pytest.param({"resources": {}}, "resources", id="empty resources"),
         pytest.param({"resources": {"cpu": "0"}}, "resources", id="nothing held"),
         pytest.param({"resources": {"cpu": "-1"}}, "resources.cpu", id="less than nothing"),
@@ -135,6 +136,57 @@ def test_a_spec_that_cannot_be_enforced_is_refused_at_its_field(
     changes: dict[str, object], path: str
 ) -> None:
     assert refusal(spec(**changes)).path == path
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+NEIGHBOUR = {
+    "topologyKey": "kubernetes.io/hostname",
+    "labelSelector": {"matchLabels": {"app": "web"}},
+}
+WHOLE: dict[str, object] = {
+    "owners": [{"selector": {"matchLabels": {"app": "web"}}}],
+    "nodes": {"count": 3, "selector": {"pool": "gpu"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        pytest.param({"resources": {"cpu": "1"}}, "resources", id="resources"),
+        pytest.param({"slots": 2}, "slots", id="slots"),
+        pytest.param({"node": "w1"}, "node", id="a node"),
+        pytest.param({"refill": True}, "refill", id="a refill"),
+        pytest.param({"reusable": True}, "reusable", id="reusable"),
+        pytest.param({"lend": {"belowPriority": 1}}, "lend", id="lent"),
+        pytest.param({"preemptible": True}, "preemptible", id="preemptible"),
+        pytest.param({"owners": [{"pod": {"name": "a"}}]}, "owners", id="a pod by name"),
+        pytest.param({"nodes": {"count": 0}}, "nodes.count", id="none"),
+        pytest.param({"nodes": {"count": 501}}, "nodes.count", id="too many"),
+        pytest.param({"nodes": {}}, "nodes", id="no count"),
+        pytest.param(
+            {"nodes": {"count": 1, "selector": {"a b": "x"}}}, "nodes.selector.a b", id="no label"
+        ),
+        pytest.param(
+            {"placement": {"nodeSelector": {"a": "b"}}},
+            "placement.nodeSelector",
+            id="two selectors",
+        ),
+        pytest.param({"placement": {"strategy": "spread"}}, "placement.strategy", id="a strategy"),
+        pytest.param(
+            {"placement": {"tolerations": [{}]}}, "placement.tolerations[0].key", id="all"
+        ),
+        pytest.param(
+            {"placement": {"affinity": {"podAntiAffinity": {REQUIRED: [NEIGHBOUR]}}}},
+            "placement.affinity",
+            id="neighbours",
+        ),
+    ],
+)
+def test_whole_nodes_beside_what_means_nothing_for_them_are_refused(
+    changes: dict[str, object], path: str
+) -> None:
+    error = refusal(json.dumps(WHOLE | changes))
+    assert (error.path, bool(error.remedy)) == (path, True)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,276 @@
+"""Whole nodes: nobody but owners, and the pods that belong to the node, is bound there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reserver.cluster.constraints import Toleration
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Controller, Pod
+from reserver.extender.placer import Placer
+from reserver.reservations.enums import Phase
+from reserver.reservations.status import ReservationState, ShortNodes
+from reserver.scheduling.bind import judge_bind
+from reserver.scheduling.closures import Closure
+from reserver.scheduling.explain import explain
+from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.preempt import judge_preemption
+from reserver.scheduling.resize import judge_resize
+from tests.builders import NOW, node, pod, reservation
+from tests.unit.extender.test_placer import World
+
+GPU = {"pool": "gpu"}
+G1, G2 = (node(name, labels=GPU, cpu="4", memory="8Gi") for name in ("g1", "g2"))
+W1 = node("w1", cpu="4")
+AGENT = Controller("DaemonSet", "agent")
+SPEC: dict[str, Any] = {
+    "owners": [{"selector": {"matchLabels": {"app": "train"}}}],
+    "nodes": {"count": 1, "selector": GPU},
+    "ttl": 0,
+}
+
+
+def owner(name: str, cpu: str = "1", **more: Any) -> Pod:
+    return pod(name, labels={"app": "train"}, cpu=cpu, **more)
+
+
+async def placed(*things: Node | Pod, **more: Any) -> World:
+    """Return a world with such a reservation where it is placed, and written."""
+    world = World(*(each for each in things if isinstance(each, Node)))
+    for each in things:
+        if isinstance(each, Pod):
+            world.state.pod_seen(each)
+    world.write(r=SPEC | more)
+    await world.look()
+    if world.placed():
+        world.make()
+    return world
+
+
+def may(asking: Pod, on: str, world: World) -> bool:
+    """Return what Filter says of a node, after seeing that Bind says the same."""
+    verdict = filter_nodes(asking, [on], world.state, NOW)
+    assert bool(verdict.nodes) == (judge_bind(asking, on, world.state, NOW).refusal is None)
+    return bool(verdict.nodes)
+
+
+def bind(asking: Pod, on: str, world: World) -> Pod:
+    """Bind a pod as Bind does, and show it."""
+    verdict = judge_bind(asking, on, world.state, NOW)
+    assert verdict.refusal is None
+    world.state.assume(asking, on, verdict.claims)
+    world.state.confirm(asking.uid)
+    bound = replace(asking, node=on, claims=frozenset(verdict.claims), revision=world.revision)
+    world.state.pod_seen(bound)
+    return bound
+
+
+def status(world: World) -> ReservationState:
+    return ShortNodes.of(world.state.snapshot).status(world.reservation(), world.state.ledger)
+
+
+@pytest.mark.parametrize(
+    ("asking", "expected"),
+    [
+        pytest.param(owner("a"), True, id="an owner"),
+        pytest.param(pod("b", cpu="1"), False, id="a stranger"),
+        pytest.param(pod("b"), False, id="a stranger that asks for nothing"),
+        pytest.param(pod("b", priority=1_000_000), False, id="an important stranger"),
+        pytest.param(pod("b", cpu="1", controller=AGENT), True, id="a DaemonSet's"),
+        pytest.param(pod("b", cpu="1", controller=Controller("Job", "x")), False, id="a Job's"),
+    ],
+)
+async def test_only_owners_and_pods_of_daemon_sets_may_have_it(
+    asking: Pod,
+    expected: bool,  # noqa: FBT001 - of the table
+) -> None:
+    agent = pod("agent", node="g1", cpu="1", controller=AGENT)
+    world = await placed(G1, W1, agent)
+    assert world.placed() == {"g1": 1}
+    assert may(asking, "g1", world) is expected
+    assert may(pod("c", cpu="1"), "w1", world)
+
+
+async def test_owners_fill_it_together_and_it_stays_theirs_when_they_go() -> None:
+    world = await placed(G1, W1)
+    bound = [bind(owner(name, "2"), "g1", world) for name in ("a", "b")]
+    assert not may(owner("c"), "g1", world)  # It is full.
+    assert not may(pod("s"), "g1", world)
+    assert (world.phase(), status(world).is_backed) == (Phase.ACTIVE, True)
+    assert world.state.ledger.claimed(world.reservation().ref) == 1  # The node.
+    for each in bound:
+        world.state.pod_gone(each.name)
+    assert world.state.ledger.claimed(world.reservation().ref) == 0
+    assert (world.phase(), world.placed()) == (Phase.ACTIVE, {"g1": 1})
+    assert not may(pod("s", cpu="1"), "g1", world)
+    assert may(owner("c", "4"), "g1", world)
+
+
+async def test_a_stranger_is_refused_also_while_owners_have_all_there_is() -> None:
+    world = await placed(replace(G1, allocatable={**G1.allocatable, "pods": 1}))
+    bind(owner("a", "4"), "g1", world)
+    assert not may(pod("s"), "g1", world)  # kube-scheduler may know already that it is gone.
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        pytest.param(pod("s", node="g1"), id="a stranger"),
+        pytest.param(owner("o", node="g1"), id="an owner that claimed nothing"),
+    ],
+)
+async def test_it_waits_for_a_node_without_pods_and_takes_it_then(there: Pod) -> None:
+    world = await placed(G1, W1, there)
+    assert world.placed() == {}
+    assert (world.phase(), status(world).reason) == (Phase.PENDING, "NotPlaced")
+    assert "1 node(s) had pods beside those of DaemonSets" in status(world).message
+    assert may(pod("t"), "g1", world)
+    world.state.pod_gone(there.name)
+    await world.look()
+    assert (world.placed(), world.phase()) == ({"g1": 1}, Phase.ACTIVE)
+    world.make()
+    assert (world.phase(), status(world).is_backed) == (Phase.ACTIVE, True)
+
+
+async def test_of_several_nodes_it_takes_all_or_none() -> None:
+    two = {"nodes": {"count": 2, "selector": GPU}}
+    world = await placed(G1, W1, pod("s", node="w1"), **two)
+    assert world.placed() == {}
+    assert "there is room for 1 of 2 nodes; 1/2" in status(world).message
+    world.state.node_seen(G2)
+    await world.look()
+    assert world.placed() == {"g1": 1, "g2": 1}
+
+
+async def test_nodes_with_holds_or_to_be_maintained_or_cordoned_are_left_out() -> None:
+    world = World(G1, G2)
+    world.state.ledger.put(reservation("x", node="g1", cpu="1"))
+    world.state.closures.set({Closure("being maintained"): frozenset({"g2"})})
+    world.write(r=SPEC)
+    await world.look()
+    assert world.placed() == {}
+    assert "1 capacity held by reservations" in status(world).message
+    assert "1 node(s) being maintained" in status(world).message
+
+
+async def test_nothing_else_is_placed_on_it() -> None:
+    world = await placed(G1, W1)
+    small = {"owners": SPEC["owners"], "resources": {"cpu": "1"}, "ttl": 0}
+    world.write(other=small | {"placement": {"nodeSelector": GPU}}, again=SPEC)
+    await world.look()
+    assert world.placed("other") == {}
+    assert world.placed("again") == {}
+
+
+async def test_what_names_it_gets_nothing_of_it() -> None:
+    world = await placed(G1, W1)
+    late = reservation("late", node="g1", owners=("z",), cpu="1")
+    world.state.ledger.put(late)
+    short = ShortNodes.of(world.state.snapshot)
+    assert not short.status(late, world.state.ledger).is_backed
+    assert status(world).is_backed
+    assert not may(pod("z", cpu="1"), "g1", world)
+
+
+async def test_it_grows_and_shrinks_with_its_node() -> None:
+    world = await placed(G1, W1)
+    cpu = world.state.snapshot.amounts
+    assert cpu("g1", "cpu").held == 4000
+    world.state.node_seen(node("g1", labels=GPU, cpu="6"))
+    assert cpu("g1", "cpu").held == 6000
+    world.state.pod_seen(pod("agent", node="g1", cpu="1", controller=AGENT))
+    assert cpu("g1", "cpu").held == 5000
+    world.write(r=None)
+    assert cpu("g1", "cpu").held == 0
+    assert may(pod("s", cpu="5"), "g1", world)
+
+
+async def test_a_node_that_goes_is_replaced_by_another() -> None:
+    world = await placed(G1, G2)
+    first = next(iter(world.placed()))
+    bind(owner("a"), first, world)
+    world.state.node_gone(first)
+    await world.look()
+    assert set(world.placed()) == {"g1", "g2"} - {first}
+
+
+async def test_a_pod_that_others_bind_there_is_reported_and_then_forgotten() -> None:
+    world = await placed(G1)
+    forced = pod("forced", node="g1")
+    world.state.pod_seen(forced)
+    assert (status(world).is_backed, status(world).reason) == (False, "NotEnoughRoom")
+    assert "g1 has pods of others" in status(world).message
+    world.state.pod_gone(forced.name)
+    assert status(world).is_backed
+
+
+async def test_an_edit_keeps_the_node_with_the_owners_that_are_there() -> None:
+    world = await placed(G1, G2)
+    (on,) = world.placed()
+    bind(owner("a"), on, world)
+    world.write(r=SPEC | {"policy": "Require", "placements": [{"node": on, "slots": 1}]})
+    await world.look()
+    assert world.placed() == {on: 1}
+    assert (world.phase(), status(world).is_backed) == (Phase.ACTIVE, True)
+
+
+async def test_nobody_is_evicted_there_for_a_stranger() -> None:
+    world = await placed(G1)
+    victim = bind(owner("a", "4"), "g1", world)
+    victims = {"g1": [victim.uid]}
+    stranger = pod("s", cpu="1", priority=1000)
+    assert judge_preemption(stranger, victims, world.state, NOW).nodes == ()
+    important = owner("b", "2", priority=1000)
+    assert judge_preemption(important, victims, world.state, NOW).nodes == ("g1",)
+
+
+async def test_owners_may_grow_there() -> None:
+    world = await placed(G1)
+    bound = bind(owner("a"), "g1", world)
+    larger = replace(bound, requests={**bound.requests, "cpu": 3000})
+    assert judge_resize(larger, world.state, NOW) is None
+
+
+async def test_it_ends_at_its_time_only() -> None:
+    world = await placed(G1, ttl="1h")
+    bind(owner("a"), "g1", world)
+    world.state.ledger.advance(NOW + 3600)
+    assert world.phase() is Phase.EXPIRED
+    verdict = filter_nodes(pod("s"), ["g1"], world.state, NOW + 3600)
+    assert verdict.nodes == ["g1"]
+
+
+async def test_explain_names_it_and_counts_nothing_of_it_against_owners() -> None:
+    world = await placed(G1)
+    stranger = explain(pod("s"), world.state, NOW)
+    assert stranger.summary == "0/1 nodes are available: 1 capacity held by reservations."
+    assert [each.reservation for each in stranger.in_the_way] == ["shop/store/r"]
+    mine = explain(owner("a"), world.state, NOW)
+    assert mine.available == 1
+    assert mine.nodes_with_holds[0].resources["cpu"].held_for_others == 0
+
+
+async def test_tolerations_let_it_have_tainted_nodes() -> None:
+    tainted = {"placement": {"tolerations": [{"key": "gpu", "operator": "Exists"}]}}
+    world = await placed(G1, **tainted)
+    assert world.reservation().placement.constraints.tolerations == (
+        Toleration("gpu", "Exists", "", ""),
+    )
+    assert world.placed() == {"g1": 1}
+
+
+async def test_who_waits_for_room_is_sent_back_when_an_owner_goes() -> None:
+    world = await placed(G1)
+    bound = bind(owner("a", "4"), "g1", world)
+    freed: list[str] = []
+
+    class Freed(Placer):
+        def on_capacity_freed(self, node: str) -> None:
+            freed.append(node)
+
+    world.state.listener = Freed(lambda: NOW)
+    world.state.pod_gone(bound.name)
+    assert freed == ["g1"]
