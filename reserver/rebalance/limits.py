@@ -6,7 +6,7 @@ Order and arithmetic are those of ``EvictPod`` in pkg/descheduler/evictions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from reserver.cluster.pod import Pod
@@ -67,10 +67,15 @@ class Spent:
         if limits.per_namespace is not None:
             yield (Reached.NAMESPACE, space), limits.per_namespace - self._by_namespace[space]
 
-    def has_room(self, evictions: int) -> bool:
-        """Return whether so many more are allowed in total."""
-        total = self._limits.total
-        return total is None or self._total + evictions <= total
+    def allows(self, pods: Sequence[ListedPod | Pod]) -> bool:
+        """Return whether the limits allow all of these evictions together."""
+        allowed = 0
+        while allowed < len(pods) and self.reached(pods[allowed]) is None:
+            self.count(pods[allowed])
+            allowed += 1
+        for pod in pods[:allowed]:
+            self.count(pod, -1)
+        return allowed == len(pods)
 
     def count(self, pod: ListedPod | Pod, times: int = 1) -> None:
         """Count a pod that is evicted; -1 takes it back."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import nsmallest
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,20 @@ Floats = NDArray[np.float64]
 NO_ROOM = "no node that would be better has room for it"
 
 
+class Wish(NamedTuple):
+    """Where a pod would be better that has no room there.
+
+    Attributes:
+        accept: bool array, rows: where.
+        why: why it is to move.
+        score: float array, rows: the less the better; None if all of those are as good.
+    """
+
+    accept: Bools
+    why: Why
+    score: Floats | None
+
+
 class PlanBuilder:
     """A planning snapshot, and what became of it so far.
 
@@ -35,7 +50,7 @@ class PlanBuilder:
         moved: bool array, pods: it has been moved, or evicted without a node to go to.
         moves: so far, in their order.
         fullness: float array, rows: the fullest of cpu and memory, pods and holds together.
-        waiting: pods that may change places: where each would be better, and why.
+        waiting: pods that may change places.
         spent: what limits the moves so far.
         notes: what else people have to know.
     """
@@ -48,7 +63,7 @@ class PlanBuilder:
         self.moves: list[PlannedMove] = []
         self._steps: list[Step] = []
         self._kept: dict[int, tuple[Why, str | Callable[[], str]]] = {}
-        self.waiting: dict[int, tuple[Bools, Why]] = {}
+        self.waiting: dict[int, Wish] = {}
         self.notes: list[str] = []
         known = planned.snapshot.columns
         self._columns = [known[name] for name in _SEEN if name in known]
@@ -85,7 +100,7 @@ class PlanBuilder:
         rows = np.flatnonzero(planned.targets(number, accept))
         if not len(rows):
             if waits and len(self.waiting) < _MOST_WAITING:
-                self.waiting.setdefault(number, (accept, why))
+                self.waiting.setdefault(number, Wish(accept, why, score))
             self.keep(number, why, NO_ROOM)
             return False
         if score is not None:

@@ -127,6 +127,20 @@ class PlanState:
         is_deleted = self.planned.pods[pod].terminating
         return "it is being deleted" if is_deleted else self.protects(pod)
 
+    def may_step_aside(self, pod: int) -> Bools | None:
+        """Return the rows where a pod may go that has no reason to leave; None if it is to stay."""
+        if self.protection(pod):
+            return None
+        return self._tolerated(pod) & self.looked_at & self.offered & self._not_preferred_less(pod)
+
+    def _tolerated(self, pod: int) -> Bools:
+        """Return the rows of nodes whose taints, soft ones too, a pod tolerates."""
+        own = self.planned.pods[pod].constraints.tolerations
+        found = np.ones(len(self.offered), dtype=np.bool_)
+        for row, taints in self.index.taints.items():
+            found[row] = all(self.tolerates(own, taint) for taint in taints)
+        return found
+
     def move(self, candidate: Candidate) -> None:
         """Move a candidate to a node that has room for it, if nothing protects it."""
         pod, why = candidate.pod, self.why(candidate.reason, candidate.improves)

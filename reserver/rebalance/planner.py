@@ -18,11 +18,22 @@ import numpy as np
 from reserver.cluster.categorical import Bools
 from reserver.cluster.labels import Selector
 from reserver.errors import sparing
-from reserver.rebalance.arguments.placement import NodeAffinityType, RemovePodsViolatingNodeAffinity
+from reserver.rebalance.arguments.placement import (
+    NodeAffinityType,
+    RemovePodsViolatingInterPodAntiAffinity,
+    RemovePodsViolatingNodeAffinity,
+    RemovePodsViolatingNodeTaints,
+)
+from reserver.rebalance.arguments.recycling import (
+    PodLifeTime,
+    RemoveFailedPods,
+    RemovePodsHavingTooManyRestarts,
+)
 from reserver.rebalance.capacity import NOTHING_HELD, Held, snapshot_of
 from reserver.rebalance.cluster_state import ListedPod, Preference
 from reserver.rebalance.disruptions import Disruptions
 from reserver.rebalance.evictor import Filter
+from reserver.rebalance.exchanges import Exchanges, stay
 from reserver.rebalance.measured_load import MeasuredLoad, measured_load_of
 from reserver.rebalance.move_cost import cost, with_costs
 from reserver.rebalance.plan import Plan
@@ -34,7 +45,16 @@ from reserver.rebalance.pod_index import Once, PodIndex
 from reserver.rebalance.policy import Arguments, DeschedulerPolicy, Profile
 from reserver.rebalance.round_input import Decision, RoundInput
 from reserver.rebalance.strategies.table import PLAN
-from reserver.rebalance.swaps import Swaps
+
+_ABOUT_NODES = (
+    PodLifeTime,
+    RemoveFailedPods,
+    RemovePodsHavingTooManyRestarts,
+    RemovePodsViolatingInterPodAntiAffinity,
+    RemovePodsViolatingNodeAffinity,
+    RemovePodsViolatingNodeTaints,
+)
+"""Strategies that no pod meets by going to a node that it tolerates, and prefers no less."""
 
 
 def decide(given: RoundInput, held: Held = NOTHING_HELD) -> Decision:
@@ -58,9 +78,10 @@ def _planned(given: RoundInput, index: PodIndex, held: Held, load: MeasuredLoad)
     snapshot = snapshot_of(index.cluster, held)
     planned = PlanningSnapshot(snapshot, pods, Disruptions(index.cluster.budgets))
     builder = PlanBuilder(planned, index, policy.limits)
-    swaps = Swaps(builder)
+    exchanges = Exchanges(builder)
     turns = [(profile, args) for profile in policy.profiles for args in profile.deschedule]
     turns += [(profile, args) for profile in policy.profiles for args in profile.balance]
+    is_about_nodes = all(isinstance(args, _ABOUT_NODES) for _, args in turns)
     common = _Common(
         builder=builder,
         load=load,
@@ -76,7 +97,7 @@ def _planned(given: RoundInput, index: PodIndex, held: Held, load: MeasuredLoad)
             for batch in PLAN[type(args)](args, state):
                 for candidate in batch:
                     state.move(candidate)
-        swaps.swap()
+            exchanges.resolve(state.may_step_aside if is_about_nodes else stay)
     kept, more_kept = builder.kept()
     return Plan(
         moves=tuple(builder.moves),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reserver.cluster.categorical import Bools
-from reserver.cluster.constraints import Constraints
+from reserver.cluster.constraints import Constraints, Taint
 from reserver.cluster.labels import EVERYTHING, UNREAD, Labels, LabelTable, Selector
 from reserver.cluster.topology import Topology
 from reserver.rebalance.arguments.base import ALL, Choice
@@ -178,6 +178,11 @@ class PodIndex:
         for row, node in enumerate(self.nodes):
             topology.put(row, node.node)
         return topology
+
+    @cached_property
+    def taints(self) -> dict[int, tuple[Taint, ...]]:
+        """The taints of nodes that have some, soft ones too, by row."""
+        return {row: node.taints for row, node in enumerate(self.nodes) if node.taints}
 
     @cached_property
     def terminating(self) -> Bools:

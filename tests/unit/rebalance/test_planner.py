@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 
 import msgspec
@@ -13,7 +12,7 @@ from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm, Spread,
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.rebalance import swaps, upstream
+from reserver.rebalance import upstream
 from reserver.rebalance.arguments.placement import (
     NodeAffinityType,
     RemoveDuplicates,
@@ -39,10 +38,8 @@ from reserver.rebalance.cluster_state import (
 )
 from reserver.rebalance.load import SmoothedLoad
 from reserver.rebalance.measured_load import source_of
-from reserver.rebalance.ordering import Order, order
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.planner import decide
-from reserver.rebalance.planning_snapshot import PlanningSnapshot
 from reserver.rebalance.policy import Arguments, DeschedulerPolicy, EvictionLimits, Profile
 from reserver.rebalance.readings import Average
 from reserver.rebalance.round_input import RoundInput
@@ -169,39 +166,6 @@ def test_descheduler_1519_two_pods_that_want_each_others_place_swap() -> None:
     assert {kept.pod.name for kept in without.kept} == {"p", "q"}
 
 
-def test_only_pods_that_leave_each_other_room_are_tried_for_a_swap(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    tried = []
-
-    def counting(planned: PlanningSnapshot, goals: Mapping[int, int]) -> Order:
-        tried.append(goals)
-        return order(planned, goals)
-
-    monkeypatch.setattr(swaps, "order", counting)
-    nodes = [host(f"{role}{n:02}", role=role, cpu="2") for role in "xy" for n in range(20)]
-    small = [preferring(f"p{n:02}", f"x{n:02}", "y", "1") for n in range(20)]
-    large = [preferring(f"q{n:02}", f"y{n:02}", "x", "2") for n in range(20)]
-    filling = [pod(f"f{n:02}", node=f"x{n:02}", cpu="1") for n in range(20)]
-    assert not planned(cluster_of(*nodes, *small, *large, *filling), PREFERRED).moves
-    assert not tried  # Of 780 pairs.
-    planned(cluster_of(*nodes, *small, *large), PREFERRED)
-    assert 0 < len(tried) <= swaps.MOST_SWAPS
-
-
-def test_a_plan_with_too_many_pairs_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swaps, "MOST_SWAPS", 3)
-    nodes = [host(f"{role}{n}", role=role, cpu="2") for role in "xy" for n in range(4)]
-    pods = [
-        preferring(f"p{role}{n}", f"{role}{n}", other, "2")
-        for role, other in ("xy", "yx")
-        for n in range(4)
-    ]
-    plan = planned(cluster_of(*nodes, *pods), PREFERRED)
-    assert not plan.moves  # There is no free place to go through.
-    assert any("might change places" in note for note in plan.notes)
-
-
 def test_descheduler_1584_one_slot_is_promised_once() -> None:
     taint = Taint("maintenance", "", "NoSchedule")
     pods = [pod(f"p{n}", node="full", cpu="8", memory="16Gi") for n in range(10)]
@@ -226,7 +190,8 @@ def test_what_is_held_is_not_promised() -> None:
 def test_descheduler_1707_no_pod_goes_to_a_node_that_it_does_not_prefer() -> None:
     nodes = [host("spot", role="spot", cpu="2"), host("a", cpu="8"), host("b", cpu="8")]
     pods = [preferring(f"p{n}", "a", "spot", "1") for n in range(3)]
-    filler = pod("filler", node="spot", cpu="1")
+    only_spot = Constraints(node_selector=equals({"role": "spot"}))
+    filler = pod("filler", node="spot", cpu="1", constraints=only_spot)
     cluster = cluster_of(*nodes, *pods, filler)
     plan = planned(cluster, PREFERRED)
     assert moves(plan) == [("p0", "a", "spot")]
