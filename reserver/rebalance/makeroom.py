@@ -17,6 +17,7 @@ from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.headroom import Int64s
 from reserver.rebalance.improvement import improve
+from reserver.rebalance.landing import land
 from reserver.rebalance.ordering import Order, Step, order, take_back
 from reserver.rebalance.packing import DEPTH, Packing
 from reserver.rebalance.plan import Bound, Kept, Plan, Why
@@ -34,6 +35,9 @@ STEPS = 60_000
 MOST_MOVES = 6
 """How many others may move for one pod."""
 
+_START_SHARE = 0.3
+"""The share of the time for pods that the fewest moves do not help, one by one."""
+
 _SETS = 12
 """How many sets of pods of one node are tried to make way."""
 
@@ -42,7 +46,9 @@ _MOST_TOGETHER = 3
 
 
 _NO_WAY = f"no way was found to make room for it with {MOST_MOVES} moves or fewer"
-_NO_WAY_ALLOWED = f"{_NO_WAY}, as many as the policy's maxNoOfPodsToEvict… or --most-moves allow"
+_NO_WAY_IN_TIME = "no way to make room for it was found in time"
+_NO_BETTER = "no plan makes room for more pods than this one"
+_ALLOWED = ", with as many moves as the policy's maxNoOfPodsToEvict… or --most-moves allow"
 
 
 class Room(NamedTuple):
@@ -70,18 +76,22 @@ def make_room(
         limit: of the class model's search for a better plan; None for no such search.
     """
     wanted = list(map(int, np.flatnonzero(planned.rows == NOWHERE)))
-    room = room_for(planned, wanted, together=together)
+    share = None if limit is None else limit.share(_START_SHARE)
+    room = room_for(planned, wanted, together=together, limit=share)
     steps = order(planned, room.goals)
     if steps.stuck and planned.disruptions.limits != NO_LIMITS:
         room, steps = _within_limits(planned, room, steps, together=together)
     bound = Bound(fewest_moves=room.fewest, by="counting what pods request")
+    most: int | None = None
     moved = sum(source != NOWHERE for _, source, _ in steps.steps)
     if limit is not None and wanted and (room.without or steps.stuck or moved > room.fewest):
         take_back(planned, steps.steps)
         known = () if steps.stuck else steps.steps
-        room, steps, fewest = _improved(planned, wanted, known, limit, together=together)
+        room, steps, fewest, most = _improved(planned, wanted, known, limit, together=together)
         bound = bound.tightened(fewest, None, "HiGHS")
-    why = _NO_WAY if planned.disruptions.limits == NO_LIMITS else _NO_WAY_ALLOWED
+    landed = sum(source == NOWHERE for _, source, _ in steps.steps)
+    why = _NO_WAY if limit is None else _NO_BETTER if landed == most else _NO_WAY_IN_TIME
+    why += "" if planned.disruptions.limits == NO_LIMITS else _ALLOWED
     kept = [_kept(planned, number, why) for number in room.without]
     kept += [_kept(planned, number, why) for number, why in steps.stuck.items()]
     return plan_of(planned, steps, lambda _, __: _why(planned, wanted), kept=kept, bound=bound)
@@ -94,17 +104,17 @@ def _improved(
     limit: TimeLimit,
     *,
     together: bool,
-) -> tuple[Room, Order, int | None]:
-    """Return what the class model makes of a plan, and how few moves any has."""
+) -> tuple[Room, Order, int | None, int | None]:
+    """Return what the class model makes of a plan, how few moves any has, and how many land."""
     movable = planned.movable.copy()
     movable[wanted] = True
     nothing = np.zeros(0, dtype=np.intp)
-    steps, _, fewest = improve(planned, known, movable, nothing, limit)
+    steps, most, fewest = improve(planned, known, movable, nothing, limit)
     without = tuple(number for number in wanted if planned.rows[number] == NOWHERE)
     if without and together:
         take_back(planned, steps)
         steps, without, fewest = (), tuple(wanted), None
-    return Room({}, without, 0), Order(tuple(steps), {}), fewest
+    return Room({}, without, 0), Order(tuple(steps), {}), fewest, most
 
 
 def _within_limits(
@@ -127,7 +137,12 @@ def _within_limits(
 
 
 def room_for(
-    planned: PlanningSnapshot, wanted: Sequence[int], *, together: bool = False, steps: int = STEPS
+    planned: PlanningSnapshot,
+    wanted: Sequence[int],
+    *,
+    together: bool = False,
+    steps: int = STEPS,
+    limit: TimeLimit | None = None,
 ) -> Room:
     """Return where pods get room with how few moves of others; `planned` stays as it was.
 
@@ -135,9 +150,10 @@ def room_for(
         wanted: the pods that are to get a node.
         together: all of them get room, or none does.
         steps: how many places may be tried.
+        limit: of a search for room by more moves; None for no such search.
     """
     packing = Packing(planned, planned.movable, steps)
-    without = []
+    without: list[int] = []
     fewest = 0
     failed = set[object]()
     for number in packing.by_size(wanted):
@@ -148,6 +164,8 @@ def room_for(
                 failed.add(planned.kind(number))
         else:
             fewest = max(fewest, least)
+    if limit is not None and planned.disruptions.limits == NO_LIMITS:
+        without = land(packing, without, limit)
     if without and together:
         packing.back(0)
         return Room({}, tuple(wanted), 0)

@@ -2,11 +2,16 @@
 
 import time
 
+import numpy as np
+
 from reserver.cluster.constraints import Constraints, PodTerm
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
+from reserver.rebalance.landing import land
 from reserver.rebalance.makeroom import make_room
+from reserver.rebalance.packing import Packing
+from reserver.rebalance.planning_snapshot import NOWHERE
 from reserver.rebalance.time_limit import TimeLimit
 from tests.builders import NAMESPACE, node, pod
 from tests.unit.rebalance.scenes import assert_feasible, budget, list_of, moves, scene
@@ -74,6 +79,8 @@ def test_a_pod_that_nothing_helps_is_named() -> None:
     assert not plan.moves
     assert [kept.pod.name for kept in plan.kept] == ["wanted"]
     assert "6 moves or fewer" in plan.kept[0].why
+    searched = make_room(scene(*things, wanted=[wanted]), limit=TimeLimit.after(5, time.monotonic))
+    assert searched.kept[0].why == "no plan makes room for more pods than this one"
 
 
 def _lane(name: str, length: int) -> list[Node | Pod]:
@@ -101,6 +108,10 @@ def test_chains_together_take_no_more_moves_than_one_may() -> None:
         assert len(plan.moves) == count
         assert bool(plan.kept) == (count == 0)
         assert_feasible(plan, *things, wanted=[wanted])
+    limit = TimeLimit.after(5, time.monotonic)
+    searched = make_room(scene(*things, wanted=[wanted]), limit=limit)
+    assert len(searched.moves) == 7
+    assert_feasible(searched, *things, wanted=[wanted])
 
 
 def test_what_is_held_counts_as_used() -> None:
@@ -165,3 +176,18 @@ def test_no_solver_finds_fewer_moves_than_are_proved() -> None:
     plan = make_room(scene(*things, wanted=[BIG]), limit=TimeLimit.after(5, time.monotonic))
     assert len(plan.moves) == 1
     assert plan.bound[:2] == (1, None)
+
+
+def test_a_search_finds_room_by_more_moves_than_are_tried_one_by_one() -> None:
+    things: list[Node | Pod] = []
+    for name in ("a", "b", "c", "d"):
+        things += list_of(
+            node(name, cpu="4"), *(pod(f"{name}{n}", node=name, cpu="1") for n in range(3))
+        )
+    planned = scene(*things, wanted=[BIG])
+    wanted = int(np.flatnonzero(planned.rows == NOWHERE)[0])
+    packing = Packing(planned, planned.movable, 1_000)
+    assert land(packing, [wanted], TimeLimit.after(5, time.monotonic)) == []
+    assert planned.rows[wanted] != NOWHERE
+    packing.back(0)
+    assert land(packing, [wanted], TimeLimit.after(0, time.monotonic)) == [wanted]
