@@ -15,7 +15,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-others grpcurl helm cluster controlplane chaos hostile moving differential conformance descheduler browser page-pictures fuzz mutants release image-archive workflows-check release-check bench bench-live bench-cycle bench-upstream bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
+.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-others grpcurl helm cluster controlplane chaos hostile moving differential conformance descheduler browser page-pictures fuzz mutants optimum release image-archive workflows-check release-check bench bench-live bench-cycle bench-upstream bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
 
 # What whoever uses Reserver needs first; all others are for whoever changes it.
 FIRST := demo venv docs cluster
@@ -144,6 +144,11 @@ fuzz: venv ## Feed everything that reads what others wrote INPUTS=1000000 inputs
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-fuzz.lock
 	$(BIN)/python -m hack.fuzz --inputs $(INPUTS) $(ARGS)
 
+optimum: venv ## Compare plans with CP-SAT's best; ARGS='--nodes 20 50 --seeds 1 2'
+	@test -x build/optimum/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python build/optimum
+	@$(BIN)/uv pip install --quiet --python build/optimum/bin/python --require-hashes -r requirements-optimum.lock
+	$(BIN)/python -m hack.optimum --python build/optimum/bin/python $(ARGS)
+
 mutants: venv ## Put faults in, one at a time, and say which no test notices; ARGS='--drawn 50 --seed 7'
 	$(BIN)/python -m hack.mutants $(ARGS)
 
@@ -238,6 +243,7 @@ lock: venv ## Pin what pyproject.toml asks for, with hashes
 	$(COMPILE) --group sbom -c requirements-dev.lock -o requirements-sbom.lock
 	$(COMPILE) --group docs -c requirements-dev.lock -o requirements-docs.lock
 	$(COMPILE) --group fuzz -o requirements-fuzz.lock
+	$(COMPILE) --group optimum -o requirements-optimum.lock
 	$(COMPILE) --group browser -c requirements-dev.lock -o requirements-browser.lock
 
 clean: ## Remove what the other targets made

@@ -106,6 +106,25 @@ def instance(nodes: int, fill: float, seed: int) -> Instance:
     return found
 
 
+def wanting(found: Instance, seed: int) -> Instance:
+    """Return a cluster with pods that are alike and pending; the same for the same arguments.
+
+    They request a third to four fifths of the largest node, and are one for five nodes.
+    """
+    drawn = random.Random(f"{len(found.nodes)} {len(found.pods)} {seed}")  # noqa: S311 - as above
+    cpu = int(max(each.cpu for each in found.nodes.values()) * drawn.choice((0.35, 0.55, 0.8)))
+    app = App(
+        name="wanted",
+        cpu=cpu,
+        memory=cpu * drawn.choice((1, 2, 4)),
+        apart=drawn.random() < 0.3,
+        skew=2 if drawn.random() < 0.3 else 0,
+        tolerates=drawn.random() < 0.2,
+    )
+    pods = {f"wanted-{at:03}": (app.name, "") for at in range(max(1, len(found.nodes) // 5))}
+    return Instance(found.nodes, found.apps | {app.name: app}, found.pods | pods)
+
+
 def _app(found: Instance, drawn: random.Random) -> App:
     cpu = drawn.choice(_CPU)
     kind = drawn.random()

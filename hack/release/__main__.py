@@ -67,6 +67,7 @@ STEPS = (
     Step("mutants-drawn", f"python -m hack.mutants --drawn 400 --minutes 35 --seed {_SEED}", 40),
     Step("differential", "make differential ARGS=--pairs=3000", 10),
     Step("descheduler", "make descheduler ARGS=--pairs=3000", 4),
+    Step("optimum", "make optimum", 30),
     Step("load", "python -m pytest -q tests/load", 20),
     Step("bench", "make bench", 4),
     Step("hostile", "make hostile", 5),

@@ -36,9 +36,11 @@ def land(packing: Packing, numbers: Sequence[int], limit: TimeLimit) -> list[int
 def _land(packing: Packing, number: int, limit: TimeLimit) -> bool:
     """Begin on the node that a pod overflows least, then on the next one."""
     planned = packing.planned
-    rows = np.flatnonzero(planned.may_go(number)) if planned.has_columns(number) else []
+    if not planned.has_columns(number):
+        return False
+    rows = np.flatnonzero(planned.may_go(number))
     lacking = np.maximum(planned.requests[number] - planned.free[rows], 0)
-    for row in np.array(rows)[np.argsort(packing.worth(lacking), kind="stable")].tolist():
+    for row in rows[np.argsort(packing.worth(lacking), kind="stable")].tolist():
         if limit.is_over:
             return False
         mark = packing.mark()
