@@ -18,6 +18,7 @@ class ConfigurationFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._stamp: _Stamp = None
+        self._seen: _Stamp = None
 
     def settings(self, flags: Settings) -> Settings:
         """Return the settings of flags and file.
@@ -26,7 +27,7 @@ class ConfigurationFile:
             ConfigurationError: the file cannot be read, is not acceptable, or contradicts a flag; a
                 line for each problem.
         """
-        self._stamp = self._look()
+        self._stamp = self._seen = self._look()
         try:
             with self._path.open("rb") as file:
                 raw = file.read(MOST_BYTES + 1)
@@ -40,8 +41,12 @@ class ConfigurationFile:
             raise ConfigurationError("\n".join(f"{self._path}: {line}" for line in lines)) from exc
 
     def has_changed(self) -> bool:
-        """Return whether the file is another one than was read last, or was written since."""
-        return self._look() != self._stamp
+        """Return whether the file is another one than was read last, or was written since.
+
+        One that has changed since the call before may be half written: that is for the next call.
+        """
+        before, self._seen = self._seen, self._look()
+        return before == self._seen != self._stamp
 
     def _look(self) -> _Stamp:
         try:

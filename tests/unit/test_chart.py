@@ -9,6 +9,7 @@ import yaml
 from hack import dist
 from hack.chart import CHART, README, SCHEMA, defaults, leaves, readme, schema
 from reserver.settings.configuration import entries
+from reserver.stores.codec.spec_codec import convert
 
 
 def test_the_schema_knows_the_flags() -> None:
@@ -48,6 +49,25 @@ def test_the_image_is_that_of_this_version_unless_another_is_named() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert chart["appVersion"] == chart["version"] == dist.version()
     assert defaults()["image"]["tag"] == ""
+
+
+def test_artifact_hub_is_told_of_each_crd_and_of_an_example_that_is_valid() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    told = yaml.safe_load(chart["annotations"]["artifacthub.io/crds"])
+    shipped = [
+        crd
+        for path in (CHART / "manifests").resolve().rglob("crd*.yaml")
+        for crd in yaml.safe_load_all(path.read_text())
+    ]
+    assert {(each["name"], each["kind"], each["version"]) for each in told} == {
+        (crd["metadata"]["name"], crd["spec"]["names"]["kind"], version["name"])
+        for crd in shipped
+        for version in crd["spec"]["versions"]
+    }
+    assert all(each["displayName"] and each["description"] for each in told)
+    examples = chart["annotations"]["artifacthub.io/crdsExamples"]
+    (reservation,) = yaml.safe_load(examples)
+    convert(reservation["spec"])
 
 
 def test_what_nobody_knows_is_refused_wherever_the_chart_names_fields() -> None:

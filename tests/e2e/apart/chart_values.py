@@ -269,6 +269,11 @@ ARRIVALS: dict[str, Arrival] = {
     "topologySpreadConstraints": Arrival(
         "[{maxSkew: 1}]", f"{POD}.topologySpreadConstraints", [{"maxSkew": 1}]
     ),
+    "strategy": Arrival(
+        "{rollingUpdate: {maxSurge: 2}}",
+        "Deployment/reserver-scheduler spec.strategy.rollingUpdate",
+        {"maxSurge": 2, "maxUnavailable": 0},
+    ),
     "terminationGracePeriodSeconds": Arrival("90", f"{POD}.terminationGracePeriodSeconds", 90),
     "progressDeadlineSeconds": Arrival(
         "90", "Deployment/reserver-scheduler spec.progressDeadlineSeconds", 90

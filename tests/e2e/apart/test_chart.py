@@ -26,7 +26,12 @@ MANIFESTS = ROOT / "scheduler-config"
 HOME = "reserver-system"
 Key = tuple[str, str, str]
 
-COMPONENTS = tuple(sorted(each.name for each in (MANIFESTS / "components").iterdir()))
+_OF_ROUNDS = "emptying"
+"""The component of rebalancing, which the chart has with `rebalance.settings.defragment`."""
+
+COMPONENTS = tuple(
+    sorted(each.name for each in (MANIFESTS / "components").iterdir() if each.name != _OF_ROUNDS)
+)
 BASES = {"base": "sidecar", "standby": "standby"}
 TEMPLATE = (
     "template",
@@ -199,6 +204,20 @@ def test_what_rebalances_by_itself_is_rendered_as_kustomize_does(helm: Path, way
     wanted = kustomize(MANIFESTS / "base") | kustomize(MANIFESTS / "rebalance" / way)
     flags = ("--set=rebalance.enabled=true", f"--set=rebalance.run={way}")
     assert_same(render_like_kustomize(helm, *flags), wanted)
+
+
+def test_rounds_that_empty_nodes_have_the_rights_of_their_component(
+    helm: Path, tmp_path: Path
+) -> None:
+    whole = kustomize(overlay(tmp_path / "user", "rebalance/deployment", (_OF_ROUNDS,)))
+    without = kustomize(MANIFESTS / "rebalance/deployment")
+    flags = "--set=rebalance.enabled=true,rebalance.settings.defragment=true"
+    found = render_like_kustomize(helm, flags)
+    added = whole.keys() - without.keys()
+    assert added
+    assert all(found[key] == whole[key] for key in added)
+    pod = found["Deployment", HOME, "reserver-rebalance"]["spec"]["template"]["spec"]
+    assert "--defragment" in pod["containers"][0]["args"]
 
 
 def test_rounds_beside_standby_are_rendered_as_kustomize_does_with_its_ca(helm: Path) -> None:
@@ -433,6 +452,10 @@ REFUSED = {
     "rebalance.interval=5": 'rebalance.interval: "5" is no duration; write e.g. 5m',
     "rebalance.schedule=hourly": 'rebalance.schedule: "hourly" is no schedule of cron',
     "networkPolicy.extenderFrom={192.0.2.7}": '"192.0.2.7" is no CIDR; write e.g. 192.0.2.7/32',
+    "mode=standby,strategy.type=Recreate": "write type: RollingUpdate and rollingUpdate.maxUnava",
+    "mode=standby,strategy.rollingUpdate.maxUnavailable=50%": "strategy: an image that does not",
+    "strategy.type=Fast": "'/strategy/type': value must be one of 'RollingUpdate', 'Recreate'",
+    "strategy.type=RollingUpdate,webhooks.enabled=true": "leave it out, or write type: Recreate",
     "webhooks.enabled=true,replicas=2": "leave out replicas, or set mode",
     "mode=static-pod,webhooks.enabled=true": "webhooks.enabled: no Service leads to a static pod",
     "webhooks.enabled=true": "networkPolicy.webhooksFrom: is empty, so no API server could call",

@@ -17,6 +17,7 @@ from reserver.errors import ConfigurationError, InvalidInput
 from reserver.reservations.enums import StoreKind
 from reserver.settings import configuration
 from reserver.settings.configuration import changes, document, feature_gates, live, merged, parse
+from reserver.settings.configuration_file import ConfigurationFile
 from reserver.settings.configuration_schema import schema
 from reserver.settings.flags import Stage
 from reserver.settings.serve import LogLevel, Settings
@@ -133,6 +134,34 @@ def test_what_is_shown_is_read_as_the_same_settings() -> None:
         fields = {each.of.field for each in configuration.entries()}
         assert fields - set(values) <= {"reservation_store", "logging_format"}  # It depends.
         assert merged(FLAGS, values) == settings
+
+
+def test_a_file_that_is_being_written_is_read_once_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    flags = Settings(config=path)
+    path.write_text(HEAD + "historyTTL: 1h\n")
+    file = ConfigurationFile(path)
+    assert file.settings(flags).history_ttl == 3600
+    assert not file.has_changed()
+    path.write_text(HEAD)  # All that is written so far: acceptable, and every field by default.
+    assert not file.has_changed()
+    with path.open("a") as rest:
+        rest.write("historyTTL: 2h\n")
+    assert not file.has_changed()
+    assert file.has_changed()
+    assert file.settings(flags).history_ttl == 7200
+    assert not file.has_changed()
+
+
+@pytest.mark.parametrize("what", ["directory", "nothing", "a megabyte"])
+def test_what_is_no_file_of_ours_is_refused_with_its_path(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "c.yaml"
+    if what == "directory":
+        path.mkdir()
+    elif what == "a megabyte":
+        path.write_bytes(b"#" * 2**20)
+    with pytest.raises(ConfigurationError, match=f"^{path}: .*; "):
+        ConfigurationFile(path).settings(Settings(config=path))
 
 
 def test_a_gate_that_is_ga_cannot_be_switched_off() -> None:
