@@ -35,6 +35,8 @@ class MoveLimits(NamedTuple):
     Attributes:
         per_node: from one node, of one namespace; of all of them less than twice as many.
         per_namespace: of pods of one namespace.
+        globally: of all pods.
+        workload_percent: of the pods of one workload, at least one; None for `most_of_workload`.
         ahead: how many moves without a group may have begun and not evicted yet, so that seats are
             not held for long: of one namespace; of all of them less than twice as many.
     """
@@ -42,6 +44,14 @@ class MoveLimits(NamedTuple):
     per_node: int | None = 2
     per_namespace: int | None = None
     ahead: int = 50
+    globally: int | None = None
+    workload_percent: int | None = None
+
+    def of_workload(self, replicas: int) -> int:
+        """Return how many pods of a workload may move at once."""
+        if self.workload_percent is None:
+            return most_of_workload(replicas)
+        return max(1, replicas * self.workload_percent // 100)
 
 
 DEFAULT = MoveLimits()
@@ -271,10 +281,11 @@ class _UnderWay:
     def _bounds(self, each: Contender) -> Iterator[tuple[tuple[str, ...], int | None, str]]:
         """Yield what a move counts against in its namespace, how many may, and its name."""
         namespace = each.move.name.namespace
+        yield ("all",), self._limits.globally, "in all"
         yield ("namespace", namespace), self._limits.per_namespace, f"in {namespace}"
         if each.controller != NO_CONTROLLER:
             kind, name = each.controller
-            most = most_of_workload(each.replicas)
+            most = self._limits.of_workload(each.replicas)
             yield ("workload", namespace, kind, name), most, f"of {kind} {name}"
 
 

@@ -11,7 +11,7 @@ from reserver.cluster.budgets import Budget
 from reserver.cluster.pod import NO_CONTROLLER, PodName
 from reserver.k8s.objects.move_windows import MoveWindow
 from reserver.k8s.work_queue import WorkQueue
-from reserver.moves.arbitration import STALLED_S, Ruling, arbitrate
+from reserver.moves.arbitration import DEFAULT, STALLED_S, MoveLimits, Ruling, arbitrate
 from reserver.moves.groups import Contender, key_of
 from reserver.moves.index import MoveIndex
 from reserver.moves.model import Declared, Move
@@ -30,6 +30,7 @@ class ArbitrationLoop:
 
     Attributes:
         windows: when pods may be moved.
+        limits: how many may be moved at once.
         declared: the groups that span namespaces.
         queue: has a key once there is something to be asked anew.
     """
@@ -56,6 +57,7 @@ class ArbitrationLoop:
         self._again = again
         self._rulings: dict[PodName, Ruling] = {}
         self.windows = MoveWindows(state.snapshot)
+        self.limits = DEFAULT
         self.budgets: dict[PodName, Budget] = {}
         self.declared: Declared = {}
         self.queue = WorkQueue[str]("turns")
@@ -73,9 +75,9 @@ class ArbitrationLoop:
         """Note that another thing may be said now; returns at once."""
         self.queue.add(_ALL)
 
-    def allow(self, windows: tuple[MoveWindow, ...]) -> None:
-        """Take the windows of the configuration."""
-        self.windows.configured = windows
+    def allow(self, windows: tuple[MoveWindow, ...], limits: MoveLimits) -> None:
+        """Take the windows and limits of the configuration."""
+        self.windows.configured, self.limits = windows, limits
         self.changed()
 
     def budget_seen(self, budget: Budget) -> None:
@@ -102,7 +104,7 @@ class ArbitrationLoop:
             contenders.append(contender)
             await pacer.give_way()
         asked_at, budgets = self._clock(), tuple(self.budgets.values())
-        asked = arbitrate(contenders, budgets, dict(self.declared), asked_at)
+        asked = arbitrate(contenders, budgets, dict(self.declared), asked_at, self.limits)
         self._rulings = await pacer.run(asked)
         for name, ruling in self._rulings.items():
             if before.get(name) != ruling:

@@ -18,6 +18,7 @@ from reserver.reservations.enums import StoreKind
 from reserver.reservations.listener import Listeners
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
+from reserver.settings.flags import read_percent
 from reserver.settings.serve import Settings
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.stores import Stores
@@ -115,7 +116,7 @@ class Features:
         parts = (core.client, core.clock, core.state, core.objects, core.recorder)
         mover = assembled(*parts, core.is_up_to_date, may_surge=settings.surge_moves)
         mover.unsuited.append(core.unsuited)
-        mover.arbitration.allow(move_windows.windows(settings.move_windows))
+        allow(mover, settings)
         core.listeners.add(mover)
         self.reflectors += reflectors(core.client, mover)
         groups = group_reflector(core.client, mover)
@@ -165,3 +166,16 @@ class Features:
         self.unawaited.append(patches.reflector)
         self.queues.append(patches.queue)
         return patches
+
+
+def allow(mover: MoveController, settings: Settings) -> None:
+    """Say when pods may be moved, and how many at once; a limit of 0 is none."""
+    from reserver.moves.arbitration import MoveLimits
+
+    limits = MoveLimits(
+        per_node=settings.max_migrating_per_node or None,
+        per_namespace=settings.max_migrating_per_namespace or None,
+        globally=settings.max_migrating_globally or None,
+        workload_percent=read_percent(settings.max_migrating_per_workload),
+    )
+    mover.arbitration.allow(move_windows.windows(settings.move_windows), limits)

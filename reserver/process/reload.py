@@ -18,10 +18,10 @@ from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
 from reserver.cluster.snapshot import EXEMPT_NAMESPACES
 from reserver.errors import ConfigurationError
-from reserver.k8s.objects import move_windows
 from reserver.k8s.objects.objects import POD, Metadata, encode
 from reserver.process import logs
 from reserver.process.assembly import Assembly, default_quota
+from reserver.process.features import allow
 from reserver.settings.configuration import (
     API_VERSION,
     changes,
@@ -115,7 +115,7 @@ class Reload:
         parts.accountant.held.least_use = (read_percent(now.warn_use_below) or 0) / 100
         parts.accountant.prices = prices.parse(now.prices)
         if parts.features.mover is not None:
-            parts.features.mover.arbitration.allow(move_windows.windows(now.move_windows))
+            allow(parts.features.mover, now)
         if now.exempt_namespaces != before.exempt_namespaces:
             snapshot = parts.state.snapshot
             snapshot.exempt_namespaces = EXEMPT_NAMESPACES.union(now.exempt_namespaces)

@@ -102,6 +102,8 @@ def _type(entry: ConfigurationField) -> dict[str, Any]:
         return {"type": "array", "maxItems": MOST_ITEMS, "items": {"type": "string"}}
     if entry.of.kind is float:
         return _DURATION
+    if entry.of.kind is int:
+        return {"type": "integer", "minimum": 0}
     for kind in get_args(entry.of.kind) or (entry.of.kind,):
         if isinstance(kind, EnumType):
             is_optional = kind is not entry.of.kind

@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Annotated
 
 from reserver.errors import ConfigurationError, InvalidInput
-from reserver.k8s.objects import move_windows
 from reserver.reservations.enums import StoreKind
 from reserver.settings.flags import (
     NO_PERCENT,
@@ -20,7 +19,7 @@ from reserver.settings.flags import (
     parse_seconds,
     setting,
 )
-from reserver.settings.installation import Installation
+from reserver.settings.moving import MoveSettings
 from reserver.stores.codec.quota_codec import read_default, show_default
 
 DEFAULT_QUOTA = (
@@ -50,7 +49,7 @@ class LogFormat(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(Installation):
+class Settings(MoveSettings):
     """The settings of `reserver serve`: the flags of the same names, of which lists are the plural.
 
     The fields of a file, `config`, come on top (`configuration.py`).
@@ -59,37 +58,6 @@ class Settings(Installation):
         ConfigurationError: some cannot work; it names the setting, the value and the remedy.
     """
 
-    pod_moves: Annotated[
-        bool,
-        setting(
-            "Carry out PodMoves, which evict pods. Needs the CRD and the rights of "
-            "scheduler-config/components/moves.",
-            in_file=InFile("featureGates.PodMoves", stage=Stage.BETA),
-        ),
-    ] = False
-    surge_moves: Annotated[
-        bool,
-        setting(
-            "Carry out PodMoves of mode SurgeFirst, which make copies of pods. Needs --pod-moves "
-            "and the rights of scheduler-config/components/surge.",
-            in_file=InFile("featureGates.SurgeMoves", stage=Stage.ALPHA),
-        ),
-    ] = False
-    move_windows: Annotated[
-        str,
-        setting(
-            "When PodMoves may evict pods: a list of windows, each with cron, duration, timeZone, "
-            "namespaceSelector and nodeSelector. Default: at any time.",
-            metavar="JSON",
-            check=move_windows.check,
-            in_file=InFile(
-                "moveWindows",
-                is_live=True,
-                read=move_windows.read_list,
-                show=move_windows.show_list,
-            ),
-        ),
-    ] = "[]"
     maintenance_windows: Annotated[
         bool,
         setting(

@@ -86,10 +86,15 @@ def test_of_a_workload_as_many_move_at_once_as_with_koordinator(replicas: int, m
     assert most_of_workload(replicas) == most
 
 
+@pytest.mark.parametrize(("replicas", "most"), [(0, 1), (3, 1), (4, 1), (8, 2), (100, 25)])
+def test_a_share_of_a_workload_may_be_set(replicas: int, most: int) -> None:
+    assert MoveLimits(workload_percent=25).of_workload(replicas) == most
+
+
 @pytest.mark.parametrize(
     "limits",
-    [MoveLimits(per_node=2), MoveLimits(None, per_namespace=2)],
-    ids=["node", "namespace"],
+    [MoveLimits(per_node=2), MoveLimits(None, per_namespace=2), MoveLimits(None, globally=2)],
+    ids=["node", "namespace", "all"],
 )
 def test_no_more_evict_at_once_than_a_limit_allows(limits: MoveLimits) -> None:
     moves = [contender(f"w-{n}", MovePhase.EVICTING, age=n) for n in range(4)]

@@ -32,6 +32,7 @@ TYPES: dict[str, Any] = {
     "string": str,
     "boolean": bool,
     "number": int,
+    "integer": int,
 }
 
 
