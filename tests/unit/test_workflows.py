@@ -51,7 +51,7 @@ def test_what_is_pushed_or_proposed_passes_what_has_to_pass_here() -> None:
     assert workflow["permissions"] == {"contents": "read"}
     assert workflow["on"]["push"] == {"branches": ["main"]}
     assert {"pull_request", "workflow_call"} < workflow["on"].keys()
-    assert steps(workflow)[-1] == {"run": ".ci/run"}
+    assert workflow["jobs"]["check"]["steps"][-1] == {"run": ".ci/run"}
     assert steps(workflow)[0]["with"]["fetch-depth"] == "0"  # tests/e2e/apart/test_kept.py
 
 
