@@ -205,8 +205,15 @@ class Case:
         slots, _ = life.least_on(node, span.since, span.revision)
         if not self.is_placed(life, node, span) or life.entry.starts > span.since:
             return 0
+        if life.entry.is_whole:
+            return slots
         slots -= self._surplus(life, span) if life.entry.refill_up_to else 0
         return max(0, slots - len(claimants - self._claimed_elsewhere(life, node)))
+
+    def holds_whole(self, life: Life, node: str, span: Span) -> bool:
+        """Return whether an entry certainly held a node whole."""
+        is_held = self._stands(life, span) and life.entry.starts <= span.since
+        return life.entry.is_whole and is_held and self.is_placed(life, node, span)
 
     def _surplus(self, life: Life, span: Span) -> int:
         """Return how many slots of an entry that replaces them may be of claims that have ended.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hack.promises import claims, holds, moves, recalls, store, surges, waiting
+from hack.promises import claims, holds, moves, recalls, store, surges, waiting, whole_nodes
 from hack.promises.case import Case
 from hack.promises.history import History, read_history
 from hack.promises.replay import replay
@@ -31,6 +31,7 @@ def judge(history: History, rules: Rules) -> Report:
     seats = tuple(holds.off_seat(case))
     violations = (
         *holds.given_away(case),
+        *whole_nodes.intruded(case),
         *(violation for forbidden, violation in seats if forbidden),
         *claims.claimed_twice(case),
         *claims.claimed_wrongly(case),

@@ -17,13 +17,16 @@ from hack.promises.series import Course, Series, read_schedule
 
 DEFAULT_TTL = "24h"
 _MOST_REFILLED = 1000
+_NODES = "nodes"
+"""What one slot holds that is a whole node."""
+_ANY_NUMBER = 10**9
 _SHORT = ("pod", "namespace", "cpu", "mem", "expire")
 _LONG = ("reservingPod", "reservingPodNamespace", "cpuMilli", "memMilli", "expireAt")
 _SPEC_FIELDS = frozenset(
     (
         *("owners", "resources", "slots", "node", "startsAt", "expiresAt", "ttl", "policy"),
         *("reusable", "refill", "refillUpTo", "placement", "placements", "preemptible", "priority"),
-        *("requestId", "origin", "releaseIfIdle", "schedule", "lend"),
+        *("requestId", "origin", "releaseIfIdle", "schedule", "lend", "nodes"),
     )
 )
 
@@ -111,9 +114,19 @@ class Entry:
     broken: str = ""
 
     @property
+    def is_whole(self) -> bool:
+        """Whether its slots are whole nodes, for any number of pods."""
+        return _NODES in self.resources
+
+    @property
+    def most_placed(self) -> int:
+        """How many slots it has at most."""
+        return self.refill_up_to or self.slots
+
+    @property
     def most_slots(self) -> int:
         """How many pods may have a slot of it at once."""
-        return self.refill_up_to or self.slots
+        return _ANY_NUMBER if self.is_whole else self.most_placed
 
     def lends_to(self, pod: Pod) -> bool:
         """Return whether a pod may borrow what it holds."""
@@ -189,9 +202,10 @@ def _spec(document: dict[str, Any], namespace: str) -> Entry:
         raise ValueError("says what is not known")
     names, rules = read_owners(document["owners"], namespace)
     expires, ttl_s = document.get("expiresAt"), duration(str(document.get("ttl", DEFAULT_TTL)))
-    resources = {"pods": 1, **amounts(document["resources"])}
+    nodes = document.get("nodes")
+    resources = {_NODES: 1} if nodes else {"pods": 1, **amounts(document["resources"])}
     node, placement = document.get("node") or "", document.get("placement")
-    slots = _whole(document.get("slots", 1))
+    slots = _whole(nodes["count"] if nodes else document.get("slots", 1))
     if min(resources.values()) < 0 or not slots or (node and placement is not None):
         raise ValueError("names a node and a placement, or has no slot, or less than nothing in it")
     starts = moment(document["startsAt"]) if document.get("startsAt") else 0.0
@@ -201,13 +215,13 @@ def _spec(document: dict[str, Any], namespace: str) -> Entry:
         starts, expires, ttl_s = 0.0, None, 0.0
     return Entry(
         node=node,
-        placement=json.dumps(placement, sort_keys=True) if placement else "",
+        placement=json.dumps([placement, nodes], sort_keys=True) if placement or nodes else "",
         placements=() if node else read_parts(document.get("placements")),
         owners=names,
         rules=rules,
         resources=resources,
         slots=slots,
-        reusable=_flag(document, "reusable") or _flag(document, "refill"),
+        reusable=_flag(document, "reusable") or _flag(document, "refill") or bool(nodes),
         refill_up_to=_refill_up_to(document, slots),
         release_if_idle=duration(str(document.get("releaseIfIdle") or "0")),
         starts=starts,

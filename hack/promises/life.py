@@ -96,7 +96,7 @@ class Life:
         return any(
             start.revision <= revision
             and end >= since
-            and sum(slots for _, slots in parts) < self.entry.most_slots
+            and sum(slots for _, slots in parts) < self.entry.most_placed
             for (start, parts), end in zip(starts, ends, strict=True)
         )
 

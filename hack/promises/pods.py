@@ -90,6 +90,11 @@ class Pod:
     gone_by: Moment | None
 
     @property
+    def belongs_to_node(self) -> bool:
+        """Whether it is there for the node's own sake: a DaemonSet's, or a mirror pod."""
+        return self.is_mirror or any(each.maker.kind == "DaemonSet" for each in self.traits)
+
+    @property
     def done(self) -> Moment | None:
         """When it ended by itself, None if it did not."""
         return next((state.moment for state in self.states if state.done), None)

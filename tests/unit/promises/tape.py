@@ -69,18 +69,19 @@ class Tape:
         cpu: str = "1",
         *,
         maker: str = "",
+        kind: str = "ReplicaSet",
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
         **spec: Any,
     ) -> None:
-        """Write a pod; `maker` is the ReplicaSet that looks after it."""
+        """Write a pod; `maker` is what looks after it, of a kind."""
         requests = {"requests": {"cpu": cpu}}
         metadata: dict[str, Any] = {"name": name, "namespace": "shop"}
         metadata["uid"] = f"{name}-{self.revision}"
         metadata["creationTimestamp"] = rfc3339(self.now)
         if maker:
             other = {"kind": "ReplicaSet", "name": "other"}
-            reference = {"kind": "ReplicaSet", "name": maker, "controller": True}
+            reference = {"kind": kind, "name": maker, "controller": True}
             metadata["ownerReferences"] = [other, reference]
         body = {
             "metadata": {
