@@ -45,5 +45,7 @@ def test_each_setting_is_a_limit_and_0_is_none() -> None:
 
 @pytest.mark.parametrize("most", [-1, 100_001])
 def test_a_number_that_is_no_limit_is_refused(most: int) -> None:
-    with pytest.raises(ConfigurationError, match=r"max-migrating-globally: .* is no limit; write 0"):
+    with pytest.raises(
+        ConfigurationError, match=r"max-migrating-globally: .* is no limit; write 0"
+    ):
         Settings(max_migrating_globally=most)
