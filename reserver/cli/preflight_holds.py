@@ -43,6 +43,9 @@ _REMEDIES = {
 """What to do about a field of an object before a version runs that does not have it, as more would
 be held or lent, or others could claim. Namespace and name of an object follow."""
 
+_WHOLE = frozenset({"nodes", "schedule"})
+"""Fields without which an entry of a ConfigMap would hold something else."""
+
 Unknown = Callable[[Any], Iterable[str]]
 """Yields the fields of a spec that the other version does not have."""
 
@@ -139,7 +142,9 @@ def of_fields(
             text = f"{{}} would be Invalid, and hold nothing, because of {field}: {{}}"
         is_ok = not is_strict and field not in _REMEDIES
         namespace, name, _ = where[0].split("/", 2)
-        edit = f"for each, remove it first: `kubectl --namespace {namespace} edit configmap {name}`"
+        what = "the entry" if field in _WHOLE else "it"
+        edit = f"`kubectl --namespace {namespace} edit configmap {name}`"
+        edit = f"for each, remove {what} first: {edit}"
         yield Finding("fields", is_ok, listed(where, text), "" if is_ok else edit)
     for field, where in objects.items():
         remedy = _REMEDIES.get(field, "write it again afterwards").format(*where[0].split("/"))

@@ -141,7 +141,9 @@ def test_a_field_that_bounds_what_is_held_or_lent_goes_first(
     written = [*keys({}, a=SPEC | field), reservation(SPEC | field, {})]
     key, lost = preflight_holds.of_fields(written, UNKNOWN, is_strict=is_strict)
     assert (key.is_ok, lost.is_ok) == (False, False)
-    assert f"`kubectl --namespace {HOME} edit configmap reservations`" in key.remedy
+    what = "it" if "lend" in field else "the entry"
+    edit = f"`kubectl --namespace {HOME} edit configmap reservations`"
+    assert key.remedy == f"for each, remove {what} first: {edit}"
     assert command in lost.remedy
 
 
