@@ -15,7 +15,7 @@ import grpc
 import pytest
 
 from reserver.base.pacer import Pacer
-from reserver.client import Client, Phase, PodOwner, Spec
+from reserver.client import Client, Nodes, OwnerSelector, Phase, PodOwner, Spec
 from reserver.errors import ApiError
 from reserver.extender.cluster_watches import PODS
 from reserver.grpc import creation
@@ -299,6 +299,25 @@ async def test_the_typed_client_asks_for_a_place(world: World) -> None:
         made = await client.create("typed", wanted)
     assert made.phase is Phase.ACTIVE
     assert [tuple(part) for part in made.placements] == [("worker-2", 2)]
+
+
+async def test_whole_nodes_are_held_over_grpc_and_extended_while_they_are_used(
+    world: World,
+) -> None:
+    owners = [OwnerSelector(namespace="shop", match_labels={"app": "train"})]
+    wanted = Spec(owners=owners, nodes=Nodes(2, {}))
+    address = world.running.grpc_address
+    assert address is not None
+    async with Client(address) as client:
+        made = await client.create("train", wanted)
+        assert (made.phase, made.is_backed) == (Phase.ACTIVE, True)
+        assert {part.node for part in made.placements} == {"worker-1", "worker-2"}
+        assert made.spec.nodes == wanted.nodes
+        fit = await client.capacity.what_if([wanted])
+        assert "2 capacity held by reservations" in fit.shortages[0].message
+        later = await client.extend("train", timedelta(hours=48))
+        assert later.spec.expires_at is not None
+        assert [part.node for part in later.placements] == [p.node for p in made.placements]
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["written", "refused"])

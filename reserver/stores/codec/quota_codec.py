@@ -14,7 +14,14 @@ from reserver.errors import InvalidInput, under
 from reserver.k8s.objects.names import is_resource
 from reserver.k8s.objects.objects import Metadata, decode, from_msgspec
 from reserver.k8s.objects.times import parse_duration
-from reserver.reservations.quota import HELD, HELD_ELSE, RESERVATIONS, Quota, show_amount
+from reserver.reservations.quota import (
+    HELD,
+    HELD_ELSE,
+    HELD_NODES,
+    RESERVATIONS,
+    Quota,
+    show_amount,
+)
 from reserver.stores.object.codec import API_VERSION
 
 KIND = "ReservationQuota"
@@ -173,7 +180,9 @@ def _read(spec: QuotaSpec, name: str) -> Quota:
 def _limit(counted: str, text: str) -> int:
     path = f"hard.{shorten(counted)}"
     resource = counted.removeprefix(HELD)
-    is_held = counted.startswith(HELD) and (counted == HELD_ELSE or is_resource(resource))
+    is_held = counted.startswith(HELD) and (
+        counted in {HELD_ELSE, HELD_NODES} or is_resource(resource)
+    )
     if not is_held and counted != RESERVATIONS:
         remedy = f"write {RESERVATIONS}, {HELD}RESOURCE such as {HELD}cpu, or {HELD_ELSE}"
         raise InvalidInput(path, "is not what a quota counts", remedy)

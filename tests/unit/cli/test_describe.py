@@ -25,6 +25,7 @@ ACTIVE = ReservationState(Phase.ACTIVE, is_backed=True)
 def info(state: ReservationState = ACTIVE, **changes: Any) -> ReservationInfo:
     """Return a reservation as it comes over gRPC."""
     spec = {"owners": [{"pod": {"name": "a"}}], "resources": {"cpu": "1"}, "ttl": 0} | changes
+    spec = {name: value for name, value in spec.items() if value is not None}
     reservation = spec_codec.read(spec, REF, NOW)
     return read_reservation(show(reservation, json.dumps(spec), state, {}))
 
@@ -43,6 +44,16 @@ def lines(reservation: ReservationInfo) -> dict[str, str]:
 )
 def test_slots_that_are_replaced_come_with_their_limit(changes: dict[str, Any], said: str) -> None:
     assert lines(info(refill=True, **changes))["Slots"] == said
+
+
+def test_whole_nodes_come_with_their_labels_and_the_pods_there() -> None:
+    nodes = {"count": 3, "selector": {"pool": "gpu"}}
+    owners = [{"selector": {"matchLabels": {"app": "train"}}}]
+    found = info(nodes=nodes, owners=owners, resources=None, node=None)
+    told = lines(found)
+    assert told["Whole nodes"] == "3 with pool=gpu; 0 pods of owners there"
+    assert not {"Slots", "One slot holds"} & told.keys()
+    assert (formatting.slots(found), formatting.claimed(found)) == ("3 whole", "0 pods")
 
 
 def test_a_wait_for_pods_comes_with_the_moment_since_when_there_is_none() -> None:

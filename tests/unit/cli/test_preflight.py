@@ -132,6 +132,7 @@ def test_fields_that_the_other_version_lacks_are_named(*, is_strict: bool) -> No
     [
         ({"lend": {"belowPriority": 0}}, "`kubectl --namespace shop patch reservation web "),
         ({"schedule": {"every": "22:00"}}, "`kubectl --namespace shop delete reservation web`"),
+        ({"nodes": {"count": 1}}, "`kubectl --namespace shop delete reservation web`, and taint"),
     ],
 )
 @pytest.mark.parametrize("is_strict", [True, False])

@@ -500,3 +500,24 @@ def test_an_edit_of_what_exceeds_a_limit_is_new_where_it_asks_for_more(
     for _ in ledger.admit(kept.ref.namespace):
         pass
     assert (holding(ledger) == {"a"}) is stays
+
+
+@pytest.mark.parametrize(
+    ("hard", "admitted"),
+    [
+        ({}, True),
+        ({"reservations": 5}, True),
+        ({"held.cpu": 100}, False),  # A whole node has CPUs, too.
+        ({"held.cpu": 100, "held.nodes": 1}, True),
+        ({"held.nodes": 0}, False),
+        ({"held.*": 0}, False),
+    ],
+)
+def test_whole_nodes_count_as_such_and_as_none_where_others_are_limited(
+    hard: dict[str, int], *, admitted: bool
+) -> None:
+    ledger = ledger_of(Quota(name="team", hard=hard))
+    whole = replace(reservation("whole", node="", placed={"worker-1": 1}), resources={"nodes": 1})
+    ledger.put(whole)
+    assert any_held(ledger, whole) is admitted
+    assert (ledger.excess(whole.ref) == "") is admitted

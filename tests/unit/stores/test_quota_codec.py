@@ -30,11 +30,23 @@ def read(spec: Any) -> Quota:
 
 
 def test_a_quota_is_read_in_the_units_of_reservations() -> None:
-    hard = {"reservations": 5, "held.cpu": "1500m", "held.memory": "1Gi", "held.x.io/gpu": 2}
+    hard = {
+        "reservations": 5,
+        "held.cpu": "1500m",
+        "held.memory": "1Gi",
+        "held.x.io/gpu": 2,
+        "held.nodes": 3,
+    }
     spec = {"hard": hard, "maxTTL": "90m", "nodeNames": "Forbidden", "firmHolds": "Forbidden"}
     assert read(spec) == Quota(
         name="team",
-        hard={"reservations": 5, "held.cpu": 1500, "held.memory": 2**30, "held.x.io/gpu": 2},
+        hard={
+            "reservations": 5,
+            "held.cpu": 1500,
+            "held.memory": 2**30,
+            "held.x.io/gpu": 2,
+            "held.nodes": 3,
+        },
         max_ttl=5400.0,
         allows_node_names=False,
         allows_firm_holds=False,
