@@ -33,16 +33,22 @@ class Pki:
     def issue(self) -> None:
         """Replace all files by those of a new CA."""
         self.ca = trustme.CA()
-        made = self.ca.issue_cert("127.0.0.1")
+        self.client_ca.write_bytes(self.ca.cert_pem.bytes())
+        self.renew()
+
+    def renew(self, ends: datetime | None = None) -> None:
+        """Replace the server's certificate by another one of the CA."""
+        made = self.ca.issue_cert("127.0.0.1", not_after=ends)
         self.files.certificate.write_bytes(made.cert_chain_pems[0].bytes())
         self.files.private_key.write_bytes(made.private_key_pem.bytes())
-        self.client_ca.write_bytes(self.ca.cert_pem.bytes())
 
-    def client(self, *, signed_by: trustme.CA | None) -> ssl.SSLContext:
+    def client(
+        self, *, signed_by: trustme.CA | None, ends: datetime | None = None
+    ) -> ssl.SSLContext:
         context = ssl.create_default_context()
         self.ca.configure_trust(context)
         if signed_by is not None:
-            signed_by.issue_cert("kube-scheduler").configure_cert(context)
+            signed_by.issue_cert("kube-scheduler", not_after=ends).configure_cert(context)
         return context
 
 
@@ -105,6 +111,20 @@ async def test_certificates_that_are_replaced_serve_from_the_next_connection_on(
         assert await _get(url, pki.client(signed_by=pki.ca)) == "ok"
         with pytest.raises(aiohttp.ClientError):
             await _get(url, former)
+
+
+async def test_an_expired_certificate_is_refused_until_another_takes_its_place(pki: Pki) -> None:
+    """Also after a restart: one that had expired before the start keeps nothing from starting."""
+    past = datetime(2020, 1, 1, tzinfo=UTC)
+    pki.renew(past)
+    async with served(pki) as url:
+        client = pki.client(signed_by=pki.ca)
+        with pytest.raises(aiohttp.ClientConnectorCertificateError, match="has expired"):
+            await _get(url, client)
+        pki.renew()
+        assert await _get(url, client) == "ok"
+        with pytest.raises(aiohttp.ClientError):
+            await _get(url, pki.client(signed_by=pki.ca, ends=past))
 
 
 async def test_files_that_are_broken_later_leave_the_former_ones_in_force(pki: Pki) -> None:
