@@ -77,6 +77,7 @@ class Pod:
         constraints: what it demands of its node and its neighbours.
         volume_claims: the PersistentVolumeClaims that it uses.
         is_refused: it is pending, and its condition says that a reservation keeps it from a node.
+        is_unschedulable: it is pending, and its scheduler has found no node for it.
         terminating: it is being deleted.
         is_mirror: a mirror pod: its kubelet shows with it what it runs from a file, under a name
             that the kubelet chose.
@@ -103,6 +104,7 @@ class Pod:
     constraints: Constraints = UNCONSTRAINED
     volume_claims: tuple[ClaimUse, ...] = ()
     is_refused: bool = False
+    is_unschedulable: bool = False
     terminating: bool = False
     is_mirror: bool = False
     has_resource_claims: bool = False

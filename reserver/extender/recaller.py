@@ -1,4 +1,7 @@
-"""The recaller: deletes borrowers where a hold that does not lend lacks room, or soon will."""
+"""The recaller: deletes borrowers where holds lack their room, or soon will.
+
+It looks for what no call of kube-scheduler tells.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
 from reserver.cluster.pod import Pod
 from reserver.errors import ApiError
-from reserver.scheduling.pod_events import PodEvent, recalled_for_room
-from reserver.scheduling.recall import RoomRecall, recalls_for_room
+from reserver.scheduling.pod_events import PodEvent, recalled, recalled_for_room
+from reserver.scheduling.recall import RECALL_S, RoomRecall, recalls_for_owners, recalls_for_room
 from reserver.scheduling.state import State
 
 log = structlog.get_logger(__name__)
@@ -22,7 +25,7 @@ _PASS_EVERY_S = 10.0
 
 
 class Recaller:
-    """Deletes borrowers of nodes that were short of room in two passes, one after the other."""
+    """Deletes borrowers for owners that wait, and on nodes short of room in two passes."""
 
     def __init__(
         self,
@@ -61,7 +64,15 @@ class Recaller:
             state.ledger.recall(node, until)
             for each in borrowers:
                 self._report(recalled_for_room(each))
-            try:
-                await self._delete(borrowers)
-            except ApiError as exc:
-                log.warning("borrowers could not be deleted, retrying", node=node, why=str(exc))
+            await self._recall(node, borrowers)
+        for wanted in await Pacer().run(recalls_for_owners(state)):
+            state.ledger.recall(wanted.node, self._clock() + RECALL_S)
+            for event in recalled((wanted,)):
+                self._report(event)
+            await self._recall(wanted.node, wanted.borrowers)
+
+    async def _recall(self, node: str, borrowers: Sequence[Pod]) -> None:
+        try:
+            await self._delete(borrowers)
+        except ApiError as exc:
+            log.warning("borrowers could not be deleted, retrying", node=node, why=str(exc))

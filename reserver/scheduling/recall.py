@@ -28,6 +28,7 @@ AHEAD_S = 145.0
 has to end, and what the recaller takes to look twice."""
 
 _MOST_SPARED = 16
+_PODS_AT_ONCE = 1000
 
 
 def recall(pod: Pod, seats: Sequence[Reservation], state: State) -> Recall | None:
@@ -81,6 +82,33 @@ def recalls_for_room(state: State, now: float) -> Generator[None, None, dict[str
         going = _fewest(borrowers, partial(_is_enough, node, wanted, state=state))
         if leaving := [each for each in going if not each.terminating]:
             found[node] = RoomRecall(leaving, starts.get(node, now + RECALL_S))
+    return found
+
+
+def recalls_for_owners(state: State) -> Generator[None, None, list[Recall]]:
+    """Find which borrowers owners need of which Filter is not told.
+
+    kube-scheduler asks no extender about a pod that fits on no node: borrowers may fill them all.
+    Other work may come between the steps: an owner is judged as things are by then.
+    """
+    found: list[Recall] = []
+    waiting = tuple(state.pods.values()) if state.snapshot.lending.nodes() else ()
+    for number, pod in enumerate(waiting):
+        if number % _PODS_AT_ONCE == 0:
+            yield
+        if not pod.is_unschedulable or pod.terminating or not state.ledger.may_concern(pod):
+            continue
+        by_node: dict[str, list[Reservation]] = {}
+        for seat in state.ledger.seats(pod):
+            by_node.setdefault(seat.node, []).append(seat)
+        wanted: list[Recall] = []
+        for seats in by_node.values():
+            yield
+            if _fits(pod, seats, (), state):
+                break  # It can have this one.
+            wanted += filter(None, (recall(pod, seats, state),))
+        else:
+            found += wanted[:1]
     return found
 
 

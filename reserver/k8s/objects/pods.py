@@ -32,6 +32,7 @@ FINISHED = frozenset({"Succeeded", "Failed"})
 
 _ABSENT = msgspec.Raw()
 _NONE = frozenset({b"", b"null", b"[]"})
+_NOTHING_SAID = PodCondition("PodScheduled")
 
 
 class Owned(Metadata, frozen=True):
@@ -170,6 +171,7 @@ class PodObject(WireStruct, frozen=True):
         if len(claims) > POD.things:
             demanded, claims = BEYOND, ()
         annotations = metadata.annotations or {}
+        said = _NOTHING_SAID if spec.node_name else _refusal(status.conditions or ())
         return Pod(
             name=PodName(one(metadata.namespace), metadata.name),
             uid=metadata.uid,
@@ -190,16 +192,20 @@ class PodObject(WireStruct, frozen=True):
             group=(spec.scheduling_group and spec.scheduling_group.pod_group_name) or "",
             constraints=demanded.constraints,
             volume_claims=claims,
-            is_refused=not spec.node_name and _is_refused(status.conditions or ()),
+            is_refused="reservation" in said.message,  # Each of our refusals names one.
+            is_unschedulable=said.reason == "Unschedulable",  # What waits for a gate says another.
             terminating=metadata.deletion_timestamp is not None,
             is_mirror=MIRROR_ANNOTATION in annotations,
             has_resource_claims=bytes(spec.resource_claims) not in _NONE,
         )
 
 
-def _is_refused(conditions: Iterable[PodCondition]) -> bool:
-    """Return whether kube-scheduler's message has one of our refusals: each names a reservation."""
-    return any("reservation" in c.message for c in conditions if c.type == "PodScheduled")
+def _refusal(conditions: Iterable[PodCondition]) -> PodCondition:
+    """Return what a scheduler says of a pod that is pending."""
+    for each in conditions:
+        if each.type == "PodScheduled":
+            return each
+    return _NOTHING_SAID
 
 
 _LABELS: ByteCache[bytes, Labels] = ByteCache(16 * 2**20)

@@ -1,10 +1,12 @@
 """Borrowers are deleted where a hold lacks their room in two passes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from reserver.cluster.pod import Pod
 from reserver.extender.recaller import Recaller
 from reserver.scheduling.pod_events import PodEvent
+from reserver.scheduling.recall import RECALL_S
 from reserver.scheduling.state import State
 from tests.builders import BORROWER, NOW, at, node, pod, reservation
 from tests.unit.k8s.fakes import NO_ANSWER
@@ -52,6 +54,17 @@ async def test_what_is_short_twice_is_recalled_until_it_succeeds() -> None:
         await recaller.look(state)
     assert made.deleted == ["b"]
     assert {(event.pod.name.name, event.reason) for event in made.events} == {("b", "Recalled")}
+
+
+async def test_an_owner_that_no_call_tells_of_has_borrowers_deleted_and_the_node_closed() -> None:
+    made, state = Deletions(), short()
+    state.ledger.put(reservation("r", owners=("owner",), lends_below=100, cpu="4"))
+    state.pod_seen(replace(pod("owner", cpu="4"), is_unschedulable=True))
+    await Recaller(at(NOW), made.delete, made.events.append).look(state)
+    assert made.deleted == ["b"]
+    assert {(event.pod.name.name, event.reason) for event in made.events} == {("b", "Recalled")}
+    state.pod_gone(pod("b").name)
+    assert state.snapshot.lending.left(0, ["worker-1"], NOW + RECALL_S - 1) == {}
 
 
 async def test_what_is_recalled_is_not_lent_again_before_the_hold_starts() -> None:

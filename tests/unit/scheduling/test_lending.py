@@ -20,7 +20,7 @@ from reserver.scheduling.filter_verdict import FilterVerdict, WaitsFor
 from reserver.scheduling.fit import has_room
 from reserver.scheduling.pod_events import recalled
 from reserver.scheduling.preempt import judge_preemption
-from reserver.scheduling.recall import AHEAD_S, RECALL_S, recalls_for_room
+from reserver.scheduling.recall import AHEAD_S, RECALL_S, recalls_for_owners, recalls_for_room
 from reserver.scheduling.state import State
 from reserver.scheduling.what_if import without
 from tests.builders import BORROWER, NOW, node, pod, ref, reservation, state_of
@@ -348,3 +348,35 @@ def test_the_first_borrower_of_a_priority_costs_little_however_many_nodes_lend()
         return filter_nodes(asking, ["worker-1"], state, NOW)
 
     assert min(least_cpu_s(abs, call) for _ in range(5)) < MOST_S / 2
+
+
+def wanted_by(state: State, asking: Pod = OWNER, *, terminating: bool = False) -> set[str]:
+    """Return who has to go for an owner that kube-scheduler has found no node for."""
+    state.pod_seen(replace(asking, is_unschedulable=True, terminating=terminating))
+    (found,) = outcome(recalls_for_owners(state)) or (None,)
+    return {each.name.name for each in found.borrowers} if found else set()
+
+
+def test_an_owner_whom_kube_scheduler_asks_nobody_about_gets_its_seat_back() -> None:
+    state = lending(W1, LENT, borrower("a", "8", on="worker-1"))
+    state.pod_seen(OWNER)
+    assert outcome(recalls_for_owners(state)) == []
+    assert wanted_by(state) == {"a"}
+    assert wanted_by(lending(W1, LENT, borrower("a", "4", on="worker-1"))) == set()
+    assert wanted_by(state, terminating=True) == set()
+    assert wanted_by(state, pod("stranger", cpu="4")) == set()
+
+
+def test_an_owner_with_a_free_seat_needs_nobody_to_go() -> None:
+    two = reservation("lent", node="", placed={"worker-1": 1, "worker-2": 1}, slots=2, cpu="4")
+    full = borrower("a", "8", on="worker-1")
+    state = lending(W1, W2, replace(two, lends_below=100), full)
+    assert wanted_by(state) == set()
+    state.pod_seen(borrower("b", "8", on="worker-2"))
+    assert wanted_by(state) == {"a"}
+
+
+def test_to_look_for_owners_holds_nobody_up() -> None:
+    waiting = [replace(pod(f"p{n}"), is_unschedulable=True) for n in range(5_000)]
+    state = lending(W1, LENT, borrower("a", "8", on="worker-1"), *waiting)
+    assert longest_step_s(lambda: recalls_for_owners(state)) < MOST_S
