@@ -26,13 +26,16 @@ MOST_PODS = 6_000
 _FIRST_SHARE = 0.4
 """The share of the time for all nodes at once, which alone proves a bound."""
 
+_MANY_KINDS = 50
+"""With more kinds of pods the program is hardly solved: the more, the less time it gets."""
+
 _TURN_S = 0.5
 """How long the search among some nodes is to take; it ends after twice that."""
 
 _FEWEST_NODES, _FIRST_NODES, _GROWTH = 4, 12, 1.25
 _NOISE = 0.5
-_ANYWHERE = 3
-"""One turn in so many asks about any nodes, the others about those that promise most."""
+_FAR = 2
+"""From the node that is drawn to the farthest ones around it: so many moves."""
 
 
 class Improved(NamedTuple):
@@ -85,15 +88,18 @@ def improve(
     count = int(np.count_nonzero(open_rows))
     most = fewest = None
     if np.count_nonzero(movable) <= MOST_PODS:
-        most, fewest = search.turn(open_rows, limit.share(_FIRST_SHARE))
+        kinds = len({planned.kind(number) for number in np.flatnonzero(movable).tolist()})
+        share = _FIRST_SHARE * (1.0 if kinds <= _MANY_KINDS else 0.5 * _MANY_KINDS / kinds)
+        most, fewest = search.turn(open_rows, limit.share(share))
     drawn = np.random.default_rng(0)
     nodes, turn = min(_FIRST_NODES, count), 0
     while not limit.is_over and (most, fewest) != (search.score.gained, -search.score.moves):
         began = limit.clock()
-        keys = search.promise(drawn) if turn % _ANYWHERE else drawn.random(len(open_rows))
+        keys = (drawn.random(len(open_rows)), search.promise(drawn), search.moving(drawn))
         inside = np.zeros(len(open_rows), dtype=np.bool_)
         rows = np.flatnonzero(open_rows)
-        inside[rows[np.argsort(keys[rows], kind="stable")[:nodes]]] = True
+        key = keys[turn % len(keys)][rows]
+        inside[rows[np.argsort(key, kind="stable")[:nodes]]] = True
         search.turn(inside, limit.at_most(2 * _TURN_S))
         factor = _GROWTH if limit.clock() - began < _TURN_S else 1 / _GROWTH
         nodes, turn = min(max(_FEWEST_NODES, round(nodes * factor)), count), turn + 1
@@ -132,6 +138,24 @@ class _Search:
         room = _rank(np.maximum(planned.free, 0) @ -scarcity(planned))
         promise: Floats = np.minimum(leaves, room) + drawn.random(len(load)) * _NOISE
         return promise
+
+    def moving(self, drawn: np.random.Generator) -> Floats:
+        """Return a number for each row: low where pods move to or from one row that is drawn.
+
+        Moves among few nodes are saved together.
+        """
+        moved = np.flatnonzero((self._planned.rows != self._homes) & (self._homes != NOWHERE))
+        size = len(self._planned.closed)
+        between = np.zeros((size, size))
+        np.add.at(between, (self._homes[moved], self._planned.rows[moved]), 1.0)
+        between += between.T
+        near = np.zeros(size)
+        if len(moved):
+            near[self._homes[drawn.choice(moved)]] = 1.0
+            for _ in range(_FAR):
+                near += between @ near / max(between.max(), 1.0)
+        distance: Floats = -near * (1 + drawn.random(size))
+        return distance
 
     def turn(self, inside: Bools, limit: TimeLimit) -> tuple[int | None, int | None]:
         """Place the pods on some rows anew; return what bounds the gain and the moves there."""
