@@ -79,10 +79,14 @@ class Observer:
             surge: the workload of a pod that surges; None where it does not matter.
         """
         came, has_claimed = NOBODY, False
+        is_replaced = self._is_replaced(move, wanted)
         pod = self.state.pods.get(move.pod)
         heir, is_landing = None, move.status.phase is MovePhase.LANDING
         if is_landing:
-            came, has_claimed = self._replacement(move)
+            came, has_claimed = self._replacement(move, move.status.evicted_at or 0.0)
+            if not (came.uid or is_replaced or move.status.seat):
+                # Who was away saw the pod leave late: it may have been replaced long before.
+                came, _ = self._replacement(move, move.status.started_at or 0.0)
             heir = min(
                 filter(partial(_came_after, move), self._waiting(move)), key=_age, default=None
             )
@@ -101,7 +105,7 @@ class Observer:
             heir=_seen(heir) if heir is not None else None,
             has_strayed=bool(came.uid) and not is_as_asked(move, came.node, self.state.snapshot),
             has_claimed=has_claimed,
-            is_replaced=self._is_replaced(move, wanted),
+            is_replaced=is_replaced,
             failure=wanted.failure if wanted else "",
             surge=surge,
             waiting=frozenset(pod.uid for pod in self._waiting(move) if not _came_after(move, pod)),
@@ -221,15 +225,18 @@ class Observer:
         """Yield those that have no node, as far as the watch shows."""
         return (pod for pod in self._others(move) if not pod.node and not pod.terminating)
 
-    def _replacement(self, move: Move) -> tuple[Replacement, bool]:
-        """Return the pod that came, as far as it is bound, and whether it claimed the seat."""
+    def _replacement(self, move: Move, since: float) -> tuple[Replacement, bool]:
+        """Return the pod that came, as far as it is bound, and whether it claimed the seat.
+
+        Without a seat it came after `since`, unix seconds.
+        """
         came = [pod for pod in self._others(move) if pod.node]
         for pod in came:
             if _has_claimed(pod.claims, move):
                 return _shown(pod), True
         # Who takes a seat says so. Without that only a pod of a later second surely came after.
         late_s = -1.0 if move.status.seat else _SEEN_LATE_S
-        left_at = show_moment((move.status.evicted_at or 0.0) - late_s)
+        left_at = show_moment(since - late_s)
         free = [
             pod
             for pod in came

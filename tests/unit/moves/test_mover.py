@@ -334,3 +334,23 @@ async def test_room_that_another_move_is_to_leave_counts_as_there(world: World) 
     (seat,) = world.api.of(SEATS)
     assert seat["status"]["placements"] == [{"node": "worker-2", "slots": 1}]
     assert world.status["to"] == "worker-2"
+
+
+async def test_a_pod_that_was_replaced_while_nobody_looked_is_not_said_to_have_no_replacement(
+    world: World,
+) -> None:
+    """Reserver is killed just after an eviction without a seat, and is back a minute later."""
+    world.move(mode="EvictOnly")
+    for _ in range(9):
+        if world.status.get("phase") == "Evicting":
+            break
+        await world.round()
+    assert world.status["phase"] == "Evicting"
+    world.api.now += 1.0
+    world.api.remove(f"{PODS}/web-0")
+    world.make_pod("worker-2")
+    world.api.now += 60.0
+    await world.start()
+    status = await world.settle()
+    assert (status["phase"], status["to"]) == ("Succeeded", "worker-2")
+    assert status["reason"] != "NotReplaced"
