@@ -291,12 +291,10 @@ class Reservation:
         Args:
             claimed_on: the node of each claim; empty if unknown.
         """
-        if self.is_whole:
-            return unclaimed(self.placed, self.slots, ())
         if self.node:
             return {self.node: max(0, self.slots - len(claimed_on))}, 0
         if self.refill_up_to:
             return refilled(
                 self.placed, min(self.slots, self.refill_up_to - len(claimed_on)), claimed_on
             )
-        return unclaimed(self.placed, self.slots, claimed_on)
+        return unclaimed(self.placed, self.slots, () if self.is_whole else claimed_on)
