@@ -53,6 +53,7 @@ class Exchanges:
         """Look at the pods that wait in a plan."""
         self._builder = builder
         self._tries_left = MOST_TRIES
+        self._known = (0, 0)
 
     def resolve(self, aside: StepsAside) -> None:
         """Move pods that wait, until none can be moved any more.
@@ -60,9 +61,13 @@ class Exchanges:
         Args:
             aside: says which pods may make way without waiting themselves.
         """
-        while self._chains() or self._exchanges(aside):
-            if self._tries_left <= 0:
-                return
+        while self._has_changed() and (self._chains() or self._exchanges(aside)):
+            pass
+
+    def _has_changed(self) -> bool:
+        """Return whether the plan has changed since the last time."""
+        before, self._known = self._known, (len(self._builder.moves), len(self._builder.waiting))
+        return before != self._known
 
     def _chains(self) -> bool:
         """Move pods to places that others have left; return whether there were any."""
@@ -77,6 +82,8 @@ class Exchanges:
         builder, before = self._builder, len(self._builder.moves)
         search: _Search | None = None
         for number in list(builder.waiting):
+            if self._tries_left <= 0:
+                break
             if number not in builder.waiting or builder.refusal(number):
                 continue
             search = search or _Search(builder, aside, self._tries_left)
@@ -86,7 +93,6 @@ class Exchanges:
                 search = None
             if self._tries_left <= 0:
                 builder.notes.append(_TOO_MANY)
-                break
         return len(builder.moves) > before
 
     def _carry_out(self, number: int, goals: dict[int, int]) -> bool:
