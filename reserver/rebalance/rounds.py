@@ -99,7 +99,7 @@ class Rebalancer:
         if windows and (opens_at := judge((windows,), self._clock()).opens_at):
             note = f"rounds move nothing before {show_moment(opens_at)}, by --move-window"
             log.info("rebalancing", note=note)
-            return Round(plan=Plan(notes=(note,)), settled=await self._give_back())
+            return Round(plan=Plan(notes=(note,)), settled=await self.give_back())
         under_way, failed = await self._known()
         own = sum(move.is_rebalance for move in under_way)
         if own >= MOST_OPEN:
@@ -136,8 +136,8 @@ class Rebalancer:
         self.loads.left(gone, look.cluster, policy.grace_period_seconds)
         return Round(plan=plan, outcomes=tuple(outcomes), left=left, settled=nodes)
 
-    async def _give_back(self) -> Settled:
-        """Give back what cannot be emptied, as no pod may be moved now."""
+    async def give_back(self) -> Settled:
+        """Give back the nodes that no pod leaves; return those whose emptying has ended."""
         if (marks := self._options.marks) is None:
             return NOTHING_SETTLED
         under_way, _ = await self._known()

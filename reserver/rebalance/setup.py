@@ -184,8 +184,10 @@ async def _until_emptied(
         left = None if most_moves is None else most_moves - len(done.outcomes)
         found = await _once(rebalancer, metrics, clock, left)
         done = done.followed_by(found)
-        if all(outcome.result is Result.ERROR for outcome in found.outcomes):
+        if not found.outcomes:
             return done
+        if all(outcome.result is Result.ERROR for outcome in found.outcomes):
+            return done.followed_by(Round(plan=Plan(), settled=await rebalancer.give_back()))
         await rebalancer.settle()
 
 
