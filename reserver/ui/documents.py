@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from reserver.client import NodeCapacity, OwnerSelector, PastReservation, Phase, ReservationInfo
+from reserver.client import (
+    NodeCapacity,
+    OwnerSelector,
+    PastReservation,
+    Phase,
+    ReservationInfo,
+    Spec,
+)
 from reserver.client.slots import all_slots
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput
@@ -35,6 +42,12 @@ class ReservationWords(NamedTuple):
     every: str = ""
 
 
+def _whole(spec: Spec) -> str:
+    """Return the whole nodes of a spec in words; nothing of any other."""
+    number = spec.nodes.count if spec.nodes is not None else 0
+    return "a whole node" if number == 1 else f"{number} whole nodes" if number else ""
+
+
 def reservation(info: ReservationInfo, words: ReservationWords) -> Document:
     """Return the document of a reservation; of what recurs with this occurrence or the next."""
     spec, ((starts, ends), *coming) = info.spec, _spans(info)
@@ -45,8 +58,8 @@ def reservation(info: ReservationInfo, words: ReservationWords) -> Document:
         "owners": words.owners[:_MOST_TEXT],
         "amounts": _amounts(spec.resources),
         "holds": ", ".join(f"{name} {text}" for name, text in sorted(spec.resources.items()))
-        or "whole nodes",
-        "slots": all_slots(info),
+        or _whole(spec),
+        "slots": all_slots(info) if spec.nodes is None else 1,
         "claimed": len(info.claims) if spec.nodes is None else 0,
         "claims": [claim.pod for claim in info.claims[:_MOST_CLAIMS]],
         "nodes": [[part.node, part.slots] for part in info.placements],

@@ -12,6 +12,7 @@ import pytest
 
 from reserver.client import (
     NodeCapacity,
+    Nodes,
     OccurrenceInfo,
     OwnerSelector,
     PastReservation,
@@ -60,6 +61,12 @@ def info(
 )
 def test_each_phase_has_its_shape(one: ReservationInfo, shape: str) -> None:
     assert documents.shape(one) == shape
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "a whole node"), (3, "3 whole nodes")])
+def test_whole_nodes_are_said_in_words(count: int, said: str) -> None:
+    found = documents.reservation(info(resources={}, nodes=Nodes(count)), ReservationWords())
+    assert (found["holds"], found["slots"], found["amounts"]) == (said, 1, {})
 
 
 def test_a_reservation_has_exact_amounts_and_milliseconds() -> None:
