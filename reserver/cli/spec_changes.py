@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _DROPPED: Mapping[str, Sequence[str]] = {
-    "node": ["placement"],
+    "node": ["placement", "nodes"],
+    "nodes": ["resources", "slots", "node"],
+    "resources": ["nodes"],
     "placement": ["node"],
     "ttl": ["expiresAt", "schedule"],
     "expiresAt": ["ttl", "schedule"],
@@ -19,7 +21,7 @@ def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     """Return a spec with changes and without the fields that they exclude; resources are merged."""
     dropped = {name for name in changes for name in _DROPPED.get(name, ())}
     new = {name: value for name, value in document.items() if name not in dropped} | dict(changes)
-    for name in ("resources", "placement", "schedule"):
+    for name in ("resources", "nodes", "placement", "schedule"):
         if name in changes:
             new[name] = {**(document.get(name) or {}), **changes[name]}
     return new
