@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import typer
 
 from reserver.cli import serialization
@@ -104,7 +105,11 @@ def item(value: Any, output: Output) -> None:  # noqa: ANN401 - whatever JSON ca
 
 def _json(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - as above
     """Return a value as JSON; escape all non-ASCII if some of it would be invisible."""
-    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    try:
+        # Not json.dumps: with an indent it is pure Python, a seventh of a plan's time.
+        text = msgspec.json.format(msgspec.json.encode(value), indent=indent or 0).decode()
+    except UnicodeEncodeError:  # A file's name may have bytes that are no text.
+        return json.dumps(value, indent=indent)
     return text if is_printable(text, _LAYOUT) else json.dumps(value, indent=indent)
 
 
