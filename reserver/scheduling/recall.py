@@ -81,7 +81,7 @@ def recalls_for_room(state: State, now: float) -> Generator[None, None, dict[str
         wanted = {name: needed.get(name, 0) for name in names}
         going = _fewest(borrowers, partial(_is_enough, node, wanted, state=state))
         if leaving := [each for each in going if not each.terminating]:
-            found[node] = RoomRecall(leaving, starts.get(node, now + RECALL_S))
+            found[node] = RoomRecall(leaving, starts.get(node, now))
     return found
 
 
