@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, drain_checks, drain_group, failure, podmoves
+from reserver.cli import completion, drain_checks, drain_group, failure, podmoves, presence
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.move import (
     GraceOption,
@@ -220,7 +220,7 @@ async def _cordon(client: KubeClient, node: str, *, dry_run: bool) -> None:
         await client.patch(path, {"spec": {"unschedulable": True}})
     except ApiError as exc:
         if exc.status == HTTPStatus.NOT_FOUND:
-            raise Failed(ExitStatus.REFUSED, f"there is no node {node!r}") from exc
+            raise await presence.no_node(client, node) from exc
         raise
     typer.echo(f"{node} cordoned", err=True)
 

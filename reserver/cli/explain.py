@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 
-from reserver.cli import completion, output, table
+from reserver.cli import completion, connection, failure, output, presence, table
 from reserver.cli.connection import Session, run
+from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.formatting import duration
 from reserver.cli.help import App
 from reserver.cli.options import NamespaceOption, pod_of
@@ -16,11 +19,16 @@ from reserver.cli.output_formats import Report, ReportOption
 from reserver.cli.progress import progress
 from reserver.cli.table import Row
 from reserver.cli.target import Target
+from reserver.client import CallFailed
+from reserver.cluster.pod import PodName
+from reserver.errors import ReserverError
 from reserver.printable import printable
 
 app = App()
 
 _MOST_LINES = 20
+_PATIENCE_S = 3.0
+"""So long is a kubeconfig's API server asked which pod is meant."""
 
 _DEVICES = (
     "It has ResourceClaims: kube-scheduler finds their devices. Reservations hold none, and nodes "
@@ -63,13 +71,30 @@ def pod(
     async def work(session: Session) -> None:
         where = own or namespace or session.namespace
         async with progress(f"Asking about pod {where}/{pod_name}"):
-            explanation = await session.client.capacity.explain(where, pod_name)
+            try:
+                explanation = await session.client.capacity.explain(where, pod_name)
+            except CallFailed as exc:
+                if exc.code != "NOT_FOUND":
+                    raise
+                raise await _no_pod(target, PodName(where, pod_name), exc) from exc
         if form is Report.TABLE:
             _show_explanation(explanation)
         else:
             output.document(output.in_camel_case(explanation), form)
 
     run(target, work)
+
+
+async def _no_pod(target: Target, pod: PodName, error: CallFailed) -> Failed:
+    """Return that there is no such pod; with the one that is meant, if a kubeconfig can tell."""
+    problem = failure.of(error).message
+    with suppress(ReserverError, OSError, TimeoutError):
+        async with asyncio.timeout(_PATIENCE_S):
+            question = await connection.calling(
+                target, lambda client, _: presence.like(client, pod)
+            )
+            problem += f"; {question}" if question else ""
+    return Failed(ExitStatus.REFUSED, problem)
 
 
 def _show_explanation(explanation: dict[str, Any]) -> None:

@@ -13,7 +13,8 @@ from reserver.cli.progress import progress
 from reserver.client import CallFailed, Client, ReservationInfo, Selection
 
 _NOT_ALLOWED = "NOT_ALLOWED"
-_ELSEWHERE = {"NO_SUCH_RESERVATION", _NOT_ALLOWED}
+_NO_SUCH = "NO_SUCH_RESERVATION"
+_ELSEWHERE = {_NO_SUCH, _NOT_ALLOWED}
 """Reasons for which a reservation may be another one: the caller has rights in some namespaces."""
 
 _MOST_SHOWN = 5
@@ -37,16 +38,18 @@ async def by_name(
         Failed: none is called that, or several are.
         CallFailed: whatever else the call raised.
     """
-    missing = f"there is no reservation {name!r}"
+    missing, ended = f"there is no reservation {name!r}", ""
     for id_ in _ids(name, namespace, session.namespace):
         try:
             return await call(id_)
         except CallFailed as exc:
             if exc.reason not in _ELSEWHERE or (exc.reason == _NOT_ALLOWED and id_ == name):
                 raise
+            if exc.reason == _NO_SUCH and exc.message != f"there is no reservation {id_!r}":
+                ended = ended or exc.message  # It says what became of the reservation.
             missing = exc.message if id_ == name else missing
     selection = Selection(owner_namespace=namespace)
-    return await call(await _id(session.client, name, missing, selection))
+    return await call(await _id(session.client, name, ended or missing, selection))
 
 
 def _ids(name: str, namespace: str, of_context: str) -> list[str]:

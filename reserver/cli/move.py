@@ -16,7 +16,7 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, failure, podmoves
+from reserver.cli import completion, failure, podmoves, presence
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import NamespaceOption, pod_of
 from reserver.cli.output_formats import Output, OutputOption
@@ -128,6 +128,9 @@ def move(
 
     async def make(client: KubeClient, default: str) -> None:
         leaving = PodName(home or namespace or default, name)
+        await presence.require_pod(client, leaving)
+        if to:
+            await presence.require_node(client, to)
         if by_patch:
             await moved_by_patch(client, leaving, to, terms, form, wait=wait)
             return

@@ -160,6 +160,8 @@ async def awaited(
 
 def _report(move: Document, said: dict[str, str], *, tells: bool) -> None:
     line = summary(move)
+    if phase(move) == MovePhase.FAILED:
+        return  # `check` says it, as an error.
     if tells and phase(move) and said.get(move["metadata"]["uid"]) != line:
         said[move["metadata"]["uid"]] = line
         typer.echo(line)

@@ -133,7 +133,8 @@ def plan(
 ) -> None:
     """Show which pods would move where, and change nothing.
 
-    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 the cluster or Reserver cannot be reached.
+    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 the cluster or Reserver cannot be reached;
+    5 with --make-room, a pod stays without room, and the plan says why.
     With --detailed-exitcode: 0 nothing to do, 1 any error, 2 there are moves.
 
     Examples:
@@ -152,8 +153,10 @@ def plan(
         failed = failure.of(exc)
         status = ExitStatus.REFUSED if flags.detailed_exitcode else failed.status
         failure.end(Failed(status, failed.message))
-    if flags.detailed_exitcode and found.moves:
-        raise typer.Exit(_HAS_MOVES)
+    if flags.detailed_exitcode:
+        raise typer.Exit(_HAS_MOVES if found.moves else ExitStatus.DONE)
+    if flags.goal is Goal.MAKE_ROOM and found.kept:
+        raise typer.Exit(ExitStatus.WAITING)
 
 
 async def planned(flags: PlanFlags, dump: str, target: Target) -> Plan:

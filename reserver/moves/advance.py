@@ -224,7 +224,7 @@ def _landing(move: Move, seen: Observation, now: float) -> Judged:
         move = with_status(move, replacement=came, target=came.node)
         return finished(move, now, *outcomes.arrival(move, came, seen))
     if not seen.is_replaced and _the_pod(move, seen) is None:
-        said = "the pod is gone, and its controller wants no other"
+        said = "the pod is gone, and its controller has all the pods that it wants"
         return finished(move, now, MovePhase.SUCCEEDED, MoveReason.NOT_REPLACED, said)
     seat = seen.seat
     if not move.status.seat or (seat is not None and (seat.is_usable or seat.is_claimed)):

@@ -91,7 +91,7 @@ def surging(move: Move, seen: Observation, pod: ObservedPod | None, now: float) 
         return move, ()
     is_gone = pod is None or pod.is_leaving or pod.is_finished
     if is_gone and not surge.is_wanted:
-        said = "the pod is gone, and its controller wants no other"
+        said = "the pod is gone, and its controller has all the pods that it wants"
         return finished(move, now, MovePhase.SUCCEEDED, MoveReason.NOT_REPLACED, said)
     copy, recorded = surge.copy, move.status.replacement
     if copy is None or copy.is_leaving or recorded.uid not in {"", copy.uid}:

@@ -85,8 +85,8 @@ class Explanation:
         nodes: how many there are.
         available: how many of them it may have; 0 for a pod that is on one.
         reasons: why not the others, the most frequent first; none for a pod that is on one.
-        in_the_way: the reservations that hold what it needs, at most `MOST_RESERVATIONS`,
-            those that end first first.
+        in_the_way: the reservations that hold what it needs, on nodes from which nothing else
+            keeps it, at most `MOST_RESERVATIONS`, those that end first first.
         more_in_the_way: how many were left out.
         exempt: its priority is so high that holds do not apply.
         has_resource_claims: no hold has their devices, and only kube-scheduler knows where some are
@@ -126,7 +126,9 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
         found[NO_SEAT_YET] = snapshot.exists.copy()
     reasons = count_reasons(found, snapshot)
     available = 0 if pod.node else int((snapshot.exists & ~_any(found.values(), snapshot)).sum())
-    held = found.get(HELD.message, _any((), snapshot))
+    held = found.get(HELD.message, _any((), snapshot)) & ~_any(
+        (rows for reason, rows in found.items() if reason != HELD.message), snapshot
+    )
     holds = _in_the_way(pod, np.flatnonzero(held), state)
     elsewhere = _elsewhere(pod, state) if holds else {}
     names = [

@@ -48,12 +48,19 @@ class Shown:
 
 
 class Screen:
-    """A process with a terminal of so many columns; without any, with pipes."""
+    """A process with a terminal of so many columns; without any, with pipes.
 
-    def __init__(self, columns: int, address: str) -> None:
+    Args:
+        columns: how wide the terminal is; 0 for pipes.
+        address: of Reserver.
+        more: variables of its environment.
+    """
+
+    def __init__(self, columns: int, address: str, **more: str) -> None:
         self.columns = columns
         orders, self._orders = os.pipe()
         environment = {**os.environ, "RESERVER_ADDRESS": address, "TERM": "xterm-256color"}
+        environment |= more
         environment.pop("COLUMNS", None)
         environment.pop("NO_COLOR", None)
         command = [sys.executable, "-m", "tests.integration.cli.child", str(orders)]

@@ -19,18 +19,26 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 FLAGS = "--owner pod/x --node worker-1"
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("world")
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    folder, store = tmp_path_factory.mktemp("world"), StoreKind.OBJECT
+async def world(folder: Path) -> AsyncIterator[World]:
     with capture_logs():
-        async with serving(Path(folder), "worker-1", "worker-2", store=store) as world:
+        async with serving(folder, "worker-1", "worker-2", store=StoreKind.OBJECT) as world:
             await runs_beside(world)("create", "web", "-n", "shop", *FLAGS.split(), "--cpu", "500m")
+            spec = {"containers": [{"name": "main", "image": "main"}]}
+            pod = {"metadata": {"name": "web-0"}, "spec": spec | {"nodeName": "worker-1"}}
+            await world.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", pod)
             yield world
 
 
 @pytest.fixture(scope="module", params=[80, 160, 0], ids=["80-columns", "160-columns", "a-pipe"])
-def screen(world: World, request: pytest.FixtureRequest) -> Iterator[Screen]:
-    with Screen(request.param, world.running.grpc_address or "") as screen:
+def screen(world: World, folder: Path, request: pytest.FixtureRequest) -> Iterator[Screen]:
+    address, kubeconfig = world.running.grpc_address or "", str(folder / "kubeconfig")
+    with Screen(request.param, address, KUBECONFIG=kubeconfig) as screen:
         yield screen
 
 
@@ -82,6 +90,14 @@ def screen(world: World, request: pytest.FixtureRequest) -> Iterator[Screen]:
         (f"create a {FLAGS} --cpu 1 --lead 5m", 2, "--lead: goes with --every only"),
         ("get -o foo", 2, "--output: 'foo' is not supported; write one of table, wide"),
         ("explain shop/web-0", 2, "did you mean `reserver explain pod shop/web-0`?"),
+        ("explain pod shop/web0", 1, "there is no pod shop/web0; did you mean shop/web-0?"),
+        ("explain pod web-0", 1, "there is no pod default/web-0; did you mean shop/web-0?"),
+        ("explain pod nobody", 1, "there is no pod default/nobody"),
+        ("move shop/web0", 1, "there is no pod shop/web0; did you mean shop/web-0?"),
+        ("move web-0", 1, "there is no pod default/web-0; did you mean shop/web-0?"),
+        ("move shop/web-0 --to worker1", 1, "there is no node 'worker1'; did you mean worker-1?"),
+        ("drain worker1", 1, "there is no node 'worker1'; did you mean worker-1?"),
+        ("drain worker1 --dry-run", 1, "there is no node 'worker1'; did you mean worker-1?"),
     ],
 )
 async def test_the_word_that_is_meant_is_named(
@@ -90,3 +106,14 @@ async def test_the_word_that_is_meant_is_named(
     shown = await asyncio.to_thread(screen.run, *words.split(" "))
     assert hint in shown.words
     assert shown.status == status
+
+
+@pytest.mark.parametrize("words", ["get", "describe", "release", "extend --ttl 1h"])
+async def test_a_name_that_is_over_says_what_became_of_it_also_with_its_namespace(
+    world: World, screen: Screen, words: str
+) -> None:
+    run, name = runs_beside(world), f"over-{screen.columns}-{words.split()[0]}"
+    await run("create", name, "-n", "shop", *FLAGS.split(), "--cpu", "1m")
+    await run("release", name, "-n", "shop")
+    shown = await asyncio.to_thread(screen.run, *words.split(), name, "-n", "shop")
+    assert f"'shop/{name}' any more: it was removed unclaimed" in shown.words

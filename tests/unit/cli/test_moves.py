@@ -514,10 +514,13 @@ def test_a_node_that_is_not_there_is_told() -> None:
         drain(api)
 
 
-def test_moves_that_fail_are_named_with_their_reason() -> None:
+def test_moves_that_fail_are_named_once_with_their_reason(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     api = Api(pod("a"), phase="Failed")
     with pytest.raises(Failed, match="shop/a to worker-2 Failed: said") as failed:
         drain(api)
+    assert capsys.readouterr().out == ""
     assert failed.value.status is ExitStatus.REFUSED
 
 

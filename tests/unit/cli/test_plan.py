@@ -172,6 +172,24 @@ def test_room_is_made_for_pods_that_may_be_one_by_one_or_together(tmp_path: Path
     assert "metadata.name: is empty" in _run(*wanted, dump=dump).stderr
 
 
+@pytest.mark.parametrize(
+    ("pod", "arguments", "status"),
+    [
+        (_pod("big", cpu="4"), (), 0),
+        (_pod("huge", cpu="5"), (), 5),
+        (_pod("huge", cpu="5"), ("-o", "json"), 5),
+        (_pod("huge", cpu="5"), ("--detailed-exitcode",), 0),
+        (_pod("big", cpu="4"), ("--detailed-exitcode",), 2),
+    ],
+)
+def test_a_plan_says_by_its_status_that_a_pod_stays_without_room(
+    pod: dict[str, Any], arguments: tuple[str, ...], status: int
+) -> None:
+    dump = _dump(_node("a"), _pod("p", "a"), _node("b"), _pod("q", "b", "3"), pod)
+    result = _run("--make-room", *arguments, dump=dump)
+    assert result.exit_code == status, result.output
+
+
 def test_no_more_pods_move_than_are_allowed() -> None:
     dump = _dump(*(each for n in "abcd" for each in (_node(n), _pod(f"p-{n}", n))))
     emptied = [

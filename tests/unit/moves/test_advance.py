@@ -79,7 +79,7 @@ def test_the_seat_of_a_stateful_set_is_for_the_pod_of_that_name() -> None:
 
 
 ENDS: dict[str, tuple[MovePhase | Move, Observation, tuple[MovePhase, MoveReason]]] = {
-    "its controller wants no other": (
+    "its controller has all the pods that it wants": (
         MovePhase.LANDING,
         seen(None, BACKED, is_replaced=False),
         (MovePhase.SUCCEEDED, MoveReason.NOT_REPLACED),

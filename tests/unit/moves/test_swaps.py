@@ -112,7 +112,7 @@ async def test_whenever_reserver_is_killed_a_swap_whose_first_step_fails_moves_n
 ENDS = {
     "it is called off": ("there is no PodMove swap-0 in the namespace shop", "delete"),
     "it has no time": ("the PodMove swap-0 has failed (DeadlineExceeded)", "late"),
-    "its controller wants no other": (
+    "its controller has all the pods that it wants": (
         "the PodMove swap-0 has succeeded (NotReplaced), and brought no pod",
         "scale",
     ),

@@ -87,6 +87,14 @@ def test_what_is_in_the_way_is_told_with_the_time_that_it_has_left() -> None:
     assert told.in_the_way == (hold("soon", left=60), hold("later", left=600), hold("for-ever"))
 
 
+def test_what_is_held_where_the_pod_may_not_go_is_not_in_its_way() -> None:
+    closed = node("worker-2", taints=[Taint("gpu", "", "NoSchedule")], cpu="4")
+    holds = [reservation("here", cpu="3"), reservation("there", node="worker-2", cpu="3")]
+    told = explain(pod("a", cpu="2"), state_of(W1, closed, *holds), NOW)
+    assert counted(told)["capacity held by reservations"] == 2
+    assert told.in_the_way == (hold("here"),)
+
+
 def test_what_a_pod_of_another_namespace_may_claim_says_so() -> None:
     of_pod = reservation("named", cpu="2")  # for the pod `owner`
     of_labels = reservation("labelled", cpu="2", owners=(), rules=[rule(app="web")])
