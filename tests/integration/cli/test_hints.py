@@ -112,7 +112,8 @@ async def test_the_word_that_is_meant_is_named(
 async def test_a_name_that_is_over_says_what_became_of_it_also_with_its_namespace(
     world: World, screen: Screen, words: str
 ) -> None:
-    run, name = runs_beside(world), f"over-{screen.columns}-{words.partition(' ')[0]}"
+    first = words.partition(" ")[0]
+    run, name = runs_beside(world), f"over-{screen.columns}-{first}"
     await run("create", name, "-n", "shop", *FLAGS.split(), "--cpu", "1m")
     await run("release", name, "-n", "shop")
     shown = await asyncio.to_thread(screen.run, *words.split(), name, "-n", "shop")
