@@ -43,13 +43,13 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(alone: Path, program: str, address: str = "") -> tuple[int, str]:
-    """Run a program that sees these packages, and Python's own."""
+    """Run a program that sees these packages and Python's own, and nothing of this checkout."""
     environment = {
         "PYTHONPATH": str(alone),
         "RESERVER_ADDRESS": address,
         "PATH": os.environ["PATH"],
     }
-    told = done(sys.executable, "-S", "-c", program, env=environment)
+    told = done(sys.executable, "-S", "-P", "-c", program, env=environment)
     return told.returncode, told.stdout + told.stderr
 
 
