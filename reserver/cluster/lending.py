@@ -52,12 +52,14 @@ class Lending:
     Attributes:
         is_on: whether holds lend: somebody has to be there who may delete borrowers.
         on_change: called with a node where something else is left to borrow than before.
+        on_reopened: called with a node that lends again after an owner waited there.
     """
 
     def __init__(self) -> None:
         """Begin with nothing lent."""
         self.is_on = False
         self.on_change: Callable[[str], None] = lambda _: None
+        self.on_reopened: Callable[[str], None] = lambda _: None
         self._held: dict[str, Mapping[str, int]] = {}
         self._loans: dict[str, tuple[Loan, ...]] = {}
         self._borrowers: dict[str, dict[str, Pod]] = {}
@@ -135,6 +137,7 @@ class Lending:
         for node in over:
             del self._recalled[node]
             self.on_change(node)
+            self.on_reopened(node)
         self._reopens_at = min(self._recalled.values(), default=inf)
 
     def borrowed(

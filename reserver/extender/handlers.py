@@ -21,7 +21,7 @@ from reserver.k8s.objects.pods import PodObject
 from reserver.scheduling.effects import Effect
 from reserver.scheduling.explain import Explanation, explain
 from reserver.scheduling.filter import filter_nodes
-from reserver.scheduling.filter_verdict import FilterVerdict
+from reserver.scheduling.filter_verdict import FilterVerdict, WaitsFor
 from reserver.scheduling.node_explanation import explain_nodes
 from reserver.scheduling.pod_events import PodEvent, event_for, recalled
 from reserver.scheduling.preempt import PreemptVerdict, Victims, judge_preemption
@@ -109,7 +109,8 @@ class Extender:
         verdict = filter_nodes(pod, names, self._state, now)
         # A steered pod waits as well: a seat that is freed meanwhile may serve it sooner.
         waits = verdict.waits_for is not None or bool(verdict.effects)
-        self._state.judged(pod, names, waits=waits)
+        for_seat = verdict.waits_for is WaitsFor.SEAT
+        self._state.judged(pod, names, waits=waits, for_seat=for_seat)
         if pod.group and verdict.nodes:
             self._state.answered(pod, verdict.nodes, now)
         self._requeue.judged(pod.uid)

@@ -44,6 +44,10 @@ CONNECTIONS = 16
 
 _TRIED_PODS = 20_000
 
+LATELY_S = 1.0
+"""For so long after a pod was judged its refusal may be of what Reserver had yet to read, in
+seconds."""
+
 
 class Carrier(Protocol):
     """Carries effects out (`PodWrites`)."""
@@ -92,6 +96,7 @@ class Requeue:
         self._pods = pods
         self._timer = timer
         self._tries: TTLCache[str, int] = TTLCache(_TRIED_PODS, TRIES_WINDOW_S, timer=timer)
+        self._lately: TTLCache[str, None] = TTLCache(_TRIED_PODS, LATELY_S, timer=timer)
         self._errands: dict[str, _Errand] = {}
         backoff = Backoff(FIRST_PAUSE_S, LAST_PAUSE_S)
         self.queue = WorkQueue[str]("requeue", backoff, time=time)
@@ -124,9 +129,14 @@ class Requeue:
 
         A nomination that must be taken back still is.
         """
+        self._lately[pod_uid] = None
         errand = self._errands.get(pod_uid)
         if errand is not None and not (errand.is_begun and isinstance(errand.effect, Activate)):
             self._end(pod_uid)
+
+    def judged_lately(self) -> list[str]:
+        """Return the UIDs of the pods that kube-scheduler asked for within `LATELY_S`."""
+        return list(self._lately)
 
     async def run(self) -> None:
         """Send pods back until cancelled."""

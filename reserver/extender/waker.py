@@ -13,6 +13,8 @@ from reserver.base.quarantine import quarantined
 from reserver.extender.requeue import Requeue
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.listener import Listener
+from reserver.reservations.reservation import Ref
+from reserver.reservations.reservation_view import OVER
 from reserver.scheduling.effects import Effect
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import Wake
@@ -21,6 +23,12 @@ log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 0.2
 """How long it may take to wake pods after an expiry, in seconds."""
+
+_MOST_CHANGED = 1_000
+"""How many reservations that change are looked at; if there are more, some may be over."""
+
+_LOOK = ""
+"""No node: a pass for what has changed otherwise."""
 
 
 class Waker(Listener):
@@ -37,10 +45,21 @@ class Waker(Listener):
         self._clock = clock
         self.queue = WorkQueue[str]("waker")
         self.woken = 0
+        self._changed: dict[str, None] = {}
+        self._reservations: dict[Ref, None] = {}
 
     def on_capacity_freed(self, node: str) -> None:
         """Note that less is held on a node than before; returns at once."""
         self.queue.add(node)
+
+    def on_node_changed(self, node: str) -> None:
+        """Note that Reserver reads of a change; kube-scheduler may have tried a pod before."""
+        self._changed[node] = None
+
+    def on_reservation_changed(self, ref: Ref) -> None:
+        """Note that pods may have to wait for their seats no more; returns at once."""
+        if len(self._reservations) < _MOST_CHANGED:
+            self._reservations[ref] = None
 
     async def run(self, state: State) -> None:
         """Wake pods until cancelled, first those that wait since before this process began.
@@ -57,7 +76,7 @@ class Waker(Listener):
     async def look(self, state: State, pacer: Pacer) -> None:
         """Wake the pods that fit into what was freed; what is freed meanwhile comes next time."""
         await pacer.run(state.ledger.advancing(self._clock()))
-        wake = Wake(self.queue.take_all(), state, self._clock())
+        wake = self._wake(state)
         for uid in await pacer.run(wake.order()):
             # A pod on its way will be judged with all that is free by then.
             if not self._requeue.is_under_way(uid):
@@ -65,6 +84,26 @@ class Waker(Listener):
                     self._send_back(wake.judge(uid))
             if await pacer.give_way():
                 state.ledger.advance(self._clock())
+
+    def _wake(self, state: State) -> Wake:
+        """Return what to hand out, and take it for done."""
+        waiting, guarded = state.waiting, state.snapshot.holding
+        lately = [uid for uid in self._requeue.judged_lately() if uid in waiting]
+        changed = [node for node in self._changed if node in guarded] if lately else ()
+        phases = map(state.ledger.phase, self._reservations) if waiting else ()
+        is_over = len(self._reservations) == _MOST_CHANGED or any(
+            phase is None or phase in OVER for phase in phases
+        )
+        self._changed.clear()
+        self._reservations.clear()
+        return Wake(
+            self.queue.take_all(),
+            state,
+            self._clock(),
+            changed=changed,
+            lately=lately if changed else (),
+            seats_are_over=is_over,
+        )
 
     def _send_back(self, effect: Effect | None) -> None:
         if effect is not None:
@@ -76,4 +115,6 @@ class Waker(Listener):
         """Let the ledger end what expires, which reports what is freed."""
         while True:
             await Pacer().run(state.ledger.advancing(self._clock()))
+            if self._changed or self._reservations:
+                self.queue.add(_LOOK)
             await asyncio.sleep(LOOK_EVERY_S)

@@ -132,6 +132,7 @@ class NodeHolds:
         self._returning: dict[str, dict[str, int]] = {}
         self._rows: dict[str, _Row] = {}
         self.concessions = Concessions(snapshot, self.yielding, self._yielding.keys())
+        snapshot.lending.on_reopened = listener.on_capacity_freed
 
     def on(self, node: str) -> Mapping[str, int]:
         """Return what is held on a node in all, exactly."""

@@ -147,14 +147,16 @@ class State(CapacityState):
         self._uncount(pod.uid)
         self.ledger.pod_gone(pod)
 
-    def judged(self, pod: Pod, names: Sequence[str], *, waits: bool) -> None:
+    def judged(
+        self, pod: Pod, names: Sequence[str], *, waits: bool, for_seat: bool = False
+    ) -> None:
         """Note whether a pod waits because of holds, after a Filter call with `names`.
 
         kube-scheduler may ask for a pod that is gone already, which does not wait, and for one that
         Reserver's own watch has yet to show, which does.
         """
         if waits and self._is_pending(pod):
-            self._wait(Waiting(pod, offered(names, self._node_name)))
+            self._wait(Waiting(pod, offered(names, self._node_name), for_seat=for_seat))
         else:
             self.waiting.pop(pod.uid, None)
         known = self._pods.get(pod.name)

@@ -24,6 +24,7 @@ class Waiting:
         names: the nodes that kube-scheduler would have taken; None if they were a whole sample, so
             that a node outside it may do as well. It has refused by itself all that it did not
             name otherwise.
+        for_seat: a reservation keeps it for its seats.
         spared: the nodes on which it would have evicted pods, with their UIDs.
         spared_more: there were more of them than are remembered.
     """
@@ -32,6 +33,7 @@ class Waiting:
     names: tuple[str, ...] | None
     spared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     spared_more: bool = False
+    for_seat: bool = False
 
     def may_take(self, node: str) -> bool:
         """Return whether a node is of use to the pod, as far as kube-scheduler is concerned."""

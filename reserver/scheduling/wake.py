@@ -30,19 +30,39 @@ class Wake:
     Other work may come between two pods. What becomes free meanwhile is for the next to hand out.
     """
 
-    def __init__(self, freed: Collection[str], state: State, now: float) -> None:
+    def __init__(
+        self,
+        freed: Collection[str],
+        state: State,
+        now: float,
+        *,
+        changed: Collection[str] = (),
+        lately: Collection[str] = (),
+        seats_are_over: bool = False,
+    ) -> None:
         """Begin with what is free now.
 
         Args:
             freed: the nodes on which less is held than before.
             now: unix seconds.
+            changed: the nodes of which kube-scheduler may have known before Reserver did.
+            lately: the pods, by UID, that were refused so lately that this may be why.
+            seats_are_over: whether pods may have to wait for their seats no more.
         """
         state.ledger.advance(now, most=None)
         self._state = state
-        self._nodes = list(freed)
+        self._nodes = [*{**dict.fromkeys(freed), **dict.fromkeys(changed)}]
         self._roused = False
         self._look()
         self._freed = dict.fromkeys(self._nodes)
+        self._is_freed = any(map(state.snapshot.has_node, freed))
+        self._lately = frozenset(lately)
+        self._seats_are_over = seats_are_over
+
+    def _concerns(self, uid: str, waiting: Waiting) -> bool:
+        """Return whether a pod may have been waiting for what has changed."""
+        is_over = self._seats_are_over and waiting.for_seat
+        return self._is_freed or is_over or uid in self._lately
 
     def _look(self) -> None:
         """Begin with what is free now."""
@@ -58,8 +78,9 @@ class Wake:
     def order(self) -> Generator[None, None, list[str]]:
         """Return the UIDs of those who wait: the most important first, then who came first."""
         by_priority: dict[int, list[str]] = {}
-        for uid, waiting in tuple(self._state.waiting.items()) if self._nodes else ():
-            by_priority.setdefault(waiting.pod.priority, []).append(uid)
+        for uid, waiting in tuple(self._state.waiting.items()):
+            if self._concerns(uid, waiting):
+                by_priority.setdefault(waiting.pod.priority, []).append(uid)
             yield
         return [
             uid for priority in sorted(by_priority, reverse=True) for uid in by_priority[priority]
@@ -74,6 +95,8 @@ class Wake:
             self._look()  # A column may be another resource's by now.
         if seat := _seat_among(waiting.pod, self._freed, self._state):
             return _send_back(waiting.pod, seat)
+        if waiting.for_seat and _needs_no_seat(waiting.pod, self._state):
+            return Retry(waiting.pod, attempts=1)  # It may land wherever there is room.
         index = self._take(waiting)
         if index is not None:
             return _send_back(waiting.pod, self._nodes[index])
@@ -86,13 +109,18 @@ class Wake:
     def _take(self, waiting: Waiting) -> int | None:
         """Take a pod's request out of the first node that has it; return which one."""
         pod = waiting.pod
-        asked = frozenset(pod.requests.items())
+        conceded = self._state.ledger.conceded(pod)
+        kind = None if conceded is None else (pod.priority, pod.constraints.tolerates_recall)
+        asked = (frozenset(pod.requests.items()), kind)
         if asked in self._too_large:
             return None  # What was not free before is not now: all of it only becomes less.
         columns, amounts = request_columns(pod, self._may_go.snapshot)
         if columns.max(initial=-1) >= self._free.shape[1]:
             return None  # Nobody offered it when this began.
-        has_room = np.all(self._free[:, columns] >= amounts, axis=1)
+        free = self._free[:, columns]
+        if conceded is not None:  # It may take some of what is held, or borrow.
+            free = free + conceded[np.ix_(columns, self._rows)].T
+        has_room = np.all(free >= amounts, axis=1)
         if not has_room.any():
             self._too_large.add(asked)
             return None
@@ -118,6 +146,11 @@ def _seat_among(pod: Pod, nodes: Collection[str], state: State) -> str | None:
     """Return the first of some nodes where a pod has a seat, which nobody else can take."""
     seats = (seat.node for seat in state.ledger.seats(pod, nodes) if not seat.is_whole)
     return next(filter(state.snapshot.has_node, seats), None)
+
+
+def _needs_no_seat(pod: Pod, state: State) -> bool:
+    """Return whether no reservation keeps a pod for its seats any more."""
+    return state.ledger.required(pod) is None and state.ledger.awaited_by(pod) is None
 
 
 class _Allowed:

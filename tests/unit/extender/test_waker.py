@@ -25,10 +25,14 @@ class Sends(Requeue):
     def __init__(self) -> None:
         self.sent: list[Effect] = []
         self.under_way: set[str] = set()
+        self.lately: list[str] = []
         self.has_sent = asyncio.Event()
 
     def is_under_way(self, pod_uid: str) -> bool:
         return pod_uid in self.under_way
+
+    def judged_lately(self) -> list[str]:
+        return self.lately
 
     def send(self, effect: Effect) -> None:
         self.sent.append(effect)

@@ -1,0 +1,170 @@
+"""Whatever ends what a pod waits for, Reserver sends the pod back: kube-scheduler may not know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from reserver.base.pacer import Pacer
+from reserver.cluster.pod import Pod
+from reserver.extender.waker import Waker
+from reserver.reservations.listener import Listeners
+from reserver.reservations.reservation import Reservation
+from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.filter_verdict import WaitsFor
+from reserver.scheduling.recall import RECALL_S
+from reserver.scheduling.state import State
+from tests.builders import BORROWER, NOW, node, pod, ref, reservation
+from tests.unit.extender.test_waker import Sends
+
+HELD = reservation("r", cpu="4")
+LENT = reservation("lent", lends_below=100, cpu="3")
+YIELDING = reservation("yields", owners=("x",), yields_above=0, cpu="2")
+
+
+class Scene:
+    """A worker with four cores, and a pod that kube-scheduler would put there."""
+
+    def __init__(
+        self, *reservations: Reservation, there: tuple[Pod, ...] = (), cpu: str = "4"
+    ) -> None:
+        self.now = NOW
+        self.sends = Sends()
+        self.waker = Waker(self.sends, lambda: self.now)
+        listeners = Listeners(lambda *_: pytest.fail("a listener failed"))
+        listeners.add(self.waker)
+        self.state = State(listeners)
+        self.state.snapshot.lending.is_on = True
+        self.state.ledger.advance(self.now)
+        self.state.node_seen(node("worker-1", cpu=cpu))
+        self.state.node_seen(node("worker-2", cpu="8"))
+        for each in there:
+            self.state.pod_seen(each)
+        for made in reservations:
+            self.state.ledger.put(made)
+        self.state.is_complete = True
+
+    async def refuse(self, asking: Pod) -> None:
+        await self.look()
+        self.state.pod_seen(asking)
+        names = ["worker-1"]
+        verdict = filter_nodes(asking, names, self.state, self.now)
+        assert not verdict.nodes
+        for_seat = verdict.waits_for is WaitsFor.SEAT
+        self.state.judged(asking, names, waits=True, for_seat=for_seat)
+        self.sends.lately = [asking.uid]
+        if verdict.recalled:
+            self.state.ledger.recall(verdict.recalled, self.now + RECALL_S)
+        await self.look()
+        assert not self.sends.sent
+        self.sends.lately = []
+
+    async def look(self) -> None:
+        """Let the waker's two loops pass once."""
+        await Pacer().run(self.state.ledger.advancing(self.now))
+        await self.waker.look(self.state, Pacer())
+
+    async def sent(self) -> list[str]:
+        await self.look()
+        return [each.pod.name.name for each in self.sends.sent]
+
+
+def release(scene: Scene, name: str = "r") -> None:
+    scene.state.ledger.drop(ref(name))
+    scene.state.listener.on_reservation_changed(ref(name))  # As the stores do.
+
+
+def wait(scene: Scene, seconds: float) -> None:
+    scene.now += seconds
+
+
+def claim(scene: Scene) -> None:
+    scene.state.pod_seen(pod("owner", node="worker-2", cpu="1"))
+    release(scene)
+
+
+def end(scene: Scene, name: str) -> None:
+    scene.state.pod_gone(pod(name).name)
+
+
+STRANGER = pod("stranger", cpu="4")
+GUEST = pod("guest", constraints=BORROWER, cpu="4")
+IMPORTANT = pod("important", priority=10, cpu="3")
+ENDS: dict[str, tuple[Callable[[], Scene], Pod, Callable[[Scene], None]]] = {
+    "release": (lambda: Scene(HELD), STRANGER, release),
+    "expiry": (
+        lambda: Scene(replace(HELD, expires_at=NOW + 60)),
+        STRANGER,
+        partial(wait, seconds=60),
+    ),
+    "claim elsewhere": (
+        lambda: Scene(reservation("r", node="", placed={"worker-1": 1, "worker-2": 1}, cpu="4")),
+        STRANGER,
+        claim,
+    ),
+    "end of a firm hold beside one that yields": (
+        lambda: Scene(YIELDING, reservation("r", cpu="2")),
+        IMPORTANT,
+        release,
+    ),
+    "end of a hold beside a loan": (
+        lambda: Scene(LENT, reservation("r", cpu="1")),
+        GUEST,
+        release,
+    ),
+    "end of a borrower": (
+        lambda: Scene(
+            LENT,
+            reservation("r", cpu="1"),
+            there=(pod("other", node="worker-1", constraints=BORROWER, cpu="2"),),
+            cpu="6",
+        ),
+        GUEST,
+        partial(end, name="other"),
+    ),
+    "a hold that lends from now on": (
+        lambda: Scene(HELD),
+        GUEST,
+        lambda scene: scene.state.ledger.put(replace(HELD, digest="edited", lends_below=100)),
+    ),
+    "an owner that waits no more": (
+        lambda: recalling(),  # noqa: PLW0108 - it is defined below
+        GUEST,
+        partial(wait, seconds=RECALL_S + 1),
+    ),
+    "release of a reservation without a place": (
+        lambda: Scene(
+            reservation("r", node="", owners=("stranger",), require=True, cpu="4"),
+        ),
+        STRANGER,
+        release,
+    ),
+    "expiry of a reservation without a place": (
+        lambda: Scene(
+            reservation(
+                "r", node="", owners=("stranger",), require=True, expires=NOW + 60, cpu="4"
+            ),
+        ),
+        STRANGER,
+        partial(wait, seconds=60),
+    ),
+}
+
+
+def recalling() -> Scene:
+    """Return a worker that lends nothing, as an owner has come and gone there."""
+    scene = Scene(LENT)
+    scene.state.ledger.recall("worker-1", NOW + RECALL_S)
+    return scene
+
+
+@pytest.mark.parametrize("what", ENDS)
+async def test_a_pod_is_sent_back_when_that_ends_which_kept_it(what: str) -> None:
+    make, asking, ends = ENDS[what]
+    scene = make()
+    await scene.refuse(asking)
+    ends(scene)
+    assert await scene.sent() == [asking.name.name]
