@@ -14,7 +14,6 @@ from reserver.extender.requeue import Requeue
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref
-from reserver.reservations.reservation_view import OVER
 from reserver.scheduling.effects import Effect
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import Wake
@@ -23,9 +22,6 @@ log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 0.2
 """How long it may take to wake pods after an expiry, in seconds."""
-
-_MOST_CHANGED = 1_000
-"""How many reservations that change are looked at; if there are more, some may be over."""
 
 _LOOK = ""
 """No node: a pass for what has changed otherwise."""
@@ -46,7 +42,7 @@ class Waker(Listener):
         self.queue = WorkQueue[str]("waker")
         self.woken = 0
         self._changed: dict[str, None] = {}
-        self._reservations: dict[Ref, None] = {}
+        self._seats_are_over = False
 
     def on_capacity_freed(self, node: str) -> None:
         """Note that less is held on a node than before; returns at once."""
@@ -56,10 +52,9 @@ class Waker(Listener):
         """Note that Reserver reads of a change; kube-scheduler may have tried a pod before."""
         self._changed[node] = None
 
-    def on_reservation_changed(self, ref: Ref) -> None:
+    def on_reservation_changed(self, ref: Ref) -> None:  # noqa: ARG002 - any may be over
         """Note that pods may have to wait for their seats no more; returns at once."""
-        if len(self._reservations) < _MOST_CHANGED:
-            self._reservations[ref] = None
+        self._seats_are_over = True
 
     async def run(self, state: State) -> None:
         """Wake pods until cancelled, first those that wait since before this process began.
@@ -90,19 +85,15 @@ class Waker(Listener):
         waiting, guarded = state.waiting, state.snapshot.holding
         lately = [uid for uid in self._requeue.judged_lately() if uid in waiting]
         changed = [node for node in self._changed if node in guarded] if lately else ()
-        phases = map(state.ledger.phase, self._reservations) if waiting else ()
-        is_over = len(self._reservations) == _MOST_CHANGED or any(
-            phase is None or phase in OVER for phase in phases
-        )
+        seats_are_over, self._seats_are_over = self._seats_are_over, False
         self._changed.clear()
-        self._reservations.clear()
         return Wake(
             self.queue.take_all(),
             state,
             self._clock(),
             changed=changed,
             lately=lately if changed else (),
-            seats_are_over=is_over,
+            seats_are_over=seats_are_over,
         )
 
     def _send_back(self, effect: Effect | None) -> None:
@@ -115,6 +106,7 @@ class Waker(Listener):
         """Let the ledger end what expires, which reports what is freed."""
         while True:
             await Pacer().run(state.ledger.advancing(self._clock()))
-            if self._changed or self._reservations:
+            state.snapshot.lending.reopen(self._clock())  # Who waits to borrow is to hear of it.
+            if state.waiting and (self._changed or self._seats_are_over):
                 self.queue.add(_LOOK)
             await asyncio.sleep(LOOK_EVERY_S)

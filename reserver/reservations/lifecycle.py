@@ -96,7 +96,6 @@ class Lifecycle(LedgerView):
             if moment.set_back > self._now.set_back:
                 self._anew.extend(self._register.accounts())
             self._now = moment
-        self._snapshot.lending.reopen(self._now)  # Who waits to borrow is to hear of it.
         while self._anew:
             again = self._anew.popleft()
             if self._register.of(again.identity) is again:

@@ -65,6 +65,7 @@ class Scene:
     async def look(self) -> None:
         """Let the waker's two loops pass once."""
         await Pacer().run(self.state.ledger.advancing(self.now))
+        self.state.snapshot.lending.reopen(self.now)
         await self.waker.look(self.state, Pacer())
 
     async def sent(self) -> list[str]:
