@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hack.promises import claims, holds, moves, recalls, store, surges, waiting, whole_nodes
+from hack.promises import (
+    claims,
+    holds,
+    maintained,
+    moves,
+    recalls,
+    store,
+    surges,
+    waiting,
+    whole_nodes,
+)
 from hack.promises.case import Case
 from hack.promises.history import History, read_history
 from hack.promises.replay import replay
@@ -48,6 +58,8 @@ def judge(history: History, rules: Rules) -> Report:
         *surges.removed_before_ready(case),
         *surges.evicted_while_surging(case),
         *surges.surge_outlived(case),
+        *maintained.placed_in_maintenance(case),
+        *maintained.cordons_lifted(case),
     )
     return Report(
         _counts(case),

@@ -30,6 +30,8 @@ class Kind(StrEnum):
     REMOVED_BEFORE_READY = "removed before its copy was ready"
     EVICTED_WHILE_SURGING = "evicted while it surged"
     SURGE_OUTLIVED = "surge outlived its move"
+    PLACED_IN_MAINTENANCE = "placed on a node in maintenance"
+    CORDON_LIFTED = "cordon of somebody else lifted"
 
 
 @dataclass(frozen=True, kw_only=True)

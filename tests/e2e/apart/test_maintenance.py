@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -13,9 +14,12 @@ from kubernetes.client import CustomObjectsApi, PolicyV1Api
 from kubernetes.client.exceptions import ApiException
 
 from hack.chaos.moving.deadly import Deadly
+from hack.promises.check import Kind, Rules, judge, read_history
+from hack.promises.record import Recorder
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.cluster.node import LIFECYCLE
 from reserver.k8s.objects.nodes import MAINTENANCE_ANNOTATION
+from tests.e2e.apart.conftest import SCHEDULER
 from tests.e2e.apart.yard import Yard, cordon, keep
 from tests.e2e.forms import OBJECT, OBJECTS
 from tests.e2e.test_placement import parts, write
@@ -24,6 +28,7 @@ pytestmark = pytest.mark.controlplane
 
 PLANNED, DRAINING, DRAINED, IN_PROGRESS = LIFECYCLE
 WINDOWS = "maintenancewindows"
+PROMISES = {Kind.EVICTED_WITHOUT_SEAT, Kind.PLACED_IN_MAINTENANCE, Kind.CORDON_LIFTED}
 
 
 class Plan:
@@ -108,6 +113,16 @@ def shown(moment: datetime) -> str:
 
 
 @pytest.fixture
+def _judged(kubeconfig: Path, tmp_path: Path) -> Iterator[None]:
+    """Judge what the test has Reserver do by its promises."""
+    with Recorder(kubeconfig, tmp_path, objects=True, moves=True):
+        yield
+    report = judge(read_history(tmp_path), Rules(schedulers=frozenset({SCHEDULER})))
+    assert not [each for each in report.violations if each.kind in PROMISES]
+    assert report.counts["writes"]
+
+
+@pytest.fixture
 def plan(yard: Yard, mishaps: Deadly) -> Iterator[Plan]:
     made = Plan(yard)
     yield made
@@ -116,6 +131,7 @@ def plan(yard: Yard, mishaps: Deadly) -> Iterator[Plan]:
         made.delete(name)
 
 
+@pytest.mark.usefixtures("_judged")
 def test_nodes_are_emptied_in_turn_with_seats_and_budgets_and_given_back(plan: Plan) -> None:
     yard, (first, second) = plan.yard, plan.yard.nodes
     corner = yard.corner
@@ -147,6 +163,7 @@ def test_nodes_are_emptied_in_turn_with_seats_and_budgets_and_given_back(plan: P
     plan.wait_given_back(first, second)
 
 
+@pytest.mark.usefixtures("_judged")
 def test_a_window_that_is_deleted_ends_its_moves_and_lifts_only_its_own_cordon(plan: Plan) -> None:
     yard, (first, second) = plan.yard, plan.yard.nodes
     yard.deploy("web", first, cpu="3")
@@ -220,6 +237,7 @@ def test_overlapping_windows_hand_a_node_over_and_each_has_its_turn_once(plan: P
     plan.wait_given_back(node)
 
 
+@pytest.mark.usefixtures("_judged")
 def test_reserver_that_is_killed_at_any_write_goes_on(
     plan: Plan, mover: ReserverProcess, mishaps: Deadly
 ) -> None:
@@ -260,6 +278,7 @@ def test_reserver_that_is_killed_at_any_write_goes_on(
     plan.wait_given_back(first)
 
 
+@pytest.mark.usefixtures("_judged")
 def test_holds_leave_a_node_that_others_maintain(plan: Plan) -> None:
     yard, (first, second) = plan.yard, plan.yard.nodes
     corner = yard.corner
