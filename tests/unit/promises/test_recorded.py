@@ -240,6 +240,27 @@ def _an_owner_beside_a_seat_that_others_borrow(recording: Recording) -> None:
             item["spec"]["nodeName"] = "w-4"
 
 
+def _nodes(recording: Recording, name: str) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a node, which others have seen long before."""
+    for record in recording.records:
+        if record["collection"] == "nodes" and record["object"]["metadata"]["name"] == name:
+            record["at"] -= 60
+            yield record["object"]
+
+
+def _a_place_on_a_node_that_is_emptied(recording: Recording) -> None:
+    recording.rewrite("node: w-1\n", "placements: [{node: w-1, slots: 1}]\n")
+    for node in _nodes(recording, "w-1"):
+        conditions = node["status"].setdefault("conditions", [])
+        conditions.append({"type": "DrainInProgress", "status": "True"})
+
+
+def _a_cordon_that_goes_with_the_mark(recording: Recording) -> None:
+    first, *_ = _nodes(recording, "w-1")
+    first["spec"]["unschedulable"] = True
+    first["metadata"]["annotations"] = {"reserver.io/maintenance": "found-cordoned:window.1"}
+
+
 CORRUPTIONS: list[tuple[Callable[[Recording], None], Kind]] = [
     (_a_stranger_takes_more, Kind.GIVEN_AWAY),
     (_the_hold_was_larger, Kind.GIVEN_AWAY),
@@ -262,6 +283,8 @@ CORRUPTIONS: list[tuple[Callable[[Recording], None], Kind]] = [
     (_a_pod_that_leaves_before_its_copy_is_ready, Kind.REMOVED_BEFORE_READY),
     (_an_eviction_of_a_pod_that_surges, Kind.EVICTED_WHILE_SURGING),
     (_a_copy_of_a_move_that_ended, Kind.SURGE_OUTLIVED),
+    (_a_place_on_a_node_that_is_emptied, Kind.PLACED_IN_MAINTENANCE),
+    (_a_cordon_that_goes_with_the_mark, Kind.CORDON_LIFTED),
 ]
 
 
