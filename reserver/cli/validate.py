@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
@@ -12,14 +12,15 @@ import typer
 
 from reserver.cli import failure, output
 from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.invalid_fields import InvalidField, expired, is_over, problems, unmeant
 from reserver.cli.manifests import ManifestDocument, identity, kind_of, read_files, read_manifests
 from reserver.cli.output_formats import Report, ReportOption
 from reserver.cli.selection import FILES
 from reserver.cli.table import counted
 from reserver.errors import InvalidInput, under
-from reserver.k8s.objects.limits import HOME, check_memory
 from reserver.k8s.objects.objects import LabelledConfigMap, LabelledMetadata, decode
-from reserver.reservations.reservation import Ref, Reservation
+from reserver.maintenance import codec as windows
+from reserver.reservations.reservation import Ref
 from reserver.stores.codec import spec_codec
 from reserver.stores.codec.document import parse
 from reserver.stores.configmap.entries import STORE_LABEL, Entries, read_key
@@ -52,9 +53,9 @@ def validate(
 ) -> None:
     """Check files for errors, without a cluster.
 
-    Files hold store ConfigMaps in any of their three forms, Reservation objects, documents with
-    `name` and `spec`, or specs alone. It names each wrong field, its value and the remedy. It does
-    not check what only the cluster knows: whether a node exists and has room.
+    Files hold store ConfigMaps in any of their three forms, Reservations, MaintenanceWindows,
+    documents with `name` and `spec`, or specs alone. It names each wrong field, its value and the
+    remedy. It does not check what only the cluster knows: whether a node exists and has room.
 
     Exit status: 0 all are valid; 1 some are not, and it says why; 2 wrong usage.
 
@@ -73,40 +74,18 @@ def validate(
 
 
 @dataclass(frozen=True, slots=True)
-class InvalidField:
-    """Something that is wrong.
-
-    Attributes:
-        document: ``FILE`` or ``FILE:NUMBER``.
-        key: the data key of a ConfigMap; else empty.
-        field: the path of the field; empty for all of it.
-        problem: what is wrong, with the value quoted.
-        remedy: what to write instead.
-    """
-
-    document: str
-    key: str
-    field: str
-    problem: str
-    remedy: str
-
-    def __str__(self) -> str:
-        """Return one line."""
-        where = ": ".join(filter(None, (self.document, self.key, self.field)))
-        return f"{where}: {self.problem}; {self.remedy}"
-
-
-@dataclass(frozen=True, slots=True)
 class Validation:
     """The result of a validation.
 
     Attributes:
         reservations: how many are valid.
+        windows: how many MaintenanceWindows are.
         problems: what is wrong with all others.
         notes: what else there is to know, each with its document.
     """
 
     reservations: int
+    windows: int
     problems: tuple[InvalidField, ...]
     notes: tuple[tuple[str, str], ...]
 
@@ -133,7 +112,9 @@ def judge(documents: Iterable[ManifestDocument], readers: Readers) -> Validation
         except InvalidInput as exc:
             where = document.where
             judging.problems.append(InvalidField(where, "", exc.path, exc.problem, exc.remedy))
-    return Validation(judging.reservations, tuple(judging.problems), tuple(judging.notes))
+    return Validation(
+        judging.reservations, judging.windows, tuple(judging.problems), tuple(judging.notes)
+    )
 
 
 @dataclass(slots=True)
@@ -143,6 +124,7 @@ class _Judging:
     readers: Readers
     now: float
     reservations: int = 0
+    windows: int = 0
     problems: list[InvalidField] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
 
@@ -163,6 +145,9 @@ class _Judging:
                 with under("spec"):
                     spec_codec.read(document.value["spec"], found.reservations[0].ref, self.now)
             self._entries(document.where, "", found)
+        elif kind == (API_VERSION, windows.KIND):
+            windows.read_object(decode(windows.WindowObject, json.dumps(document.value).encode()))
+            self.windows += 1
         elif kind is not None and kind[1] != KIND:
             self.notes.append(
                 (document.where, f"passed over: {' of '.join(filter(None, kind[::-1]))}")
@@ -207,11 +192,11 @@ class _Judging:
         return None
 
     def _entries(self, where: str, key: str, entries: Entries) -> None:
-        over = [each for each in entries.reservations if _is_over(each, self.now)]
+        over = [each for each in entries.reservations if is_over(each, self.now)]
         self.reservations += len(entries.reservations) - len(over)
-        self.problems += _problems(where, key, entries)
-        self.problems += (_expired(where, key, each) for each in over)
-        self.problems += _unmeant(where, key, entries.reservations)
+        self.problems += problems(where, key, entries)
+        self.problems += (expired(where, key, each) for each in over)
+        self.problems += unmeant(where, key, entries.reservations)
 
 
 def _lacks_namespace(text: str) -> bool:
@@ -228,33 +213,13 @@ def _lacks_namespace(text: str) -> bool:
     )
 
 
-def _is_over(reservation: Reservation, now: float) -> bool:
-    return reservation.expires_at is not None and reservation.expires_at <= now
-
-
-def _expired(where: str, key: str, reservation: Reservation) -> InvalidField:
-    item = reservation.ref.item
-    path = f"[{item}].expire" if item else "expiresAt" if key else "spec.expiresAt"
-    problem = "lies in the past, so nothing is held"
-    return InvalidField(where, key, path, problem, "write a moment in the future")
-
-
-def _unmeant(where: str, key: str, found: Iterable[Reservation]) -> Iterator[InvalidField]:
-    """Yield items of lists with an amount that nobody means; Reserver itself holds it as ever."""
-    for each in found:
-        memory = each.resources.get("memory", 0) if each.ref.item else 0
-        try:
-            check_memory(memory, str(memory), f"[{each.ref.item}]: memory", HOME.least_memory)
-        except InvalidInput as exc:
-            yield InvalidField(where, key, exc.path, exc.problem, "write bytes: 4Gi is 4294967296")
-
-
 def _show(findings: Validation, form: Report) -> None:
     """Print the results: errors on standard error, unless a program reads them."""
     if form is not Report.TABLE:
         told = {
             "valid": not findings.problems,
             "reservations": findings.reservations,
+            "windows": findings.windows,
             "problems": [asdict(each) for each in findings.problems],
             "notes": [{"document": where, "note": note} for where, note in findings.notes],
         }
@@ -264,7 +229,8 @@ def _show(findings: Validation, form: Report) -> None:
         failure.report(str(problem))
     for where, note in findings.notes:
         failure.report(f"{where}: {note}")
-    typer.echo(f"{findings.reservations} valid, {counted(len(findings.problems), 'problem')}")
+    valid = findings.reservations + findings.windows
+    typer.echo(f"{valid} valid, {counted(len(findings.problems), 'problem')}")
 
 
 def _object(value: Any, now: float, home: str) -> Entries:  # noqa: ANN401 - as above
@@ -283,17 +249,9 @@ def _spec(document: ManifestDocument, now: float) -> int:
     for each in found:
         try:
             ref = Ref.of_object(each.namespace or "default", each.name)
-            if _is_over(spec_codec.read(each.spec, ref, now), now):
+            if is_over(spec_codec.read(each.spec, ref, now), now):
                 past = "lies in the past, so nothing would be held"
                 raise InvalidInput("expiresAt", past, "write a moment in the future")
         except InvalidInput as exc:
             raise exc.under(each.path) if each.path else exc from exc
     return len(found)
-
-
-def _problems(where: str, key: str, entries: Entries) -> Iterator[InvalidField]:
-    for each in entries.problems:
-        yield InvalidField(where, key, each.error.path, each.error.problem, each.error.remedy)
-    if entries.more_problems:
-        more = f"{entries.more_problems} more items are broken"
-        yield InvalidField(where, key, "", more, "correct those above first")

@@ -308,6 +308,36 @@ def test_whose_pods_an_owner_without_a_namespace_means_is_said(tmp_path: Path) -
     assert validate(tmp_path, OBJECT.replace(SPEC, text)).stderr == ""
 
 
+WINDOW = """\
+apiVersion: reserver.io/v1alpha1
+kind: MaintenanceWindow
+metadata: {name: disks}
+spec:
+  nodes: [worker-1]
+  schedule: {cron: "0 22 * * 0", duration: 4h}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("0 22 * * 0", "0 22 * *", "spec.schedule.cron: "),
+        ("[worker-1]", "[]", "spec.nodes: is empty; list nodes, or write a nodeSelector"),
+        ("4h}", "4h}\n  drainBefore: soon", "spec.drainBefore: "),
+        ("nodes:", "node:", "spec: "),
+        ("spec:", "specs:", "spec: "),
+    ],
+)
+def test_a_maintenance_window_is_checked_too(
+    tmp_path: Path, before: str, after: str, line: str
+) -> None:
+    good = validate(tmp_path, WINDOW)
+    assert (good.exit_code, good.stdout, good.stderr) == (0, "1 valid, 0 problems\n", "")
+    bad = validate(tmp_path, WINDOW.replace(before, after))
+    assert (bad.exit_code, bad.stdout) == (1, "0 valid, 1 problem\n")
+    assert line in bad.stderr
+
+
 def test_fields_that_only_a_newer_version_has_are_named(tmp_path: Path) -> None:
     newer = SPEC.replace('"node"', '"tenancy": 1, "node"')
     noted = validate(tmp_path, configmap(a=newer))
