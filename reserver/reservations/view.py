@@ -77,6 +77,18 @@ class LedgerView(ReservationView):
         seats = _seats(naming or self._register.matching(pod), None, spent)
         return next((seat for seat in seats if seat.policy is Policy.REQUIRE), None)
 
+    def keeper(self, pod: Pod) -> Reservation | None:
+        """Return the reservation for whose seats a pod waits: first one that it has to land on."""
+        must = self.required(pod) or self.awaited_by(pod)
+        return must or next(iter(self.seats(pod)), None)
+
+    def keeps(self, kept_by: Reservation) -> bool:
+        """Return whether a reservation still is as it was when `keeper` returned it, and holds."""
+        account = self._register.get(kept_by.ref)
+        if account is None or account.reservation.digest != kept_by.digest:
+            return False
+        return self._is_unplaced(account) or account.is_holding
+
     def asked_on(self, node: str) -> int:
         """Return how many owner rules it takes to ask for a pod's seats on a node."""
         return sum(max(1, len(each.rules)) for each in self._holdings.reservations_on(node))

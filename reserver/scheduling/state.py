@@ -156,7 +156,8 @@ class State(CapacityState):
         Reserver's own watch has yet to show, which does.
         """
         if waits and self._is_pending(pod):
-            self._wait(Waiting(pod, offered(names, self._node_name), for_seat=for_seat))
+            kept_by = self.ledger.keeper(pod) if for_seat else None
+            self._wait(Waiting(pod, offered(names, self._node_name), kept_by=kept_by))
         else:
             self.waiting.pop(pod.uid, None)
         known = self._pods.get(pod.name)
@@ -184,9 +185,9 @@ class State(CapacityState):
             self.nominations.expect(pod, nodes)
         if spared:
             refused = self.waiting.get(pod.uid)
-            names = refused.names if refused else ()
+            names, kept_by = (refused.names, refused.kept_by) if refused else ((), None)
             kept, is_more = remembered(spared, self._pod_uid)
-            self._wait(Waiting(pod, names, kept, is_more))
+            self._wait(Waiting(pod, names, kept, is_more, kept_by))
 
     def _wait(self, waiting: Waiting) -> None:
         waiting = replace(waiting, pod=waiting.pod.bounded(self.snapshot.columns))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reserver.cluster.pod import Pod
+from reserver.reservations.reservation import Reservation
 
 LEAST_SAMPLE = 100
 """kube-scheduler looks for at least so many nodes before it stops: minFeasibleNodesToFind in
@@ -24,7 +25,7 @@ class Waiting:
         names: the nodes that kube-scheduler would have taken; None if they were a whole sample, so
             that a node outside it may do as well. It has refused by itself all that it did not
             name otherwise.
-        for_seat: a reservation keeps it for its seats.
+        kept_by: the reservation for whose seats it waits; None if it does not.
         spared: the nodes on which it would have evicted pods, with their UIDs.
         spared_more: there were more of them than are remembered.
     """
@@ -33,7 +34,7 @@ class Waiting:
     names: tuple[str, ...] | None
     spared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     spared_more: bool = False
-    for_seat: bool = False
+    kept_by: Reservation | None = None
 
     def may_take(self, node: str) -> bool:
         """Return whether a node is of use to the pod, as far as kube-scheduler is concerned."""

@@ -8,6 +8,7 @@ are woken as fit into what became free, the most important first.
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from reserver.cluster.headroom import Int64s, clamped
 from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import total
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.enums import Policy
+from reserver.reservations.reservation import Ref
 from reserver.scheduling.effects import Activate, Effect, Nominate, Retry
 from reserver.scheduling.fit import allowed
 from reserver.scheduling.request_arrays import request_columns
@@ -58,11 +61,27 @@ class Wake:
         self._is_freed = any(map(state.snapshot.has_node, freed))
         self._lately = frozenset(lately)
         self._seats_are_over = seats_are_over
+        self._keeps: dict[tuple[Ref, str], bool] = {}
 
     def _concerns(self, uid: str, waiting: Waiting) -> bool:
         """Return whether a pod may have been waiting for what has changed."""
-        is_over = self._seats_are_over and waiting.for_seat
-        return self._is_freed or is_over or uid in self._lately
+        if self._is_freed or uid in self._lately:
+            return True
+        return self._seats_are_over and self._is_kept_no_more(waiting)
+
+    def _is_kept_no_more(self, waiting: Waiting) -> bool:
+        """Return whether the reservation is over, or another, for whose seats a pod waits.
+
+        It is asked once for all pods of a reservation: whoever edits one does not have those that
+        wait for others judged.
+        """
+        kept_by = waiting.kept_by
+        if kept_by is None:
+            return False
+        key = (kept_by.ref, kept_by.digest)
+        if key not in self._keeps:
+            self._keeps[key] = self._state.ledger.keeps(kept_by)
+        return not self._keeps[key]
 
     def _look(self) -> None:
         """Begin with what is free now."""
@@ -95,9 +114,14 @@ class Wake:
             self._look()  # A column may be another resource's by now.
         if seat := _seat_among(waiting.pod, self._freed, self._state):
             return _send_back(waiting.pod, seat)
-        if waiting.for_seat and _needs_no_seat(waiting.pod, self._state):
-            return Retry(waiting.pod, attempts=1)  # It may land wherever there is room.
-        index = self._take(waiting)
+        if self._is_kept_no_more(waiting):
+            keeper = self._state.ledger.keeper(waiting.pod)
+            if keeper is None or keeper.policy is not Policy.REQUIRE:
+                return Retry(waiting.pod, attempts=1)  # It may land wherever there is room.
+            waiting = replace(waiting, kept_by=keeper)
+            self._state.waiting[uid] = waiting
+        is_kept = waiting.kept_by is not None and waiting.kept_by.policy is Policy.REQUIRE
+        index = None if is_kept else self._take(waiting)  # What it may not have is for others.
         if index is not None:
             return _send_back(waiting.pod, self._nodes[index])
         snapshot = self._state.snapshot
@@ -146,11 +170,6 @@ def _seat_among(pod: Pod, nodes: Collection[str], state: State) -> str | None:
     """Return the first of some nodes where a pod has a seat, which nobody else can take."""
     seats = (seat.node for seat in state.ledger.seats(pod, nodes) if not seat.is_whole)
     return next(filter(state.snapshot.has_node, seats), None)
-
-
-def _needs_no_seat(pod: Pod, state: State) -> bool:
-    """Return whether no reservation keeps a pod for its seats any more."""
-    return state.ledger.required(pod) is None and state.ledger.awaited_by(pod) is None
 
 
 class _Allowed:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 import pytest
 
 from reserver.base.pacer import Pacer
+from reserver.base.schedule import Schedule
 from reserver.cluster.pod import Pod
 from reserver.extender.waker import Waker
+from reserver.reservations.entry import identified
+from reserver.reservations.enums import Policy
 from reserver.reservations.listener import Listeners
+from reserver.reservations.recurrence import Recurrence
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.filter_verdict import WaitsFor
 from reserver.scheduling.recall import RECALL_S
 from reserver.scheduling.state import State
+from reserver.scheduling.waiting_pod import Waiting
+from reserver.scheduling.wake import Wake
 from tests.builders import BORROWER, NOW, node, pod, ref, reservation
 from tests.unit.extender.test_waker import Sends
 
 HELD = reservation("r", cpu="4")
+HELD_BY_NOBODY = reservation("h", cpu="4")
 LENT = reservation("lent", lends_below=100, cpu="3")
 YIELDING = reservation("yields", owners=("x",), yields_above=0, cpu="2")
 
@@ -45,6 +53,7 @@ class Scene:
             self.state.pod_seen(each)
         for made in reservations:
             self.state.ledger.put(made)
+        self.state.ledger.past.end()
         self.state.is_complete = True
 
     async def refuse(self, asking: Pod) -> None:
@@ -91,7 +100,18 @@ def end(scene: Scene, name: str) -> None:
     scene.state.pod_gone(pod(name).name)
 
 
+def edit(scene: Scene, **fields: object) -> None:
+    scene.state.ledger.put(identified(replace(UNPLACED, digest="edited", **fields)))  # type: ignore[arg-type]
+
+
+def recurring(once: Reservation) -> Reservation:
+    """Return a reservation whose occurrence of now, a quarter to six, ends in a minute."""
+    schedule = Schedule("40 17 * * *", 460.0)
+    return identified(replace(once, recurrence=Recurrence(schedule=schedule)))
+
+
 STRANGER = pod("stranger", cpu="4")
+UNPLACED = reservation("r", node="", owners=("stranger",), require=True, cpu="4")
 GUEST = pod("guest", constraints=BORROWER, cpu="4")
 IMPORTANT = pod("important", priority=10, cpu="3")
 ENDS: dict[str, tuple[Callable[[], Scene], Pod, Callable[[Scene], None]]] = {
@@ -152,6 +172,31 @@ ENDS: dict[str, tuple[Callable[[], Scene], Pod, Callable[[Scene], None]]] = {
         STRANGER,
         partial(wait, seconds=60),
     ),
+    "release of one that was not used": (
+        lambda: Scene(reservation("r", release_if_idle=60, cpu="4")),
+        STRANGER,
+        partial(wait, seconds=60),
+    ),
+    "end of an occurrence": (
+        lambda: Scene(recurring(HELD)),
+        STRANGER,
+        partial(wait, seconds=60),
+    ),
+    "end of an occurrence of a reservation without a place": (
+        lambda: Scene(recurring(UNPLACED)),
+        STRANGER,
+        partial(wait, seconds=60),
+    ),
+    "edit of a reservation without a place, which is for others now": (
+        lambda: Scene(UNPLACED),
+        STRANGER,
+        partial(edit, owners=(pod("other").name,)),
+    ),
+    "edit of a reservation without a place, which only prefers its seats now": (
+        lambda: Scene(UNPLACED),
+        STRANGER,
+        partial(edit, policy=Policy.PREFER),
+    ),
 }
 
 
@@ -169,3 +214,51 @@ async def test_a_pod_is_sent_back_when_that_ends_which_kept_it(what: str) -> Non
     await scene.refuse(asking)
     ends(scene)
     assert await scene.sent() == [asking.name.name]
+
+
+async def test_who_edits_a_reservation_has_nobody_judged_that_waits_for_another() -> None:
+    """5,000 wait for seats; one namespace changes its reservation before each look."""
+    scene = Scene(UNPLACED, reservation("busy", node="worker-2", cpu="1"))
+    for number in range(5_000):
+        crowd = replace(STRANGER, uid=f"uid-{number}")
+        scene.state.waiting[crowd.uid] = Waiting(crowd, None, kept_by=UNPLACED)
+    for number in range(3):
+        scene.state.ledger.put(replace(reservation("busy", node="worker-2"), digest=str(number)))
+        assert concerned(scene) == 0
+    scene.state.ledger.cannot_place(ref("r"), "there is no room")  # Theirs, which keeps them.
+    assert concerned(scene) == 0
+    release(scene)
+    assert concerned(scene) == 5_000
+
+
+def concerned(scene: Scene) -> int:
+    """Return how many pods a look judges that follows a change of any reservation."""
+    wake = Wake((), scene.state, scene.now, seats_are_over=True)
+    return len(list(returned(wake.order())))
+
+
+def returned(steps: Generator[None, None, list[str]]) -> list[str]:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast("list[str]", end.value)
+
+
+async def test_who_waits_for_its_seat_takes_no_room_from_others_that_it_may_not_have() -> None:
+    scene = Scene(UNPLACED, HELD_BY_NOBODY)
+    await scene.refuse(replace(STRANGER, priority=10))
+    await scene.refuse(pod("other", cpu="4"))
+    release(scene, "h")
+    assert await scene.sent() == ["other"]
+
+
+async def test_who_waits_for_two_reservations_goes_once_both_are_over() -> None:
+    also = reservation("s", node="", owners=("stranger",), require=True, cpu="4")
+    scene = Scene(UNPLACED, also)
+    await scene.refuse(STRANGER)
+    release(scene, "r")
+    assert not await scene.sent()
+    assert concerned(scene) == 0
+    release(scene, "s")
+    assert await scene.sent() == ["stranger"]
