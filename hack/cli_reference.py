@@ -23,6 +23,7 @@ _HEAD = """\
 
 Written by `make cli-reference` from what `--help` says. [The command line](cli.md) shows them at
 work.
+A variable separates several values by spaces.
 """
 _CONNECTION = {each.field for each in declared(Target)}
 _GENERAL = {"help"}
@@ -42,8 +43,10 @@ def page() -> str:
             parts.append(f"```\n{examples}\n```\n")
         told = _GENERAL | _CONNECTION if _asks(command) else _GENERAL
         own = [each for each in command.params if each.name not in told]
-        if own:
-            parts.append(_table(own))
+        for panel in dict.fromkeys(each.rich_help_panel for each in own):
+            if panel:
+                parts.append(f"{panel}:\n")
+            parts.append(_table([each for each in own if each.rich_help_panel == panel]))
     return "\n".join(parts)
 
 

@@ -49,7 +49,7 @@ def create(
         typer.Option(
             "--from",
             metavar="NAME",
-            help="Copy what this reservation says, except its times; flags change the copy.",
+            help="Copy this reservation, but not its times; flags change it.",
             autocompletion=completion.reservations,
         ),
     ] = "",
@@ -63,28 +63,26 @@ def create(
             "--wait",
             metavar="DURATION",
             help="How long to wait until it is in force; alone: 10m. Default: 10m on a terminal, "
-            "else 1s, and 0 with --force.",
+            "else 1s; with --force 0.",
         ),
     ] = "",
     no_wait: Annotated[
         bool,
-        typer.Option(
-            "--no-wait", help="Refuse a reservation that does not fit now, instead of keeping it."
-        ),
+        typer.Option("--no-wait", help="Refuse what does not fit now, instead of keeping it."),
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Create it even if it can never fit.")
     ] = False,
     request_id: Annotated[
         str,
-        typer.Option(metavar="ID", help="Key that makes it safe to run the same command again."),
+        typer.Option(metavar="ID", help="Key with which the command may be run again."),
     ] = "",
     dry_run: Annotated[
         DryRun,
         typer.Option(
             "--dry-run",
-            help="Create nothing. client: print what would be created, with -o yaml as a manifest; "
-            "server: say whether it would fit. Alone: client.",
+            help="Create nothing: print it, with -o yaml as a manifest (client, or alone), or say "
+            "whether it would fit (server).",
             case_sensitive=False,
         ),
     ] = DryRun.NONE,
@@ -92,17 +90,14 @@ def create(
 ) -> None:
     """Create reservations, and wait until their holds are in force.
 
-    Describe the reservation by flags or in files. Files hold Reservation objects, documents
-    with `name` and `spec` as `reserver get -o yaml` prints them, or specs alone
-    (docs/reservations.md).
+    Flags or files describe it (docs/reservations.md); a file may be what `reserver get -o yaml`
+    prints.
 
     Exit status: 0 created and in force, or to start later; 1 refused; 2 wrong usage; 3 Reserver
-    cannot be reached; 4 refused: no room, on nodes or in the quota; 5 created, and it still waits
-    for room.
+    cannot be reached; 4 no room, on nodes or in the quota; 5 created, and it waits for room.
 
     Examples:
         reserver create web-1 --node worker-3 --owner pod/web-0 --cpu 2 --ttl 1h
-        reserver create web-1 --owner pod/web-0 --cpu 2 --wait=1h
         reserver create train --owner app=x --resource nvidia.com/gpu=1 --slots 2
         reserver create web-1 --owner pod/web-0 --cpu 2 --dry-run -o yaml
         reserver create web-2 --from web-1 --owner pod/web-1 --ttl 1h

@@ -90,9 +90,9 @@ def _option(declared: Declared) -> inspect.Parameter:
         kind, default = str, ""
     text = staged(flag.in_file, flag.help)
     if declared.is_repeated:
-        text += " May be given more than once"
-        text += "; in the environment, separated by spaces." if flag.in_environment else "."
-    if flag.in_file is not None and not flag.in_file.keeps_flag:
+        text += " May be repeated."
+    is_deprecated = flag.in_file is not None and not flag.in_file.keeps_flag
+    if flag.in_file is not None and is_deprecated:
         text += f" Deprecated: write {flag.in_file.path} in the file of --config."
     names = declared.name
     if kind == bool | None or (kind is bool and flag.in_environment):
@@ -103,6 +103,7 @@ def _option(declared: Declared) -> inspect.Parameter:
         metavar=flag.metavar,
         min=None if flag.most is None else 0,
         max=flag.most,
+        hidden=is_deprecated,
         case_sensitive=False,
         autocompletion=flag.complete,
         rich_help_panel=flag.panel,

@@ -28,6 +28,9 @@ _ALONE = {"dry_run": ("--dry-run", "client"), "wait": ("--wait", "10m")}
 _KINDS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "FILE"}
 _NOT_GIVEN: tuple[object, ...] = (None, "", (), [], False)
 _MOST_COLUMNS = 120
+_WIDE = 96
+"""From so many columns on, long names of options have their text beside them."""
+
 
 Action = TypeVar("Action", bound=Callable[..., Any])
 
@@ -89,22 +92,48 @@ def default(parameter: Any) -> str:  # noqa: ANN401 - as above
 
 
 def _row(parameter: Any) -> tuple[str, str]:  # noqa: ANN401 - as above
+    """Return a parameter's names, on and off in one, and all that is said of it."""
     more = []
     if parameter.required:
         more.append("[required]")
-    if parameter.envvar:
+    if parameter.envvar and not _has_plain_variable(parameter):
         more.append(f"[env: {parameter.envvar}]")
     if value := default(parameter):
         more.append(f"[default: {value}]")
-    return names(parameter), "  ".join([parameter.help or "", *more])
+    off = "".join(f", {each}" for each in parameter.secondary_opts)
+    name = (
+        names(parameter).replace(off, "").replace("--", "--[no-]", 1) if off else names(parameter)
+    )
+    return name, "  ".join([parameter.help or "", *more])
+
+
+def _has_plain_variable(parameter: Any) -> bool:  # noqa: ANN401 - as above
+    """Return whether a variable may give an option that has the option's name."""
+    name = max(parameter.opts, key=len).removeprefix("--").replace("-", "_").upper()
+    return bool(parameter.envvar == f"RESERVER_{name}")
+
+
+def _notes(parameters: Iterable[Any]) -> Iterator[str]:
+    """Yield what is said once of options instead of beside each."""
+    options = [each for each in parameters if each.param_type_name == "option"]
+    if plain := next(filter(_has_plain_variable, options), None):
+        yield (
+            f"Variables give options, too: {plain.envvar} for {max(plain.opts, key=len)}, and so on; "
+            "separate several values by spaces."
+        )
+    if any(each.hidden for each in options):
+        yield (
+            "All else is a field of the file of --config (docs/configuration.md). The flags that "
+            "these fields replace still work: docs/cli-reference.md lists them."
+        )
 
 
 def _sections(parts: Iterable[tuple[str, tuple[str, str]]]) -> dict[str, list[tuple[str, str]]]:
-    """Return rows by the title that they stand under."""
+    """Return rows by the title that they stand under, options without one of their own last."""
     sections: dict[str, list[tuple[str, str]]] = {}
     for title, row in parts:
         sections.setdefault(title, []).append(row)
-    return sections
+    return dict(sorted(sections.items(), key=lambda each: each[0] == "Options"))
 
 
 class _Formatted:
@@ -127,20 +156,24 @@ class _Formatted:
             (each.rich_help_panel or "Commands", (name, Help.of(each).first_sentence))
             for name, each in commands.items()
         ]
-        own = [each for each in self.get_params(ctx) if not each.hidden]  # type: ignore[attr-defined]
+        own = self.get_params(ctx)  # type: ignore[attr-defined]
         rows += [
             (each.rich_help_panel or f"{each.param_type_name.capitalize()}s", _row(each))
             for each in sorted(own, key=lambda each: each.param_type_name)
+            if not each.hidden
         ]
         sections = _sections(rows)
         is_shown = getattr(self, "name", "") == "options"
+        notes = list(_notes(each for each in own if is_shown or each.rich_help_panel != CONNECTION))
         has_connection = not is_shown and bool(sections.pop(CONNECTION, []))
+        if has_connection:
+            notes.append("`reserver options` shows the options for the connection.")
         for title, found in sections.items():
             with formatter.section(title):
-                formatter.write_dl(found, col_max=26)
-        if has_connection:
+                formatter.write_dl(found, col_max=32 if formatter.width >= _WIDE else 26)
+        for note in notes:
             formatter.write_paragraph()
-            formatter.write_text("`reserver options` shows the options for the connection.")
+            formatter.write_text(note)
 
 
 class Command(_Formatted, TyperCommand):

@@ -42,7 +42,7 @@ NamespaceOption = Annotated[
         "-n",
         metavar="NAME",
         autocompletion=completion.namespaces,
-        help="Namespace of the pods. Default: that of the kubeconfig's context, or default.",
+        help="Namespace of the pods. Default: the context's, or default.",
     ),
 ]
 

@@ -25,7 +25,7 @@ FILES = typer.Option(
     "--filename",
     "-f",
     metavar="FILE",
-    help="File, folder, or - for standard input. May be given more than once.",
+    help="File, folder, or - for standard input. May be repeated.",
     autocompletion=completion.files,
 )
 NamesArgument = Annotated[

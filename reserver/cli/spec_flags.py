@@ -31,6 +31,9 @@ _EXAMPLES = {"--resource": "nvidia.com/gpu=1", "--node-selector": "disk=ssd"}
 
 
 _flag = partial(Flag, panel="Reservation")
+_time = partial(Flag, panel="Time")
+_schedule = partial(Flag, panel="Schedule: it comes again (with --every)")
+_claim = partial(Flag, panel="Claims and room")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +47,7 @@ class SpecFlags:
     node_selectors: Annotated[
         tuple[str, ...],
         _flag(
-            "Without --node: label that the node, or each of --nodes, must have.",
+            "Label of its node, or of each of --nodes.",
             metavar="LABEL=VALUE",
             path="placement.nodeSelector",
         ),
@@ -52,14 +55,14 @@ class SpecFlags:
     strategy: Annotated[
         Strategy | None,
         _flag(
-            "Without --node: the fullest nodes (pack) or the emptiest (spread). Default: pack.",
+            "Choose the fullest nodes (pack) or the emptiest. Default: pack.",
             path="placement.strategy",
         ),
     ] = None
     owners: Annotated[
         tuple[str, ...],
         _flag(
-            "Who may claim it: pod/NAME, KIND/NAME (deployment/web), or labels such as app=web.",
+            "pod/NAME, KIND/NAME or LABEL=VALUE that may claim it.",
             metavar="OWNER",
             complete=completion.owners,
         ),
@@ -72,119 +75,118 @@ class SpecFlags:
     ] = None
     resources: Annotated[
         tuple[str, ...],
-        _flag("Other resource of one slot, such as nvidia.com/gpu=1.", metavar="NAME=QUANTITY"),
+        _flag("Other resource of one slot (nvidia.com/gpu=1).", metavar="NAME=QUANTITY"),
     ] = ()
     nodes: Annotated[
         int | None,
         _flag(
-            "Hold so many whole nodes, for owners alone, instead of slots of some resources; "
-            "--node-selector says which.",
+            "Hold so many whole nodes instead of slots; see --node-selector.",
             path="nodes.count",
         ),
     ] = None
     slots: Annotated[int | None, _flag("Number of slots; each pod claims one. Default: 1.")] = None
     ttl: Annotated[
         str | None,
-        _flag(
-            "Lifetime, such as 30m, 2h or 7d; 0: no expiry. Default: 24h, from --starts-at on.",
+        _time(
+            "Lifetime, such as 30m, 2h or 7d; 0: no expiry. Default: 24h.",
             metavar="DURATION",
         ),
     ] = None
     expires_at: Annotated[
         str | None,
-        _flag(
-            "Moment of expiry, instead of --ttl: 22:00, 'tomorrow 18:00', +2h, or RFC 3339.",
+        _time(
+            "Expiry: 22:00, 'tomorrow 18:00', +2h, or RFC 3339.",
             metavar="TIME",
             path="expiresAt",
         ),
     ] = None
     starts_at: Annotated[
         str | None,
-        _flag(
-            "Moment from which it holds, written as --expires-at. Default: now.",
+        _time(
+            "Start, written as --expires-at. Default: now.",
             metavar="TIME",
             path="startsAt",
         ),
     ] = None
     every: Annotated[
         str | None,
-        _flag(
-            "It comes again at these starts, such as '22:00 weekdays', '8:30 mon,thu' or cron.",
+        _schedule(
+            "Starts, such as '22:00 weekdays', '8:30 mon,thu' or cron.",
             metavar="STARTS",
             path="schedule.cron",
         ),
     ] = None
     for_: Annotated[
         str | None,
-        _flag("With --every: how long each lasts.", metavar="DURATION", path="schedule.duration"),
+        _schedule("How long each lasts.", metavar="DURATION", path="schedule.duration"),
     ] = None
     time_zone: Annotated[
         str | None,
-        _flag(
-            "With --every: its IANA time zone, such as Europe/Berlin. Default: UTC.",
+        _schedule(
+            "IANA time zone, such as Europe/Berlin. Default: UTC.",
             metavar="ZONE",
             path="schedule.timeZone",
         ),
     ] = None
     until: Annotated[
         str | None,
-        _flag("With --every: none starts later.", metavar="TIME", path="schedule.until"),
+        _schedule("None starts later.", metavar="TIME", path="schedule.until"),
     ] = None
     count: Annotated[
         int | None,
-        _flag("With --every: how many come, from --starts-at or now on.", path="schedule.count"),
+        _schedule("How many come, from --starts-at or now on.", path="schedule.count"),
     ] = None
     lead: Annotated[
         str | None,
-        _flag(
-            "With --every: so long before each start it begins to hold.",
+        _schedule(
+            "How long before each start it begins to hold.",
             metavar="DURATION",
             path="schedule.lead",
         ),
     ] = None
-    suspend: Annotated[
-        bool | None, _flag("With --every: hold nothing for now.", path="schedule.suspend")
-    ] = None
+    suspend: Annotated[bool | None, _schedule("Hold nothing for now.", path="schedule.suspend")] = (
+        None
+    )
     policy: Annotated[
         Policy | None,
-        _flag("Whether owners may land elsewhere (Prefer) or not (Require). Default: Prefer."),
+        _claim("Owners may land elsewhere (Prefer) or not. Default: Prefer."),
     ] = None
-    reusable: Annotated[bool | None, _flag("Free a slot again when its pod goes.")] = None
+    reusable: Annotated[bool | None, _claim("Free a slot again when its pod goes.")] = None
     refill: Annotated[
         bool | None,
-        _flag("Keep --slots free: replace a claimed slot where there is room. Not with --node."),
+        _claim("Replace a claimed slot where there is room. Not with --node."),
     ] = None
     refill_up_to: Annotated[
         int | None,
-        _flag(
-            "Number of claimed and free slots at which --refill replaces no more. Default: 1000.",
+        _claim(
+            "Most slots of --refill, claimed and free. Default: 1000.",
             path="refillUpTo",
         ),
     ] = None
     release_if_idle: Annotated[
         str | None,
-        _flag(
-            "Release it once no pod has had a slot for so long, such as 10m: 1m to 365d.",
+        _claim(
+            "Release it once no pod has had a slot for 1m to 365d.",
             metavar="DURATION",
             path="releaseIfIdle",
         ),
     ] = None
     preemptible: Annotated[
-        bool | None, _flag("Let pods of a higher priority than --priority take what it holds.")
+        bool | None, _claim("Let pods of a higher priority than --priority take it.")
     ] = None
-    priority: Annotated[int | None, _flag("Priority of a preemptible reservation. Default: 0.")] = (
-        None
-    )
+    priority: Annotated[
+        int | None, _claim("Priority of a preemptible reservation. Default: 0.")
+    ] = None
     lend_below: Annotated[
         int | None,
-        _flag(
-            "Let pods of a lower priority that tolerate reserver.io/lent borrow what it holds, "
-            "until an owner comes.",
+        _claim(
+            "Let pods of a lower priority borrow it, if they tolerate "
+            "reserver.io/lent, until an owner comes.",
             metavar="PRIORITY",
             path="lend.belowPriority",
         ),
     ] = None
-    retain: Annotated[bool | None, _flag("Keep it after it is over, until you release it.")] = None
+    retain: Annotated[bool | None, _claim("Keep it after it is over, until you release it.")] = None
     description: Annotated[str | None, _flag("Text that says what it is for.", metavar="TEXT")] = (
         None
     )

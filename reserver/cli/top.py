@@ -58,7 +58,7 @@ def nodes(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Show this resource instead of cpu and memory. May be given more than once.",
+            help="Show this resource instead of cpu and memory. May be repeated.",
             autocompletion=completion.resources,
         ),
     ] = None,

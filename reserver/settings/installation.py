@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,8 @@ from reserver.errors import ConfigurationError
 from reserver.settings.flags import InFile, check_name, check_percent, setting
 from reserver.settings.listening import Listening
 from reserver.stores.codec import prices
+
+_file = partial(setting, panel="Configuration")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +64,10 @@ class Installation(Accounting):
     given: frozenset[str] = field(default=frozenset(), repr=False)
     config: Annotated[
         Path | None,
-        setting(
-            "File with a ReserverConfiguration (docs/configuration.md), which is read again when "
-            "it changes."
-        ),
+        _file("ReserverConfiguration (docs/configuration.md), read again when it changes."),
     ] = None
     kubeconfig: Annotated[
-        Path | None, setting("Default: $KUBECONFIG, the pod's service account, ~/.kube/config.")
+        Path | None, _file("Default: $KUBECONFIG, the pod's service account, ~/.kube/config.")
     ] = None
     leader_elect: Annotated[
         bool,
@@ -78,15 +78,13 @@ class Installation(Accounting):
     ] = False
     pod_name: Annotated[
         str,
-        setting(
-            "This process's pod, in --namespace. With --leader-elect it has the label "
-            "reserver.io/serving while it leads, by which a Service finds it."
-        ),
+        _file("Own pod, which a leader labels reserver.io/serving.", metavar="NAME"),
     ] = ""
     namespace: Annotated[
         str,
-        setting(
+        _file(
             'Namespace whose ConfigMaps labelled reserver.io/store: "true" are stores.',
+            metavar="NAME",
             check=check_name,
         ),
     ] = "reserver-system"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,10 @@ from reserver.settings.flags import (
     setting,
 )
 
+_address = partial(setting, panel="Addresses")
+_listener = partial(_address, metavar="ADDRESS:PORT", read=parse_address, check=check_host)
+_credential = partial(setting, panel="Certificates and tokens")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
@@ -28,116 +33,89 @@ class Listening:
 
     bind_address: Annotated[
         str,
-        setting("IP address to listen on: a loopback one, or any with mutual TLS.", check=parse_ip),
+        _address("IP of the extender: loopback, or any with mutual TLS.", check=parse_ip),
     ] = "127.0.0.1"
-    http_port: Annotated[int, setting("Port of the extender; 0: a free one.", most=LAST_PORT)] = (
+    http_port: Annotated[int, _address("Port of the extender; 0: a free one.", most=LAST_PORT)] = (
         9440
     )
     tls_cert_file: Annotated[
         Path | None,
-        setting("PEM file with the certificate chain of the extender and the gRPC API."),
+        _credential("Certificate chain (PEM) of the extender and the gRPC API."),
     ] = None
-    tls_private_key_file: Annotated[
-        Path | None, setting("PEM file with the certificate's key.")
-    ] = None
+    tls_private_key_file: Annotated[Path | None, _credential("Its key (PEM).")] = None
     extender_client_ca_file: Annotated[
         Path | None,
-        setting(
-            "PEM file with the CAs of the extender's clients. With it, the extender requires "
-            "mutual TLS; without it, it serves plain HTTP on loopback."
+        _credential(
+            "CAs (PEM) of the extender's clients, for mutual TLS. Default: HTTP on loopback."
         ),
     ] = None
     extender_allowed_names: Annotated[
         tuple[str, ...],
-        setting(
-            "Who may call the extender: a common name, DNS name or URI of the client's "
-            "certificate.",
+        _credential(
+            "Certificate name of who may call the extender: CN, DNS name or URI.",
             metavar="NAME",
             check=check_given,
         ),
     ] = ("system:kube-scheduler",)
     allowed_hosts: Annotated[
         tuple[str, ...],
-        setting(
-            "Another host name that HTTP calls may use, such as that of kube-scheduler's urlPrefix "
-            "where it is not a loopback address.",
+        _address(
+            "Other host name in kube-scheduler's urlPrefix.",
             metavar="HOST",
         ),
     ] = ()
     health_address: Annotated[
         tuple[str, int] | None,
-        setting(
-            "Also serve health and metrics here, over plain HTTP, e.g. 0.0.0.0:9441.",
-            metavar="ADDRESS:PORT",
-            read=parse_address,
-            check=check_host,
-        ),
+        _listener("Serve health and metrics over plain HTTP, too, e.g. 0.0.0.0:9441."),
     ] = None
     metrics_address: Annotated[
         tuple[str, int] | None,
-        setting(
-            "Serve metrics and /configz here over TLS, to callers whose token may get these paths, "
-            "e.g. 0.0.0.0:9442. --health-address has no metrics then.",
-            metavar="ADDRESS:PORT",
-            read=parse_address,
-            check=check_host,
+        _listener(
+            "Serve metrics and /configz over TLS, e.g. 0.0.0.0:9442, to tokens that may get these "
+            "paths; --health-address has no metrics then."
         ),
     ] = None
     profiling: Annotated[
         bool,
         setting(
-            "Serve /debug/profile where /configz is: stacks of the event loop, sampled.",
+            "Serve /debug/profile beside /configz: the event loop's stacks.",
             in_file=InFile("enableProfiling", keeps_flag=True),
         ),
     ] = False
     grpc_address: Annotated[
         tuple[str, int] | None,
-        setting(
-            "Serve the gRPC API here, e.g. 127.0.0.1:9443. Beyond loopback it uses TLS, and "
-            "callers need a token of the API server.",
-            metavar="ADDRESS:PORT",
-            read=parse_address,
-            check=check_host,
+        _listener(
+            "Serve the gRPC API, e.g. 127.0.0.1:9443. Beyond loopback it uses TLS and tokens of "
+            "the API server."
         ),
     ] = None
     grpc_client_ca_file: Annotated[
         Path | None,
-        setting("PEM file with CAs. gRPC clients need a certificate of one, as well as a token."),
+        _credential("CAs (PEM) of gRPC clients: certificates beside tokens."),
     ] = None
-    grpc_loopback_tls: Annotated[bool, setting("Use TLS for the gRPC API on loopback, too.")] = (
-        False
-    )
+    grpc_loopback_tls: Annotated[
+        bool, _credential("Use TLS for the gRPC API on loopback, too.")
+    ] = False
     grpc_loopback_tokens: Annotated[
-        bool, setting("Require tokens of gRPC clients on loopback, too.")
+        bool, _credential("Require tokens of gRPC clients on loopback, too.")
     ] = False
     grpc_audiences: Annotated[
         tuple[str, ...],
-        setting(
-            "Audience that tokens must be for. Default: the API server's own.",
+        _credential(
+            "Audience of clients' tokens. Default: the API server's own.",
             metavar="AUDIENCE",
             check=check_given,
         ),
     ] = ()
     webhook_address: Annotated[
         tuple[str, int] | None,
-        setting(
-            "Serve the webhooks for SchedPatches and resizes of pods here over TLS, e.g. "
-            "0.0.0.0:9444.",
-            metavar="ADDRESS:PORT",
-            read=parse_address,
-            check=check_host,
-        ),
+        _listener("Serve webhooks (SchedPatches, resizes) over TLS, e.g. 0.0.0.0:9444."),
     ] = None
     webhook_cert_file: Annotated[
         Path | None,
-        setting(
-            "PEM file with the webhooks' certificate, for reserver-webhook.NAMESPACE.svc. Default: "
-            "Reserver makes one, and has the API server trust it."
-        ),
+        _credential("Certificate (PEM) of the webhooks. Default: Reserver makes one."),
     ] = None
-    webhook_private_key_file: Annotated[
-        Path | None, setting("PEM file with the key of the webhooks' certificate.")
-    ] = None
+    webhook_private_key_file: Annotated[Path | None, _credential("Its key (PEM).")] = None
 
     def check_listening(self) -> None:
         """Refuse what does not go together.

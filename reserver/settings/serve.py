@@ -139,9 +139,8 @@ class Settings(MoveSettings):
     tenant_ceiling_cluster: Annotated[
         str,
         setting(
-            "The most that the reservations of all tenants may hold together, of what the nodes "
-            "offer of each resource, such as 80%; none: no ceiling. Reserver's own namespaces are "
-            "no tenants.",
+            "Share of the nodes' resources, such as 80%, that all tenants may hold together. "
+            "Reserver's own namespaces are no tenants.",
             metavar="PERCENT",
             check=check_percent,
             in_file=InFile("tenantCeiling.cluster", is_live=True, keeps_flag=True),
@@ -180,7 +179,7 @@ class Settings(MoveSettings):
     logging_format: Annotated[
         LogFormat | None,
         setting(
-            "Form of the log: text, or JSON alone. Default: text on a terminal, else json.",
+            "Form of the log. Default: text on a terminal, else json.",
             in_file=InFile("logging.format", keeps_flag=True),
         ),
     ] = None

@@ -9,6 +9,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from hack.cli_reference import page
 from reserver.cli.help import Help, tree
 from reserver.cli.main import SUMMARIES, app
 from reserver.cli.target import CONNECTION
@@ -19,17 +20,31 @@ COMMANDS = dict(tree(get_command(app)))
 @pytest.mark.parametrize("columns", ["80", "160"])
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_help_cuts_no_flag_and_fits_the_terminal(words: tuple[str, ...], columns: str) -> None:
-    result = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": columns})
+    result = CliRunner().invoke(app, [*words, "--help"], terminal_width=int(columns) - 2)
     assert result.exit_code == 0
     for each in COMMANDS[words].params:
-        if each.rich_help_panel == CONNECTION and words != ("options",):
+        if each.hidden or (each.rich_help_panel == CONNECTION and words != ("options",)):
             continue
         flags = [name for name in (*each.opts, *each.secondary_opts) if name.startswith("-")]
-        assert all(flag in result.stdout for flag in flags)
+        shown = result.stdout.replace("--[no-]", "--") + result.stdout.replace("--[no-]", "--no-")
+        assert all(flag in shown for flag in flags)
     assert "…" not in result.stdout.replace("LIMIT,…", "")
     for kind in ("<str>", "<bool>", "list[", "<path>", "<int", "....."):
         assert kind not in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= int(columns)
+
+
+@pytest.mark.parametrize(("words", "most"), [("serve", 65), ("create", 80), ("update", 70)])
+def test_help_is_read_without_scrolling_for_long(words: str, most: int) -> None:
+    result = CliRunner().invoke(app, [words, "--help"], terminal_width=98)
+    assert len(result.stdout.splitlines()) <= most
+
+
+def test_help_of_serve_points_to_the_file_instead_of_the_flags_that_it_replaces() -> None:
+    result = CliRunner().invoke(app, ["serve", "--help"])
+    assert "--default-quota" not in result.stdout
+    assert "docs/configuration.md" in result.stdout
+    assert "--default-quota" in page()
 
 
 @pytest.mark.parametrize(
