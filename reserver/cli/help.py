@@ -118,8 +118,8 @@ def _notes(parameters: Iterable[Any]) -> Iterator[str]:
     options = [each for each in parameters if each.param_type_name == "option"]
     if plain := next(filter(_has_plain_variable, options), None):
         yield (
-            f"Variables give options, too: {plain.envvar} for {max(plain.opts, key=len)}, and so on; "
-            "separate several values by spaces."
+            f"Variables give options, too: {plain.envvar} for {max(plain.opts, key=len)}, and so "
+            "on; separate several values by spaces."
         )
     if any(each.hidden for each in options):
         yield (
