@@ -7,6 +7,7 @@ value that one round hands to the next.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from reserver.rebalance.arguments.load import AnomalyCondition
@@ -34,10 +35,12 @@ class Rounds(NamedTuple):
     Attributes:
         anomalies: of nodes that were hot lately, by name.
         at: when the latest one was, in unix seconds.
+        prod: of nodes whose prod pods alone used too much, by name.
     """
 
     anomalies: Mapping[str, AnomalyCount]
     at: float
+    prod: Mapping[str, AnomalyCount] = MappingProxyType({})
 
 
 NO_ROUNDS = Rounds({}, 0.0)

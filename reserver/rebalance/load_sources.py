@@ -16,6 +16,7 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import WireStruct, decode
 from reserver.rebalance.arguments.utilization import UsageSource
 from reserver.rebalance.cluster_state import ClusterState, ListedPod
+from reserver.rebalance.listed_metrics import MetricsApi, node_metrics
 from reserver.rebalance.load import (
     NOTHING_SEEN,
     Departure,
@@ -28,7 +29,6 @@ from reserver.rebalance.load import (
     settled,
 )
 from reserver.rebalance.measured_load import METRICS_API, Source, sources
-from reserver.rebalance.metrics_api import read_usage
 from reserver.rebalance.plan import PlannedMove
 from reserver.rebalance.policy import DeschedulerPolicy, MetricsProvider, SecretRef
 from reserver.rebalance.prometheus import Prometheus, queries_for
@@ -115,6 +115,8 @@ class Loads:
     ) -> Readings:
         if source.kind is UsageSource.KUBERNETES:
             return await MetricsApi(self._client, self._clock).read()
+        if source.kind is UsageSource.NODE_METRIC:
+            return await node_metrics(self._client, self._clock())
         provider = _provider(policy)
         ca_file = ACCOUNT / "ca.crt"
         prometheus = Prometheus(
@@ -171,38 +173,3 @@ def _departure(
 ) -> Departure:
     grace = _GRACE_S if grace_s is None else grace_s
     return Departure(pod.pod.uid, _owner(pod), pod.node, known.get(pod.name, {}), now, grace)
-
-
-_GROUP = "/apis/metrics.k8s.io/v1beta1"
-_MOST_BYTES = 256 * 2**20
-"""Bound on one list: 150,000 pods of a few containers take a third of it."""
-
-
-class MetricsApi:
-    """Reads metrics.k8s.io: one list for all nodes, and one for all pods."""
-
-    def __init__(self, client: ApiClient, clock: Callable[[], float]) -> None:
-        """Read through a client; `clock` gives unix seconds."""
-        self._client = client
-        self._clock = clock
-
-    async def read(self, *, with_pods: bool = True) -> Readings:
-        """Return what is used now.
-
-        Args:
-            with_pods: of pods as well; their list is the long one.
-
-        Raises:
-            LoadUnknown: nobody answers for it, or not with lists of metrics.
-        """
-        try:
-            nodes = await self._client.get_bounded(f"{_GROUP}/nodes", _MOST_BYTES)
-            pods = None
-            if with_pods:
-                pods = await self._client.get_bounded(f"{_GROUP}/pods", _MOST_BYTES)
-            return read_usage(nodes, pods, self._clock())
-        except ApiError as exc:
-            remedy = "; is metrics-server installed?" if exc.is_absent or exc.is_away else ""
-            raise LoadUnknown(f"metrics.k8s.io cannot be read: {exc}{remedy}") from exc
-        except InvalidInput as exc:
-            raise LoadUnknown(f"metrics.k8s.io answers with what is no list: {exc}") from exc

@@ -33,6 +33,7 @@ class Source(NamedTuple):
 
 
 METRICS_API = Source(UsageSource.KUBERNETES)
+NODE_METRICS = Source(UsageSource.NODE_METRIC)
 
 
 def source_of(args: object) -> Source | None:
@@ -45,6 +46,8 @@ def source_of(args: object) -> Source | None:
         return Source(args.usage, tuple(sorted(resources)), tuple(sorted(args.query.items())))
     if isinstance(args, LowNodeUtilization | LowNodeLoad) and args.usage is UsageSource.KUBERNETES:
         return METRICS_API
+    if isinstance(args, LowNodeLoad) and args.usage is UsageSource.NODE_METRIC:
+        return NODE_METRICS
     return None
 
 

@@ -54,24 +54,24 @@ def read_usage(nodes: bytes, pods: bytes | None, now: float) -> Readings:
     """
     problems: list[str] = []
     read_nodes: dict[str, Reading] = {}
-    for raw in _items(nodes, "NodeMetricsList"):
+    for raw in items(nodes, "NodeMetricsList"):
         try:
             node = decode(_NodeMetrics, raw)
             reading = _reading(node, (node.usage,), now)
         except InvalidInput as exc:
-            problems.append(f"NodeMetrics {_named(raw)}: {exc}")
+            problems.append(f"NodeMetrics {named(raw)}: {exc}")
             continue
         if node.metadata.name in read_nodes:
             problems.append(f"NodeMetrics {node.metadata.name}: is there twice")
         read_nodes[node.metadata.name] = reading
     read_pods: dict[PodName, Reading] = {}
-    for raw in _items(pods, "PodMetricsList") if pods is not None else ():
+    for raw in items(pods, "PodMetricsList") if pods is not None else ():
         try:
             pod = decode(_PodMetrics, raw)
             usages = [container.usage for container in pod.containers or ()]
             reading = _reading(pod, usages, now)
         except InvalidInput as exc:
-            problems.append(f"PodMetrics {_named(raw)}: {exc}")
+            problems.append(f"PodMetrics {named(raw)}: {exc}")
             continue
         read_pods[PodName(pod.metadata.namespace, pod.metadata.name)] = reading
     return Readings(nodes=read_nodes, pods=read_pods, problems=few(problems))
@@ -83,15 +83,21 @@ def few(problems: list[str]) -> tuple[str, ...]:
     return (*problems[:_MOST_NAMED], *((f"and {more} more",) if more > 0 else ()))
 
 
-def _items(raw: bytes, kind: str) -> list[msgspec.Raw]:
+def items(raw: bytes, kind: str) -> list[msgspec.Raw]:
+    """Return the items of a list, unread.
+
+    Raises:
+        InvalidInput: it is none of this kind.
+    """
     found = decode(_List, raw)
     if found.kind != kind:
         problem = f"{found.kind!r} is not {kind}"
-        raise InvalidInput("kind", problem, "see to what answers for metrics.k8s.io")
+        raise InvalidInput("kind", problem, "see to what answers for its API group")
     return found.items
 
 
-def _named(raw: msgspec.Raw) -> str:
+def named(raw: msgspec.Raw) -> str:
+    """Return the name of an item that cannot be read, as far as that can be."""
     try:
         metadata = decode(_Named, raw).metadata
     except InvalidInput:
@@ -106,19 +112,19 @@ class _Named(WireStruct, frozen=True):
 def _reading(metrics: _Metrics, usages: Iterable[Amounts | None], now: float) -> Reading:
     total: dict[str, float] = {}
     for usage in usages:
-        for name, amount in _amounts(usage).items():
+        for name, amount in amounts(usage).items():
             total[name] = total.get(name, 0.0) + amount
     at = min(parse_moment(metrics.timestamp), now)
     return Reading(total, at, parse_duration(metrics.window))
 
 
-def _amounts(usage: Amounts | None) -> Usage:
+def amounts(usage: Amounts | None) -> Usage:
     """Return amounts as they are: one that is clamped to nothing would make a node look idle."""
-    amounts: dict[str, float] = {}
+    found: dict[str, float] = {}
     for name, text in (usage or {}).items():
         with under(f"usage.{name}"):
             amount = quantity.amount(name, str(text))
         if amount < 0:
             raise InvalidInput(f"usage.{name}", f"{text} is negative", "report what is used")
-        amounts[name] = float(amount)
-    return amounts
+        found[name] = float(amount)
+    return found

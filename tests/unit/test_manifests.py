@@ -313,6 +313,7 @@ def test_who_rebalances_may_what_a_round_asks_for_and_no_more() -> None:
         ("create", "events.k8s.io", "events"),
         ("list", "metrics.k8s.io", "nodes"),
         ("list", "metrics.k8s.io", "pods"),
+        ("list", "slo.koordinator.sh", "nodemetrics"),
         ("list", "reserver.io", "reservations/capacity"),
         ("list", "reserver.io", "podmoves"),
         ("create", "reserver.io", "podmoves"),

@@ -30,6 +30,9 @@ from reserver.rebalance.arguments.base import (
 )
 from reserver.rebalance.arguments.utilization import MEASURED, UsageSource
 
+LOADS = (*MEASURED, UsageSource.NODE_METRIC)
+"""The sources of load, which LowNodeLoad alone reads."""
+
 _ABNORMALITIES = 5
 
 
@@ -61,6 +64,8 @@ class NodePool(PolicyPart, frozen=True):
         node_selector: its nodes; one that an earlier pool has found hot is left to that pool.
         low_thresholds: a node at or below all of them takes load.
         high_thresholds: one above any of them is hot.
+        prod_low_thresholds: a node whose prod pods use no more takes prod pods.
+        prod_high_thresholds: prod pods leave a node where they use more of any of them.
         use_deviation_thresholds: thresholds are distances from the mean of the pool.
         resource_weights: how much a resource counts in sorting; 1 for those without a weight.
         anomaly_condition: when a hot node counts.
@@ -70,6 +75,8 @@ class NodePool(PolicyPart, frozen=True):
     node_selector: LabelSelector = EVERYTHING
     low_thresholds: Thresholds = msgspec.field(default_factory=dict)
     high_thresholds: Thresholds = msgspec.field(default_factory=dict)
+    prod_low_thresholds: Thresholds = msgspec.field(default_factory=dict)
+    prod_high_thresholds: Thresholds = msgspec.field(default_factory=dict)
     use_deviation_thresholds: bool = False
     resource_weights: Mapping[str, Int64] = msgspec.field(default_factory=dict)
     anomaly_condition: AnomalyCondition = AnomalyCondition()
@@ -80,10 +87,32 @@ class NodePool(PolicyPart, frozen=True):
         yield from threshold_problems("highThresholds", self.high_thresholds)
         if not self.use_deviation_thresholds:
             yield from above("lowThresholds", self.low_thresholds, self.high_thresholds)
+        if self.prod is not None:
+            yield from self._prod_problems()
         for name, weight in self.resource_weights.items():
             if weight < 0:
                 path = f"resourceWeights.{shorten(name)}"
                 yield InvalidInput(path, f"{weight} is negative", "write a weight of 0 or more")
+
+    def _prod_problems(self) -> Problems:
+        low, high = self.prod_low_thresholds, self.prod_high_thresholds
+        yield from threshold_problems("prodLowThresholds", low)
+        yield from threshold_problems("prodHighThresholds", high)
+        if not self.use_deviation_thresholds:
+            yield from above("prodLowThresholds", low, high)
+        for path, thresholds in (("prodLowThresholds", low), ("prodHighThresholds", high)):
+            for name in thresholds.keys() - self.high_thresholds.keys():
+                problem = "stands in no highThresholds"
+                remedy = "write a threshold of all pods for it, too"
+                yield InvalidInput(f"{path}.{shorten(name)}", problem, remedy)
+
+    @property
+    def prod(self) -> NodePool | None:
+        """The pool with the thresholds of prod pods for those of all; None without any."""
+        low, high = self.prod_low_thresholds, self.prod_high_thresholds
+        if not (low or high):
+            return None
+        return msgspec.structs.replace(self, low_thresholds=low, high_thresholds=high)
 
 
 class Queries(PolicyPart, frozen=True):
@@ -130,6 +159,8 @@ class LowNodeLoad(Args, frozen=True):
     node_selector: LabelSelector = EVERYTHING
     low_thresholds: Thresholds = msgspec.field(default_factory=dict)
     high_thresholds: Thresholds = msgspec.field(default_factory=dict)
+    prod_low_thresholds: Thresholds = msgspec.field(default_factory=dict)
+    prod_high_thresholds: Thresholds = msgspec.field(default_factory=dict)
     use_deviation_thresholds: bool = False
     resource_weights: Mapping[str, Int64] = msgspec.field(default_factory=dict)
     anomaly_condition: AnomalyCondition = AnomalyCondition()
@@ -157,6 +188,8 @@ class LowNodeLoad(Args, frozen=True):
             node_selector=self.node_selector,
             low_thresholds=self.low_thresholds,
             high_thresholds=self.high_thresholds,
+            prod_low_thresholds=self.prod_low_thresholds,
+            prod_high_thresholds=self.prod_high_thresholds,
             use_deviation_thresholds=self.use_deviation_thresholds,
             resource_weights=self.resource_weights,
             anomaly_condition=self.anomaly_condition,
@@ -164,7 +197,8 @@ class LowNodeLoad(Args, frozen=True):
 
     @property
     def _has_own(self) -> bool:
-        return bool(self.low_thresholds or self.high_thresholds)
+        given = (self.low_thresholds, self.high_thresholds)
+        return any((*given, self.prod_low_thresholds, self.prod_high_thresholds))
 
     def problems(self) -> Problems:
         """Yield what upstream refuses, each with its path below ``args``."""
@@ -180,4 +214,4 @@ class LowNodeLoad(Args, frozen=True):
                 yield problem.under(f"nodePools[{index}]")
         if self._has_own or not self.pools:
             yield from self._own.problems()
-        yield from among("metricsUtilization.source", [self.metrics_utilization.source], MEASURED)
+        yield from among("metricsUtilization.source", [self.metrics_utilization.source], LOADS)

@@ -39,9 +39,12 @@ class UsageSource(StrEnum):
 
     PROMETHEUS = "Prometheus"
 
+    NODE_METRIC = "NodeMetric"
+    """NodeMetric objects, which Koordinator's agent writes."""
+
 
 MEASURED = (UsageSource.KUBERNETES, UsageSource.PROMETHEUS)
-"""The sources of measured load."""
+"""The sources of measured load that upstream has."""
 
 
 class Query(PolicyPart, frozen=True):

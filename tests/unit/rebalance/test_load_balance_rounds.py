@@ -7,6 +7,7 @@ import pytest
 from reserver.cluster.pod import PodName
 from reserver.rebalance.anomaly import NO_ROUNDS, Rounds
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad
+from reserver.rebalance.balance_input import BalanceInput
 from reserver.rebalance.cluster_state import ListedPod
 from reserver.rebalance.load import (
     NOTHING_SEEN,
@@ -18,7 +19,7 @@ from reserver.rebalance.load import (
     seen,
     settled,
 )
-from reserver.rebalance.load_balance import BalanceInput, balance
+from reserver.rebalance.load_balance import balance
 from reserver.rebalance.readings import Reading, Readings
 from tests.unit.rebalance.loaded import NOW, World, cores, hot_and_cool, node, pod, pool
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from reserver.errors import ApiError, LoadUnknown
-from reserver.rebalance.load_sources import MetricsApi
+from reserver.rebalance.listed_metrics import MetricsApi
 from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
 
 NODES = {"kind": "NodeMetricsList", "items": []}
