@@ -19,7 +19,7 @@ from reserver.base.backoff import Backoff
 from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
 from reserver.errors import ApiError, Fault
-from reserver.extender.placing_pass import Notice, PlacingPass, Unplaced
+from reserver.extender.placing_pass import Notice, PlacingPass, Unplaced, shape_of
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.listener import Listener
@@ -127,7 +127,7 @@ class Placer(Listener):
             with self._judging(ref):
                 await self._settle_placed(ref, state, pacer)
             await self._give_way(this, state)
-        for ref, wish in tuple(self._wishes.items()):
+        for ref, wish in sorted(self._wishes.items(), key=lambda each: -each[1].put_off):
             with self._judging(ref):
                 rests = self.queue.rests(ref, wish.digest)
                 if wish.is_new or (not rests and this.may_help(wish, state)):
@@ -152,16 +152,8 @@ class Placer(Listener):
                 self._anywhere.discard(ref)
             return
         pod = slot_pod(reservation.anywhere if ref in self._anywhere else reservation)
-        shape = (
-            pod.name.namespace,
-            tuple(sorted(pod.labels.items())),
-            tuple(sorted(pod.requests.items())),
-            reservation.placement.text,
-            reservation.is_seat,
-            reservation.volume_claims,
-            state.ledger.quotas.is_below_ceiling(ref.namespace),
-            ref in self._anywhere and reservation.fallback is not None,
-        )
+        is_anywhere = ref in self._anywhere and reservation.fallback is not None
+        shape = shape_of(reservation, pod, state, is_anywhere=is_anywhere)
         digest = reservation.digest
         wish = self._wishes.setdefault(ref, Unplaced(pod, shape, digest))
         wish.pod, wish.shape, wish.digest = pod, shape, digest
@@ -177,6 +169,11 @@ class Placer(Listener):
             return
         key = (wish.shape, slots, *state.closures.tiers(reservation))
         found = this.hopeless.get(key)
+        if found is None and this.is_used_up_by(ref.namespace):
+            wish.put_off += 1
+            self.queue.add(ref)
+            return
+        wish.put_off = 0
         if found is None:
             found = await self._find(reservation, slots, state, this)
             is_same = state.ledger.get(ref) is reservation
@@ -190,7 +187,7 @@ class Placer(Listener):
                 if state.ledger.wants_place(ref)[1]:
                     self.queue.add(ref)
                 return
-            this.hopeless[key] = found
+            this.failed(ref.namespace, key, found)
             if not state.ledger.obstacle(ref):
                 self._report(Notice(ref, "NotPlaced", found.why, is_warning=True))
             elif self._clock() < wish.said_at + _SAY_AGAIN_S:

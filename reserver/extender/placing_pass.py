@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,6 +11,10 @@ from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.placement import AllowedNodes, Placed, placing, room_for
 from reserver.scheduling.state import State
+
+MOST_FAILED = 50
+"""How many searches of one namespace may fail in a pass; what is left of it waits for the next. So
+a namespace with a thousand reservations that fit nowhere does not keep the others waiting."""
 
 
 class Notice(NamedTuple):
@@ -36,6 +41,7 @@ class Unplaced:
         shape: equal for those of which one fits where another one does.
         digest: of what it asks for.
         is_new: it was not tried as it is now.
+        put_off: how many passes in a row ended for its namespace before its turn.
         said_at: when it was said why it has no place, unix seconds.
     """
 
@@ -43,6 +49,7 @@ class Unplaced:
     shape: object
     digest: str
     is_new: bool = True
+    put_off: int = 0
     said_at: float = 0.0
 
 
@@ -63,6 +70,17 @@ class PlacingPass:
     helped: dict[object, bool] = field(default_factory=dict)
     hopeless: dict[object, Placed] = field(default_factory=dict)
     allowed_nodes: AllowedNodes = field(default_factory=AllowedNodes)
+    _failures: Counter[str] = field(default_factory=Counter)
+
+    def failed(self, namespace: str, key: object, found: Placed) -> None:
+        """Note that so many slots of a shape have no place, which a namespace asked for."""
+        if key not in self.hopeless:
+            self._failures[namespace] += 1
+            self.hopeless[key] = found
+
+    def is_used_up_by(self, namespace: str) -> bool:
+        """Return whether a namespace has had its part of this pass."""
+        return self._failures[namespace] >= MOST_FAILED
 
     def may_help(self, wish: Unplaced, state: State) -> bool:
         """Return whether a slot fits on a changed node, or whether that cannot be told."""
@@ -83,3 +101,24 @@ class PlacingPass:
         if reservation.placement.constraints.are_about_neighbours:
             self.allowed_nodes.forget()  # Others may have had their turn.
         return found
+
+
+def shape_of(
+    reservation: Reservation, pod: Pod, state: State, *, is_anywhere: bool
+) -> tuple[object, ...]:
+    """Return what is equal for reservations of which one fits where another one does.
+
+    Args:
+        pod: what a slot of it is judged as.
+        is_anywhere: it may be elsewhere than its placement says.
+    """
+    return (
+        pod.name.namespace,
+        tuple(sorted(pod.labels.items())),
+        tuple(sorted(pod.requests.items())),
+        reservation.placement.text,
+        reservation.is_seat,
+        reservation.volume_claims,
+        state.ledger.quotas.is_below_ceiling(reservation.ref.namespace),
+        is_anywhere,
+    )

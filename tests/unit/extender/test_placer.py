@@ -13,7 +13,7 @@ from reserver.base.pacer import Pacer, outcome
 from reserver.cluster.node import HOSTNAME, Node
 from reserver.errors import ApiError
 from reserver.extender.placer import UNWRITTEN, Placer
-from reserver.extender.placing_pass import Notice
+from reserver.extender.placing_pass import MOST_FAILED, Notice
 from reserver.k8s.objects.objects import ConfigMapObject, Metadata
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.enums import Phase
@@ -343,6 +343,33 @@ WIDE = {
     "ttl": 0,
     "placement": {"affinity": APART},
 }
+
+
+async def test_a_namespace_whose_thousand_fit_nowhere_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of the thousand asks for something else, so that each takes a search."""
+    world, judged = World(SMALL), list[str]()
+
+    def counted(reservation: Reservation, *rest: Any) -> Generator[None, None, Placed]:
+        judged.append(str(reservation.ref))
+        return placing(reservation, *rest)
+
+    monkeypatch.setattr("reserver.extender.placing_pass.placing", counted)
+    for number in range(1_000):
+        asked, apart = {"cpu": str(5_000 + number)}, {"affinity": APART}
+        world.objects.put(
+            made(f"r{number}", namespace="greedy", node="", resources=asked, placement=apart)
+        )
+    await world.look()
+    world.objects.put(made("web", namespace="shop", node=""))
+    await world.look()
+    assert world.state.ledger.phase(Ref.of_object("shop", "web")) is Phase.ACTIVE
+    assert len(judged) == 2 * MOST_FAILED + 1
+    for _ in range(1_000 // MOST_FAILED):
+        world.placer.on_node_changed("small")  # Which may help each of them.
+        await world.look()
+    assert len(set(judged)) == 1_001
 
 
 async def test_one_that_is_edited_while_its_slots_are_tried_is_placed_as_it_is_then() -> None:
