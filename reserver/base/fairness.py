@@ -1,8 +1,14 @@
-"""Fair counts: of what all share nobody takes so much that others have no part (docs/adr/0061)."""
+"""Fairness: of what all share nobody takes so much that others have no part (docs/adr/0061)."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable, Sequence
+from itertools import islice
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 
 class FairCount:
@@ -48,3 +54,50 @@ class FairCount:
         self._of[who] += number
         if not self._of[who]:
             del self._of[who]
+
+
+class FairMemory(Generic[K, V]):
+    """Remembers what was last put there, of all who share it (namespaces, as a rule).
+
+    Once it is full, an eighth is forgotten of what is oldest of those who have most. So who fills
+    it forgets what is its own, and others keep theirs.
+    """
+
+    def __init__(self, most: int) -> None:
+        """Begin empty, with room for so many values in all."""
+        self._most = most
+        self._total = 0
+        self._of: dict[str, dict[K, V]] = {}
+
+    def get(self, who: str, key: K) -> V | None:
+        """Return a value of one of those who share it; None if it is not known."""
+        return self._of.get(who, {}).get(key)
+
+    def put(self, who: str, key: K, value: V) -> None:
+        """Remember a value of one of those who share it, as its latest."""
+        own = self._of.setdefault(who, {})
+        self._total += key not in own
+        own.pop(key, None)
+        own[key] = value
+        if self._total > self._most:
+            self._forget()
+
+    def _forget(self) -> None:
+        level = _level([len(own) for own in self._of.values()], self._most * 7 // 8)
+        for who, own in tuple(self._of.items()):
+            for key in list(islice(own, max(0, len(own) - level))):
+                del own[key]
+            if not own:
+                del self._of[who]
+        self._total = sum(map(len, self._of.values()))
+
+
+def _level(sizes: Sequence[int], room: int) -> int:
+    """Return how much each may keep so that all have room (max-min fairness)."""
+    level = room
+    for number, size in zip(range(len(sizes), 0, -1), sorted(sizes), strict=True):
+        level = room // number
+        if size >= level:
+            break
+        room -= size
+    return level

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from cachetools import LRUCache
-
+from reserver.base.fairness import FairMemory
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.account import Account
 from reserver.reservations.digest import near_digests
@@ -47,7 +46,7 @@ class Claims:
         self._records: Counter[str] = Counter()
         self._since: dict[str, int] = {}
         self._unwritten: set[str] = set()
-        self._bindings: LRUCache[PodName, _Binding] = LRUCache(_REMEMBERED)
+        self._bindings = FairMemory[PodName, _Binding](_REMEMBERED)
 
     def add(self, identity: str, pod: Pod, *, written: bool) -> None:
         """Record that a pod claimed a slot; until that is written, it may be taken back."""
@@ -145,7 +144,7 @@ class Claims:
                 account.take(pod, pod.revision if written else UNSEEN, written=written)
         # What recurs has the pods that were bound while it held: these say so, or their record.
         for name in () if account.reservation.recurrence else account.reservation.owners:
-            binding = self._bindings.get(name)
+            binding = self._bindings.get(name.namespace, name)
             if binding is None or binding.at <= entry.written.last:
                 continue
             if account.reservation.reusable and binding.is_over:
@@ -200,12 +199,14 @@ class Claims:
 
     def bound(self, pod: Pod, *, is_over: bool = False) -> None:
         """Remember at which resourceVersion a pod was bound, also when it is over."""
-        before = self._bindings.get(pod.name)
+        before = self._bindings.get(pod.name.namespace, pod.name)
         if not pod.is_mirror and (before is None or before.at < pod.revision):
-            self._bindings[pod.name] = _Binding(pod.uid, pod.revision, is_over)
+            self._bindings.put(
+                pod.name.namespace, pod.name, _Binding(pod.uid, pod.revision, is_over)
+            )
 
     def over(self, pod: Pod) -> None:
         """Note that a pod has finished or is gone."""
-        binding = self._bindings.get(pod.name)
+        binding = self._bindings.get(pod.name.namespace, pod.name)
         if binding is not None and binding.uid == pod.uid:
-            self._bindings[pod.name] = binding._replace(is_over=True)
+            self._bindings.put(pod.name.namespace, pod.name, binding._replace(is_over=True))

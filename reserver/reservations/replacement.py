@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from cachetools import LRUCache
-
+from reserver.base.fairness import FairMemory
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.owner import OwnerRule
 
 _REMEMBERED = 20_000
-"""How many pods that left are remembered: those of the last minutes."""
+"""How many pods that left are remembered of all namespaces: those of the last minutes."""
 
 
 class ReplacementStanding(Enum):
@@ -36,7 +35,7 @@ class Succession:
         """Begin without pods; the snapshot has those that are on nodes."""
         self._snapshot = snapshot
         self._known: dict[str, int] = {}
-        self._left: LRUCache[str, int] = LRUCache(_REMEMBERED)
+        self._left = FairMemory[str, int](_REMEMBERED)
 
     def seen(self, pod: Pod, before: Pod | None, *, listed: bool) -> None:
         """Take a pod as a watch shows it, or a list.
@@ -49,15 +48,20 @@ class Succession:
             self._known.setdefault(pod.uid, pod.revision)
             return
         self._known.pop(pod.uid, None)
-        if pod.terminating and pod.uid not in self._left:
+        if pod.terminating:
             was_there_at = before.revision if before else 0
-            self._left[pod.uid] = was_there_at if listed else pod.revision
+            self._leaves(pod, was_there_at if listed else pod.revision)
 
     def gone(self, pod: Pod) -> None:
         """Note that a pod is gone, which was shown like this last."""
         self._known.pop(pod.uid, None)
-        if pod.node and pod.uid not in self._left:
-            self._left[pod.uid] = pod.revision
+        if pod.node:
+            self._leaves(pod, pod.revision)
+
+    def _leaves(self, pod: Pod, since: int) -> None:
+        """Note since which revision a pod leaves, if that is not known."""
+        if self._left.get(pod.name.namespace, pod.uid) is None:
+            self._left.put(pod.name.namespace, pod.uid, since)
 
     def knows(self, pod: Pod) -> bool:
         """Return whether a pod that is on no node was shown."""
@@ -72,5 +76,5 @@ class Succession:
         counted = self._snapshot.counted(leaves)
         if counted is not None and not counted.pod.terminating:
             return ReplacementStanding.UNKNOWN if since is None else ReplacementStanding.MAY_NOT
-        was_there = since is not None and since < self._left.get(leaves, 0)
+        was_there = since is not None and since < (self._left.get(rule.namespace, leaves) or 0)
         return ReplacementStanding.MAY_NOT if was_there else ReplacementStanding.MAY_CLAIM

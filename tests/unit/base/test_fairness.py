@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.base.fairness import FairCount
+from reserver.base.fairness import FairCount, FairMemory
+from reserver.cluster.pod import Controller
+from reserver.cluster.snapshot import Snapshot
 from reserver.errors import TooMany
 from reserver.grpc.concurrency import MOST_CALLS, CallCounts
 from reserver.k8s.objects.objects import decode, encode
 from reserver.k8s.review_limits import MOST_PENDING, ReviewLimits
 from reserver.moves.index import MOST_MOVES, MOST_MOVES_IN_ALL, MoveIndex
 from reserver.moves.podmove import MoveObject
+from reserver.reservations.enums import Phase
+from reserver.reservations.owner import OwnerRule, Replaced
+from reserver.reservations.replacement import ReplacementStanding, Succession
+from reserver.reservations.reservation import Written
+from tests.builders import NAMESPACE, node, pod, ref, reservation, state_of
 
 PEERS = tuple(f"10.0.0.{number}" for number in range(200))
 ACCOUNTS = tuple(f"system:serviceaccount:evil:sa-{number}" for number in range(200))
@@ -141,3 +149,56 @@ def test_pod_moves_of_many_namespaces_leave_their_part_to_others() -> None:
     refused = [known.problem for known in moves if known.problem is not None]
     assert refused
     assert not any("evil" in str(problem) for problem in refused)
+
+
+def test_who_fills_what_all_remember_forgets_its_own_and_the_oldest_first() -> None:
+    memory = FairMemory[int, str](800)
+    for number in range(100):
+        memory.put("shop", number, "theirs")
+    for number in range(10_000):
+        memory.put("greedy", number, "its own")
+    assert all(memory.get("shop", number) == "theirs" for number in range(100))
+    assert memory.get("greedy", 0) is None
+    assert all(memory.get("greedy", number) for number in range(9_500, 10_000))
+    assert memory.get("shop", 9_999) is None
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 40)), max_size=300))
+def test_what_all_remember_is_bounded_and_each_has_its_part(puts: list[tuple[str, int]]) -> None:
+    memory = FairMemory[int, int](24)
+    for number, (who, key) in enumerate(puts):
+        memory.put(who, key, number)
+        assert memory.get(who, key) == number
+    assert sum(memory.get(who, key) is not None for who in "abc" for key in range(41)) <= 24
+    for who in "abc":
+        latest = dict.fromkeys(key for each, key in reversed(puts) if each == who)
+        assert all(memory.get(who, key) is not None for key in list(latest)[:7])  # 24 * 7 / 8 / 3
+
+
+def test_who_has_many_pods_end_does_not_have_others_pods_claim_a_seat_that_is_not_theirs() -> None:
+    """A pod that was there before the one that left is no replacement of that."""
+    snapshot = Snapshot()
+    snapshot.set_node(node("worker-1"))
+    succession, web = Succession(snapshot), Controller("ReplicaSet", "web")
+    sibling = replace(pod("web-1", controller=web), revision=1)
+    succession.seen(sibling, None, listed=False)
+    leaving = replace(pod("web-0", controller=web, node="worker-1"), revision=2)
+    succession.gone(leaving)
+    for number in range(20_001):
+        name = leaving.name._replace(namespace="greedy")
+        succession.gone(replace(leaving, name=name, uid=f"uid-{number}"))
+    rule = OwnerRule(namespace=NAMESPACE, controller=web, replaces=Replaced(leaving.uid))
+    assert succession.standing(rule, sibling) is ReplacementStanding.MAY_NOT
+
+
+def test_who_binds_many_pods_has_no_reservation_of_others_come_back() -> None:
+    """A reservation that a watch shows after its pod was bound and is gone is over."""
+    state = state_of(node("worker-1", cpu="8"))
+    owner = replace(pod("owner", node="worker-1"), revision=10)
+    state.ledger.bound(owner, exact=True)
+    state.ledger.pod_gone(owner)
+    for number in range(20_001):
+        name = owner.name._replace(namespace="greedy", name=f"pod-{number}")
+        state.ledger.bound(replace(owner, name=name, uid=f"uid-{number}"), exact=True)
+    state.ledger.put(reservation("r", cpu="1"), Written(5, 5))
+    assert state.ledger.phase(ref("r")) is Phase.CLAIMED
