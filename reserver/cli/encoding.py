@@ -8,6 +8,9 @@ import sys
 from collections.abc import Sequence
 
 _HANDLER = "reserver"
+_CODEC = "reserver_ascii"
+"""ASCII by a name of our own: into a stream of that name itself Click writes UTF-8."""
+
 _ASCII = str.maketrans("█▒░·×…✓✗│─━┃╌⠋", "#=..x~+x|--|-*")
 """What stands for our own characters: each has one that is as wide."""
 
@@ -24,9 +27,24 @@ def _substitute(error: UnicodeError) -> tuple[str, int]:
 def settle() -> None:
     """Have standard output and standard error take every character."""
     codecs.register_error(_HANDLER, _substitute)
+    codecs.register(_codec)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors=_HANDLER)
+            is_ascii = codecs.lookup(stream.encoding).name == "ascii"
+            stream.reconfigure(encoding=_CODEC if is_ascii else None, errors=_HANDLER)
+
+
+def _codec(name: str) -> codecs.CodecInfo | None:
+    if name != _CODEC:
+        return None
+    found = codecs.lookup("ascii")
+    return codecs.CodecInfo(
+        found.encode,
+        found.decode,
+        incrementalencoder=found.incrementalencoder,
+        incrementaldecoder=found.incrementaldecoder,
+        name=_CODEC,
+    )
 
 
 def arguments(given: Sequence[str]) -> list[str]:

@@ -6,17 +6,18 @@ import asyncio
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from reserver.cli import encoding
 from tests.integration.cli.runs import Run
+from tests.integration.cli.screens import Screen
 from tests.integration.world import World
 from tests.terminal import terminal
 
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 RESERVER = (sys.executable, "-m", "reserver")
-
 
 LATIN = {"PYTHONIOENCODING": "iso8859-1"}
 
@@ -49,6 +50,38 @@ async def test_a_terminal_that_is_not_utf_8_shows_all(
         assert expected in text
         if words == ("top", "nodes"):
             assert text.isascii()
+
+
+SHOWN = [
+    ("get", "NAME | PHASE  | NODE     | SLOTS"),
+    ("get -o wide", "default/pod/a"),
+    ("describe a", "Slots:"),
+    ("explain pod shop/web-0", "shop/web-0"),
+    ("top nodes", "# used = held . free"),
+    ("top quotas", "no quota limits any namespace"),
+    ("history", "nothing is over"),
+    ("report", "in cores x hours:"),
+    ("doctor", "kubernetes"),
+    ("create b --owner pod/b --node worker-1 --cpu 1", "b created: 1 CPU on worker-1"),
+    ("ui --help", "reserver ui [OPTIONS]"),
+    ("serve --help", "--grpc-address"),
+    ("--help", "Usage: reserver"),
+    ("create c --owner deploymnt/x --cpu 1", "did you mean deployment"),
+]
+
+
+async def test_an_ascii_terminal_gets_ascii(run: Run, world: World, tmp_path: Path) -> None:
+    flags = ("--node", "worker-1", "--owner", "pod/a", "--cpu", "1")
+    assert (await run("create", "a", *flags)).exit_code == 0
+    pod = {"metadata": {"name": "web-0"}, "spec": {"containers": [{"name": "m", "image": "m"}]}}
+    await world.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", pod)
+    variables = ASCII | {"KUBECONFIG": str(tmp_path / "kubeconfig")}
+    with Screen(100, str(world.running.grpc_address), **variables) as screen:
+        for words, expected in SHOWN:
+            shown = await asyncio.to_thread(screen.run, *words.split())
+            assert expected in shown.text, words
+            assert "Traceback" not in shown.text
+            assert shown.text.isascii(), shown.text
 
 
 @pytest.mark.parametrize("variables", [ASCII, {}], ids=["ascii", "as-it-is"])
