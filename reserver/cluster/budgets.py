@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from reserver.cluster.labels import Selector
+from reserver.cluster.live_migration import migrates
 from reserver.cluster.pod import Pod, PodName
 
 
@@ -61,7 +62,9 @@ class Budgets:
             self._left[name] -= times
 
     def _names(self, pod: Pod) -> tuple[PodName, ...]:
-        """Return the budgets that select a pod."""
+        """Return the budgets that are asked about a pod: none if it moves by a live migration."""
+        if migrates(pod.controller):
+            return ()
         budgets = self._in.get(pod.name.namespace)
         if not budgets:
             return ()

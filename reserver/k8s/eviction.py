@@ -11,8 +11,8 @@ from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
 from reserver.k8s.client import ApiClient
 
-_IN_BACKGROUND = "Eviction triggered evacuation"
-"""What a webhook answers that will move the pod by its own means, such as KubeVirt's."""
+_IN_BACKGROUND = ("Eviction triggered evacuation", "Evacuation in progress")
+"""What a webhook answers that moves the pod by its own means, such as KubeVirt's."""
 
 _MANY_BUDGETS = "more than one PodDisruptionBudget"
 """What the API server says of a pod that it can never evict (pkg/registry/core/pod/storage)."""
@@ -89,7 +89,8 @@ def _reply(exc: ApiError) -> Reply:
     if exc.is_absent or _OTHER_UID in exc.message:
         return Reply.GONE
     if exc.status == HTTPStatus.TOO_MANY_REQUESTS:
-        return Reply.IN_BACKGROUND if _IN_BACKGROUND in exc.message else Reply.BLOCKED
+        is_begun = any(text in exc.message for text in _IN_BACKGROUND)
+        return Reply.IN_BACKGROUND if is_begun else Reply.BLOCKED
     if _MANY_BUDGETS in exc.message or (exc.is_definite and not exc.is_conflict):
         return Reply.REFUSED
     return Reply.OVERTAKEN if exc.is_definite else Reply.UNSURE

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from reserver.cluster.pod import PodName
 from reserver.moves import outcomes
 from reserver.moves.effects import Effect, EvictPod, ReleaseSeat
+from reserver.moves.migrations import BEFORE_IT_GOES, failed, migrating
 from reserver.moves.model import Move
 from reserver.moves.observation import (
     EffectAnswer,
@@ -74,6 +75,8 @@ _MAY_HAVE_EVICTED = frozenset({EffectAnswer.EVICTED, EffectAnswer.UNSURE})
 
 def _judge(move: Move, seen: Observation, now: float) -> Judged:
     pod = _the_pod(move, seen)
+    if move.status.phase in BEFORE_IT_GOES and seen.replacement.uid:
+        return migrating(move, seen, pod, now)
     if move.status.phase is MovePhase.EVICTING and (judged := _in_doubt(move, seen, pod, now)):
         return judged
     if has_copy(move, seen):
@@ -107,6 +110,8 @@ def _staying(move: Move, seen: Observation, pod: ObservedPod | None, now: float)
         return _entered(move, seen, pod, now)
     if withdrawn := outcomes.withdrawn(seen, pod):
         return finished(move, now, *withdrawn)
+    if move.status.phase is MovePhase.RESERVING and (lost := failed(move, seen, pod)):
+        return lost
     return _PHASES[move.status.phase](move, seen, pod, now)
 
 

@@ -8,11 +8,13 @@ from functools import partial
 
 from cachetools import TTLCache
 
-from reserver.cluster.pod import NO_CONTROLLER, Pod, PodName
+from reserver.cluster.live_migration import migrates
+from reserver.cluster.pod import NO_CONTROLLER, Pod
 from reserver.k8s.objects.times import show_moment
 from reserver.moves.arbitration import Ruling
 from reserver.moves.feasibility import confined, is_as_asked, outdated
 from reserver.moves.index import MoveIndex, first_of
+from reserver.moves.migrations import BEFORE_IT_GOES, migrated
 from reserver.moves.model import NOBODY, Move, Replacement
 from reserver.moves.observation import (
     EffectResult,
@@ -20,6 +22,14 @@ from reserver.moves.observation import (
     ObservedPod,
     ObservedSeat,
     ObservedSurge,
+)
+from reserver.moves.observed_pods import (
+    SEEN_LATE_S,
+    age,
+    came_after,
+    claims_seat,
+    observed,
+    shown,
 )
 from reserver.moves.phases import MovePhase
 from reserver.moves.surges import exclusive_volume
@@ -38,10 +48,6 @@ from reserver.stores.object.cache import ObjectCache
 CLAIM_PATIENCE_S = 5.0
 """The time in which a missing seat may turn out to be claimed, in seconds. A view that lags more
 decides nothing (`readiness`)."""
-
-
-_SEEN_LATE_S = 5.0
-"""The seconds before an observed departure in which a replacement may have been created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,27 +94,29 @@ class Observer:
                 # Who was away saw the pod leave late: it may have been replaced long before.
                 came, _ = self._replacement(move, move.status.started_at or 0.0)
             heir = min(
-                filter(partial(_came_after, move), self._waiting(move)), key=_age, default=None
+                filter(partial(came_after, move), self._waiting(move)), key=age, default=None
             )
         elif move.is_entering and pod is not None:
-            has_claimed = _has_claimed(pod.claims, move)
+            has_claimed = claims_seat(pod.claims, move)
+        elif move.status.phase in BEFORE_IT_GOES:
+            came, has_claimed = self._migrated(move)
         if surge is not None:
             surge = self._with_volumes(surge, pod)
             if surge.copy is not None:
                 came = Replacement(surge.copy.name, surge.copy.uid, surge.copy.node)
-                has_claimed = _has_claimed(surge.copy.claims, move)
+                has_claimed = claims_seat(surge.copy.claims, move)
         return Observation(
             pod=self._pod(move),
             first=first_of(move, self.moves) if move.awaits_first else None,
             seat=self._seat(move) or self._seat_that_went(move, now),
             replacement=came,
-            heir=_seen(heir) if heir is not None else None,
+            heir=observed(heir) if heir is not None else None,
             has_strayed=bool(came.uid) and not is_as_asked(move, came.node, self.state.snapshot),
             has_claimed=has_claimed,
             is_replaced=is_replaced,
             failure=wanted.failure if wanted else "",
             surge=surge,
-            waiting=frozenset(pod.uid for pod in self._waiting(move) if not _came_after(move, pod)),
+            waiting=frozenset(pod.uid for pod in self._waiting(move) if not came_after(move, pod)),
             turn=ruling.turn,
             rival=ruling.rival,
             failed_member=ruling.failed_member,
@@ -132,7 +140,7 @@ class Observer:
 
     def _pod(self, move: Move) -> ObservedPod | None:
         pod = self.state.pods.get(move.pod)
-        return None if pod is None else _seen(pod)
+        return None if pod is None else observed(pod)
 
     def _seat_that_went(self, move: Move, now: float) -> ObservedSeat | None:
         """Return a seat that went a moment ago: it may have been claimed.
@@ -232,10 +240,12 @@ class Observer:
         """
         came = [pod for pod in self._others(move) if pod.node]
         for pod in came:
-            if _has_claimed(pod.claims, move):
-                return _shown(pod), True
+            if claims_seat(pod.claims, move):
+                return shown(pod), True
+        if (there := self._migrated(move))[0].uid:
+            return there
         # Who takes a seat says so. Without that only a pod of a later second surely came after.
-        late_s = -1.0 if move.status.seat else _SEEN_LATE_S
+        late_s = -1.0 if move.status.seat else SEEN_LATE_S
         left_at = show_moment(since - late_s)
         free = [
             pod
@@ -246,7 +256,16 @@ class Observer:
             and self.moves.may_take(pod.uid, move.name)
             and pod.uid not in self._were_there(move)
         ]
-        return (_shown(min(free, key=_age)), False) if free else (NOBODY, False)
+        return (shown(min(free, key=age)), False) if free else (NOBODY, False)
+
+    def _migrated(self, move: Move) -> tuple[Replacement, bool]:
+        """Return the pod that a live migration has brought, and whether it claimed the seat."""
+        workload = self.workload(move)
+        if workload is None or not migrates(workload.controller):
+            return NOBODY, False
+        others = (pod for pod in self._others(move) if self.moves.may_take(pod.uid, move.name))
+        there = migrated(move, others)
+        return (shown(there), claims_seat(there.claims, move)) if there else (NOBODY, False)
 
     def _were_there(self, move: Move) -> frozenset[str]:
         """Return the pods that waited already when the seat was written."""
@@ -264,37 +283,3 @@ class Observer:
         assert workload is not None  # noqa: S101 - asked above
         there = [pod for pod in self.workloads.pods(workload) if not pod.terminating]
         return wanted.replicas > sum(pod.uid != move.status.uid for pod in there)
-
-
-def _seen(pod: Pod) -> ObservedPod:
-    return ObservedPod(
-        uid=pod.uid,
-        name=pod.name.name,
-        node=pod.node,
-        controller=pod.controller,
-        requests=pod.requests,
-        volume_claims=tuple(use.name for use in pod.volume_claims if not use.is_ephemeral),
-        is_leaving=pod.terminating,
-        is_finished=pod.finished,
-        is_mirror=pod.is_mirror,
-    )
-
-
-def _came_after(move: Move, pod: Pod) -> bool:
-    """Return whether a pod may have been made after that of a move had left."""
-    left_at = move.status.evicted_at
-    return left_at is not None and pod.created >= show_moment(left_at - _SEEN_LATE_S)
-
-
-def _has_claimed(claims: frozenset[str], move: Move) -> bool:
-    """Return whether a pod with these claims has claimed the seat of a move."""
-    seat = f"{PodName(move.name.namespace, move.status.seat)}#"
-    return bool(move.status.seat) and any(claim.startswith(seat) for claim in claims)
-
-
-def _shown(pod: Pod) -> Replacement:
-    return Replacement(pod.name.name, pod.uid, pod.node)
-
-
-def _age(pod: Pod) -> tuple[str, str]:
-    return pod.created, pod.uid

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from reserver.cluster import quantity
+from reserver.cluster.live_migration import TARGET_LABEL, migrates
 from reserver.k8s.objects.objects import encode
 from reserver.k8s.objects.times import show_moment
 from reserver.moves import podmove
@@ -39,7 +40,7 @@ def seat(move: Move, hold: HoldSeat, pod: bytes) -> dict[str, object]:
     if hold.volume_claims:
         annotations[VOLUMES_ANNOTATION] = ",".join(hold.volume_claims[:MOST_CLAIMS])
     spec = {
-        "owners": [_owner(hold.owner), *_copy(hold)],
+        "owners": [_owner(hold.owner), *_copy(hold), *_target(hold.owner)],
         "resources": {name: quantity.show(name, amount) for name, amount in hold.resources.items()},
         "placement": placement(
             pod, leaves=hold.avoid, node=hold.node, selector=wanted.get("nodeSelector", {})
@@ -58,6 +59,19 @@ def seat(move: Move, hold: HoldSeat, pod: bytes) -> dict[str, object]:
 def _copy(hold: HoldSeat) -> list[dict[str, object]]:
     """Return the copy of the pod, which claims the seat by its name before the pod goes."""
     return [{"pod": {"name": hold.copy}}] if hold.copy else []
+
+
+def _target(rule: OwnerRule) -> list[dict[str, object]]:
+    """Return whom a virtual machine migrates to, who claims the seat before the pod goes."""
+    if rule.replaces == NOBODY or not migrates(rule.controller):
+        return []
+    made = {"matchExpressions": [{"key": TARGET_LABEL, "operator": "Exists"}]}
+    return [
+        {
+            "controller": {"kind": rule.controller.kind, "name": rule.controller.name},
+            "selector": made,
+        }
+    ]
 
 
 def _owner(rule: OwnerRule) -> dict[str, object]:

@@ -73,7 +73,7 @@ def at_window(move: Move, turn: MoveTurn, now: float) -> Move:
 def answered(move: Move, seen: Observation, now: float) -> Judged:
     """Wait for what follows from an eviction, or send it again, a little later each time."""
     if seen.answer is EffectAnswer.EVICTED:  # Until the watch shows it, it is not sent again.
-        message = "the eviction was accepted"
+        message = f"the eviction was accepted{': ' if seen.said else ''}{seen.said}"
         return with_status(move, message=message, retry_at=now + LAST_PAUSE_S), ()
     pause = min(LAST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(move.status.attempts, 10))
     is_blocked = seen.answer is EffectAnswer.BLOCKED

@@ -30,6 +30,9 @@ EVICT = "descheduler.alpha.kubernetes.io/evict"
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 """Annotation of a pod: others are evicted first, or it is not evicted at all."""
 
+EVICTION_IN_PROGRESS = "descheduler.alpha.kubernetes.io/eviction-in-progress"
+"""Annotation of a pod: somebody moves it in the background, such as KubeVirt."""
+
 SOURCE = "kubernetes.io/config.source"
 """Annotation of a pod that a kubelet runs from elsewhere than the API server."""
 

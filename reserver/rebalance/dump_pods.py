@@ -18,6 +18,7 @@ from reserver.k8s.objects.requests import PodCondition as WrittenCondition
 from reserver.k8s.objects.requests import is_resize_infeasible
 from reserver.rebalance.cluster_state import (
     EVICT,
+    EVICTION_IN_PROGRESS,
     PREFER_NO_EVICTION,
     SOURCE,
     ContainerState,
@@ -28,7 +29,7 @@ from reserver.rebalance.pod_template import template_of
 
 _ABSENT = msgspec.Raw()
 _NONE = frozenset({b"", b"null", b"[]"})
-_READ_ANNOTATIONS = frozenset({EVICT, PREFER_NO_EVICTION, SOURCE})
+_READ_ANNOTATIONS = frozenset({EVICT, EVICTION_IN_PROGRESS, PREFER_NO_EVICTION, SOURCE})
 _NO_ANNOTATIONS: dict[str, str] = {}
 
 _Moment = Annotated[datetime, msgspec.Meta(tz=True)]

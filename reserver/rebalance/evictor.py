@@ -22,6 +22,7 @@ from reserver.rebalance.arguments.evictor import (
 )
 from reserver.rebalance.cluster_state import (
     EVICT,
+    EVICTION_IN_PROGRESS,
     PREFER_NO_EVICTION,
     SOURCE,
     ClusterState,
@@ -54,6 +55,8 @@ class Protections:
 
     def why(self, pod: ListedPod) -> str:
         """Return what protects a pod; empty for nothing."""
+        if EVICTION_IN_PROGRESS in pod.annotations:
+            return "it moves already, in the background"
         if EVICT in pod.annotations:
             return ""  # Whatever its value, "false" as well.
         why = self._why_never(pod) or self._why_protected(pod) or self._why_not_asked(pod)

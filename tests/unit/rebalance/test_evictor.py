@@ -17,7 +17,13 @@ from reserver.rebalance.arguments.evictor import (
     StorageClassName,
 )
 from reserver.rebalance.arguments.recycling import PodLifeTime
-from reserver.rebalance.cluster_state import EVICT, PREFER_NO_EVICTION, SOURCE, ClusterState
+from reserver.rebalance.cluster_state import (
+    EVICT,
+    EVICTION_IN_PROGRESS,
+    PREFER_NO_EVICTION,
+    SOURCE,
+    ClusterState,
+)
 from reserver.rebalance.evictor import Protections
 from tests.unit.rebalance.build import NOW, cluster_of, evicted, node, pod, taint
 
@@ -104,6 +110,7 @@ CASES = {
     "a mirror pod": Case(goes=STAYS, pod=_annotated("kubernetes.io/config.mirror")),
     "a static pod": Case(goes=STAYS, pod=_annotated(SOURCE, "file")),
     "a pod from the API server": Case(goes=GOES, pod=_annotated(SOURCE, "api")),
+    "a pod that moves in the background": Case(goes=STAYS, pod=_annotated(EVICTION_IN_PROGRESS)),
     "a pod that is being deleted": Case(goes=STAYS, pod=DELETED),
     "a bare pod": Case(goes=STAYS, pod=BARE),
     "a failed bare pod": Case(goes=STAYS, pod=FAILED_BARE),
