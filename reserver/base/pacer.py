@@ -60,7 +60,11 @@ _rows: WeakKeyDictionary[asyncio.AbstractEventLoop, _Row] = WeakKeyDictionary()
 
 
 class Pacer:
-    """One pass over many objects, which gives way to other work every few milliseconds."""
+    """One pass over many objects, which gives way to other work every few milliseconds.
+
+    Attributes:
+        turns: how often it has given way; what was read in another turn may be out of date.
+    """
 
     def __init__(self, turn_s: float = TURN_S, timer: Callable[[], float] = perf_counter) -> None:
         """Begin a turn.
@@ -73,6 +77,7 @@ class Pacer:
         self._timer = timer
         self._began = timer()
         self._worked_s = 0.0
+        self.turns = 0
 
     async def give_way(self) -> bool:
         """Let other work run if this turn is over; return whether it did."""
@@ -80,6 +85,7 @@ class Pacer:
         if lasted < self._turn_s:
             return False
         self._worked_s += lasted
+        self.turns += 1
         loop = asyncio.get_running_loop()
         await _rows.setdefault(loop, _Row()).wait(loop)
         self._began = self._timer()

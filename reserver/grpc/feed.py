@@ -85,6 +85,20 @@ class Watcher:
         return change
 
 
+class _Room:
+    """Where room is short now, looked at once a turn: the ledger changes between two turns."""
+
+    def __init__(self, catalogue: Catalogue, pacer: Pacer) -> None:
+        self._catalogue, self._pacer = catalogue, pacer
+        self._seen: tuple[int, ShortNodes] | None = None
+
+    def now(self) -> ShortNodes:
+        """Return which nodes are short."""
+        if self._seen is None or self._seen[0] != self._pacer.turns:
+            self._seen = self._pacer.turns, self._catalogue.short_nodes()
+        return self._seen[1]
+
+
 class ReservationFeed:
     """The changes of the reservations that a catalogue shows, in their order.
 
@@ -93,7 +107,6 @@ class ReservationFeed:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._short_nodes: ShortNodes | None = None
         self._epoch = uuid4().hex[:12]
         self._changed: dict[Ref, None] = {}
         self._something_touched = asyncio.Event()
@@ -122,15 +135,14 @@ class ReservationFeed:
         """Take all changes that have happened until now."""
         async with self._catching_up:
             pacer = pacer or Pacer()
+            room = _Room(self._catalogue, pacer)
             while self._changed:
                 key = next(iter(self._changed))
                 del self._changed[key]
                 with quarantined("feed", key):
-                    await pacer.run(self._compare(key, await self._look(key, pacer)))
-                if await pacer.give_way():
-                    self._short_nodes = None
+                    await pacer.run(self._compare(key, await self._look(key, room, pacer)))
+                await pacer.give_way()
             self._something_touched.clear()
-            self._short_nodes = None
 
     def all(self) -> list[bytes]:
         """Return all that is shown, as it was when last looked at, packed."""
@@ -178,13 +190,12 @@ class ReservationFeed:
         for watcher in self._watchers:
             watcher.end()
 
-    async def _look(self, ref: Ref, pacer: Pacer) -> dict[str, bytes]:
+    async def _look(self, ref: Ref, room: _Room, pacer: Pacer) -> dict[str, bytes]:
         """Return what is shown of a ref now, packed, by id."""
         after: dict[str, bytes] = {}
         for reservation, text in self._catalogue.written(ref):
-            if await pacer.give_way() or self._short_nodes is None:
-                self._short_nodes = self._catalogue.short_nodes()
-            shown = self._catalogue.show_written(reservation, text, self._short_nodes)
+            await pacer.give_way()
+            shown = self._catalogue.show_written(reservation, text, room.now())
             after[shown.id] = shown.SerializeToString(deterministic=True)
         for shown in self._catalogue.broken(ref):
             after[shown.id] = shown.SerializeToString(deterministic=True)

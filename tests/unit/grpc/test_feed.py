@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Iterable
 
 import grpc
@@ -82,6 +83,32 @@ async def test_a_hold_whose_node_was_short_between_two_passes_is_shown_in_force(
     outcome(scene.written.room.report(scene.state, NOW))
     await scene.feed.catch_up()
     assert [each.status.backed for each in shown(scene)] == [True]
+
+
+async def test_room_is_not_judged_by_an_earlier_turn() -> None:
+    scene = Scene()
+    leaving = pod("leaving", node="worker-1", cpu="4")
+    scene.state.pod_seen(leaving)
+    for key in "ab":
+        (held,) = read_key(ref(key), TEXT, NOW).reservations
+        scene.state.ledger.put(held)
+        scene.written.keys[ref(key)] = TEXT
+        scene.feed.on_changed(ref(key))
+    with scene.feed.watching() as watcher:
+
+        async def room_comes_after_the_first() -> None:
+            await watcher.next()
+            scene.state.pod_gone(leaving.name)
+
+        coming = asyncio.create_task(room_comes_after_the_first())
+        # The turn ends after the first is told, in the midst of comparing.
+        ticks = iter([0.0, 0.0, *[1.0] * 100])
+        await scene.feed.catch_up(Pacer(0.5, ticks.__next__))
+        await coming
+    assert [(each.id[-1], each.status.backed) for each in shown(scene)] == [
+        ("a", False),
+        ("b", True),
+    ]
 
 
 async def test_what_comes_changes_and_goes_is_told_in_order_and_once() -> None:
