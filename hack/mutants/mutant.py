@@ -24,6 +24,11 @@ TESTS = {
         f"{_UNIT}/stores",
     ),
     "reserver/moves/": (f"{_UNIT}/moves", _PROPERTY),
+    "reserver/cluster/lending.py": (
+        f"{_UNIT}/cluster",
+        f"{_UNIT}/scheduling",
+        f"{_PROPERTY}/test_lending.py",
+    ),
     "reserver/extender/bindings.py": (f"{_UNIT}/extender", "tests/integration"),
 }
 """The tests of what is drawn from, those first that notice most."""

@@ -11,6 +11,7 @@ import pytest
 from cachetools import Cache
 
 from reserver.base.clock import SteadyClock
+from reserver.base.fairness import FairMemory
 from reserver.base.pacer import Pacer, outcome
 from reserver.cluster import headroom
 from reserver.errors import ApiError
@@ -68,7 +69,7 @@ def sizes(thing: object) -> dict[str, int]:
         if isinstance(one, asyncio.Queue):
             found[path] = found.get(path, 0) + one.qsize()
             continue
-        if isinstance(one, Archive | Accounts | Cache):
+        if isinstance(one, Archive | Accounts | Cache | FairMemory):
             check_bound(one, path)
             continue
         bound = BOUNDED.get(path.rpartition(".")[2])
@@ -85,12 +86,14 @@ def sizes(thing: object) -> dict[str, int]:
     return found
 
 
-def check_bound(one: Archive | Accounts | Cache[Any, Any], path: str) -> None:
+def check_bound(
+    one: Archive | Accounts | Cache[Any, Any] | FairMemory[Any, Any], path: str
+) -> None:
     if isinstance(one, Archive):
         assert max(map(one.size, range(SHARDS))) <= SHARD_BYTES, path
     elif isinstance(one, Accounts):
         assert len(list(one)) <= MOST_WEEKS * (MOST_OWNERS + 1) * 2, path
-    else:
+    elif isinstance(one, Cache):
         assert one.maxsize < float("inf"), path
 
 

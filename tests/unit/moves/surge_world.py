@@ -17,12 +17,13 @@ class SurgeWorld(World):
     Attributes:
         becomes_ready: whether a pod that is bound becomes ready.
         deletes: whether the ReplicaSet removes pods that are too many.
+        has_set: whether the ReplicaSet is there; without it nobody makes or removes pods.
         least: the fewest ready pods that the Service has had since it had one.
         set_spec: of the ReplicaSet.
     """
 
     def __init__(self, **spec: Any) -> None:
-        self.becomes_ready, self.deletes = True, True
+        self.becomes_ready, self.deletes, self.has_set = True, True, True
         self.least = 1
         self.set_spec: Document = spec
         super().__init__()
@@ -72,6 +73,9 @@ class SurgeWorld(World):
         self._count()
 
     def _write_set(self) -> None:
+        if not self.has_set:
+            self.api.objects.pop(f"{SETS}/web", None)
+            return
         pods = self.pods()
         maker = {"kind": "Deployment", "name": "web", "uid": "d", "controller": True}
         spec = {
@@ -91,9 +95,9 @@ class SurgeWorld(World):
     def _replica_set(self) -> None:
         """Make what is missing, and remove what is too many, as the real one ranks pods."""
         pods = self.pods()
-        for _ in range(self.replicas - len(pods)):
+        for _ in range(self.replicas - len(pods) if self.has_set else 0):
             self.make_pod()
-        if self.deletes:
+        if self.deletes and self.has_set:
             for pod in sorted(pods, key=_rank)[: max(len(pods) - self.replicas, 0)]:
                 self.api.remove(f"{PODS}/{pod['metadata']['name']}")
         self._write_set()

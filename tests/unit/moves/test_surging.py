@@ -132,6 +132,19 @@ async def test_a_volume_that_one_node_uses_is_moved_by_eviction() -> None:
     assert status["reason"] == "Landed"
 
 
+async def test_a_pod_surges_whose_volume_several_nodes_may_use_at_once() -> None:
+    world = SurgeWorld()
+    await world.start()
+    world.api.remove(f"{PODS}/web-0")
+    world.add_volume("data", "worker-1", "worker-2", mode="ReadWriteMany")
+    world.claims = ("data",)
+    world.make_pod("worker-1")
+    world.move("web-1", mode="SurgeFirst")
+    status = await world.settle()
+    assert (status["reason"], status.get("fallback")) == ("Landed", None)
+    assert not [write for write in world.api.writes if write.endswith("/eviction")]
+
+
 async def test_a_copy_that_a_quota_refuses_is_no_end_of_the_move() -> None:
     world = await begun()
     world.api.no_pods = FORBIDDEN
@@ -372,6 +385,23 @@ async def test_a_deployment_that_is_deleted_in_the_middle_keeps_no_copy() -> Non
     assert (status["phase"], status["reason"]) == ("Failed", "SurgeOvertaken")
     assert "there is no Deployment web" in status["message"]
     kept(world)
+
+
+async def test_a_workload_that_is_deleted_with_its_pods_ends_the_move_and_leaves_no_copy() -> None:
+    """As `kubectl delete deployment` does: the ReplicaSet goes, and then its pods."""
+    world = await begun()
+    world.becomes_ready = False
+    while not world.copies():
+        await world.round()
+    await world.round()  # Which writes down that there is a copy.
+    world.has_set = False
+    del world.api.objects[DEPLOYMENT]
+    world.api.remove(f"{PODS}/web-0")
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Succeeded", "NotReplaced")
+    for _ in range(3):
+        await world.round()
+    assert not world.api.of(PODS)
 
 
 async def test_a_workload_that_is_scaled_up_at_the_handover_may_keep_both() -> None:

@@ -208,7 +208,7 @@ class World:
         document = self.api.objects[f"/api/v1/nodes/{node}"]
         self.api.put("/api/v1/nodes", document | {"spec": spec})
 
-    def add_volume(self, claim: str, *nodes: str) -> None:
+    def add_volume(self, claim: str, *nodes: str, mode: str = "ReadWriteOnce") -> None:
         """Bind a claim to a volume that only some nodes can use."""
         name = f"pv-{claim}"
         terms = [{"matchExpressions": [{"key": "host", "operator": "In", "values": list(nodes)}]}]
@@ -225,7 +225,7 @@ class World:
         )
         bound = {"pv.kubernetes.io/bind-completed": "yes"}
         metadata = {"name": claim, "namespace": "shop", "annotations": bound}
-        spec = {"volumeName": name, "accessModes": ["ReadWriteOnce"]}
+        spec = {"volumeName": name, "accessModes": [mode]}
         self.api.add(
             CLAIMS,
             {

@@ -14,7 +14,7 @@ from reserver.reservations.ledger import Ledger
 from reserver.reservations.listener import Listener
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
-from reserver.reservations.recurrence import Recurrence
+from reserver.reservations.recurrence import Recurrence, counted
 from reserver.reservations.reservation import Ref, Reservation, Written
 from tests.builders import node, pod, ref, reservation, rule
 from tests.unit.reservations.held import held
@@ -114,6 +114,23 @@ def test_it_begins_to_hold_so_long_before_its_start(ledger: Ledger) -> None:
     ledger.put(nightly(lead=HOUR))
     assert at(ledger, BEGIN - HOUR - 1)[2] == 0
     assert at(ledger, BEGIN - HOUR)[2] == 4000
+
+
+def test_one_that_is_read_in_its_first_occurrence_holds_what_is_left_of_it(ledger: Ledger) -> None:
+    ledger.advance(BEGIN + HOUR)
+    ledger.put(nightly(first=BEGIN))
+    assert at(ledger, BEGIN + HOUR) == (Phase.ACTIVE, 0, 4000)
+    assert at(ledger, END) == (Phase.PENDING, 0, 0)
+
+
+def test_an_occurrence_at_the_first_moment_is_the_first_that_counts(ledger: Ledger) -> None:
+    twice = counted(Schedule("0 22 * * *", 8 * HOUR), BEGIN, 2)
+    recurrence = Recurrence(schedule=twice, first=BEGIN)
+    ledger.advance(MIDNIGHT)
+    ledger.put(identified(replace(nightly(), recurrence=recurrence)))
+    assert at(ledger, BEGIN) == (Phase.ACTIVE, 0, 4000)
+    assert at(ledger, BEGIN + DAY) == (Phase.ACTIVE, 0, 4000)
+    assert at(ledger, END + DAY) == (Phase.EXPIRED, 0, 0)
 
 
 def test_what_lasts_until_the_next_one_is_held_without_a_gap(ledger: Ledger) -> None:

@@ -101,6 +101,12 @@ def test_a_reservation_that_goes_gets_nothing_back() -> None:
     assert not state.snapshot.guarded.any()
 
 
+def test_a_pod_that_needs_a_whole_node_is_sent_back_once_the_end_is_read() -> None:
+    asking, state = pod("stranger", cpu="4"), full(SEAT)
+    again = filter_nodes(asking, ["worker-1"], state, NOW).effects
+    assert again == (Retry(asking, attempts=1, after_s=SHOWN_S),)
+
+
 def test_the_next_owner_is_sent_to_its_slot_once_the_end_is_read() -> None:
     heard = Recorded()
     state = full(SEAT, listener=heard)

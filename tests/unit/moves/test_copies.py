@@ -1,0 +1,70 @@
+"""What a move does with the copy of its pod, one situation at a time."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reserver.cluster.pod import PodName
+from reserver.moves.effects import Effect, PlaceSeatAnew
+from reserver.moves.model import Move
+from reserver.moves.observation import (
+    GO,
+    MoveTurn,
+    ObservedCopy,
+    ObservedOriginal,
+    ObservedSeat,
+    ObservedSurge,
+)
+from reserver.moves.phases import MoveMode, MovePhase, MoveReason
+from reserver.moves.surging import surging
+from tests.unit.moves.build import BACKED, NOW, POD, move, seen, wanted
+
+COPY = ObservedCopy("web-copy", "uid-copy")
+READY = COPY._replace(node="worker-2", is_ready=True)
+CLOSED = replace(BACKED, closed="worker-2 is cordoned")
+
+
+def judged(
+    copy: ObservedCopy,
+    seat: ObservedSeat | None = BACKED,
+    turn: MoveTurn = GO,
+    **spec: Any,
+) -> tuple[Move, tuple[Effect, ...]]:
+    """Return a move that has a copy of its pod, and its effects, after a step."""
+    made = move(MovePhase.SURGING, wanted(mode=MoveMode.SURGE_FIRST, **spec))
+    surge = ObservedSurge(copy=copy, leaving=ObservedOriginal(is_ready=True))
+    return surging(made, seen(seat=seat, surge=surge, turn=turn), POD, NOW)
+
+
+def test_a_copy_without_a_node_has_its_seat_placed_anew_where_that_closed() -> None:
+    seat = PodName("shop", move().seat_name)
+    assert judged(COPY, CLOSED)[1] == (PlaceSeatAnew(seat=seat, anywhere=False),)
+
+
+@pytest.mark.parametrize(
+    ("copy", "seat", "spec"),
+    [
+        pytest.param(COPY, BACKED, {}, id="its node is open"),
+        pytest.param(COPY, replace(CLOSED, is_foreign=True), {}, id="it is not of the move"),
+        pytest.param(COPY, CLOSED, {"node": "worker-2"}, id="the move names the node"),
+        pytest.param(COPY, CLOSED, {"paused": True}, id="the move is paused"),
+        pytest.param(COPY._replace(node="worker-2"), CLOSED, {}, id="the copy is on a node"),
+    ],
+)
+def test_a_seat_stays_where_it_is_if(
+    copy: ObservedCopy, seat: ObservedSeat, spec: dict[str, Any]
+) -> None:
+    assert judged(copy, seat, **spec)[1] == ()
+
+
+def test_a_copy_that_is_ready_is_handed_over_once_its_pod_may_leave() -> None:
+    """That it may begin says nothing of it: the window may have closed since, or others leave."""
+    turn = MoveTurn(may_begin=True, may_evict=False, why="2 moves of worker-1 are under way")
+    waits, _ = judged(READY, turn=turn)
+    assert (waits.status.phase, waits.status.reason) == (
+        MovePhase.SURGING,
+        MoveReason.WAITS_FOR_TURN,
+    )
+    goes, _ = judged(READY, turn=MoveTurn(may_begin=False, may_evict=True))
+    assert goes.status.phase is MovePhase.HANDING_OVER
