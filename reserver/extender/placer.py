@@ -25,10 +25,9 @@ from reserver.reservations.ledger import Ledger
 from reserver.reservations.listener import Listener
 from reserver.reservations.placement import Parts, joined, nodes_of
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.scheduling.placement import Placed, placing, slot_pod
+from reserver.scheduling.placement import Placed, slot_pod
 from reserver.scheduling.state import State
-from reserver.scheduling.suitability import moving_off, suits
-from reserver.scheduling.what_if import without
+from reserver.scheduling.suitability import suits
 
 log = structlog.get_logger(__name__)
 
@@ -125,7 +124,7 @@ class Placer(Listener):
                     self._take_back(ref, error, state)
                 self._consider(ref, state)
             with self._judging(ref):
-                await self._settle_placed(ref, state, pacer)
+                await self._settle_placed(ref, state, this)
             await self._give_way(this, state)
         for ref, wish in sorted(self._wishes.items(), key=lambda each: -each[1].put_off):
             with self._judging(ref):
@@ -215,7 +214,7 @@ class Placer(Listener):
         for part in parts:
             self._seated(part.node)
 
-    async def _settle_placed(self, ref: Ref, state: State, pacer: Pacer) -> None:
+    async def _settle_placed(self, ref: Ref, state: State, this: PlacingPass) -> None:
         """Keep a reservation that was edited, or does not suit, where it is, or place it again.
 
         If it may stay but there is no room for it there, nor elsewhere, it stays. So do what is to
@@ -233,12 +232,10 @@ class Placer(Listener):
             with self._deciding(ref):
                 ledger.keep(ref)
             return
-        aside = partial(without, ref, state)
-        for meant in meanings:
-            search = placing(meant, reservation.slots, state, aside=aside)
-            found = await pacer.run(moving_off(meant, leaving, state) if leaving else search)
-            if found.parts:
-                break
+        if this.is_used_up_by(ref.namespace):
+            self.queue.add(ref)
+            return
+        found = await this.elsewhere(meanings, leaving, state)
         if ledger.get(ref) is not reservation or not self._is_open(ref, ledger):
             self.queue.add(ref)  # It has changed while others had their turn.
             return

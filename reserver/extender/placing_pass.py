@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from reserver.base.pacer import Pacer
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.closures import Nodes
 from reserver.scheduling.placement import AllowedNodes, Placed, placing, room_for
 from reserver.scheduling.state import State
+from reserver.scheduling.suitability import moving_off
+from reserver.scheduling.what_if import without
 
 MOST_FAILED = 50
 """How many searches of one namespace may fail in a pass; what is left of it waits for the next. So
@@ -100,6 +105,25 @@ class PlacingPass:
         found = await self.pacer.run(placing(reservation, slots, state, self.allowed_nodes))
         if reservation.placement.constraints.are_about_neighbours:
             self.allowed_nodes.forget()  # Others may have had their turn.
+        return found
+
+    async def elsewhere(
+        self, meanings: Sequence[Reservation], leaving: Nodes, state: State
+    ) -> Placed:
+        """Find another place for a reservation that has one, giving way.
+
+        Args:
+            meanings: what it asks for, one after the other, until there is a place.
+            leaving: the nodes that it is to leave; others may keep its slots then.
+        """
+        ref = meanings[0].ref
+        aside = partial(without, ref, state)
+        for meant in meanings:
+            search = placing(meant, meant.slots, state, aside=aside)
+            found = await self.pacer.run(moving_off(meant, leaving, state) if leaving else search)
+            if found.parts:
+                return found
+        self.failed(ref.namespace, ref, found)
         return found
 
 

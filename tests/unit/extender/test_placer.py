@@ -21,6 +21,7 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.closures import Closure
 from reserver.scheduling.placement import Placed, placing
 from reserver.scheduling.state import State
+from reserver.scheduling.suitability import moving_off
 from reserver.stores.configmap.cache import ConfigMapCache
 from reserver.stores.configmap.entry_edits import Edit
 from reserver.stores.object.cache import ObjectCache
@@ -175,8 +176,7 @@ async def test_a_change_elsewhere_is_no_reason_to_try_again(
     world = World(SMALL, node("full", cpu="1"))
     world.write(r=SPEC | {"resources": {"cpu": "5"}})
     await world.look()
-    for module in ("placer", "placing_pass"):  # Nothing may ask for it.
-        monkeypatch.setattr(f"reserver.extender.{module}.placing", None)
+    monkeypatch.setattr("reserver.extender.placing_pass.placing", None)  # Nothing may ask for it.
     world.state.node_seen(node("full", cpu="2"))
     await world.look()
     assert world.phase() is Phase.PENDING
@@ -421,6 +421,36 @@ async def test_one_stays_on_a_vacated_node_until_there_is_another_place() -> Non
     world.state.node_seen(BIG)
     await world.look()
     assert world.placed() == {"big": 1}
+
+
+async def test_who_has_a_hundred_on_a_vacated_node_leaves_their_turn_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There is no other place for any of them, which whatever changes may bring."""
+    world, looked_for = World(node("small", cpu="400")), list[str]()
+
+    def counted(moved: Reservation, *rest: Any) -> Generator[None, None, Placed]:
+        looked_for.append(str(moved.ref))
+        return moving_off(moved, *rest)
+
+    monkeypatch.setattr("reserver.extender.placing_pass.moving_off", counted)
+    for number in range(100):
+        world.objects.put(made(f"r{number}", namespace="greedy", node="", resources={"cpu": "1"}))
+    await world.look()
+    world.state.node_seen(node("tiny", cpu="500m"))
+    for number in range(100):
+        world.placer.unsuited(Ref.of_object("greedy", f"r{number}"), anywhere=False)
+    await closed(world, small=VACATED)
+    before = len(looked_for)
+    world.objects.put(made("web", namespace="shop", node="", resources={"cpu": "500m"}))
+    world.placer.on_node_changed("tiny")
+    await world.look()
+    assert world.state.ledger.phase(Ref.of_object("shop", "web")) is Phase.ACTIVE
+    assert len(looked_for) - before == MOST_FAILED
+    for _ in range(100 // MOST_FAILED):
+        world.placer.on_node_changed("tiny")
+        await world.look()
+    assert len(set(looked_for)) == 100
 
 
 async def test_a_claimed_slot_stays_with_its_pod_on_a_vacated_node() -> None:
