@@ -70,6 +70,7 @@ class Pod:
         has_preferences: it has preferences, which kube-scheduler scores over all nodes.
         labels: ``metadata.labels``.
         controller: its controller.
+        controller_version: the ``apiVersion`` of that; empty if unknown.
         group: the PodGroup that it is scheduled with (KEP-4671); empty for none.
         request: the ProvisioningRequest that it says it was provisioned by; empty for none.
         move_window: in which window it may be moved, as its annotation says; empty for any time.
@@ -97,6 +98,7 @@ class Pod:
     has_preferences: bool = False
     labels: Labels = field(default_factory=dict)
     controller: Controller = NO_CONTROLLER
+    controller_version: str = ""
     group: str = ""
     request: str = ""
     move_window: str = ""

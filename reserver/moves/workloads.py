@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
+from urllib.parse import quote
 
 import structlog
+from cachetools import LRUCache
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.client import ApiClient
+from reserver.moves.scale import Scales
 from reserver.moves.workload_object import PATHS, WantedPods, read_wanted
+
+_BUILT_IN = frozenset({"", "apps/v1", "batch/v1"})
+"""The versions of those that `PATHS` has; the others are asked by their scale."""
+
+_MOST_VERSIONS = 20_000
+"""So many controllers of other kinds are remembered, the latest."""
 
 log = structlog.get_logger(__name__)
 
@@ -31,6 +40,8 @@ class Workloads:
         self._client = client
         self._pods = pods
         self._names: defaultdict[Workload, set[PodName]] = defaultdict(set)
+        self._scales = Scales(client)
+        self._versions: LRUCache[Workload, str] = LRUCache(_MOST_VERSIONS)
 
     def changed(self, before: Pod | None, after: Pod | None) -> None:
         """Take a pod that has changed."""
@@ -41,6 +52,8 @@ class Workloads:
                 del self._names[old]
         if after is not None and new is not None:
             self._names[new].add(after.name)
+            if after.controller_version not in _BUILT_IN:
+                self._versions[new] = after.controller_version
 
     def pods(self, workload: Workload) -> Iterator[Pod]:
         """Yield the pods of a controller that have not finished."""
@@ -59,12 +72,17 @@ class Workloads:
         Raises:
             ApiError: the API server does not answer.
         """
-        path = PATHS.get(workload.controller.kind)
-        if path is None:
-            return None
-        where = path.format(namespace=workload.namespace, name=workload.controller.name)
+        namespace, controller = workload
+        where = f"{controller.kind} {namespace}/{controller.name}"
         try:
-            return read_wanted(await self._client.get(where))
+            if version := self._versions.get(workload):
+                replicas = await self._scales.replicas(namespace, controller, version)
+                return None if replicas is None else WantedPods(replicas)
+            path = PATHS.get(controller.kind)
+            if path is None:
+                return None
+            name = quote(controller.name, safe="")
+            return read_wanted(await self._client.get(path.format(namespace=namespace, name=name)))
         except ApiError as exc:
             if exc.is_absent:
                 return WantedPods(0)

@@ -98,6 +98,7 @@ class OwnerReference(WireStruct, frozen=True):
     name: str
     uid: str
     controller: bool | None = None
+    api_version: str = ""
 
 
 class _ClaimSource(WireStruct, frozen=True):
@@ -115,11 +116,11 @@ class _Volume(WireStruct, frozen=True):
 
 
 class Shared(NamedTuple):
-    """What a pod has in common with those of its template."""
+    """What a pod has in common with those of its template; its controller with the apiVersion."""
 
     requests: Mapping[str, int]
     labels: Labels
-    controller: Controller
+    made_by: tuple[Controller, str]
     demands: Demands
 
 
@@ -150,7 +151,7 @@ class PodObject(WireStruct, frozen=True):
         return Shared(
             requests=request(self.spec, current(self.status, metadata.generation)),
             labels=_labels(bytes(metadata.labels)),
-            controller=_controller(bytes(metadata.owner_references)),
+            made_by=_controller(bytes(metadata.owner_references)),
             demands=_demands(metadata.namespace, self.spec),
         )
 
@@ -185,7 +186,8 @@ class PodObject(WireStruct, frozen=True):
             claims=claimed_by(annotations) if annotations else frozenset(),
             has_preferences=demanded.has_preferences,
             labels=shared.labels,
-            controller=shared.controller,
+            controller=shared.made_by[0],
+            controller_version=shared.made_by[1],
             request=provisioned_by(annotations) if annotations else "",
             move_window=move_window(annotations) if annotations else "",
             surge=surged_by(annotations) if annotations else "",
@@ -209,7 +211,7 @@ def _refusal(conditions: Iterable[PodCondition]) -> PodCondition:
 
 
 _LABELS: ByteCache[bytes, Labels] = ByteCache(16 * 2**20)
-_CONTROLLERS: ByteCache[bytes, Controller] = ByteCache(8 * 2**20)
+_CONTROLLERS: ByteCache[bytes, tuple[Controller, str]] = ByteCache(8 * 2**20)
 
 
 def _labels(written: bytes) -> Labels:
@@ -234,13 +236,16 @@ def controller_of(written: bytes) -> OwnerReference | None:
     return next((owner for owner in owners if owner.controller), None)
 
 
-def _controller(written: bytes) -> Controller:
+def _controller(written: bytes) -> tuple[Controller, str]:
+    """Return the controller of a pod, and its ``apiVersion``."""
     if len(written) > POD.part_bytes:
-        return NO_CONTROLLER
+        return NO_CONTROLLER, ""
     known = _CONTROLLERS.get(written)
     if known is None:
         owner = controller_of(written)
-        known = Controller(owner.kind, owner.name) if owner else NO_CONTROLLER
+        known = (NO_CONTROLLER, "")
+        if owner:
+            known = Controller(owner.kind, owner.name), owner.api_version
         _CONTROLLERS.put(written, known, reckoned(len(written)))
     return known
 
