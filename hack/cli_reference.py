@@ -55,13 +55,14 @@ def _asks(command: Any) -> bool:  # noqa: ANN401 - Typer's own
 
 
 def _table(parameters: list[Any]) -> str:
-    rows = ["| option | environment | default | meaning |", "|---|---|---|---|"]
+    rows = [("option", "environment", "default", "meaning")]
     for each in parameters:
-        called = f"`{_text(names(each))}`"
         environment = f"`{each.envvar}`" if each.envvar else ""
         value = "required" if each.required else f"`{default(each)}`".replace("``", "")
-        rows.append(f"| {called} | {environment} | {value} | {_text(each.help)} |")
-    return "\n".join(rows) + "\n"
+        rows.append((f"`{_text(names(each))}`", environment, value, _text(each.help)))
+    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    head, *others = ("| " + " | ".join(row) + " |" for row in zip(*columns, strict=True))
+    return "\n".join((head, "|---" * len(columns) + "|", *others)) + "\n"
 
 
 def _text(text: str | None) -> str:

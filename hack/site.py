@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 _BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _COPIED = (".pre-commit-config.yaml", "reserver/settings/configuration.schema.json")
 _SHOWN = ("charts", "examples", "monitoring", "proto/reserver/v1", "scheduler-config")
-_NAME = re.compile(r"(?<=<code>)[^<\s]+(?=</code>)")
+_CODE = re.compile(r"(?<=<code>)[^<]+(?=</code>)")
 _FLAG = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
 _CLIENT = """\
 # The Python client
@@ -76,13 +76,18 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Let long names in tables break at their joints, and flags nowhere."""
     del page, config, files
-    cells = re.sub(r"<td.*?</td>", lambda cell: _NAME.sub(_jointed, cell[0]), html, flags=re.DOTALL)
+    cells = re.sub(r"<td.*?</td>", lambda cell: _CODE.sub(_jointed, cell[0]), html, flags=re.DOTALL)
     whole = r'<span class="flag">\g<0></span>'
-    return re.sub(r"<code>[^<]*</code>", lambda code: _FLAG.sub(whole, code[0]), cells)
+    return re.sub(r"<code>(?:[^<]|<wbr>)*</code>", lambda code: _FLAG.sub(whole, code[0]), cells)
 
 
 def _jointed(name: re.Match[str]) -> str:
-    """Return a name with places where a line may break: behind a mark, and before a capital."""
+    """Return a name with places where a line may break: behind a mark, and before a capital.
+
+    Several words break between them, and between the values of a choice.
+    """
+    if " " in name[0]:
+        return name[0].replace("|", "|<wbr>")
     return re.sub(r"[-_./:,=](?=\w)|[a-z](?=[A-Z])", r"\g<0><wbr>", name[0])
 
 
