@@ -86,9 +86,10 @@ def _jointed(name: re.Match[str]) -> str:
 
     Several words break between them, and between the values of a choice.
     """
-    if " " in name[0]:
-        return name[0].replace("|", "|<wbr>")
-    return re.sub(r"[-_./:,=](?=\w)|[a-z](?=[A-Z])", r"\g<0><wbr>", name[0])
+    text = name[0].replace("\\|", "|")  # As GitHub shows a bar in a cell.
+    if " " in text:
+        return text.replace("|", "|<wbr>")
+    return re.sub(r"[-_./:,=](?=\w)|[a-z](?=[A-Z])", r"\g<0><wbr>", text)
 
 
 def _flat(markdown: str) -> str:
