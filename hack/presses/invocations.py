@@ -10,6 +10,7 @@ import typer
 
 from hack.presses.stage import Stage
 from reserver.cli import help as help_
+from reserver.cli import usage_errors
 from reserver.cli.main import app
 
 _VALUES = {
@@ -81,7 +82,7 @@ def words_of(path: tuple[str, ...], command: Any) -> tuple[str, ...]:  # noqa: A
         if each.param_type_name == "argument":
             given.append(_VALUES[help_.names(each)])
         else:
-            flag, kind = max(each.opts, key=len), help_.kind(each)
+            flag, kind = max(each.opts, key=len), usage_errors.kind(each)
             given += (flag, _VALUES.get(f"{flag} {kind}") or _VALUES[kind])
     return (*path, *given, *_MORE.get(path, ()))
 

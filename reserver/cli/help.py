@@ -1,4 +1,4 @@
-"""Help texts and usage errors of commands.
+"""Help texts of commands.
 
 Plain text that wraps at the terminal's width: no flag is cut off, whatever the width. A docstring
 may end with `Examples:`, whose lines stay as they are.
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import typer
@@ -19,13 +17,13 @@ from reserver.cli import failure, jsonpath, words
 from reserver.cli.failure import ExitStatus
 from reserver.cli.flag_groups import with_flags
 from reserver.cli.target import CONNECTION
+from reserver.cli.usage_errors import kind, usage
 from reserver.errors import InvalidInput
 
 _EXAMPLES = "Examples:\n"
 _ALONE = {"dry_run": ("--dry-run", "client"), "wait": ("--wait", "10m")}
 """Options that may be given without a value, by parameter, with the value that they have then."""
 
-_KINDS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "FILE"}
 _NOT_GIVEN: tuple[object, ...] = (None, "", (), [], False)
 _MOST_COLUMNS = 120
 _WIDE = 96
@@ -59,22 +57,7 @@ class Help(NamedTuple):
         return f"{paragraph.partition('. ')[0].rstrip('.')}."
 
 
-def kind(parameter: Any) -> str:  # noqa: ANN401 - Typer's own
-    """Return the placeholder of a parameter's value; empty for a flag."""
-    descriptor = parameter.type_descriptor
-    if getattr(parameter, "is_flag", False):
-        return ""
-    if parameter.metavar:
-        return str(parameter.metavar)
-    if parameter.param_type_name == "argument":
-        return str(parameter.name).upper()
-    if descriptor.choices is not None:
-        return "|".join(str(each.value) for each in descriptor.choices)
-    types = [type_ for type_ in _KINDS if type_.__name__ in str(descriptor.annotation)]
-    return _KINDS[types[0]] if types else "VALUE"
-
-
-def names(parameter: Any) -> str:  # noqa: ANN401 - as above
+def names(parameter: Any) -> str:  # noqa: ANN401 - Typer's own
     """Return the names of a parameter, with the placeholder of its value."""
     if parameter.param_type_name == "argument":
         return kind(parameter)
@@ -232,12 +215,12 @@ class CommandGroup(_Formatted, TyperGroup):
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as above
         """Read the options before a command."""
-        with _usage():
+        with usage():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as above
         """Read a command's options, and run it."""
-        with _usage():
+        with usage():
             return super().invoke(ctx)
 
 
@@ -285,40 +268,3 @@ def tree(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 def runs(command: Any) -> bool:  # noqa: ANN401 - as above
     """Return whether a command does something by itself, without one below it."""
     return bool(getattr(command, "invoke_without_command", True))
-
-
-@contextmanager
-def _usage() -> Iterator[None]:
-    """Report wrong usage in one line, with the command that shows the help."""
-    try:
-        yield
-    except typer.TyperException as exc:
-        failure.report(_problem(exc))
-        raise typer.Exit(ExitStatus.USAGE) from exc
-
-
-def _problem(error: Any) -> str:  # noqa: ANN401 - Typer's own
-    parameter, context = getattr(error, "param", None), getattr(error, "ctx", None)
-    remedy = f"; see {context.command_path} --help" if context is not None else ""
-    if parameter is None:
-        if hint := words.option_hint(error, context):
-            return hint
-        return f"{error.format_message().rstrip('.')}{remedy}".replace("?; see", "? See")
-    arguments = parameter.param_type_name == "argument"
-    name = kind(parameter) if arguments else max(parameter.opts, key=len)
-    if not error.message:
-        return f"{name}: is missing{remedy}"
-    causes: list[Any] = getattr(error.__cause__, "errors", list)()
-    value = repr(causes[0]["input"]) if causes else "this"
-    choices = parameter.type_descriptor.choices
-    if choices is not None:
-        known = ", ".join(str(each.value) for each in choices)
-        return f"{name}: {value} is not supported; write one of {known}"
-    if kind(parameter) == "NUMBER":
-        what = "a number" if parameter.type_descriptor.annotation is float else "a whole number"
-        least = parameter.min or 0
-        within = f" of {least} or more" if parameter.min is not None else ""
-        if parameter.max is not None:
-            within = f" from {least} to {parameter.max}"
-        return f"{name}: {value} is out of range or not a number; write {what}{within}"
-    return f"{name}: {error.message.removeprefix('Value error, ').rstrip('.')}"
