@@ -57,8 +57,9 @@ class Wake:
         self._nodes = [*{**dict.fromkeys(freed), **dict.fromkeys(changed)}]
         self._roused = False
         self._look()
-        self._freed = dict.fromkeys(self._nodes)
-        self._is_freed = any(map(state.snapshot.has_node, freed))
+        # Not those that changed otherwise: a pod that is sent to its seat changes the seat's node.
+        self._freed = dict.fromkeys(filter(state.snapshot.has_node, freed))
+        self._is_freed = bool(self._freed)
         self._lately = frozenset(lately)
         self._seats_are_over = seats_are_over
         self._keeps: dict[tuple[Ref, str], bool] = {}
