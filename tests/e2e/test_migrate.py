@@ -63,7 +63,7 @@ def test_a_full_node_keeps_its_holds_backed_and_no_claim_is_lost_there_and_back(
     (node,) = corner.add_nodes(1, cpu="20")
     names = [f"{corner.name}-r{number}" for number in range(10)]
     corner.patch_store(store, {n: spec(corner, node, f"{n}-a", f"{n}-b") for n in names})
-    corner.wait_held(node)
+    corner.wait_held(node, "1")  # All ten.
     corner.create_pod("stranger", {"cpu": "1"})
     corner.wait_refused("stranger", "held by reservation")
 
