@@ -204,7 +204,10 @@ def test_what_no_pod_uses_is_released_in_time_through_a_restart(corner: Corner, 
     wait_for(lambda: key not in corner.texts(form), "it is released")
     assert corner.wait_bound("stranger") == node
     space = None if form.is_object else form.store[0]
-    assert any("released when idle" in each for each in corner.events("Idle", space))
+    wait_for(
+        lambda: any("released when idle" in each for each in corner.events("Idle", space)),
+        "an event says why",
+    )
 
 
 @pytest.mark.controlplane

@@ -52,7 +52,6 @@ REAL = (
     "reserver migrate",
     "reserver move ",
     "reserver rebalance plan",
-    "reserver rebalance run --defragment",
 )
 """How commands begin that are for a real cluster, also on a page for the demo."""
 BY_THEMSELVES = (
