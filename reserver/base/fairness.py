@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -56,30 +56,27 @@ class FairCount:
             del self._of[who]
 
 
-class FairMemory(Generic[K, V]):
+class FairMemory(dict[K, V]):
     """Remembers what was last put there, of all who share it (namespaces, as a rule).
 
     Once it is full, an eighth is forgotten of what is oldest of those who have most. So who fills
-    it forgets what is its own, and others keep theirs.
+    it forgets what is its own, and others keep theirs. Reading is a dict's: only `put` writes.
     """
 
     def __init__(self, most: int) -> None:
         """Begin empty, with room for so many values in all."""
+        super().__init__()
         self._most = most
-        self._total = 0
-        self._of: dict[str, dict[K, V]] = {}
-
-    def get(self, who: str, key: K) -> V | None:
-        """Return a value of one of those who share it; None if it is not known."""
-        return self._of.get(who, {}).get(key)
+        self._of: defaultdict[str, dict[K, None]] = defaultdict(dict)
 
     def put(self, who: str, key: K, value: V) -> None:
-        """Remember a value of one of those who share it, as its latest."""
-        own = self._of.setdefault(who, {})
-        self._total += key not in own
-        own.pop(key, None)
-        own[key] = value
-        if self._total > self._most:
+        """Remember a value of one of those who share it, as its latest; a key belongs to one."""
+        own = self._of[who]
+        if key in self:
+            own.pop(key, None)
+        own[key] = None
+        self[key] = value
+        if len(self) > self._most:
             self._forget()
 
     def _forget(self) -> None:
@@ -87,9 +84,9 @@ class FairMemory(Generic[K, V]):
         for who, own in tuple(self._of.items()):
             for key in list(islice(own, max(0, len(own) - level))):
                 del own[key]
+                self.pop(key, None)
             if not own:
                 del self._of[who]
-        self._total = sum(map(len, self._of.values()))
 
 
 def _level(sizes: Sequence[int], room: int) -> int:

@@ -144,7 +144,7 @@ class Claims:
                 account.take(pod, pod.revision if written else UNSEEN, written=written)
         # What recurs has the pods that were bound while it held: these say so, or their record.
         for name in () if account.reservation.recurrence else account.reservation.owners:
-            binding = self._bindings.get(name.namespace, name)
+            binding = self._bindings.get(name)
             if binding is None or binding.at <= entry.written.last:
                 continue
             if account.reservation.reusable and binding.is_over:
@@ -199,7 +199,7 @@ class Claims:
 
     def bound(self, pod: Pod, *, is_over: bool = False) -> None:
         """Remember at which resourceVersion a pod was bound, also when it is over."""
-        before = self._bindings.get(pod.name.namespace, pod.name)
+        before = self._bindings.get(pod.name)
         if not pod.is_mirror and (before is None or before.at < pod.revision):
             self._bindings.put(
                 pod.name.namespace, pod.name, _Binding(pod.uid, pod.revision, is_over)
@@ -207,6 +207,6 @@ class Claims:
 
     def over(self, pod: Pod) -> None:
         """Note that a pod has finished or is gone."""
-        binding = self._bindings.get(pod.name.namespace, pod.name)
+        binding = self._bindings.get(pod.name)
         if binding is not None and binding.uid == pod.uid:
             self._bindings.put(pod.name.namespace, pod.name, binding._replace(is_over=True))

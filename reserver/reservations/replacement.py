@@ -60,7 +60,7 @@ class Succession:
 
     def _leaves(self, pod: Pod, since: int) -> None:
         """Note since which revision a pod leaves, if that is not known."""
-        if self._left.get(pod.name.namespace, pod.uid) is None:
+        if pod.uid not in self._left:
             self._left.put(pod.name.namespace, pod.uid, since)
 
     def knows(self, pod: Pod) -> bool:
@@ -76,5 +76,5 @@ class Succession:
         counted = self._snapshot.counted(leaves)
         if counted is not None and not counted.pod.terminating:
             return ReplacementStanding.UNKNOWN if since is None else ReplacementStanding.MAY_NOT
-        was_there = since is not None and since < (self._left.get(rule.namespace, leaves) or 0)
+        was_there = since is not None and since < self._left.get(leaves, 0)
         return ReplacementStanding.MAY_NOT if was_there else ReplacementStanding.MAY_CLAIM

@@ -93,7 +93,9 @@ def check_bound(
         assert max(map(one.size, range(SHARDS))) <= SHARD_BYTES, path
     elif isinstance(one, Accounts):
         assert len(list(one)) <= MOST_WEEKS * (MOST_OWNERS + 1) * 2, path
-    elif isinstance(one, Cache):
+    elif isinstance(one, FairMemory):
+        assert len(one) == sum(map(len, one._of.values())) <= one._most, path
+    else:
         assert one.maxsize < float("inf"), path
 
 

@@ -152,27 +152,26 @@ def test_pod_moves_of_many_namespaces_leave_their_part_to_others() -> None:
 
 
 def test_who_fills_what_all_remember_forgets_its_own_and_the_oldest_first() -> None:
-    memory = FairMemory[int, str](800)
+    memory = FairMemory[tuple[str, int], str](800)
     for number in range(100):
-        memory.put("shop", number, "theirs")
+        memory.put("shop", ("shop", number), "theirs")
     for number in range(10_000):
-        memory.put("greedy", number, "its own")
-    assert all(memory.get("shop", number) == "theirs" for number in range(100))
-    assert memory.get("greedy", 0) is None
-    assert all(memory.get("greedy", number) for number in range(9_500, 10_000))
-    assert memory.get("shop", 9_999) is None
+        memory.put("greedy", ("greedy", number), "its own")
+    assert all(memory.get(("shop", number)) == "theirs" for number in range(100))
+    assert ("greedy", 0) not in memory
+    assert all(("greedy", number) in memory for number in range(9_500, 10_000))
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 40)), max_size=300))
 def test_what_all_remember_is_bounded_and_each_has_its_part(puts: list[tuple[str, int]]) -> None:
-    memory = FairMemory[int, int](24)
+    memory = FairMemory[tuple[str, int], int](24)
     for number, (who, key) in enumerate(puts):
-        memory.put(who, key, number)
-        assert memory.get(who, key) == number
-    assert sum(memory.get(who, key) is not None for who in "abc" for key in range(41)) <= 24
+        memory.put(who, (who, key), number)
+        assert memory[who, key] == number
+        assert len(memory) <= 24
     for who in "abc":
-        latest = dict.fromkeys(key for each, key in reversed(puts) if each == who)
-        assert all(memory.get(who, key) is not None for key in list(latest)[:7])  # 24 * 7 / 8 / 3
+        latest = dict.fromkeys(put for put in reversed(puts) if put[0] == who)
+        assert all(put in memory for put in list(latest)[:7])  # 24 * 7 / 8 / 3
 
 
 def test_who_has_many_pods_end_does_not_have_others_pods_claim_a_seat_that_is_not_theirs() -> None:
