@@ -12,6 +12,7 @@ from typing import Self
 
 from hack.bed.install import LIST_STORE
 from hack.bed.service import Service
+from hack.promises.history import Outage
 from hack.reserver_process import ReserverProcess, wait_for
 
 _FLAGS = ("--configmap", "/".join(LIST_STORE))
@@ -34,6 +35,7 @@ class Replicas:
         service: between kube-scheduler and reserver; None if there is nothing between them.
         port: where kube-scheduler reaches whichever answers, on loopback.
         ends: when one was killed, or had ended by itself; unix seconds.
+        pauses: nobody led, from the death of a leader until the next was ready.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Replicas:
         self._has_service = is_parted or count > 1
         self.service: Service | None = None
         self.ends: list[float] = []
+        self.pauses: list[Outage] = []
         self._pause = threading.Event()
         self._stack = ExitStack()
 
@@ -104,6 +107,8 @@ class Replicas:
         self.ends.append(time.time())
         victim.kill()
         self.wait_ready()
+        if is_leader:
+            self.pauses.append(Outage(self.ends[-1], time.time()))
         self._pause.wait(down_s)
         victim.start()
 

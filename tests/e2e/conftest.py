@@ -119,6 +119,27 @@ def grant(api: Any, *documents: dict[str, object]) -> None:
         create_from_dict(api.api_client, document)
 
 
+def account(api: Any, kubeconfig: Path, name: str, path: Path, *components: Path) -> Path:
+    """Return the kubeconfig of a service account with Reserver's rights and those of components.
+
+    The roles are named as they are shipped, for tests that judge them; core's are there.
+    """
+    for file in (RBAC, *components):
+        for document in yaml.safe_load_all(file.read_text()):
+            is_role = document["kind"].endswith("Role")
+            if not is_role:
+                document["metadata"]["name"] = f"{document['metadata']['name']}-{name}"
+            for subject in document.get("subjects", ()):
+                subject["name"] = f"{subject['name']}-{name}"
+            if file != RBAC or not is_role:
+                grant(api, document)
+            if file == RBAC and document["kind"] == "RoleBinding":
+                document["metadata"]["namespace"], _ = NAMED_STORE
+                grant(api, document)
+    service_account_kubeconfig(kubeconfig, "reserver-system", f"reserver-{name}", path)
+    return path
+
+
 @pytest.fixture(scope="session")
 def rebalance_kubeconfig(
     kubeconfig: Path, api: Any, tmp_path_factory: pytest.TempPathFactory

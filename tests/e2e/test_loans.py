@@ -20,14 +20,14 @@ from hack.promises.record import Recorder
 from hack.promises.report import Report
 from hack.reserver_process import wait_for
 from tests.e2e.cluster import Corner
-from tests.e2e.conftest import grant
+from tests.e2e.conftest import account, grant
 from tests.e2e.forms import SPEC
 from tests.e2e.test_placement import parts, wait_placed, write
 from tests.e2e.test_status import status
+from tests.rights.audit import LENDER, LENDING, RESERVER
 
 pytestmark = pytest.mark.controlplane
 
-LENDING = Path(__file__).parents[2] / "scheduler-config/components/lending"
 SCHEDULER = "over-loans"
 LENT = [{"key": "reserver.io/lent", "operator": "Exists"}]
 LEAST = timedelta(seconds=20)
@@ -37,16 +37,19 @@ LEAST = timedelta(seconds=20)
 @pytest.fixture(scope="module")
 def leaders(
     reserver_kubeconfig: Path,
+    kubeconfig: Path,
     control_plane: ControlPlane,
     api: Any,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Replicas]:
     """A leader and its standby that lend, and a kube-scheduler that asks whichever leads."""
-    for name in ("rbac.yaml", "policy.yaml"):
-        grant(api, *yaml.safe_load_all((LENDING / name).read_text()))
+    assert reserver_kubeconfig.exists()  # Its roles are there.
     folder = tmp_path_factory.mktemp("loans")
+    lender = account(api, kubeconfig, "lender", folder / "kubeconfig", LENDING)
+    policy = (LENDING.parent / "policy.yaml").read_text().replace(f"'{RESERVER}'", f"'{LENDER}'")
+    grant(api, *yaml.safe_load_all(policy))
     with (
-        Replicas(reserver_kubeconfig, folder, 2, flags=["--lending"]) as replicas,
+        Replicas(lender, folder, 2, flags=["--lending"]) as replicas,
         scheduling(control_plane, replicas.port, SCHEDULER),
     ):
         yield replicas
@@ -63,7 +66,11 @@ def phase(room: Corner, key: str) -> str:
 
 
 def judged(folder: Path, leaders: Replicas) -> Report:
-    rules = Rules(schedulers=frozenset({SCHEDULER}), ends=tuple(leaders.ends))
+    rules = Rules(
+        schedulers=frozenset({SCHEDULER}),
+        ends=tuple(leaders.ends),
+        pauses=tuple(leaders.pauses),
+    )
     return judge(read_history(folder), rules)
 
 

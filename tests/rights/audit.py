@@ -20,12 +20,16 @@ BUFFERS = _CONFIG / "components/capacity-buffers/rbac.yaml"
 MAINTENANCE = _CONFIG / "components/maintenance/rbac.yaml"
 PROVISIONING = _CONFIG / "components/provisioning/rbac.yaml"
 WEBHOOKS = _CONFIG / "components/webhooks/rbac.yaml"
+LENDING = _CONFIG / "components/lending/rbac.yaml"
 RESERVER = "system:serviceaccount:reserver-system:reserver"
 MOVER = f"{RESERVER}-mover"
 """Reserver with the rights of these components besides (tests/e2e/apart/conftest.py)."""
 
 HOOKS = f"{RESERVER}-hooks"
 """Reserver with the rights of components/webhooks besides, likewise."""
+
+LENDER = f"{RESERVER}-lender"
+"""Reserver with the rights of components/lending besides (tests/e2e/test_loans.py)."""
 
 _ROLE = re.compile(r' of ((?:Cluster)?Role "[^"]+") to ServiceAccount ')
 """In the reason of a decision (plugin/pkg/auth/authorizer/rbac/rbac.go)."""

@@ -15,6 +15,8 @@ from tests.rights.audit import (
     BUFFERS,
     CORE,
     HOOKS,
+    LENDER,
+    LENDING,
     MAINTENANCE,
     MOVER,
     MOVES,
@@ -30,6 +32,7 @@ COMPONENTS = {
     RESERVER: (),
     MOVER: (MOVES, SURGE, AUTOSCALERS, BUFFERS, MAINTENANCE, PROVISIONING),
     HOOKS: (WEBHOOKS,),
+    LENDER: (LENDING,),
 }
 """By service account: the manifests that grant it rights besides those of the core."""
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from kubernetes.client import AppsV1Api
 
 from hack.bed.bed import scheduling
@@ -17,14 +16,13 @@ from hack.bed.proxy import Proxy
 from hack.chaos.moving.deadly import Deadly
 from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane
-from hack.controlplane.kubeconfig import service_account_kubeconfig
 from hack.go_tool import GRPCURL
 from hack.karpenter.running import source
 from hack.reserver_process import ReserverProcess
 from tests.e2e.apart.crowding import Shop
 from tests.e2e.apart.yard import Yard, opened
 from tests.e2e.cluster import Corner
-from tests.e2e.conftest import MOVES, RBAC, ROOT, grant, install_crd
+from tests.e2e.conftest import MOVES, ROOT, account, install_crd
 from tests.rights.audit import AUTOSCALERS, BUFFERS, MAINTENANCE, PROVISIONING, SURGE
 
 SCHEDULER = "with-moves"
@@ -34,24 +32,6 @@ REQUESTS = ROOT / "tests/e2e/crd-provisioning.yaml"
 CAPACITY_BUFFERS = "capacitybuffers.autoscaling.x-k8s.io"
 ACCOUNT = "mover"
 """Ends the name of its service account; what it may without moves is tested elsewhere."""
-
-
-def account(api: Any, kubeconfig: Path, name: str, path: Path, *components: Path) -> Path:
-    """Return the kubeconfig of a service account with Reserver's rights and those of components.
-
-    The roles are named as they are shipped, for tests that judge them; core's are there.
-    """
-    for file in (RBAC, *components):
-        for document in yaml.safe_load_all(file.read_text()):
-            is_role = document["kind"].endswith("Role")
-            if not is_role:
-                document["metadata"]["name"] = f"{document['metadata']['name']}-{name}"
-            for subject in document.get("subjects", ()):
-                subject["name"] = f"{subject['name']}-{name}"
-            if file != RBAC or not is_role:
-                grant(api, document)
-    service_account_kubeconfig(kubeconfig, "reserver-system", f"reserver-{name}", path)
-    return path
 
 
 @pytest.fixture(scope="session")

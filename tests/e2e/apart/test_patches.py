@@ -26,10 +26,9 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION
 from reserver.patches.slots import RETURN_AFTER_S
 from reserver.webhook.certificate_secret import SECRET
-from tests.e2e.apart.conftest import account
 from tests.e2e.apart.yard import Cordoned
 from tests.e2e.cluster import GROUP, Corner
-from tests.e2e.conftest import install_crd
+from tests.e2e.conftest import account, install_crd
 from tests.e2e.forms import OBJECT, OBJECTS
 from tests.e2e.test_status import wait_status
 from tests.rights.audit import WEBHOOKS
