@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from reserver.cli import failure, interrupt
-from reserver.cli.prompt import typed_line
+from reserver.cli.terminal import typed_line
 from reserver.errors import ApiError
 from reserver_demo import workdir
 from reserver_demo.lessons import Lesson, lessons, set_up

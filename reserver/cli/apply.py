@@ -21,11 +21,11 @@ from reserver.cli.create_requests import CreateRequests, NewReservation, namespa
 from reserver.cli.failure import Failed
 from reserver.cli.manifests import Manifest
 from reserver.cli.options import NamespaceOption
-from reserver.cli.output_formats import Output, OutputOption
-from reserver.cli.progress import progress
+from reserver.cli.output import Output, OutputOption
 from reserver.cli.selection import FILES
 from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.target import Target
+from reserver.cli.terminal import progress
 from reserver.client import CallFailed, ReservationInfo
 from reserver.errors import InvalidInput
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from reserver.cli import failure, interrupt
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.progress import Retries
 from reserver.cli.target import Target
+from reserver.cli.terminal import Retries
 from reserver.errors import ApiError, ConfigurationError, NotReady, ReserverError
 from reserver.settings.flags import parse_address
 

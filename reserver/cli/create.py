@@ -23,9 +23,9 @@ from reserver.cli.create_requests import CreateRequests, NewReservation, namespa
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.flag_errors import flag_of
 from reserver.cli.options import DryRun, NamespaceOption
-from reserver.cli.output_formats import Output, OutputOption
+from reserver.cli.output import Output, OutputOption
 from reserver.cli.selection import FILES
-from reserver.cli.spec_changes import merged
+from reserver.cli.serialization import merged
 from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.target import Target
 from reserver.errors import InvalidInput

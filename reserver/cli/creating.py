@@ -12,9 +12,9 @@ import typer
 from reserver.cli import failure, formatting, line, milestone, output, similar, table
 from reserver.cli.create_requests import NewReservation
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.output_formats import Output
-from reserver.cli.progress import progress
+from reserver.cli.output import Output
 from reserver.cli.table import Cell
+from reserver.cli.terminal import progress
 from reserver.client import CallFailed, Client, ReservationInfo, Shortage, Spec
 
 _ON_NO_NODE = re.compile(r"0/(\d+) nodes are available: \1 node\(s\) didn't match")

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, drain_checks, drain_group, failure, podmoves, presence
+from reserver.cli import completion, drain_checks, drain_group, failure, podmoves, similar
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.move import (
     GraceOption,
@@ -21,7 +21,7 @@ from reserver.cli.move import (
     WaitOption,
     terms_of,
 )
-from reserver.cli.output_formats import Output, OutputOption
+from reserver.cli.output import Output, OutputOption
 from reserver.cli.podmoves import Document, KubeClient, show
 from reserver.cli.target import Target
 from reserver.cluster.pod import PodName
@@ -220,7 +220,7 @@ async def _cordon(client: KubeClient, node: str, *, dry_run: bool) -> None:
         await client.patch(path, {"spec": {"unschedulable": True}})
     except ApiError as exc:
         if exc.status == HTTPStatus.NOT_FOUND:
-            raise await presence.no_node(client, node) from exc
+            raise await similar.no_node(client, node) from exc
         raise
     typer.echo(f"{node} cordoned", err=True)
 

@@ -10,8 +10,8 @@ import typer
 from reserver.cli import failure, plan_inputs
 from reserver.cli.failure import Failed
 from reserver.cli.podmoves import KubeClient
-from reserver.cli.progress import progress
 from reserver.cli.target import Target
+from reserver.cli.terminal import progress
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError
 from reserver.rebalance.capacity import NOTHING_HELD, Held, snapshot_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import typer
 
 from reserver.cli.connection import Session, run
-from reserver.cli.progress import progress
 from reserver.cli.target import Target
+from reserver.cli.terminal import progress
 
 
 def dump(target: Target) -> None:

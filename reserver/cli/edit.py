@@ -17,9 +17,9 @@ from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.manifests import Manifest, read_manifests, read_text
 from reserver.cli.options import NameArgument, NamespaceOption
-from reserver.cli.output_formats import Output, OutputOption
-from reserver.cli.progress import progress
+from reserver.cli.output import Output, OutputOption
 from reserver.cli.target import Target
+from reserver.cli.terminal import progress
 from reserver.client import CallFailed, Client, ReservationInfo
 from reserver.errors import InvalidInput, ReserverError
 from reserver.stores.object.codec import is_own

@@ -1,13 +1,15 @@
 """The entry points of `reserver`, and of `kubectl reserver`, its plug-in of kubectl.
 
-`reserver serve` starts without Typer and the other commands (`plain`). kubectl runs
+`reserver serve` starts without Typer and the other commands (`serve_settings`). kubectl runs
 `kubectl-reserver` for `kubectl reserver`. For completion it runs `kubectl_complete-reserver` with
 the words so far, and reads one completion a line, then a directive of Cobra (kubectl,
-pkg/cmd/plugin/plugin_completion.go).
+pkg/cmd/plugin/plugin_completion.go). No command ends in a traceback for a character that the
+terminal's encoding lacks.
 """
 
 from __future__ import annotations
 
+import codecs
 import os
 import shlex
 import sys
@@ -15,7 +17,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from reserver.cli import encoding, interrupt
+from reserver.cli import interrupt
 
 _PLUGIN = "kubectl-reserver"
 _SERVE = "serve"
@@ -28,9 +30,8 @@ _NO_FILES = 4
 def command(arguments: Sequence[str], program: str) -> Callable[[], object]:
     """Return the command for the arguments of a program."""
     if arguments[:1] == [_SERVE]:
-        from reserver.cli import plain
-        from reserver.cli.environment import of_services, unknown_variable
         from reserver.cli.serve import removed_setting, serve
+        from reserver.cli.serve_settings import of_services, read_plainly, unknown_variable
 
         for name in list(of_services(os.environ)):
             del os.environ[name]
@@ -38,7 +39,7 @@ def command(arguments: Sequence[str], program: str) -> Callable[[], object]:
         if problem := problem or unknown_variable(os.environ):
             sys.stderr.write(f"reserver: {problem}\n")
             sys.exit(_USAGE)
-        settings = plain.settings(arguments[1:], os.environ)
+        settings = read_plainly(arguments[1:], os.environ)
         if settings is not None:
             return partial(serve, settings)
     from reserver.cli.main import app
@@ -57,9 +58,9 @@ def main() -> None:
     null = Path(os.devnull)
     sys.stdout = sys.stdout or null.open("w")  # Python has none for what the shell has closed.
     sys.stderr = sys.stderr or null.open("w")
-    encoding.settle()
+    settle()
     try:
-        given = encoding.arguments(sys.argv[1:])
+        given = arguments(sys.argv[1:])
     except ValueError as exc:
         sys.stderr.write(f"reserver: {exc}\n")
         sys.exit(_USAGE)
@@ -94,3 +95,59 @@ def complete() -> None:
         app(prog_name="reserver")
     except SystemExit:
         typer.echo(f":{_NO_FILES}")
+
+
+_HANDLER = "reserver"
+_CODEC = "reserver_ascii"
+"""ASCII by a name of our own: into a stream of that name itself Click writes UTF-8."""
+
+_ASCII = str.maketrans("█▒░·×…✓✗│─━┃╌⠋", "#=..x~+x|--|-*")
+"""What stands for our own characters: each has one that is as wide."""
+
+
+def _substitute(error: UnicodeError) -> tuple[str, int]:
+    """Return what is written instead of characters that an encoding lacks."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    plain = text.translate(_ASCII)
+    return plain.encode("ascii", "backslashreplace").decode(), error.end
+
+
+def settle() -> None:
+    """Have standard output and standard error take every character."""
+    codecs.register_error(_HANDLER, _substitute)
+    codecs.register(_codec)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            is_ascii = codecs.lookup(stream.encoding).name == "ascii"
+            stream.reconfigure(encoding=_CODEC if is_ascii else None, errors=_HANDLER)
+
+
+def _codec(name: str) -> codecs.CodecInfo | None:
+    if name != _CODEC:
+        return None
+    found = codecs.lookup("ascii")
+    return codecs.CodecInfo(
+        found.encode,
+        found.decode,
+        incrementalencoder=found.incrementalencoder,
+        incrementaldecoder=found.incrementaldecoder,
+        name=_CODEC,
+    )
+
+
+def arguments(given: Sequence[str]) -> list[str]:
+    """Return the arguments of a command as text, whatever the terminal's encoding is.
+
+    Raises:
+        ValueError: one is not UTF-8; the error says which.
+    """
+    read = []
+    for each in given:
+        try:
+            read.append(os.fsencode(each).decode())
+        except UnicodeError as exc:
+            shown = os.fsencode(each).decode(errors="backslashreplace")
+            raise ValueError(f"{shown}: is not UTF-8; write it in UTF-8") from exc
+    return read

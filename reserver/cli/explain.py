@@ -9,16 +9,16 @@ from typing import Annotated, Any
 
 import typer
 
-from reserver.cli import completion, connection, failure, output, presence, table
+from reserver.cli import completion, connection, failure, output, similar, table
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.formatting import duration
 from reserver.cli.help import App
 from reserver.cli.options import NamespaceOption, pod_of
-from reserver.cli.output_formats import Report, ReportOption
-from reserver.cli.progress import progress
+from reserver.cli.output import Report, ReportOption
 from reserver.cli.table import Row
 from reserver.cli.target import Target
+from reserver.cli.terminal import progress
 from reserver.client import CallFailed
 from reserver.cluster.pod import PodName
 from reserver.errors import ReserverError
@@ -90,9 +90,7 @@ async def _no_pod(target: Target, pod: PodName, error: CallFailed) -> Failed:
     problem = failure.of(error).message
     with suppress(ReserverError, OSError, TimeoutError):
         async with asyncio.timeout(_PATIENCE_S):
-            question = await connection.calling(
-                target, lambda client, _: presence.like(client, pod)
-            )
+            question = await connection.calling(target, lambda client, _: similar.like(client, pod))
             problem += f"; {question}" if question else ""
     return Failed(ExitStatus.REFUSED, problem)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from math import ceil
 
-from reserver.cli.kinds import word_of
+from reserver.cli.owner_flags import word_of
 from reserver.cli.table import Cell
 from reserver.client import (
     OwnerSelector,

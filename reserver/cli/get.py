@@ -11,8 +11,7 @@ import typer
 from reserver.cli import completion, failure, fields, history, listing, lookup, similar, watch
 from reserver.cli.connection import run
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.output_formats import ListOutputOption, Output
-from reserver.cli.progress import progress
+from reserver.cli.output import ListOutputOption, Output
 from reserver.cli.selection import (
     AllNamespacesOption,
     NamesArgument,
@@ -20,6 +19,7 @@ from reserver.cli.selection import (
     check_namespaces,
 )
 from reserver.cli.target import Target
+from reserver.cli.terminal import progress
 from reserver.client import Client, Selection
 
 if TYPE_CHECKING:

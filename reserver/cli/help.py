@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from reserver.cli import failure, jsonpath, words
+from reserver.cli import failure, jsonpath, usage_errors
 from reserver.cli.failure import ExitStatus
 from reserver.cli.flag_groups import with_flags
 from reserver.cli.target import CONNECTION
@@ -208,7 +208,7 @@ class CommandGroup(_Formatted, TyperGroup):
         """Return the command that arguments name, and the arguments that remain."""
         outer = ctx.command_path.removeprefix(ctx.find_root().command_path)
         is_known = ctx.resilient_parsing or args[0] in self.commands
-        if not is_known and (hint := words.hint(outer.strip(), args[0])):
+        if not is_known and (hint := usage_errors.hint(outer.strip(), args[0])):
             failure.end(failure.Failed(ExitStatus.USAGE, hint))
         name, command, rest = super().resolve_command(ctx, args)
         return name, command.loaded() if isinstance(command, Deferred) else command, rest

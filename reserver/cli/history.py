@@ -10,10 +10,10 @@ import typer
 from reserver.cli import failure, formatting, listing, output, serialization, table, times
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.output_formats import ListOutputOption, Output
-from reserver.cli.progress import progress
+from reserver.cli.output import ListOutputOption, Output
 from reserver.cli.table import Cell, Row
 from reserver.cli.target import Target
+from reserver.cli.terminal import progress
 from reserver.client import Client, PastReservation, Selection
 from reserver.reservations.enums import Outcome
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import typer
 
 from reserver.cli import failure, formatting, output, table
-from reserver.cli.output_formats import Output
+from reserver.cli.output import Output
 from reserver.cli.table import Row
 from reserver.client import ReservationInfo
 from reserver.client.slots import of_slot

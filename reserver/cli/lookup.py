@@ -9,7 +9,7 @@ from typing import TypeVar
 from reserver.cli import failure, formatting
 from reserver.cli.connection import Session
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.progress import progress
+from reserver.cli.terminal import progress
 from reserver.client import CallFailed, Client, ReservationInfo, Selection
 
 _NOT_ALLOWED = "NOT_ALLOWED"

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from reserver.cli import failure
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.progress import progress
+from reserver.cli.terminal import progress
 from reserver.client import CallFailed, Client, Outcome, Phase, ReservationInfo
 
 _NOT_THERE = "NO_SUCH_RESERVATION"

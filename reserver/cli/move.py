@@ -16,10 +16,10 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, failure, podmoves, presence
+from reserver.cli import completion, failure, podmoves, similar
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import NamespaceOption, pod_of
-from reserver.cli.output_formats import Output, OutputOption
+from reserver.cli.output import Output, OutputOption
 from reserver.cli.podmoves import Document, KubeClient, summary
 from reserver.cli.target import Target
 from reserver.cluster.pod import PodName
@@ -128,9 +128,9 @@ def move(
 
     async def make(client: KubeClient, default: str) -> None:
         leaving = PodName(home or namespace or default, name)
-        await presence.require_pod(client, leaving)
+        await similar.require_pod(client, leaving)
         if to:
-            await presence.require_node(client, to)
+            await similar.require_node(client, to)
         if by_patch:
             await moved_by_patch(client, leaving, to, terms, form, wait=wait)
             return

@@ -12,7 +12,7 @@ from reserver.cli import completion, failure, output, podmoves
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.help import App
 from reserver.cli.options import NamespaceOption
-from reserver.cli.output_formats import Output, OutputOption
+from reserver.cli.output import Output, OutputOption
 from reserver.cli.podmoves import Document, KubeClient
 from reserver.cli.target import Target
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from reserver.cli import output, picture, table
-from reserver.cli.output_formats import Report
+from reserver.cli.output import Report
 from reserver.cli.table import AnyCell, Row, bar, bar_legend, counted, fitting
 from reserver.cluster import quantity
 from reserver.printable import printable

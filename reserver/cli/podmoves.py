@@ -12,7 +12,7 @@ import typer
 
 from reserver.cli import connection, failure, interrupt, output, table
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.output_formats import Output
+from reserver.cli.output import Output
 from reserver.cli.target import Target
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, ReserverError

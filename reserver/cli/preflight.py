@@ -15,26 +15,17 @@ import typer
 
 from reserver import DISTRIBUTION
 from reserver.base.backoff import Backoff
-from reserver.cli import (
-    failure,
-    interrupt,
-    preflight_features,
-    preflight_files,
-    preflight_holds,
-    preflight_scheduler,
-    preflight_settings,
-)
-from reserver.cli.checkup import Finding
+from reserver.cli import failure, interrupt, preflight_files, preflight_holds, preflight_programs
 from reserver.cli.connection import calling
-from reserver.cli.doctor import show
+from reserver.cli.doctor import Finding, show
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.manifests import read_files
-from reserver.cli.output_formats import Report, ReportOption
+from reserver.cli.output import Report, ReportOption
 from reserver.cli.preflight_files import KINDS, Id, Object
 from reserver.cli.preflight_holds import Unknown, WrittenSpec
-from reserver.cli.progress import progress
 from reserver.cli.selection import FILES
 from reserver.cli.target import Target
+from reserver.cli.terminal import progress
 from reserver.errors import ApiError, ReserverError
 from reserver.k8s.objects.objects import LabelledConfigMap, decode
 from reserver.moves import podmove
@@ -170,7 +161,7 @@ class _Looking:
             *preflight_holds.of_moves(moves, keeps_seats=keeps_seats),
             *(await self._of_features(there, version)),
             *(await self._of_files(there) if there else ()),
-            *(preflight_settings.of_settings(there) if version == _own() else ()),
+            *(preflight_programs.of_settings(there) if version == _own() else ()),
         ]
         checks = (
             "entries",
@@ -240,10 +231,9 @@ class _Looking:
         self, there: Mapping[Id, Object], version: tuple[int, int]
     ) -> Iterator[Finding]:
         found = {
-            plural: await self._items(f"{_GROUP}/{plural}")
-            for plural in preflight_features.REMEDIES
+            plural: await self._items(f"{_GROUP}/{plural}") for plural in preflight_holds.REMEDIES
         }
-        return preflight_features.of_features(found, there, is_first=version < _LENIENT_SINCE)
+        return preflight_holds.of_features(found, there, is_first=version < _LENIENT_SINCE)
 
     async def _of_files(self, there: dict[Id, Object]) -> Iterator[Finding]:
         here: dict[Id, Object] = {}
@@ -261,7 +251,7 @@ class _Looking:
             preflight_files.of_apply(here, there),
             preflight_files.of_services(here, there, labels),
             preflight_files.of_leftovers(here, there),
-            preflight_scheduler.of_scheduler(here, there, server),
+            preflight_programs.of_scheduler(here, there, server),
             preflight_files.of_crds(here, there),
             preflight_files.of_rights(here, there),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from reserver.cli.checkup import Finding
+from reserver.cli.doctor import Finding
 from reserver.printable import printable
 
 Object = Mapping[str, Any]

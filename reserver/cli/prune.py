@@ -10,9 +10,8 @@ import typer
 from reserver.cli import failure, listing, output
 from reserver.cli.create_requests import NewReservation
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.output_formats import Output
-from reserver.cli.progress import progress
-from reserver.cli.prompt import confirmed
+from reserver.cli.output import Output
+from reserver.cli.terminal import confirmed, progress
 from reserver.client import CallFailed, Client, ReservationInfo, Selection
 from reserver.errors import InvalidInput
 from reserver.k8s.objects import labelselector

@@ -7,9 +7,9 @@ from typing import Any
 
 from reserver.cli import failure, output, table
 from reserver.cli.formatting import NOTHING
-from reserver.cli.output_formats import Report
-from reserver.cli.progress import progress
+from reserver.cli.output import Report
 from reserver.cli.table import Row
+from reserver.cli.terminal import progress
 from reserver.client import Client, NamespaceQuota
 from reserver.cluster import quantity
 from reserver.k8s.objects.times import show_duration

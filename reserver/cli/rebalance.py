@@ -11,7 +11,7 @@ import typer
 from reserver.cli import completion, failure, output
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.help import App
-from reserver.cli.output_formats import Report, ReportOption
+from reserver.cli.output import Report, ReportOption
 from reserver.cli.plan_inputs import read_policy_file
 from reserver.cli.rebalance_plan import plan
 from reserver.cli.rebalance_run import run

@@ -14,10 +14,10 @@ import typer
 from reserver.cli import completion, failure, interrupt, picture, plan_inputs, plan_view
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import Goal
-from reserver.cli.output_formats import Report, ReportOption
+from reserver.cli.output import Report, ReportOption
 from reserver.cli.plan_inputs import Cluster, collecting_later
-from reserver.cli.progress import progress
 from reserver.cli.target import Target
+from reserver.cli.terminal import progress
 from reserver.cluster.pod import Pod
 from reserver.errors import ReserverError
 from reserver.rebalance import emptying, pending, planner, upstream

@@ -11,7 +11,7 @@ import typer
 
 from reserver.cli import failure, interrupt
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.output_formats import Report, ReportOption
+from reserver.cli.output import Report, ReportOption
 from reserver.cli.table import counted
 from reserver.cli.target import Target
 from reserver.errors import ReserverError

@@ -11,15 +11,14 @@ import typer
 from reserver.cli import failure, listing, lookup, output
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.output_formats import Output, OutputOption
-from reserver.cli.progress import progress
-from reserver.cli.prompt import confirmed
+from reserver.cli.output import Output, OutputOption
 from reserver.cli.selection import (
     NamesArgument,
     SelectionFlags,
     check_named,
 )
 from reserver.cli.target import Target
+from reserver.cli.terminal import confirmed, progress
 from reserver.client import CallFailed, Client, ReservationInfo, Selection
 
 Released = tuple[str, ReservationInfo | None]

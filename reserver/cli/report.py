@@ -26,13 +26,13 @@ from reserver.cli import (
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.history import AboutOption, within
-from reserver.cli.output_formats import Report, TableOutputOption
+from reserver.cli.output import Report, TableOutputOption
 from reserver.cli.picture import check as check_picture
 from reserver.cli.picture import save as save_picture
-from reserver.cli.progress import progress
 from reserver.cli.report_sums import Fate, Held, Sums
 from reserver.cli.table import AnyCell, Cell, Row
 from reserver.cli.target import Target
+from reserver.cli.terminal import progress
 from reserver.client import Client, Selection
 
 _PARTS = {

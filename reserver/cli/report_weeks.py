@@ -10,9 +10,9 @@ from typing import Any
 import typer
 
 from reserver.cli import failure, formatting, output, report_sums, serialization, table
-from reserver.cli.output_formats import Report
-from reserver.cli.progress import progress
+from reserver.cli.output import Report
 from reserver.cli.table import Row
+from reserver.cli.terminal import progress
 from reserver.client import Client, HoldAccount
 
 _NUMBERS = ("HELD", "CLAIMED", "USED", "UNUSED", "USE")

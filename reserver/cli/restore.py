@@ -13,7 +13,7 @@ from reserver.cli.connection import Session, run
 from reserver.cli.create_requests import NewReservation, namespace_of
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import NamespaceOption
-from reserver.cli.output_formats import Output, OutputOption
+from reserver.cli.output import Output, OutputOption
 from reserver.cli.target import Target
 from reserver.client import Outcome, PastReservation
 from reserver.errors import InvalidInput

@@ -6,7 +6,7 @@ nearly the manifest's: a field of the spec needs no line here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -137,3 +137,25 @@ def read_owner(entry: Mapping[str, Any], namespace: str) -> PodOwner | OwnerSele
     """
     owner_codec.read([msgspec.convert(entry, OwnerEntry)], namespace)
     return messages.read_owner(json_format.ParseDict(dict(entry), pb.Owner()), namespace)
+
+
+_DROPPED: Mapping[str, Sequence[str]] = {
+    "node": ["placement", "nodes"],
+    "nodes": ["resources", "slots", "node"],
+    "resources": ["nodes"],
+    "placement": ["node"],
+    "ttl": ["expiresAt", "schedule"],
+    "expiresAt": ["ttl", "schedule"],
+    "schedule": ["ttl", "expiresAt"],
+}
+"""Fields that another field of a spec excludes."""
+
+
+def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a spec with changes and without the fields that they exclude; resources are merged."""
+    dropped = {name for name in changes for name in _DROPPED.get(name, ())}
+    new = {name: value for name, value in document.items() if name not in dropped} | dict(changes)
+    for name in ("resources", "nodes", "placement", "schedule"):
+        if name in changes:
+            new[name] = {**(document.get(name) or {}), **changes[name]}
+    return new

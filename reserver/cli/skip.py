@@ -12,7 +12,7 @@ from reserver.cli import completion, failure, lookup, output, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import NamespaceOption
-from reserver.cli.output_formats import Output, OutputOption
+from reserver.cli.output import Output, OutputOption
 from reserver.cli.target import Target
 from reserver.client import CallFailed, ReservationInfo
 

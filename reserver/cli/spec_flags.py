@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Annotated, Any
 
-from reserver.cli import completion, recurring, times
+from reserver.cli import completion, times
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.owner_flags import OWNER_FORMS, owner, pair
 from reserver.errors import InvalidInput
@@ -232,7 +232,7 @@ class SpecFlags:
             if each.field == "owners":
                 parent[name] = [owner(text, namespace) for text in value]
             elif each.field == "every":
-                parent[name] = recurring.cron(each.name, value)
+                parent[name] = times.cron(each.name, value)
             elif each.field in _DURATIONS:
                 parent[name] = _in_hours(each.name, value)
             elif each.field in _MOMENTS:

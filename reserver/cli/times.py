@@ -1,4 +1,4 @@
-"""Times and durations of flags, as people say them."""
+"""Times, durations and schedules of flags, as people say them: ``22:00 weekdays``."""
 
 from __future__ import annotations
 
@@ -103,3 +103,39 @@ def _zone(text: str) -> tzinfo | None:
     if text == "Z" or text[0] in "+-":
         return datetime.fromisoformat(f"2000-01-01T00:00{text}").tzinfo
     return ZoneInfo(text)
+
+
+_CRON_FIELDS = 5
+_TIME_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_SETS = {"daily": "*", "weekdays": "1-5", "weekends": "0,6"}
+_SCHEDULE_FORMS = "write '22:00 weekdays', '8:30 mon,thu', '9:00 daily', or cron: '0 22 * * 1-5'"
+
+
+def cron(flag: str, text: str) -> str:
+    """Return the cron expression of a time of day with days, or of cron itself.
+
+    Raises:
+        Failed: it is neither.
+    """
+    words = text.split()
+    if len(words) == _CRON_FIELDS:
+        return " ".join(words)
+    clock = _TIME_OF_DAY.fullmatch(words[0]) if words else None
+    days = _days(words[1:])
+    if clock is None or days is None:
+        raise Failed(
+            ExitStatus.USAGE, f"{flag}: {shorten(text)!r} is not a schedule; {_SCHEDULE_FORMS}"
+        )
+    hour, minute = map(int, clock.groups())
+    return f"{minute} {hour} * * {days}"
+
+
+def _days(words: list[str]) -> str | None:
+    """Return the field of cron for days of the week; None if these are none."""
+    said = ",".join(words).lower() or "daily"
+    if said in _SETS:
+        return _SETS[said]
+    names = [name[:3] for name in said.split(",") if name]
+    known = all(name in _WEEKDAYS for name in names)
+    return ",".join(str(_WEEKDAYS.index(name)) for name in dict.fromkeys(names)) if known else None

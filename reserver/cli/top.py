@@ -13,11 +13,11 @@ from reserver.cli import completion, failure, output, quota_table, similar, tabl
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.help import App
-from reserver.cli.output_formats import Report, TableOutputOption
+from reserver.cli.output import Report, TableOutputOption
 from reserver.cli.owner_flags import pair
-from reserver.cli.progress import progress
 from reserver.cli.table import AnyCell, Cell, Row, bar, bar_legend, fitting
 from reserver.cli.target import Target
+from reserver.cli.terminal import progress
 from reserver.client import Client, NodeCapacity, ResourceAmounts
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput

@@ -9,8 +9,8 @@ from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.flag_errors import flag_of
 from reserver.cli.options import NameArgument, NamespaceOption
-from reserver.cli.output_formats import Output, OutputOption
-from reserver.cli.spec_changes import merged
+from reserver.cli.output import Output, OutputOption
+from reserver.cli.serialization import merged
 from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.target import Target
 from reserver.client import CallFailed, ReservationInfo

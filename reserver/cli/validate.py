@@ -14,7 +14,7 @@ from reserver.cli import failure, output
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.invalid_fields import InvalidField, expired, is_over, problems, unmeant
 from reserver.cli.manifests import ManifestDocument, identity, kind_of, read_files, read_manifests
-from reserver.cli.output_formats import Report, ReportOption
+from reserver.cli.output import Report, ReportOption
 from reserver.cli.selection import FILES
 from reserver.cli.table import counted
 from reserver.errors import InvalidInput, under

@@ -12,9 +12,9 @@ from reserver.cli.connection import Session, run
 from reserver.cli.failure import Failed
 from reserver.cli.milestone import Milestone
 from reserver.cli.options import NamespaceOption
-from reserver.cli.output_formats import Output, OutputOption
-from reserver.cli.progress import progress
+from reserver.cli.output import Output, OutputOption
 from reserver.cli.target import Target
+from reserver.cli.terminal import progress
 from reserver.client import CallFailed, ReservationInfo
 
 

@@ -11,13 +11,13 @@ import typer
 
 from reserver.cli import listing, output, serialization, table
 from reserver.cli.connection import Session, run
-from reserver.cli.output_formats import Output, OutputOption
-from reserver.cli.progress import progress
+from reserver.cli.output import Output, OutputOption
 from reserver.cli.selection import (
     SelectionFlags,
 )
 from reserver.cli.table import Cell, Row
 from reserver.cli.target import Target
+from reserver.cli.terminal import progress
 from reserver.client import Change, ChangeKind, Client, ReservationInfo, Selection
 
 _KINDS = {

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reserver.cli import failure, output, table
-from reserver.cli.output_formats import Output
+from reserver.cli.output import Output
 from reserver.errors import ApiError, InvalidInput
 from reserver.extender import reservation_events
 from reserver.grpc.status_errors import CallError

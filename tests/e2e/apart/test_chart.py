@@ -15,7 +15,7 @@ from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import kubectl
 from hack.go_tool import HELM
-from reserver.cli import plain
+from reserver.cli import serve_settings
 from reserver.settings.configuration_file import configured
 from tests.e2e.apart.chart_values import ARRIVALS, Arrival
 
@@ -326,7 +326,7 @@ def test_reserver_takes_the_configuration_beside_the_charts_own_flags(
     (file, text), *_ = found["ConfigMap", HOME, source]["data"].items()
     (tmp_path / file).write_text(text)
     args = [each.replace(mount["mountPath"], str(tmp_path)) for each in container["args"]]
-    given_by_flags = plain.settings(args, {})
+    given_by_flags = serve_settings.read_plainly(args, {})
     assert given_by_flags is not None
     settings = configured(given_by_flags)
     assert set(settings.exempt_namespaces) == {"storage", HOME}

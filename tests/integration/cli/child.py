@@ -9,7 +9,7 @@ import json
 import os
 import sys
 
-from reserver.cli import encoding
+from reserver.cli import entry
 from reserver.cli.main import app
 
 END = "\x1e"
@@ -17,7 +17,7 @@ END = "\x1e"
 
 def main() -> None:
     """Run the commands that come, a line of JSON each; print the exit status behind each."""
-    encoding.settle()  # As `entry.main` does.
+    entry.settle()  # As `entry.main` does.
     with os.fdopen(int(sys.argv[1])) as orders:
         for line in orders:
             status: object = 0

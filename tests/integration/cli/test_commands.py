@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from reserver.cli.progress import progress
+from reserver.cli.terminal import progress
 from tests.integration.cli.runs import Run, untimed, write
 from tests.integration.world import World
 from tests.terminal import terminal

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reserver.cli import encoding
+from reserver.cli import entry
 from tests.integration.cli.runs import Run
 from tests.integration.cli.screens import Screen
 from tests.integration.world import World
@@ -97,5 +97,5 @@ def test_an_argument_that_is_not_utf_8_is_refused(variables: dict[str, str]) -> 
 def test_each_character_of_ours_has_one_that_is_as_wide() -> None:
     for character in "█▒░·×…✓✗│─━┃╌⠋":
         error = UnicodeEncodeError("ascii", character, 0, 1, "")
-        written, end = encoding._substitute(error)
+        written, end = entry._substitute(error)
         assert (len(written), written.isascii(), end) == (1, True, 1)

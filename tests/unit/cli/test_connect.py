@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 
 from reserver.cli import failure
 from reserver.cli.main import app
-from reserver.cli.progress import Retries
+from reserver.cli.terminal import Retries
 from reserver.client import CallFailed
 from reserver.errors import ApiError
 

@@ -15,7 +15,7 @@ from reserver.cli import move, moves, podmoves
 from reserver.cli.drain import drained
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.main import app
-from reserver.cli.output_formats import Output
+from reserver.cli.output import Output
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
 from reserver.moves.drain import DrainOptions

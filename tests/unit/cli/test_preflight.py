@@ -9,14 +9,7 @@ from typing import Any
 import pytest
 
 from reserver.base.backoff import Backoff
-from reserver.cli import (
-    preflight,
-    preflight_features,
-    preflight_files,
-    preflight_holds,
-    preflight_scheduler,
-    preflight_settings,
-)
+from reserver.cli import preflight, preflight_files, preflight_holds, preflight_programs
 from reserver.cli.preflight_files import Id
 from reserver.cli.preflight_holds import WrittenSpec
 from reserver.errors import ApiError
@@ -355,7 +348,7 @@ WINDOW = an("MaintenanceWindow", "night", spec={"start": "x", "drainBefore": "1h
 def test_what_another_version_does_not_carry_out_is_named(
     plural: str, there: Any, lines: list[str], *, is_first: bool
 ) -> None:
-    found = list(preflight_features.of_features({plural: [WINDOW]}, there, is_first=is_first))
+    found = list(preflight_holds.of_features({plural: [WINDOW]}, there, is_first=is_first))
     for each, line in zip(found, lines, strict=True):
         assert str(each).startswith(line)
         assert each.is_ok is (plural == QUOTAS)
@@ -363,7 +356,7 @@ def test_what_another_version_does_not_carry_out_is_named(
 
 def test_moves_that_have_ended_do_not_matter() -> None:
     moves = {"podmoves": [move("Succeeded")]}
-    assert not list(preflight_features.of_features(moves, of(role()), is_first=True))
+    assert not list(preflight_holds.of_features(moves, of(role()), is_first=True))
 
 
 def test_each_field_that_the_first_version_lacks_is_named() -> None:
@@ -428,7 +421,7 @@ BEGIN = "apiVersion: reserver.io/v1alpha1\nkind: ReserverConfiguration\n"
     ],
 )
 def test_settings_with_which_it_would_not_start_are_named(there: Any, lines: list[str]) -> None:
-    found = list(preflight_settings.of_settings(there))
+    found = list(preflight_programs.of_settings(there))
     for each, line in zip(found, lines, strict=True):
         assert str(each).startswith(line)
         assert each.remedy
@@ -464,10 +457,10 @@ def test_kube_scheduler_is_compared() -> None:
         scheduler("r/kube-scheduler:v1.36.0", "a"),
         scheduler("r/kube-scheduler:v1.37.0", "b"),
     )
-    newer, restarts = preflight_scheduler.of_scheduler(here, there, "v1.36.2")
+    newer, restarts = preflight_programs.of_scheduler(here, there, "v1.36.2")
     assert "kube-scheduler v1.37.0, newer than the API server (v1.36.2)" in newer.said
     assert (newer.is_ok, restarts.is_ok) == (False, True)
-    assert not list(preflight_scheduler.of_scheduler(here, here, "v1.36.2"))
-    (none,) = preflight_scheduler.of_scheduler(here, of(role()), "v1.36.2")
+    assert not list(preflight_programs.of_scheduler(here, here, "v1.36.2"))
+    (none,) = preflight_programs.of_scheduler(here, of(role()), "v1.36.2")
     assert "kube-scheduler-extender.yaml" in none.said
     assert Id("Deployment", HOME, "reserver-scheduler") in here

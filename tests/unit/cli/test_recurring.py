@@ -2,7 +2,7 @@
 
 import pytest
 
-from reserver.cli import recurring
+from reserver.cli import times
 from reserver.cli.failure import Failed
 from reserver.cli.spec_flags import SpecFlags
 
@@ -19,13 +19,13 @@ from reserver.cli.spec_flags import SpecFlags
     ],
 )
 def test_words_become_cron(said: str, cron: str) -> None:
-    assert recurring.cron("--every", said) == cron
+    assert times.cron("--every", said) == cron
 
 
 @pytest.mark.parametrize("said", ["", "25:00", "22:60 daily", "nightly", "22:00 someday", "22 5"])
 def test_what_is_no_schedule_is_refused(said: str) -> None:
     with pytest.raises(Failed, match=r"--every: .* is not a schedule; write '22:00 weekdays'"):
-        recurring.cron("--every", said)
+        times.cron("--every", said)
 
 
 def test_flags_make_the_schedule() -> None:

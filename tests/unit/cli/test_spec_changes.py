@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reserver.cli.spec_changes import merged
+from reserver.cli.serialization import merged
 
 OWNERS = [{"pod": {"name": "a"}}]
 WHOLE = {"owners": OWNERS, "nodes": {"count": 3, "selector": {"pool": "gpu"}}}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reserver.cli import checkup
+from reserver.cli import doctor
 
 NOW = datetime(2030, 1, 31, 10, tzinfo=UTC)
 DUMP = {
@@ -20,8 +20,8 @@ DUMP = {
 }
 
 
-def found(now: datetime = NOW, took_s: float = 0.1, **changes: Any) -> dict[str, checkup.Finding]:
-    findings = checkup.of_dump({**DUMP, **changes}, "1.2.0", now, took_s)
+def found(now: datetime = NOW, took_s: float = 0.1, **changes: Any) -> dict[str, doctor.Finding]:
+    findings = doctor.of_dump({**DUMP, **changes}, "1.2.0", now, took_s)
     return {each.check: each for each in findings}
 
 
@@ -57,7 +57,7 @@ def test_clocks_that_are_apart_are_told(ahead_s: int, took_s: float, said: str) 
 
 
 def test_what_is_not_installed_is_named_with_its_command() -> None:
-    findings = {each.check: each for each in checkup.of_resources({"reservations"})}
+    findings = {each.check: each for each in doctor.of_resources({"reservations"})}
     assert findings["reservations.reserver.io"].is_ok
     assert str(findings["podmoves.reserver.io"]) == (
         "not installed; run `kubectl apply -k scheduler-config/components/moves`"
@@ -73,12 +73,12 @@ def test_the_webhook_is_missed_where_something_needs_it(
     wanted: bool,  # noqa: FBT001 - a parameter of the test
     is_ok: bool,  # noqa: FBT001 - as above
 ) -> None:
-    assert checkup.of_webhooks(names, wanted=wanted).is_ok is is_ok
+    assert doctor.of_webhooks(names, wanted=wanted).is_ok is is_ok
 
 
 def test_missing_rights_are_named_with_the_role_that_grants_them() -> None:
-    assert checkup.of_rights({"get pods": True}, "r").said == "get pods in r"
-    missing = checkup.of_rights({"get pods": True, "list pods": False}, "r")
+    assert doctor.of_rights({"get pods": True}, "r").said == "get pods in r"
+    missing = doctor.of_rights({"get pods": True, "list pods": False}, "r")
     assert str(missing) == (
         "no right to list pods in r; ask for a RoleBinding to the Role reserver-cli in r"
     )
