@@ -20,7 +20,7 @@ from reserver.errors import ConfigurationError
 from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.extender.server import Routes
-from reserver.http.certificate_expiry import Expiries
+from reserver.http.tls import Expiries
 from reserver.k8s import credentials, request_counts
 from reserver.k8s.client import ApiClient
 from reserver.k8s.request_counts import RequestCounts
@@ -30,8 +30,7 @@ from reserver.process.background import lead, stand_by
 from reserver.process.http_listeners import SHUTDOWN_S, HttpListeners
 from reserver.process.leadership import label_of, lease_of
 from reserver.process.metrics import measured
-from reserver.process.reload import Reload
-from reserver.process.restart import Restart
+from reserver.process.reload import Reload, Restart
 from reserver.process.write_tasks import WriteTasks
 from reserver.settings.serve import Settings
 from reserver.stores.object.codec import COLLECTION

@@ -13,9 +13,9 @@ from reserver.reservations.enums import Policy, Strategy
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.scheduling.effects import Effect
 from reserver.scheduling.placement import Placed, placing
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import Effect
 from reserver.scheduling.wake import Wake
 
 NAMESPACE = "shop"

@@ -38,8 +38,8 @@ from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.pods import PodObject
 from reserver.process import logs
 from reserver.reservations.ledger import Ledger
-from reserver.scheduling.effects import Effect
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import Effect
 from reserver.settings.serve import LogLevel
 
 FLOOR = "floor"

@@ -24,8 +24,7 @@ from reserver.client.capacity import (
 )
 from reserver.client.client import Client
 from reserver.client.connection import DEADLINE_S
-from reserver.client.nodes import Nodes
-from reserver.client.recurrence import OccurrenceInfo, RecurringSchedule
+from reserver.client.spec_parts import Nodes, OccurrenceInfo, RecurringSchedule
 from reserver.client.sync_capacity import SyncCapacity
 from reserver.client.sync_client import SyncClient
 from reserver.client.values import (

@@ -1,10 +1,11 @@
-"""The connection: calls with deadlines, repeated if they fail."""
+"""The connections of both clients: calls with deadlines, repeated if they fail."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -173,6 +174,54 @@ class Connection:
         """
         while True:
             page = await self.call(method, request)
+            yield page
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+
+class SyncConnection:
+    """A channel to Reserver whose calls block.
+
+    Attributes:
+        terms: how it was made.
+        channel: what stubs are made of.
+    """
+
+    def __init__(self, terms: ConnectionTerms) -> None:
+        self.terms = terms
+        if terms.credentials is None:
+            self.channel = grpc.insecure_channel(terms.address, terms.options)
+        else:
+            self.channel = grpc.secure_channel(terms.address, terms.credentials, terms.options)
+
+    def call(self, method: Callable[..., Response], request: object) -> Response:
+        """Call until there is a final answer, or the deadline has passed.
+
+        Raises:
+            CallFailed: there was none, or it is a refusal.
+        """
+        attempts = Attempts(self.terms, time.monotonic())
+        while True:
+            left = attempts.left_s(time.monotonic())
+            try:
+                return method(request, timeout=left, metadata=self.terms.metadata())
+            except grpc.RpcError as exc:
+                pause = attempts.pause_s(exc, time.monotonic())
+            time.sleep(pause)
+
+    def pages(
+        self,
+        method: Callable[..., Any],
+        request: Any,  # noqa: ANN401 - of any list
+    ) -> Iterator[Any]:
+        """Yield all pages of a list; the request's token is set here.
+
+        Raises:
+            CallFailed: as `call`.
+        """
+        while True:
+            page = self.call(method, request)
             yield page
             if not page.next_page_token:
                 return

@@ -13,8 +13,13 @@ import grpc
 from reserver.base.backoff import Backoff
 from reserver.client import messages
 from reserver.client.call_errors import FailedCall, as_failure
-from reserver.client.connection import PAUSES_S, REPEATED, Connection, ConnectionTerms
-from reserver.client.sync_connection import SyncConnection
+from reserver.client.connection import (
+    PAUSES_S,
+    REPEATED,
+    Connection,
+    ConnectionTerms,
+    SyncConnection,
+)
 from reserver.client.values import Change, ChangeKind, ReservationInfo
 from reserver.v1 import reservation_pb2 as pb
 

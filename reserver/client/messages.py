@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from reserver.client.nodes import Nodes
-from reserver.client.recurrence import OccurrenceInfo, RecurringSchedule
+from reserver.client.spec_parts import Nodes, OccurrenceInfo, RecurringSchedule
 from reserver.client.values import (
     Claim,
     ControllerOwner,

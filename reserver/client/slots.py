@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from reserver.client.values import ReservationInfo, Spec
 from reserver.cluster.node import NODES
-from reserver.reservations.claimed_slots import slots_in_all
+from reserver.reservations.placement import slots_in_all
 from reserver.stores.codec.slot_rules import refilled_by_default
 
 

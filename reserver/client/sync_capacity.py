@@ -18,7 +18,7 @@ from reserver.client.capacity import (
     read_verdict,
     what_if,
 )
-from reserver.client.sync_connection import SyncConnection
+from reserver.client.connection import SyncConnection
 from reserver.client.values import Spec
 from reserver.v1 import capacity_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub

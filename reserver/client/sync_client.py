@@ -12,10 +12,9 @@ import grpc
 
 from reserver.client import messages, requests
 from reserver.client.call_errors import CallFailed
-from reserver.client.connection import DEADLINE_S, ConnectionTerms, Retrying
+from reserver.client.connection import DEADLINE_S, ConnectionTerms, Retrying, SyncConnection
 from reserver.client.following import follow_synchronously
 from reserver.client.sync_capacity import SyncCapacity
-from reserver.client.sync_connection import SyncConnection
 from reserver.client.values import (
     EVERYTHING,
     Change,

@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from reserver.client.nodes import Nodes
-from reserver.client.recurrence import OccurrenceInfo, RecurringSchedule
+from reserver.client.spec_parts import Nodes, OccurrenceInfo, RecurringSchedule
 from reserver.reservations.enums import Outcome, Phase, Policy
 
 

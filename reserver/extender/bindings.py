@@ -16,8 +16,8 @@ from reserver.errors import ApiError, Gone, InvalidInput, NotReady
 from reserver.extender.pending_binding import PendingBinding, Pods
 from reserver.extender.protocol import ExtenderBindingArgs
 from reserver.extender.readiness import Readiness, up_to_date
-from reserver.scheduling.assumed_pod import AssumedPod
 from reserver.scheduling.bind import BindVerdict, judge_bind
+from reserver.scheduling.inflight_binds import AssumedPod
 from reserver.scheduling.state import State
 
 log = structlog.get_logger(__name__)

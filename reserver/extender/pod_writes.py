@@ -16,7 +16,7 @@ from reserver.k8s.objects.objects import decode, encode
 from reserver.k8s.objects.pod_annotations import CLAIMS_ANNOTATION, RETRY_ANNOTATION
 from reserver.k8s.objects.pods import BoundPod, PodObject
 from reserver.k8s.objects.times import show_moment
-from reserver.scheduling.effects import Activate, Effect, Nominate, Recall
+from reserver.scheduling.verdicts import Activate, Effect, Nominate, Recall
 
 log = structlog.get_logger(__name__)
 

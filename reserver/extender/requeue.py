@@ -20,7 +20,7 @@ from reserver.base.quarantine import quarantined
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError
 from reserver.k8s.work_queue import Time, WorkQueue
-from reserver.scheduling.effects import Activate, Effect, Nominate, Retry
+from reserver.scheduling.verdicts import Activate, Effect, Nominate, Retry
 
 log = structlog.get_logger(__name__)
 

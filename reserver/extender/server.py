@@ -24,8 +24,7 @@ from reserver.extender.protocol import (
     decode_preempt,
 )
 from reserver.http.answer import Answered, HttpResponse, Paths, error, text
-from reserver.http.limits import ListenerLimits
-from reserver.http.request import HttpRequest
+from reserver.http.request import HttpRequest, ListenerLimits
 from reserver.k8s.objects.objects import encode
 from reserver.k8s.objects.pods import PodObject
 

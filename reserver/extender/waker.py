@@ -14,8 +14,8 @@ from reserver.extender.requeue import Requeue
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref
-from reserver.scheduling.effects import Effect
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import Effect
 from reserver.scheduling.wake import Wake
 
 log = structlog.get_logger(__name__)

@@ -9,8 +9,7 @@ import grpc
 import structlog
 
 from reserver.errors import ConfigurationError
-from reserver.http.tls import server_context, stamped
-from reserver.http.tls_files import TlsFiles
+from reserver.http.tls import TlsFiles, server_context, stamped
 
 log = structlog.get_logger(__name__)
 

@@ -18,8 +18,7 @@ from reserver.http.answer import Answered, HttpResponse, Paths, error
 from reserver.http.checks import CheckFailure, Hosts, refusal
 from reserver.http.connection import HttpConnection
 from reserver.http.connections import Bodies, Connections, ConnectionStage
-from reserver.http.limits import ListenerLimits
-from reserver.http.request import HttpRequest
+from reserver.http.request import HttpRequest, ListenerLimits
 
 log = structlog.get_logger(__name__)
 

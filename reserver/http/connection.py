@@ -18,8 +18,7 @@ from reserver.base.quarantine import take_note
 from reserver.http.answer import Answered, HttpResponse, error
 from reserver.http.checks import CheckFailure
 from reserver.http.connections import ConnectionStage
-from reserver.http.limits import ListenerLimits
-from reserver.http.request import HttpRequest, Malformed, Reader
+from reserver.http.request import HttpRequest, ListenerLimits, Malformed, Reader
 
 _LINGER_S = 1.0
 """How long a refused body is still read, in seconds: the client reads the refusal only then."""

@@ -32,7 +32,7 @@ from reserver.moves.observe import Observer
 from reserver.moves.phases import MovePhase
 from reserver.moves.podmove import MoveObject, path, status_path
 from reserver.moves.podmove_status import StatusObject, refused, show_status
-from reserver.moves.surge_remains import SurgeRemains
+from reserver.moves.surge_pods import SurgeRemains
 from reserver.moves.surges import Surges
 from reserver.moves.transitions import is_news
 from reserver.moves.workload_object import WantedPods

@@ -14,7 +14,7 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.eviction import Reply, evict, eviction
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.watch import PartialObject
-from reserver.moves import surge_writes
+from reserver.moves import surge_pods
 from reserver.moves.effects import (
     Effect,
     EvictPod,
@@ -78,7 +78,7 @@ class Executor:
             case ReleaseSeat():
                 return await self._release(effect)
             case StartCopy() | MarkLeaving() | HandOver():
-                return await surge_writes.carry_out(self.client, move, effect)
+                return await surge_pods.carry_out(self.client, move, effect)
 
     async def _hold(self, move: Move, hold: HoldSeat) -> EffectResult:
         namespace, name = hold.like

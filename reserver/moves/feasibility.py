@@ -1,22 +1,28 @@
 """Checks whether a move can still be made: its target, the volumes of its pod, and its plan.
 
 A plan is made of the cluster as it was. It names the pod and the node. Since then the pod may be
-gone, the node cordoned or its room taken: a seat would wait there in vain, and keep others out.
+gone, the node cordoned or its room taken: a seat would wait there in vain, and keep others out. A
+node that does not let the pod in may be closed for a while only.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 
 from reserver.cluster.categorical import Bools
+from reserver.cluster.constraints import Taint
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
+from reserver.cluster.topology import CORDON, passes
 from reserver.moves.index import MoveIndex
 from reserver.moves.model import Move
 from reserver.moves.phases import MoveMode, MovePhase
-from reserver.scheduling.node_rules import allowed_by_affinity, is_closed
+from reserver.scheduling.fit import constraint_refusals
+from reserver.scheduling.node_rules import allowed_by_affinity, is_closed, untolerated
+from reserver.scheduling.reasons import TAINTED, UNSCHEDULABLE
 from reserver.scheduling.request_arrays import amount_table, request_columns
 from reserver.scheduling.state import State
 from reserver.scheduling.volumes import confinement
@@ -94,3 +100,40 @@ def _has_room(pod: Pod, row: int, state: State, moves: MoveIndex) -> bool:
     cells = np.ix_(*at)
     free = snapshot.allocatable[cells] - snapshot.requested[cells] - snapshot.held[cells]
     return bool(np.all(free + amount_table({node: coming}, snapshot, *at) >= amounts))
+
+
+class Closed(NamedTuple):
+    """Why a node does not let a pod in, whatever room it has.
+
+    Attributes:
+        why: for people; empty if it does.
+        passes: it may pass by itself: the node is cordoned, or not ready.
+    """
+
+    why: str = ""
+    passes: bool = False
+
+
+OPEN = Closed()
+
+
+def closed(pod: Pod, node: str, snapshot: Snapshot) -> Closed:
+    """Return why a node does not let a pod in; nothing where a cordon was lifted a moment ago."""
+    row = snapshot.row(node)
+    if row is None or not snapshot.exists[row]:
+        return Closed(f"there is no node {node}")
+    reasons = [reason for reason, rows in constraint_refusals(pod, snapshot) if rows[row]]
+    if not reasons or snapshot.topology.is_reopening(row):
+        return OPEN
+    others = [each.message for each in reasons if each not in {UNSCHEDULABLE, TAINTED}]
+    taints = untolerated(pod, snapshot, row)
+    said = "; ".join([*map(_shown, taints), *dict.fromkeys(others)])
+    return Closed(
+        f"{node} does not let the pod in: {said}", not others and all(map(passes, taints))
+    )
+
+
+def _shown(taint: Taint) -> str:
+    if taint == CORDON:
+        return "it is cordoned"
+    return f"it has the taint {taint.key}:{taint.effect}"

@@ -1,4 +1,7 @@
-"""Moves of virtual machines: the replacement comes by a live migration before the pod goes."""
+"""Pods as the steps of a move are decided on them, and moves of virtual machines.
+
+The replacement of a virtual machine's pod comes by a live migration before the pod goes.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,51 @@ from reserver.cluster.live_migration import is_target, migrates
 from reserver.cluster.pod import Pod, PodName
 from reserver.k8s.objects.times import show_moment
 from reserver.moves.effects import ReleaseSeat
-from reserver.moves.model import NOBODY, Move
+from reserver.moves.model import NOBODY, Move, Replacement
 from reserver.moves.observation import Observation, ObservedPod
-from reserver.moves.observed_pods import claims_seat
 from reserver.moves.phases import MovePhase, MoveReason
 from reserver.moves.transitions import Judged, finished, with_status
+
+SEEN_LATE_S = 5.0
+"""The seconds before an observed departure in which a replacement may have been created."""
+
+
+def observed(pod: Pod) -> ObservedPod:
+    """Return a pod as a step is decided on it."""
+    return ObservedPod(
+        uid=pod.uid,
+        name=pod.name.name,
+        node=pod.node,
+        controller=pod.controller,
+        requests=pod.requests,
+        volume_claims=tuple(use.name for use in pod.volume_claims if not use.is_ephemeral),
+        is_leaving=pod.terminating,
+        is_finished=pod.finished,
+        is_mirror=pod.is_mirror,
+    )
+
+
+def came_after(move: Move, pod: Pod) -> bool:
+    """Return whether a pod may have been made after that of a move had left."""
+    left_at = move.status.evicted_at
+    return left_at is not None and pod.created >= show_moment(left_at - SEEN_LATE_S)
+
+
+def claims_seat(claims: frozenset[str], move: Move) -> bool:
+    """Return whether a pod with these claims has claimed the seat of a move."""
+    seat = f"{PodName(move.name.namespace, move.status.seat)}#"
+    return bool(move.status.seat) and any(claim.startswith(seat) for claim in claims)
+
+
+def shown(pod: Pod) -> Replacement:
+    """Return a pod as the one that came."""
+    return Replacement(pod.name.name, pod.uid, pod.node)
+
+
+def age(pod: Pod) -> tuple[str, str]:
+    """Return what puts the oldest pod first."""
+    return pod.created, pod.uid
+
 
 BEFORE_IT_GOES = frozenset({MovePhase.RESERVING, MovePhase.EVICTING})
 """The phases in which a migration may bring the replacement while the pod is still there."""

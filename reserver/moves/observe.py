@@ -12,9 +12,18 @@ from reserver.cluster.live_migration import migrates
 from reserver.cluster.pod import NO_CONTROLLER, Pod
 from reserver.k8s.objects.times import show_moment
 from reserver.moves.arbitration import Ruling
-from reserver.moves.feasibility import confined, is_as_asked, outdated
+from reserver.moves.feasibility import closed, confined, is_as_asked, outdated
 from reserver.moves.index import MoveIndex, first_of
-from reserver.moves.migrations import BEFORE_IT_GOES, migrated
+from reserver.moves.migrations import (
+    BEFORE_IT_GOES,
+    SEEN_LATE_S,
+    age,
+    came_after,
+    claims_seat,
+    migrated,
+    observed,
+    shown,
+)
 from reserver.moves.model import NOBODY, Move, Replacement
 from reserver.moves.observation import (
     EffectResult,
@@ -22,14 +31,6 @@ from reserver.moves.observation import (
     ObservedPod,
     ObservedSeat,
     ObservedSurge,
-)
-from reserver.moves.observed_pods import (
-    SEEN_LATE_S,
-    age,
-    came_after,
-    claims_seat,
-    observed,
-    shown,
 )
 from reserver.moves.phases import MovePhase
 from reserver.moves.surges import exclusive_volume
@@ -39,8 +40,7 @@ from reserver.reservations.enums import Phase as Claims
 from reserver.reservations.placement import Part, nodes_of
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ShortNodes
-from reserver.scheduling.attaching import too_many
-from reserver.scheduling.closing import closed
+from reserver.scheduling.node_limits import too_many
 from reserver.scheduling.placement import slot_pod
 from reserver.scheduling.state import State
 from reserver.stores.object.cache import ObjectCache

@@ -1,25 +1,73 @@
-"""The HTTP listeners of one process: those of the extender, of health, of metrics over TLS."""
+"""The HTTP listeners of one process: those of the extender, of health, of metrics over TLS.
+
+Metrics over TLS are for callers whose token may get them, as Kubernetes' own components have it:
+the API server says whose token it is (TokenReview), and whether that user may ``get`` the path
+(SubjectAccessReview, `nonResourceURLs` in RBAC).
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
+from http import HTTPStatus
+from typing import Any
 
+from reserver.errors import ApiError, TooMany
 from reserver.extender.bindings import BIND_PATIENCE_S
 from reserver.extender.metrics import Metrics
 from reserver.extender.server import EXTENDER_LIMITS, HEALTH_LIMITS, Routes
 from reserver.http.access import Access
-from reserver.http.answer import Paths
-from reserver.http.certificate_expiry import Expiries
+from reserver.http.answer import Handler, HttpResponse, Paths, error
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
-from reserver.http.tls import ServerTls
+from reserver.http.request import HttpRequest
+from reserver.http.tls import Expiries, ServerTls
 from reserver.k8s.client import ApiClient
 from reserver.k8s.reviewer import Reviewer
-from reserver.process import zpages
+from reserver.process import debugging
 from reserver.process.reload import Reload
 from reserver.settings.serve import Settings
+
+_BEARER = "bearer "
+
+
+class AnyClientTls(ServerTls):
+    """TLS without certificates of clients."""
+
+    def refused_name(self, certificate: Mapping[str, Any] | None) -> str | None:  # noqa: ARG002
+        """Return None: a token says who calls."""
+        return None
+
+
+def guarded(paths: Paths, reviewer: Reviewer) -> Paths:
+    """Return the same paths, answered for users that may get them."""
+    return {
+        path: (method, partial(_guarded, handler, reviewer))
+        for path, (method, handler) in paths.items()
+    }
+
+
+async def _guarded(handler: Handler, reviewer: Reviewer, request: HttpRequest) -> HttpResponse:
+    header = request.headers.get("authorization", "")
+    token = header[len(_BEARER) :].strip() if header.lower().startswith(_BEARER) else ""
+    try:
+        user = await reviewer.authenticate(token, "metrics")
+        if user is None:
+            problem = "send a bearer token of the API server"
+            return error(HTTPStatus.UNAUTHORIZED, problem)
+        if not await reviewer.may_get(user, request.path):
+            problem = f"{user.name} may not get {request.path}; grant it as a nonResourceURL"
+            return error(HTTPStatus.FORBIDDEN, problem)
+    except TooMany as exc:
+        return error(HTTPStatus.TOO_MANY_REQUESTS, str(exc))
+    except ApiError as exc:
+        return error(HTTPStatus.SERVICE_UNAVAILABLE, f"the API server does not say: {exc}")
+    answered = handler(request)
+    return await answered if isinstance(answered, Awaitable) else answered
+
 
 SHUTDOWN_S = BIND_PATIENCE_S + 1
 """How long requests in flight may take to finish, in seconds."""
@@ -52,7 +100,7 @@ class HttpListeners:
         """
         profiled = _profiled() if self.settings.profiling else {}
         public = self.routes.paths()
-        inner = {**profiled, **zpages.paths(self.reload, (*public, *profiled))}
+        inner = {**profiled, **debugging.paths(self.reload, (*public, *profiled))}
         return (
             await stack.enter_async_context(self._extender({**public, **inner})),
             await self._health(stack),
@@ -87,7 +135,6 @@ class HttpListeners:
         address, files = self.settings.metrics_address, self.settings.metrics_tls
         if address is None or files is None:
             return None
-        from reserver.process.secure_metrics import AnyClientTls, guarded  # noqa: PLC0415
 
         hosts = Hosts.of(address[0], self.settings.allowed_hosts)
         tls = AnyClientTls(files, ())
@@ -98,6 +145,6 @@ class HttpListeners:
 
 
 def _profiled() -> Paths:
-    from reserver.process.profile import PATH, Profiler  # noqa: PLC0415 - few ask for it
+    from reserver.process.debugging import PATH, Profiler  # noqa: PLC0415 - few ask for it
 
     return {PATH: ("GET", Profiler().profile)}

@@ -1,13 +1,15 @@
 """Reloads the configuration file: what changes in it takes effect without a restart, if it can.
 
-A file that became invalid is refused, and the former settings stay.
+A file that became invalid is refused, and the former settings stay. For what takes effect only with
+a start, the process drains and ends; who supervises it, a kubelet as a rule, starts it again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,11 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
 from reserver.cluster.snapshot import EXEMPT_NAMESPACES
-from reserver.errors import ConfigurationError
+from reserver.errors import ApiError, ConfigurationError, InvalidInput
+from reserver.k8s.client import ApiClient
+from reserver.k8s.lease import Lease
 from reserver.k8s.objects.objects import POD, Metadata, encode
+from reserver.k8s.serving_pod import others_are_ready
 from reserver.process import logs
 from reserver.process.assembly import Assembly, default_quota
 from reserver.process.features import allow
@@ -37,7 +42,8 @@ from reserver.stores.codec import prices
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 1.0
-"""How often the file is looked at: kubelet brings a changed ConfigMap within a minute or two."""
+"""How often the file is looked at, and whether a restart is due: kubelet brings a changed ConfigMap
+within a minute or two."""
 
 
 class Reload:
@@ -147,3 +153,72 @@ class Reload:
         for gate in feature_gates(self.settings):
             gates.add_metric((gate.name, gate.stage), gate.is_enabled)
         yield gates
+
+
+STANDBY_FIRST_S = 30.0
+"""How long a leader waits, in seconds: its standby has the same file, and restarts meanwhile."""
+
+
+class Restart:
+    """Decides when this process ends, so that another start reads the file.
+
+    A standby ends at once, a leader only once a standby is able to lead.
+
+    Attributes:
+        due: set when it has to end.
+    """
+
+    def __init__(
+        self,
+        reload: Reload,
+        client: ApiClient,
+        lease: Lease | None,
+        startable: Callable[[Settings], Awaitable[None]],
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """End for what `reload` has found; `startable` raises if a start would fail."""
+        self.due = asyncio.Event()
+        self._reload = reload
+        self._client = client
+        self._lease = lease
+        self._startable = startable
+        self._timer = timer
+        self._since: float | None = None
+        self._complaint = ""
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def look(self) -> None:
+        """Set `due` if the file asks for a restart and this process may end."""
+        wanted = self._reload.awaited
+        if wanted is None:
+            self._since = None
+            return
+        self._since = self._timer() if self._since is None else self._since
+        try:
+            obstacle = await self._obstacle(wanted)
+        except (ApiError, ConfigurationError, InvalidInput) as exc:
+            obstacle = str(exc)
+        if not obstacle and not self.due.is_set():
+            log.warning("restarting for the configuration", fields=self._reload.awaiting_restart)
+            self.due.set()
+        if obstacle != self._complaint:
+            log.info("the restart for the configuration waits", why=obstacle)
+        self._complaint = obstacle
+
+    async def _obstacle(self, wanted: Settings) -> str:
+        await self._startable(wanted)
+        lease, settings = self._lease, self._reload.settings
+        if lease is None or lease.is_led_by_another:
+            return ""
+        if not lease.is_held:
+            return "it is not known who leads"
+        if self._since is None or self._timer() - self._since < STANDBY_FIRST_S:
+            return "standbys restart first"
+        own = settings.pod_name or socket.gethostname()
+        is_able = await others_are_ready(self._client, settings.namespace, own)
+        return "" if is_able else "no standby is able to lead"

@@ -33,8 +33,8 @@ from reserver.extender.protocol import ExtenderBindingArgs
 from reserver.moves.model import Move
 from reserver.moves.phases import MovePhase
 from reserver.scheduling.bind import BindVerdict
-from reserver.scheduling.filter_verdict import FilterVerdict
 from reserver.scheduling.preempt import PreemptVerdict, Victims
+from reserver.scheduling.verdicts import FilterVerdict
 
 _POD, _NAMESPACE, _NODE = "k8s.pod.name", "k8s.namespace.name", "k8s.node.name"
 """As OpenTelemetry's conventions for Kubernetes have them."""

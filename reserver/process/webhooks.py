@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from reserver.extender.metrics import Metrics
 from reserver.http.access import Access
-from reserver.http.certificate_expiry import Expiries
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
+from reserver.http.tls import Expiries
 from reserver.k8s.client import ApiClient
 from reserver.process.assembly import Assembly
 from reserver.settings.serve import Settings

@@ -14,11 +14,10 @@ from typing import cast
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations.claimed_slots import compacted
 from reserver.reservations.entry import NO_UNSURE, UNSEEN, Claimed, Entry
 from reserver.reservations.mark import is_mark, mark
 from reserver.reservations.node_holds import Hold
-from reserver.reservations.placement import Parts, clipped
+from reserver.reservations.placement import Parts, clipped, compacted
 from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
 
 # Most have no claim. Writing to this raises; `Account.give` replaces it.

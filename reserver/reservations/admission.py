@@ -14,8 +14,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reserver.reservations.ceiling import Ceiling
-from reserver.reservations.quota import Quota, exceeded, forbidden, forbids_change, usage
-from reserver.reservations.quota_share import AdmissionState, QuotaShare, WriteOrder
+from reserver.reservations.quota import (
+    AdmissionState,
+    Quota,
+    QuotaShare,
+    WriteOrder,
+    exceeded,
+    forbidden,
+    forbids_change,
+    usage,
+)
 from reserver.reservations.reservation import Reservation
 
 _SPARE_ROW = 64

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reserver.reservations.claimed_slots import claimed_slots
 from reserver.reservations.enums import Outcome, Phase
 from reserver.reservations.mark import is_mark
+from reserver.reservations.placement import claimed_slots
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.view import LedgerView
 

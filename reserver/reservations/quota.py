@@ -1,7 +1,7 @@
 """A quota: what the reservations of a namespace may hold together, as in ResourceQuota.
 
 What is counted has the names of ``spec.hard``: ``reservations``, and ``held.RESOURCE`` in
-millicores of cpu and base units of all else.
+millicores of cpu and base units of all else. Of it each reservation asks for a share.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import lru_cache
+from typing import NamedTuple
 
 from reserver.cluster import quantity
 from reserver.cluster.constraints import Constraints
@@ -212,3 +214,48 @@ def _duration(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     parts = ((hours, "h"), (minutes, "m"), (rest, "s"))
     return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
+
+
+class WriteOrder(NamedTuple):
+    """A turn in the order of writing.
+
+    Attributes:
+        is_new: it is not written that it was let in before this process began.
+        at: when it was written, unix seconds.
+        number: later ones are greater.
+    """
+
+    is_new: bool
+    at: float
+    number: int
+
+
+class AdmissionState(Enum):
+    """The state of a reservation in admission."""
+
+    WAITING = auto()
+    ADMITTED = auto()
+    BLOCKED = auto()
+    """It could not come in if it were alone."""
+
+
+@dataclass(slots=True, eq=False)
+class QuotaShare:
+    """The share of the quotas that one reservation asks for.
+
+    Attributes:
+        asked: what it counts for, as far as it is not claimed.
+        turn: when it is its turn.
+        since: when it was written, unix seconds.
+        standing: what became of it.
+        why: why it is not admitted; of one that is, what it exceeds all the same.
+        former: what stood here before an edit that has not been judged yet.
+    """
+
+    reservation: Reservation
+    asked: Mapping[str, int]
+    turn: WriteOrder
+    since: float
+    standing: AdmissionState = AdmissionState.WAITING
+    why: str = ""
+    former: Reservation | None = None

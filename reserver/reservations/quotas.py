@@ -7,8 +7,15 @@ from itertools import count, islice
 
 from reserver.reservations.admission import Admission
 from reserver.reservations.ceiling import Ceiling
-from reserver.reservations.quota import Quota, exceeded, forbidden, usage
-from reserver.reservations.quota_share import AdmissionState, QuotaShare, WriteOrder
+from reserver.reservations.quota import (
+    AdmissionState,
+    Quota,
+    QuotaShare,
+    WriteOrder,
+    exceeded,
+    forbidden,
+    usage,
+)
 from reserver.reservations.reservation import Reservation
 
 AT_ONCE = 16

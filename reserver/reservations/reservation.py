@@ -9,10 +9,17 @@ from typing import NamedTuple
 from reserver.base.schedule import Occurrence
 from reserver.cluster.node import NODES
 from reserver.cluster.pod import Pod, PodName
-from reserver.reservations.claimed_slots import refilled, slots_in_all, unclaimed
 from reserver.reservations.enums import Phase, Policy, StoreKind
 from reserver.reservations.owner import OwnerRule
-from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
+from reserver.reservations.placement import (
+    ANYWHERE,
+    Part,
+    Parts,
+    Placement,
+    refilled,
+    slots_in_all,
+    unclaimed,
+)
 from reserver.reservations.recurrence import Recurrence, occurrence_digest, series_digest
 
 

@@ -10,14 +10,13 @@ from reserver.cluster.guests import guests_on
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.account import Account
-from reserver.reservations.claimed_slots import claimed_slots
 from reserver.reservations.claims import Claims
 from reserver.reservations.entry import UNSEEN
 from reserver.reservations.enums import Phase
 from reserver.reservations.index import ReservationIndex, raising
 from reserver.reservations.listener import Listener
 from reserver.reservations.node_holds import NodeHolds
-from reserver.reservations.placement import Parts
+from reserver.reservations.placement import Parts, claimed_slots
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.replacement import Succession
 from reserver.reservations.reservation import Ref, Reservation

@@ -13,7 +13,6 @@ from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.fit import fits_beside_holds, in_the_way, seats_by_node, with_yields
 from reserver.scheduling.gangs import NOBODY, Attempt
-from reserver.scheduling.naming import words_for
 from reserver.scheduling.state import State
 
 COMES_BACK = "capacity that comes back to reservations"
@@ -76,5 +75,5 @@ def _refusal(
         return None
     (other,) = in_the_way(pod, (node,), state.ledger)
     if other is not None:
-        return f"held by {words_for(other.ref, pod, state)}"
+        return f"held by {state.name_for(other.ref, pod)}"
     return COMES_BACK if state.snapshot.exists[row] else "node not known yet"

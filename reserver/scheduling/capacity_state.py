@@ -16,10 +16,9 @@ from reserver.reservations.ledger import Ledger
 from reserver.reservations.listener import NOBODY, Listener
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
-from reserver.scheduling.assumed_pod import AssumedPod, slots_of, with_rest
 from reserver.scheduling.closures import Closures
 from reserver.scheduling.gangs import Gangs
-from reserver.scheduling.inflight_binds import InFlightBinds
+from reserver.scheduling.inflight_binds import AssumedPod, InFlightBinds, slots_of, with_rest
 from reserver.scheduling.nominations import Nominations
 from reserver.scheduling.pending_resizes import PendingResize, PendingResizes
 from reserver.scheduling.waiting_pod import Waiting
@@ -71,7 +70,7 @@ class CapacityState:
         pending_resizes: resizes that were admitted and that the watch does not show yet.
         closures: the nodes that are closed for holds for some time.
         unreadable: the objects that cannot be read, and on which nodes that matters.
-        public_namespaces: the namespaces whose reservations are named to any pod (`naming`).
+        public_namespaces: the namespaces whose reservations are named to any pod.
         is_complete: pods, nodes and reservations have all been listed once. Until then a bound pod
             ends no reservation but those that its binding names: it may be older than they are.
         waiting: the pods that were refused because of holds, or for want of their seat, by UID, in

@@ -18,8 +18,6 @@ from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import total
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.scheduling.effects import Retry
-from reserver.scheduling.filter_verdict import FilterVerdict, WaitsFor
 from reserver.scheduling.fit import (
     NO_SEAT,
     NO_SEATS,
@@ -32,11 +30,10 @@ from reserver.scheduling.fit import (
 )
 from reserver.scheduling.gangs import NOBODY, Attempt
 from reserver.scheduling.inflight_binds import FORGETTING_S
-from reserver.scheduling.naming import words_for
-from reserver.scheduling.nomination import nominations_for
+from reserver.scheduling.nomination import SHOWN_S, elsewhere, nominations_for, once_read
 from reserver.scheduling.recall import recall
-from reserver.scheduling.retries import SHOWN_S, elsewhere, once_read
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import FilterVerdict, Retry, WaitsFor
 from reserver.scheduling.waiting_pod import LEAST_SAMPLE
 
 ANSWER_LIMIT = LEAST_SAMPLE
@@ -246,7 +243,7 @@ def _name_holds(
         if len(refs) > _MOST_NAMED:
             return dict.fromkeys(names, HELD), ()
     words = {
-        name: f"held by {words_for(other.ref, pod, state)}" if other else HELD
+        name: f"held by {state.name_for(other.ref, pod)}" if other else HELD
         for name, other in first.items()
     }
     return words, tuple(sorted(refs))

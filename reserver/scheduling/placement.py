@@ -25,11 +25,10 @@ from reserver.reservations import owner
 from reserver.reservations.enums import Strategy
 from reserver.reservations.placement import Part, Parts
 from reserver.reservations.reservation import Reservation
-from reserver.scheduling.attaching import too_many
-from reserver.scheduling.below_ceiling import REACHED, most_slots, taken
 from reserver.scheduling.closures import Nodes, without
 from reserver.scheduling.explain import count_reasons, reasons_against, summary
 from reserver.scheduling.fit import allowed
+from reserver.scheduling.node_limits import REACHED, most_slots, taken, too_many
 from reserver.scheduling.reasons import TOO_MANY_VOLUMES
 from reserver.scheduling.request_arrays import amount_table, request_columns
 from reserver.scheduling.seat_ahead import ahead, never_fits

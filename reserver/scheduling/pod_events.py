@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from reserver.cluster.pod import Pod
 from reserver.reservations.enums import Policy
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.scheduling.effects import Effect, Recall
 from reserver.scheduling.explain import reasons_against
-from reserver.scheduling.filter_verdict import FilterVerdict, WaitsFor
-from reserver.scheduling.naming import words_for
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import Effect, FilterVerdict, Recall, WaitsFor
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +62,8 @@ def recalled_for_room(borrower: Pod) -> PodEvent:
 
 
 def _held_by(pod: Pod, refs: Iterable[Ref], state: State) -> str:
-    """Return the reservations in the way of a pod, as it may know them (`naming`)."""
-    words = dict.fromkeys(words_for(ref, pod, state) for ref in refs)
+    """Return the reservations in the way of a pod, as it may know them."""
+    words = dict.fromkeys(state.name_for(ref, pod) for ref in refs)
     return ", ".join(word.removeprefix("reservation ") for word in words)
 
 

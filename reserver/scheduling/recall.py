@@ -16,9 +16,9 @@ from typing import NamedTuple
 from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import times, total
 from reserver.reservations.reservation import Reservation
-from reserver.scheduling.effects import Recall
 from reserver.scheduling.fit import fits_beside_holds, seats_by_node, with_yields
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import Recall
 
 RECALL_S = 60.0
 """How long a node lends nothing after an owner has waited there, in seconds."""

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.quantity import show
 from reserver.scheduling.fit import is_exempt
-from reserver.scheduling.naming import words_for
 from reserver.scheduling.pending_resizes import PendingResize
 from reserver.scheduling.state import State
 
@@ -120,5 +119,5 @@ def _whose(pod: Pod, resource: str, state: State) -> str:
     """Return the words for the oldest hold that is in the way."""
     for reservation in state.ledger.holding_on(pod.node):
         if reservation.resources.get(resource) and not reservation.yields_to(pod.priority):
-            return f"held by {words_for(reservation.ref, pod, state)}"
+            return f"held by {state.name_for(reservation.ref, pod)}"
     return "held"

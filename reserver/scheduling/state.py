@@ -1,8 +1,8 @@
 """The state that decisions read: capacity, pods bound or being bound, and the ledger.
 
 It is fed by the watches and by the bindings under way, and changes only between decisions: on one
-event loop, deciding and assuming with no ``await`` between them is atomic and needs no lock.
-The words (assume, forget) and the rules are those of kube-scheduler's backend/cache/cache.go.
+event loop, deciding and assuming with no ``await`` between them is atomic and needs no lock. The
+words (assume, forget) and the rules are those of kube-scheduler's backend/cache/cache.go.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from reserver.cluster.pod import Pod, PodName
+from reserver.reservations.reservation import Ref
 from reserver.scheduling.capacity_state import CapacityState
 from reserver.scheduling.waiting_pod import Waiting, offered, remembered
+
+ANOTHERS = "a reservation of another namespace"
 
 
 class State(CapacityState):
@@ -30,6 +33,15 @@ class State(CapacityState):
         forked = copy(self)
         forked.snapshot = self.snapshot.fork()
         return forked
+
+    def name_for(self, ref: Ref, pod: Pod) -> str:
+        """Return a reservation's name for a message to a pod, or that it is another namespace's.
+
+        A tenant may read it, and must not learn what other namespaces reserve. The words are
+        constant for a pod and a reservation, so they do not make kube-scheduler try again.
+        """
+        is_named = ref.namespace == pod.name.namespace or ref.namespace in self.public_namespaces
+        return f"reservation {ref}" if is_named else ANOTHERS
 
     def has_shown_pods(self, revision: int) -> bool:
         """Return whether all pods have been shown as of a resourceVersion."""

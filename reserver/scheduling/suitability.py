@@ -11,9 +11,9 @@ from reserver.cluster.guests import guests_on
 from reserver.cluster.quantity import is_less
 from reserver.reservations.placement import joined
 from reserver.reservations.reservation import Reservation
-from reserver.scheduling.attaching import too_many
 from reserver.scheduling.closures import Nodes
 from reserver.scheduling.fit import allowed
+from reserver.scheduling.node_limits import too_many
 from reserver.scheduling.placement import Placed, placing, slot_pod
 from reserver.scheduling.request_arrays import request_columns
 from reserver.scheduling.state import State

@@ -20,10 +20,10 @@ from reserver.cluster.quantity import total
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.enums import Policy
 from reserver.reservations.reservation import Ref
-from reserver.scheduling.effects import Activate, Effect, Nominate, Retry
 from reserver.scheduling.fit import allowed
 from reserver.scheduling.request_arrays import request_columns
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import Activate, Effect, Nominate, Retry
 from reserver.scheduling.waiting_pod import Waiting
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from reserver.errors import ConfigurationError
-from reserver.http.tls_files import TlsFiles
+from reserver.http.tls import TlsFiles
 from reserver.settings.flags import (
     LAST_PORT,
     InFile,

@@ -23,7 +23,7 @@ from reserver.cluster.pod import PodName
 from reserver.extender.pod_writes import PodWrites
 from reserver.k8s import credentials
 from reserver.k8s.client import ApiClient
-from reserver.scheduling.effects import Retry
+from reserver.scheduling.verdicts import Retry
 from tests.e2e.cluster import Corner
 from tests.e2e.conftest import RBAC, grant
 from tests.e2e.forms import SPEC

@@ -14,7 +14,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from reserver import app
-from reserver.process import reload, restart
+from reserver.process import reload
 from reserver.settings.configuration_file import configured
 from reserver.settings.serve import Settings
 from reserver_demo.cluster import EmbeddedCluster
@@ -222,7 +222,7 @@ async def test_a_change_that_needs_a_restart_is_named(world: Configured) -> None
 async def test_a_gate_whose_crd_is_missing_ends_nothing(
     world: Configured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(restart, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(reload, "LOOK_EVERY_S", 0.01)
     with capture_logs() as lines:
         world.file.write("featureGates: {ProvisioningRequests: true}")
 

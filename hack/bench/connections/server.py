@@ -32,8 +32,7 @@ from reserver.http.answer import HttpResponse, Paths
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
 from reserver.http.request import HttpRequest
-from reserver.http.tls import ServerTls
-from reserver.http.tls_files import TlsFiles
+from reserver.http.tls import ServerTls, TlsFiles
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.pods import PodObject
 from reserver.process import logs

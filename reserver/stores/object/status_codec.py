@@ -14,11 +14,11 @@ from reserver.errors import InvalidInput
 from reserver.k8s.objects.conditions import ConditionWriter
 from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED
 from reserver.k8s.objects.times import parse_moment, show_moment
-from reserver.reservations.claimed_slots import claimed_slots
 from reserver.reservations.enums import Phase
 from reserver.reservations.mark import is_mark, joined, parted
 from reserver.reservations.outcome import EndedClaim
 from reserver.reservations.owner import OwnerRule
+from reserver.reservations.placement import claimed_slots
 from reserver.reservations.recurrence import occurrence_digest
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import (

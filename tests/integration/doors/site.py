@@ -11,9 +11,8 @@ from typing import Any
 from reserver.http.access import Access
 from reserver.http.answer import HttpResponse, Paths
 from reserver.http.checks import Hosts
-from reserver.http.limits import ListenerLimits
 from reserver.http.listen import listening
-from reserver.http.request import HttpRequest
+from reserver.http.request import HttpRequest, ListenerLimits
 from tests.integration.doors.wire import call, wire
 
 SOON_S = 0.05

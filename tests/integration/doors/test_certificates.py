@@ -20,11 +20,9 @@ from reserver.extender.server import EXTENDER_LIMITS
 from reserver.http.access import Access
 from reserver.http.answer import HttpResponse, text
 from reserver.http.checks import Hosts
-from reserver.http.limits import ListenerLimits
 from reserver.http.listen import listening
-from reserver.http.request import HttpRequest
-from reserver.http.tls import ServerTls
-from reserver.http.tls_files import TlsFiles
+from reserver.http.request import HttpRequest, ListenerLimits
+from reserver.http.tls import ServerTls, TlsFiles
 from tests.integration.doors.wire import Wire, call, until
 
 SCHEDULER = "system:kube-scheduler"

@@ -44,8 +44,8 @@ from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling import placement
 from reserver.scheduling.buffers import Need, need
-from reserver.scheduling.effects import Effect, Nominate
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import Effect, Nominate
 from reserver.scheduling.wake import Wake
 from reserver.stores.codec.recovery import PodPast
 from reserver.stores.configmap.cache import ConfigMapCache

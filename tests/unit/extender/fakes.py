@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError
 from reserver.extender.protocol import ExtenderBindingArgs
-from reserver.scheduling.effects import Effect
+from reserver.scheduling.verdicts import Effect
 from tests.builders import NAMESPACE
 
 

@@ -8,8 +8,8 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, InvalidInput, NotReady
 from reserver.extender import bindings as bindings_module
 from reserver.extender.protocol import ExtenderBindingArgs
-from reserver.scheduling.effects import Retry
 from reserver.scheduling.inflight_binds import FORGETTING_S
+from reserver.scheduling.verdicts import Retry
 from tests.builders import held, pod, requested, reservation, rule
 from tests.unit.extender.conftest import Served
 from tests.unit.extender.fakes import call

@@ -8,8 +8,7 @@ from reserver.cluster.pod import Pod
 from reserver.errors import ApiError, InvalidInput, NotReady
 from reserver.k8s.objects.objects import decode, encode
 from reserver.k8s.objects.pods import PodObject
-from reserver.scheduling.effects import Nominate, Retry
-from reserver.scheduling.filter_verdict import FilterVerdict
+from reserver.scheduling.verdicts import FilterVerdict, Nominate, Retry
 from tests.builders import NOW, name, node, pod, reservation
 from tests.unit.extender.conftest import Served
 from tests.unit.extender.fakes import call

@@ -9,7 +9,7 @@ import pytest
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError
 from reserver.extender.requeue import CONNECTIONS, LAST_PAUSE_S, PUT_OFF_S, SPARE_TRIES, Requeue
-from reserver.scheduling.effects import Activate, Effect, Nominate, Retry
+from reserver.scheduling.verdicts import Activate, Effect, Nominate, Retry
 from tests.builders import pod
 from tests.unit.k8s.clocks import ManualTime
 from tests.unit.k8s.fakes import NO_ANSWER, refused

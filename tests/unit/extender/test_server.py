@@ -13,8 +13,8 @@ from reserver.extender.server import EXTENDER_LIMITS, MAX_BODY_BYTES, Routes
 from reserver.http.access import Access
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
-from reserver.scheduling.effects import Nominate
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import Nominate
 from reserver.webhook.handlers import WEBHOOK_LIMITS
 from tests.builders import pod, requested, reservation
 from tests.unit.base.quarantined import Faults, poisoned

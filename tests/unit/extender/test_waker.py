@@ -12,8 +12,8 @@ from reserver.base.pacer import Pacer
 from reserver.cluster.pod import Pod
 from reserver.extender.requeue import Requeue
 from reserver.extender.waker import Waker
-from reserver.scheduling.effects import Effect, Nominate
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import Effect, Nominate
 from reserver.scheduling.wake import Wake
 from tests.builders import NOW, node, pod, ref, reservation, state_of
 from tests.listening import Recorded

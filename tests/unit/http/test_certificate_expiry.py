@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from reserver.http.certificate_expiry import Expiries
-from reserver.http.tls_files import TlsFiles
+from reserver.http.tls import Expiries, TlsFiles
 from reserver.webhook.certificates import LIFETIME, CertificateMaker
 from tests.builders import NOW
 

@@ -13,13 +13,10 @@ import trustme
 from reserver.errors import ConfigurationError
 from reserver.http.access import Access
 from reserver.http.answer import HttpResponse, Paths, text
-from reserver.http.certificate_expiry import Expiries
 from reserver.http.checks import Hosts
-from reserver.http.limits import ListenerLimits
 from reserver.http.listen import listening
-from reserver.http.request import HttpRequest
-from reserver.http.tls import ServerTls
-from reserver.http.tls_files import TlsFiles
+from reserver.http.request import HttpRequest, ListenerLimits
+from reserver.http.tls import Expiries, ServerTls, TlsFiles
 
 
 class Pki:

@@ -12,8 +12,7 @@ from structlog.testing import capture_logs
 from reserver.errors import ApiError, ConfigurationError
 from reserver.k8s.client import ApiClient
 from reserver.k8s.lease import Lease
-from reserver.process.reload import Reload
-from reserver.process.restart import STANDBY_FIRST_S, Restart
+from reserver.process.reload import STANDBY_FIRST_S, Reload, Restart
 from reserver.settings.serve import Settings
 
 WANTED = Settings(pod_moves=True)

@@ -4,7 +4,7 @@ from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.filter import filter_nodes
-from reserver.scheduling.filter_verdict import FilterVerdict
+from reserver.scheduling.verdicts import FilterVerdict
 from tests.builders import NOW, node, pod, reservation, state_of
 
 W1, W2, W3 = (node(f"worker-{number}", cpu="4") for number in (1, 2, 3))

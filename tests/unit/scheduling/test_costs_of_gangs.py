@@ -12,9 +12,9 @@ from reserver.cluster.pod import Pod
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling import nomination, nominations
-from reserver.scheduling.effects import Nominate
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import Nominate
 from tests.builders import NAMESPACE, NOW, node, pod, reservation, rule, state_of
 from tests.cpu import MOST_S, least_cpu_s
 

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from reserver.scheduling.effects import Effect
 from reserver.scheduling.filter import ANSWER_LIMIT, HELD, filter_nodes
+from reserver.scheduling.verdicts import Effect
 from tests.builders import NOW, node, pod, reservation, state_of
 from tests.steps import lines
 from tests.unit.scheduling.asking import NAMES, OWNER, SEAT, W1, W2, W3, answer, ask, many

@@ -6,10 +6,9 @@ import pytest
 
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.effects import Nominate
 from reserver.scheduling.filter import filter_nodes
-from reserver.scheduling.filter_verdict import FilterVerdict, WaitsFor
 from reserver.scheduling.preempt import judge_preemption
+from reserver.scheduling.verdicts import FilterVerdict, Nominate, WaitsFor
 from tests.builders import NOW, pod, reservation, rule, state_of
 from tests.unit.scheduling.asking import NAMES, OWNER, SEAT, W1, W2, W3, answer, ask
 

@@ -6,9 +6,8 @@ from reserver.cluster.constraints import Taint
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Reservation
-from reserver.scheduling.effects import Nominate, Retry
 from reserver.scheduling.filter import filter_nodes
-from reserver.scheduling.filter_verdict import FilterVerdict
+from reserver.scheduling.verdicts import FilterVerdict, Nominate, Retry
 from tests.builders import NOW, node, pod, reservation, state_of
 from tests.unit.scheduling.asking import answer, ask, many
 

@@ -7,11 +7,10 @@ import pytest
 from reserver.cluster.pod import Controller, Pod
 from reserver.scheduling import nomination
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.effects import Nominate
 from reserver.scheduling.filter import filter_nodes
-from reserver.scheduling.filter_verdict import FilterVerdict
 from reserver.scheduling.gangs import ATTEMPT_S
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import FilterVerdict, Nominate
 from reserver.scheduling.waiting_pod import LEAST_SAMPLE
 from tests.builders import NOW, node, pod, reservation, rule, state_of
 

@@ -13,15 +13,14 @@ from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.effects import Nominate, Recall
 from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
-from reserver.scheduling.filter_verdict import FilterVerdict, WaitsFor
 from reserver.scheduling.fit import has_room
 from reserver.scheduling.pod_events import recalled
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.recall import AHEAD_S, RECALL_S, recalls_for_owners, recalls_for_room
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import FilterVerdict, Nominate, Recall, WaitsFor
 from reserver.scheduling.what_if import without
 from tests.builders import BORROWER, NOW, node, pod, ref, reservation, state_of
 from tests.cpu import MOST_S, least_cpu_s, longest_step_s

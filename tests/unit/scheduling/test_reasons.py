@@ -8,9 +8,8 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.filter import HELD, filter_nodes
-from reserver.scheduling.naming import ANOTHERS
 from reserver.scheduling.pod_events import event_for
-from reserver.scheduling.state import State
+from reserver.scheduling.state import ANOTHERS, State
 from tests.builders import NOW, node, pod, reservation, state_of
 
 HOME, TENANT, OTHER = "reserver-system", "shop", "secret-project"

@@ -7,10 +7,9 @@ import pytest
 from reserver.cluster.pod import Controller, Pod
 from reserver.reservations.owner import OwnerRule, Replaced
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.effects import Retry
 from reserver.scheduling.filter import filter_nodes
-from reserver.scheduling.filter_verdict import WaitsFor
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import Retry, WaitsFor
 from tests.builders import NAMESPACE, NOW, node, pod, reservation, state_of
 
 WEB = Controller("ReplicaSet", "web-5d8f")

@@ -11,11 +11,11 @@ from reserver.cluster.pod import Pod
 from reserver.reservations.listener import NOBODY, Listener
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.effects import Retry
 from reserver.scheduling.filter import HELD, filter_nodes
+from reserver.scheduling.nomination import SHOWN_S
 from reserver.scheduling.preempt import judge_preemption
-from reserver.scheduling.retries import SHOWN_S
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import Retry
 from tests.builders import BORROWER, NOW, node, pod, ref, reservation, wake
 from tests.listening import Recorded
 

@@ -9,11 +9,10 @@ from reserver.base.pacer import outcome
 from reserver.cluster.constraints import Constraints
 from reserver.cluster.labels import equals
 from reserver.cluster.pod import Pod
-from reserver.scheduling.effects import Activate, Effect, Nominate, Retry
 from reserver.scheduling.filter import filter_nodes
-from reserver.scheduling.filter_verdict import WaitsFor
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import Activate, Effect, Nominate, Retry, WaitsFor
 from reserver.scheduling.wake import Wake
 from tests.builders import NOW, node, pod, ref, reservation, state_of, wake
 from tests.listening import Recorded

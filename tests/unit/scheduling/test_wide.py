@@ -16,11 +16,11 @@ from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.effects import Nominate
 from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import ANSWER_LIMIT, filter_nodes
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
+from reserver.scheduling.verdicts import Nominate
 from tests.builders import NAMESPACE, NOW, held, node, pod, reservation, rule, state_of, wake
 
 NODES = [f"n{number}" for number in range(300)]

@@ -1,11 +1,24 @@
-"""When a reservation comes again, as values of the client."""
+"""Parts of a spec as values of the client: whole nodes, and when a reservation comes again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Whole nodes.
+
+    Attributes:
+        count: how many.
+        selector: labels that each of them has to have.
+    """
+
+    count: int
+    selector: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
