@@ -28,7 +28,7 @@ from reserver.rebalance.plan import Plan
 from reserver.rebalance.round_input import RoundInput
 from reserver.rebalance.settings import MOST_MOVES
 from reserver.rebalance.time_limit import SECONDS, TimeLimit
-from reserver.settings.flags import Flag
+from reserver.settings.flags import flag
 
 _LONGEST_S = 3600
 _HAS_MOVES = 2
@@ -42,54 +42,39 @@ class PlanFlags:
         Failed: some do not go together.
     """
 
-    policy_config_file: Annotated[
-        str,
-        Flag(
-            "Policy of the descheduler (descheduler/v1alpha2); - for standard input.",
-            metavar="FILE",
-            complete=completion.files,
-        ),
-    ] = ""
-    make_room: Annotated[bool, Flag("Plan room for pending pods instead of a policy.")] = False
-    pods: Annotated[
-        str,
-        Flag(
-            "With --make-room: Pods or Reservations to make room for; - for standard input.",
-            metavar="FILE",
-            complete=completion.files,
-        ),
-    ] = ""
-    together: Annotated[bool, Flag("With --make-room: make room for all, or for none.")] = False
-    defragment: Annotated[bool, Flag("Empty as many nodes as possible instead of a policy.")] = (
-        False
+    policy_config_file: str = flag(
+        "Policy of the descheduler (descheduler/v1alpha2); - for standard input.",
+        default="",
+        metavar="FILE",
+        complete=completion.files,
     )
-    compat: Annotated[
-        Compat,
-        Flag(
-            "Judge a policy as one plan, or as upstream's code does. Default: plan.",
-            metavar=COMPATS,
-            read=read_compat,
-        ),
-    ] = Compat.PLAN
-    without_holds: Annotated[bool, Flag("Ignore what reservations hold.")] = False
-    most_moves: Annotated[
-        int | None,
-        Flag("Moves at most, also if the policy allows more.", metavar="NUMBER", most=MOST_MOVES),
-    ] = None
-    solver_seconds: Annotated[
-        float,
-        Flag(
-            "With --make-room, --defragment: seconds to look for a better plan, and for a proof."
-            " Default: 5; 0: no solver.",
-            most=_LONGEST_S,
-        ),
-    ] = SECONDS
-    picture: Annotated[
-        Path | None, Flag("Also draw the plan into a file: .svg or .html.", metavar="FILE")
-    ] = None
-    detailed_exitcode: Annotated[bool, Flag("Exit with 0: no moves; 1: an error; 2: moves.")] = (
-        False
+    make_room: bool = flag("Plan room for pending pods instead of a policy.", default=False)
+    pods: str = flag(
+        "With --make-room: Pods or Reservations to make room for; - for standard input.",
+        default="",
+        metavar="FILE",
+        complete=completion.files,
     )
+    together: bool = flag("With --make-room: make room for all, or for none.", default=False)
+    defragment: bool = flag("Empty as many nodes as possible instead of a policy.", default=False)
+    compat: Compat = flag(
+        "Judge a policy as one plan, or as upstream's code does. Default: plan.",
+        default=Compat.PLAN,
+        metavar=COMPATS,
+        read=read_compat,
+    )
+    without_holds: bool = flag("Ignore what reservations hold.", default=False)
+    most_moves: int | None = flag(
+        "Moves at most, also if the policy allows more.", metavar="NUMBER", most=MOST_MOVES
+    )
+    solver_seconds: float = flag(
+        "With --make-room, --defragment: seconds to look for a better plan, and for a proof."
+        " Default: 5; 0: no solver.",
+        default=SECONDS,
+        most=_LONGEST_S,
+    )
+    picture: Path | None = flag("Also draw the plan into a file: .svg or .html.", metavar="FILE")
+    detailed_exitcode: bool = flag("Exit with 0: no moves; 1: an error; 2: moves.", default=False)
 
     def check(self) -> None:
         """Refuse options that exclude each other.

@@ -13,7 +13,7 @@ from reserver.cli import completion
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.errors import InvalidInput
 from reserver.reservations.enums import Phase
-from reserver.settings.flags import Flag
+from reserver.settings.flags import flag
 
 if TYPE_CHECKING:
     from reserver.client import Selection
@@ -74,46 +74,40 @@ def check_named(names: Sequence[str], chosen: SelectionFlags, *, every: bool) ->
         )
 
 
-_flag = partial(Flag, panel=_PANEL)
+_flag = partial(flag, panel=_PANEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionFlags:
     """The selection that options make; without one it is all reservations."""
 
-    node: Annotated[
-        str,
-        _flag(
-            "Reservations that hold room on this node.", metavar="NODE", complete=completion.nodes
-        ),
-    ] = ""
-    owner: Annotated[
-        str,
-        _flag(
-            "Reservations for this owner: pod/NAME, KIND/NAME, or labels such as app=web.",
-            metavar="OWNER",
-            complete=completion.owners,
-        ),
-    ] = ""
-    namespace: Annotated[
-        str,
-        _flag(
-            "Reservations for pods of this namespace; with --owner, the owner's namespace.",
-            short="-n",
-            metavar="NAME",
-            complete=completion.namespaces,
-        ),
-    ] = ""
-    phases: Annotated[tuple[Phase, ...], _flag("Reservations in this phase.")] = ()
-    selector: Annotated[
-        str,
-        _flag(
-            "Reservations with these labels, as in kubectl: team=shop, or 'tier in (a,b),!old'. "
-            "Reservation objects have labels; entries of ConfigMaps have none.",
-            short="-l",
-            metavar="LABELS",
-        ),
-    ] = ""
+    node: str = _flag(
+        "Reservations that hold room on this node.",
+        default="",
+        metavar="NODE",
+        complete=completion.nodes,
+    )
+    owner: str = _flag(
+        "Reservations for this owner: pod/NAME, KIND/NAME, or labels such as app=web.",
+        default="",
+        metavar="OWNER",
+        complete=completion.owners,
+    )
+    namespace: str = _flag(
+        "Reservations for pods of this namespace; with --owner, the owner's namespace.",
+        default="",
+        short="-n",
+        metavar="NAME",
+        complete=completion.namespaces,
+    )
+    phases: tuple[Phase, ...] = _flag("Reservations in this phase.", default=())
+    selector: str = _flag(
+        "Reservations with these labels, as in kubectl: team=shop, or 'tier in (a,b),!old'. "
+        "Reservation objects have labels; entries of ConfigMaps have none.",
+        default="",
+        short="-l",
+        metavar="LABELS",
+    )
 
     @property
     def is_narrow(self) -> bool:

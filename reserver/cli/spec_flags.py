@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 from reserver.cli import completion, times
 from reserver.cli.failure import ExitStatus, Failed
@@ -15,7 +15,7 @@ from reserver.cli.owner_flags import OWNER_FORMS, owner, pair
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.times import in_hours, parse_moment, show_moment
 from reserver.reservations.enums import Policy, Strategy
-from reserver.settings.flags import Declared, Flag, declared
+from reserver.settings.flags import Declared, declared, flag
 from reserver.stores.codec.lifetime_codec import DEFAULT_TTL_S
 
 _MOMENTS = {"starts_at", "expires_at", "until"}
@@ -30,166 +30,94 @@ _ONCE = {"--until": "--expires-at", "--for": "--ttl"}
 _EXAMPLES = {"--resource": "nvidia.com/gpu=1", "--node-selector": "disk=ssd"}
 
 
-_flag = partial(Flag, panel="Reservation")
-_time = partial(Flag, panel="Time")
-_schedule = partial(Flag, panel="Schedule: it comes again (with --every)")
-_claim = partial(Flag, panel="Claims and room")
+_flag = partial(flag, panel="Reservation")
+_time = partial(flag, panel="Time")
+_schedule = partial(flag, panel="Schedule: it comes again (with --every)")
+_claim = partial(flag, panel="Claims and room")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecFlags:
     """The flags of `create` for a spec: its fields in docs/reservations.md."""
 
-    node: Annotated[
-        str | None,
-        _flag("Node to hold room on. Default: Reserver chooses.", complete=completion.nodes),
-    ] = None
-    node_selectors: Annotated[
-        tuple[str, ...],
-        _flag(
-            "Label of its node, or of each of --nodes.",
-            metavar="LABEL=VALUE",
-            path="placement.nodeSelector",
-        ),
-    ] = ()
-    strategy: Annotated[
-        Strategy | None,
-        _flag(
-            "Choose the fullest nodes (pack) or the emptiest. Default: pack.",
-            path="placement.strategy",
-        ),
-    ] = None
-    owners: Annotated[
-        tuple[str, ...],
-        _flag(
-            "pod/NAME, KIND/NAME or LABEL=VALUE that may claim it.",
-            metavar="OWNER",
-            complete=completion.owners,
-        ),
-    ] = ()
-    cpu: Annotated[
-        str | None, _flag("CPU of one slot.", metavar="QUANTITY", path="resources.cpu")
-    ] = None
-    memory: Annotated[
-        str | None, _flag("Memory of one slot.", metavar="QUANTITY", path="resources.memory")
-    ] = None
-    resources: Annotated[
-        tuple[str, ...],
-        _flag("Other resource of one slot (nvidia.com/gpu=1).", metavar="NAME=QUANTITY"),
-    ] = ()
-    nodes: Annotated[
-        int | None,
-        _flag(
-            "Hold so many whole nodes instead of slots; see --node-selector.",
-            path="nodes.count",
-        ),
-    ] = None
-    slots: Annotated[int | None, _flag("Number of slots; each pod claims one. Default: 1.")] = None
-    ttl: Annotated[
-        str | None,
-        _time(
-            "Lifetime, such as 30m, 2h or 7d; 0: no expiry. Default: 24h.",
-            metavar="DURATION",
-        ),
-    ] = None
-    expires_at: Annotated[
-        str | None,
-        _time(
-            "Expiry: 22:00, 'tomorrow 18:00', +2h, or RFC 3339.",
-            metavar="TIME",
-            path="expiresAt",
-        ),
-    ] = None
-    starts_at: Annotated[
-        str | None,
-        _time(
-            "Start, written as --expires-at. Default: now.",
-            metavar="TIME",
-            path="startsAt",
-        ),
-    ] = None
-    every: Annotated[
-        str | None,
-        _schedule(
-            "Starts, such as '22:00 weekdays', '8:30 mon,thu' or cron.",
-            metavar="STARTS",
-            path="schedule.cron",
-        ),
-    ] = None
-    for_: Annotated[
-        str | None,
-        _schedule("How long each lasts.", metavar="DURATION", path="schedule.duration"),
-    ] = None
-    time_zone: Annotated[
-        str | None,
-        _schedule(
-            "IANA time zone, such as Europe/Berlin. Default: UTC.",
-            metavar="ZONE",
-            path="schedule.timeZone",
-        ),
-    ] = None
-    until: Annotated[
-        str | None,
-        _schedule("None starts later.", metavar="TIME", path="schedule.until"),
-    ] = None
-    count: Annotated[
-        int | None,
-        _schedule("How many come, from --starts-at or now on.", path="schedule.count"),
-    ] = None
-    lead: Annotated[
-        str | None,
-        _schedule(
-            "How long before each start it begins to hold.",
-            metavar="DURATION",
-            path="schedule.lead",
-        ),
-    ] = None
-    suspend: Annotated[bool | None, _schedule("Hold nothing for now.", path="schedule.suspend")] = (
-        None
+    node: str | None = _flag(
+        "Node to hold room on. Default: Reserver chooses.", complete=completion.nodes
     )
-    policy: Annotated[
-        Policy | None,
-        _claim("Owners may land elsewhere (Prefer) or not. Default: Prefer."),
-    ] = None
-    reusable: Annotated[bool | None, _claim("Free a slot again when its pod goes.")] = None
-    refill: Annotated[
-        bool | None,
-        _claim("Replace a claimed slot where there is room. Not with --node."),
-    ] = None
-    refill_up_to: Annotated[
-        int | None,
-        _claim(
-            "Most slots of --refill, claimed and free. Default: 1000.",
-            path="refillUpTo",
-        ),
-    ] = None
-    release_if_idle: Annotated[
-        str | None,
-        _claim(
-            "Release it once no pod has had a slot for 1m to 365d.",
-            metavar="DURATION",
-            path="releaseIfIdle",
-        ),
-    ] = None
-    preemptible: Annotated[
-        bool | None, _claim("Let pods of a higher priority than --priority take it.")
-    ] = None
-    priority: Annotated[
-        int | None, _claim("Priority of a preemptible reservation. Default: 0.")
-    ] = None
-    lend_below: Annotated[
-        int | None,
-        _claim(
-            "Let pods of a lower priority borrow it, if they tolerate "
-            "reserver.io/lent, until an owner comes.",
-            metavar="PRIORITY",
-            path="lend.belowPriority",
-        ),
-    ] = None
-    retain: Annotated[bool | None, _claim("Keep it after it is over, until you release it.")] = None
-    description: Annotated[str | None, _flag("Text that says what it is for.", metavar="TEXT")] = (
-        None
+    node_selectors: tuple[str, ...] = _flag(
+        "Label of its node, or of each of --nodes.",
+        default=(),
+        metavar="LABEL=VALUE",
+        path="placement.nodeSelector",
     )
+    strategy: Strategy | None = _flag(
+        "Choose the fullest nodes (pack) or the emptiest. Default: pack.", path="placement.strategy"
+    )
+    owners: tuple[str, ...] = _flag(
+        "pod/NAME, KIND/NAME or LABEL=VALUE that may claim it.",
+        default=(),
+        metavar="OWNER",
+        complete=completion.owners,
+    )
+    cpu: str | None = _flag("CPU of one slot.", metavar="QUANTITY", path="resources.cpu")
+    memory: str | None = _flag("Memory of one slot.", metavar="QUANTITY", path="resources.memory")
+    resources: tuple[str, ...] = _flag(
+        "Other resource of one slot (nvidia.com/gpu=1).", default=(), metavar="NAME=QUANTITY"
+    )
+    nodes: int | None = _flag(
+        "Hold so many whole nodes instead of slots; see --node-selector.", path="nodes.count"
+    )
+    slots: int | None = _flag("Number of slots; each pod claims one. Default: 1.")
+    ttl: str | None = _time(
+        "Lifetime, such as 30m, 2h or 7d; 0: no expiry. Default: 24h.", metavar="DURATION"
+    )
+    expires_at: str | None = _time(
+        "Expiry: 22:00, 'tomorrow 18:00', +2h, or RFC 3339.", metavar="TIME", path="expiresAt"
+    )
+    starts_at: str | None = _time(
+        "Start, written as --expires-at. Default: now.", metavar="TIME", path="startsAt"
+    )
+    every: str | None = _schedule(
+        "Starts, such as '22:00 weekdays', '8:30 mon,thu' or cron.",
+        metavar="STARTS",
+        path="schedule.cron",
+    )
+    for_: str | None = _schedule(
+        "How long each lasts.", metavar="DURATION", path="schedule.duration"
+    )
+    time_zone: str | None = _schedule(
+        "IANA time zone, such as Europe/Berlin. Default: UTC.",
+        metavar="ZONE",
+        path="schedule.timeZone",
+    )
+    until: str | None = _schedule("None starts later.", metavar="TIME", path="schedule.until")
+    count: int | None = _schedule(
+        "How many come, from --starts-at or now on.", path="schedule.count"
+    )
+    lead: str | None = _schedule(
+        "How long before each start it begins to hold.", metavar="DURATION", path="schedule.lead"
+    )
+    suspend: bool | None = _schedule("Hold nothing for now.", path="schedule.suspend")
+    policy: Policy | None = _claim("Owners may land elsewhere (Prefer) or not. Default: Prefer.")
+    reusable: bool | None = _claim("Free a slot again when its pod goes.")
+    refill: bool | None = _claim("Replace a claimed slot where there is room. Not with --node.")
+    refill_up_to: int | None = _claim(
+        "Most slots of --refill, claimed and free. Default: 1000.", path="refillUpTo"
+    )
+    release_if_idle: str | None = _claim(
+        "Release it once no pod has had a slot for 1m to 365d.",
+        metavar="DURATION",
+        path="releaseIfIdle",
+    )
+    preemptible: bool | None = _claim("Let pods of a higher priority than --priority take it.")
+    priority: int | None = _claim("Priority of a preemptible reservation. Default: 0.")
+    lend_below: int | None = _claim(
+        "Let pods of a lower priority borrow it, if they tolerate "
+        "reserver.io/lent, until an owner comes.",
+        metavar="PRIORITY",
+        path="lend.belowPriority",
+    )
+    retain: bool | None = _claim("Keep it after it is over, until you release it.")
+    description: str | None = _flag("Text that says what it is for.", metavar="TEXT")
 
     @property
     def are_given(self) -> bool:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 from reserver.base.schedule import Schedule
 from reserver.errors import ConfigurationError, InvalidInput
 from reserver.k8s.objects import move_windows
 from reserver.rebalance.modes import COMPATS, Compat, Mode, check_goal, read_compat
 from reserver.settings.flags import (
-    Flag,
     check_host,
     check_name,
     declared,
+    flag,
     parse_address,
     parse_seconds,
 )
@@ -27,8 +27,7 @@ MOST_MOVES = 1_000_000
 """The largest bound on the moves of a plan."""
 
 
-def _duration(help_text: str) -> Flag:
-    return Flag(help_text, metavar="DURATION", read=parse_seconds)
+_duration = partial(flag, metavar="DURATION", read=parse_seconds)
 
 
 def _check_rate(flag: str, rate: float) -> None:
@@ -56,111 +55,90 @@ class RebalanceSettings:
         ConfigurationError: some cannot work; it names the setting, the value and the remedy.
     """
 
-    policy_config_file: Annotated[
-        Path | None, Flag("Policy (descheduler/v1alpha2), read again before each round.")
-    ] = None
-    descheduling_interval: Annotated[
-        float, _duration("Time from the start of a round to the next. Default: one round.")
-    ] = 0.0
-    make_room: Annotated[
-        bool,
-        Flag(
-            "Make room for pending pods that fit nowhere, and hold it for them, instead of "
-            "following the policy, whose first profile still says which pods may be evicted."
-        ),
-    ] = False
-    defragment: Annotated[
-        bool,
-        Flag(
-            "Empty as many nodes as possible instead of following the policy, and keep new pods "
-            "from them meanwhile. Without an interval: rounds until no node can be emptied."
-        ),
-    ] = False
-    hand_over: Annotated[
-        bool,
-        Flag(
-            "With --defragment: leave emptied nodes cordoned, with the annotation "
-            "reserver.io/emptied, for an autoscaler to remove. Default: they are open again."
-        ),
-    ] = False
-    most_moves: Annotated[
-        int | None,
-        Flag(
-            "Moves of a round at most, also if the policy allows more; of all rounds with "
-            "--defragment and no interval.",
-            metavar="NUMBER",
-            most=MOST_MOVES,
-        ),
-    ] = None
-    dry_run: Annotated[bool, Flag("Log what would be evicted, and evict nothing.")] = False
-    compat: Annotated[
-        Compat,
-        Flag(
-            "Judge the policy as one plan, or pod by pod as the descheduler does. Default: plan.",
-            metavar=COMPATS,
-            read=read_compat,
-        ),
-    ] = Compat.PLAN
-    mode: Annotated[
-        Mode,
-        Flag(
-            "Evict pods, or write PodMoves, which evict none before its replacement has a seat, or "
-            "with surge-first before a copy is ready there, where pods can surge."
-        ),
-    ] = Mode.EVICT_ONLY
-    without_holds: Annotated[
-        bool,
-        Flag("Ignore what reservations hold: for clusters without `reserver serve`."),
-    ] = False
-    move_windows: Annotated[
-        tuple[Schedule, ...],
-        Flag(
-            "When rounds move pods: cron, duration and zone, such as '0 22 * * * 6h "
-            "Europe/Berlin'. Default: at any time.",
-            metavar="WINDOW",
-            read=_window,
-        ),
-    ] = ()
-    least_gain: Annotated[
-        float,
-        Flag(
-            "Leave out moves of LowNodeUtilization and LowNodeLoad that gain fewer percentage "
-            "points: so much less the fuller one of both nodes is used afterwards.",
-            check=_check_gain,
-        ),
-    ] = 0.0
-    client_connection_qps: Annotated[float, Flag("Evictions per second.", check=_check_rate)] = 5.0
-    client_connection_burst: Annotated[
-        int, Flag("Evictions at once, above that rate.", most=1000)
-    ] = 10
-    leader_elect: Annotated[
-        bool, Flag("Stand by while another holds the Lease; needs an interval.")
-    ] = False
-    leader_elect_lease_duration: Annotated[
-        float, _duration("How long a Lease that is not renewed keeps others out. Default: 2m17s.")
-    ] = 137.0
-    leader_elect_renew_deadline: Annotated[
-        float, _duration("How long to go on without renewing it. Default: 1m47s.")
-    ] = 107.0
-    leader_elect_retry_period: Annotated[
-        float, _duration("How often to renew or try to take it. Default: 26s.")
-    ] = 26.0
-    leader_elect_resource_name: Annotated[str, Flag("Name of the Lease.", check=check_name)] = (
-        "reserver-rebalance"
+    policy_config_file: Path | None = flag(
+        "Policy (descheduler/v1alpha2), read again before each round."
     )
-    leader_elect_resource_namespace: Annotated[
-        str, Flag("Namespace of the Lease.", check=check_name)
-    ] = "reserver-system"
-    health_address: Annotated[
-        tuple[str, int] | None,
-        Flag(
-            "Serve /healthz and /metrics here over plain HTTP, e.g. 0.0.0.0:10258.",
-            metavar="ADDRESS:PORT",
-            read=parse_address,
-            check=check_host,
-        ),
-    ] = None
-    log_level: Annotated[LogLevel, Flag("Lowest level to log.")] = LogLevel.INFO
+    descheduling_interval: float = _duration(
+        "Time from the start of a round to the next. Default: one round.", default=0.0
+    )
+    make_room: bool = flag(
+        "Make room for pending pods that fit nowhere, and hold it for them, instead of "
+        "following the policy, whose first profile still says which pods may be evicted.",
+        default=False,
+    )
+    defragment: bool = flag(
+        "Empty as many nodes as possible instead of following the policy, and keep new pods "
+        "from them meanwhile. Without an interval: rounds until no node can be emptied.",
+        default=False,
+    )
+    hand_over: bool = flag(
+        "With --defragment: leave emptied nodes cordoned, with the annotation "
+        "reserver.io/emptied, for an autoscaler to remove. Default: they are open again.",
+        default=False,
+    )
+    most_moves: int | None = flag(
+        "Moves of a round at most, also if the policy allows more; of all rounds with "
+        "--defragment and no interval.",
+        metavar="NUMBER",
+        most=MOST_MOVES,
+    )
+    dry_run: bool = flag("Log what would be evicted, and evict nothing.", default=False)
+    compat: Compat = flag(
+        "Judge the policy as one plan, or pod by pod as the descheduler does. Default: plan.",
+        default=Compat.PLAN,
+        metavar=COMPATS,
+        read=read_compat,
+    )
+    mode: Mode = flag(
+        "Evict pods, or write PodMoves, which evict none before its replacement has a seat, or "
+        "with surge-first before a copy is ready there, where pods can surge.",
+        default=Mode.EVICT_ONLY,
+    )
+    without_holds: bool = flag(
+        "Ignore what reservations hold: for clusters without `reserver serve`.", default=False
+    )
+    move_windows: tuple[Schedule, ...] = flag(
+        "When rounds move pods: cron, duration and zone, such as '0 22 * * * 6h "
+        "Europe/Berlin'. Default: at any time.",
+        default=(),
+        metavar="WINDOW",
+        read=_window,
+    )
+    least_gain: float = flag(
+        "Leave out moves of LowNodeUtilization and LowNodeLoad that gain fewer percentage "
+        "points: so much less the fuller one of both nodes is used afterwards.",
+        default=0.0,
+        check=_check_gain,
+    )
+    client_connection_qps: float = flag("Evictions per second.", default=5.0, check=_check_rate)
+    client_connection_burst: int = flag(
+        "Evictions at once, above that rate.", default=10, most=1000
+    )
+    leader_elect: bool = flag(
+        "Stand by while another holds the Lease; needs an interval.", default=False
+    )
+    leader_elect_lease_duration: float = _duration(
+        "How long a Lease that is not renewed keeps others out. Default: 2m17s.", default=137.0
+    )
+    leader_elect_renew_deadline: float = _duration(
+        "How long to go on without renewing it. Default: 1m47s.", default=107.0
+    )
+    leader_elect_retry_period: float = _duration(
+        "How often to renew or try to take it. Default: 26s.", default=26.0
+    )
+    leader_elect_resource_name: str = flag(
+        "Name of the Lease.", default="reserver-rebalance", check=check_name
+    )
+    leader_elect_resource_namespace: str = flag(
+        "Namespace of the Lease.", default="reserver-system", check=check_name
+    )
+    health_address: tuple[str, int] | None = flag(
+        "Serve /healthz and /metrics here over plain HTTP, e.g. 0.0.0.0:10258.",
+        metavar="ADDRESS:PORT",
+        read=parse_address,
+        check=check_host,
+    )
+    log_level: LogLevel = flag("Lowest level to log.", default=LogLevel.INFO)
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
@@ -195,5 +173,5 @@ class RebalanceSettings:
             raise ConfigurationError("--defragment: does not go with --make-room; leave one out")
         if self.hand_over and not self.defragment:
             raise ConfigurationError("--hand-over: goes with --defragment; give it, too")
-        for flag in asked:
-            check_goal(flag, self.compat, self.mode)
+        for goal in asked:
+            check_goal(goal, self.compat, self.mode)

@@ -1,8 +1,8 @@
 """A flag, declared once: as a field of the dataclass that holds what was given.
 
-From the field follow the flag's name, type and default, from the `Flag` beside its type all else
-that `--help`, the environment, docs/cli-reference.md and messages say (docs/adr/0026). What several
-flags take is read and checked here, too: addresses and names.
+From the field follow the flag's name, type and default, from its `Flag` all else that `--help`, the
+environment, docs/cli-reference.md and messages say (docs/adr/0026). What several flags take is read
+and checked here, too: addresses and names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, get_origin, get_type_hints
 
 from reserver.errors import ConfigurationError, InvalidInput
 from reserver.k8s.objects import names
@@ -110,7 +110,15 @@ def check_percent(flag: str, text: str) -> None:
         raise ConfigurationError(f"{problem}; write 1% to 100%, or {NO_PERCENT}")
 
 
-setting = partial(Flag, in_environment=True)
+_ABOUT = "flag"
+
+
+def flag(text: str, *, default: Any = None, **about: Any) -> Any:  # noqa: ANN401 - a field of any type
+    """Return a field of a dataclass that is a flag; the other arguments are those of `Flag`."""
+    return dataclasses.field(default=default, metadata={_ABOUT: Flag(text, **about)})
+
+
+setting = partial(flag, in_environment=True)
 """A flag that a variable may give, too."""
 
 
@@ -168,15 +176,13 @@ class Declared(NamedTuple):
 
 
 def declared(group: Any) -> Iterator[Declared]:  # noqa: ANN401 - a dataclass, or one of its objects
-    """Yield the fields of a dataclass that are annotated as flags."""
+    """Yield the fields of a dataclass that are flags."""
     owner = group if isinstance(group, type) else type(group)
-    hints = get_type_hints(owner, include_extras=True)
+    kinds = get_type_hints(owner)
     for field in dataclasses.fields(owner):
-        kind, *said = get_args(hints[field.name])
-        for flag in said:
-            if isinstance(flag, Flag):
-                is_repeated = get_origin(kind) is tuple
-                yield Declared(field.name, kind, field.default, is_repeated, flag)
+        if about := field.metadata.get(_ABOUT):
+            kind = kinds[field.name]
+            yield Declared(field.name, kind, field.default, get_origin(kind) is tuple, about)
 
 
 def parse_address(flag: str, text: str) -> tuple[str, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 from reserver.errors import ConfigurationError
 from reserver.http.tls import TlsFiles
@@ -31,91 +30,64 @@ class Listening:
     `Settings` are these and all others, and check them.
     """
 
-    bind_address: Annotated[
-        str,
-        _address("IP of the extender: loopback, or any with mutual TLS.", check=parse_ip),
-    ] = "127.0.0.1"
-    http_port: Annotated[int, _address("Port of the extender; 0: a free one.", most=LAST_PORT)] = (
-        9440
+    bind_address: str = _address(
+        "IP of the extender: loopback, or any with mutual TLS.", default="127.0.0.1", check=parse_ip
     )
-    tls_cert_file: Annotated[
-        Path | None,
-        _credential("Certificate chain (PEM) of the extender and the gRPC API."),
-    ] = None
-    tls_private_key_file: Annotated[Path | None, _credential("Its key (PEM).")] = None
-    extender_client_ca_file: Annotated[
-        Path | None,
-        _credential(
-            "CAs (PEM) of the extender's clients, for mutual TLS. Default: HTTP on loopback."
-        ),
-    ] = None
-    extender_allowed_names: Annotated[
-        tuple[str, ...],
-        _credential(
-            "Certificate name of who may call the extender: CN, DNS name or URI.",
-            metavar="NAME",
-            check=check_given,
-        ),
-    ] = ("system:kube-scheduler",)
-    allowed_hosts: Annotated[
-        tuple[str, ...],
-        _address(
-            "Other host name in kube-scheduler's urlPrefix.",
-            metavar="HOST",
-        ),
-    ] = ()
-    health_address: Annotated[
-        tuple[str, int] | None,
-        _listener("Serve health and metrics over plain HTTP, too, e.g. 0.0.0.0:9441."),
-    ] = None
-    metrics_address: Annotated[
-        tuple[str, int] | None,
-        _listener(
-            "Serve metrics and /configz over TLS, e.g. 0.0.0.0:9442, to tokens that may get these "
-            "paths; --health-address has no metrics then."
-        ),
-    ] = None
-    profiling: Annotated[
-        bool,
-        setting(
-            "Serve /debug/profile beside /configz: the event loop's stacks.",
-            in_file=InFile("enableProfiling", keeps_flag=True),
-        ),
-    ] = False
-    grpc_address: Annotated[
-        tuple[str, int] | None,
-        _listener(
-            "Serve the gRPC API, e.g. 127.0.0.1:9443. Beyond loopback it uses TLS and tokens of "
-            "the API server."
-        ),
-    ] = None
-    grpc_client_ca_file: Annotated[
-        Path | None,
-        _credential("CAs (PEM) of gRPC clients: certificates beside tokens."),
-    ] = None
-    grpc_loopback_tls: Annotated[
-        bool, _credential("Use TLS for the gRPC API on loopback, too.")
-    ] = False
-    grpc_loopback_tokens: Annotated[
-        bool, _credential("Require tokens of gRPC clients on loopback, too.")
-    ] = False
-    grpc_audiences: Annotated[
-        tuple[str, ...],
-        _credential(
-            "Audience of clients' tokens. Default: the API server's own.",
-            metavar="AUDIENCE",
-            check=check_given,
-        ),
-    ] = ()
-    webhook_address: Annotated[
-        tuple[str, int] | None,
-        _listener("Serve webhooks (SchedPatches, resizes) over TLS, e.g. 0.0.0.0:9444."),
-    ] = None
-    webhook_cert_file: Annotated[
-        Path | None,
-        _credential("Certificate (PEM) of the webhooks. Default: Reserver makes one."),
-    ] = None
-    webhook_private_key_file: Annotated[Path | None, _credential("Its key (PEM).")] = None
+    http_port: int = _address("Port of the extender; 0: a free one.", default=9440, most=LAST_PORT)
+    tls_cert_file: Path | None = _credential(
+        "Certificate chain (PEM) of the extender and the gRPC API."
+    )
+    tls_private_key_file: Path | None = _credential("Its key (PEM).")
+    extender_client_ca_file: Path | None = _credential(
+        "CAs (PEM) of the extender's clients, for mutual TLS. Default: HTTP on loopback."
+    )
+    extender_allowed_names: tuple[str, ...] = _credential(
+        "Certificate name of who may call the extender: CN, DNS name or URI.",
+        default=("system:kube-scheduler",),
+        metavar="NAME",
+        check=check_given,
+    )
+    allowed_hosts: tuple[str, ...] = _address(
+        "Other host name in kube-scheduler's urlPrefix.", default=(), metavar="HOST"
+    )
+    health_address: tuple[str, int] | None = _listener(
+        "Serve health and metrics over plain HTTP, too, e.g. 0.0.0.0:9441."
+    )
+    metrics_address: tuple[str, int] | None = _listener(
+        "Serve metrics and /configz over TLS, e.g. 0.0.0.0:9442, to tokens that may get these "
+        "paths; --health-address has no metrics then."
+    )
+    profiling: bool = setting(
+        "Serve /debug/profile beside /configz: the event loop's stacks.",
+        default=False,
+        in_file=InFile("enableProfiling", keeps_flag=True),
+    )
+    grpc_address: tuple[str, int] | None = _listener(
+        "Serve the gRPC API, e.g. 127.0.0.1:9443. Beyond loopback it uses TLS and tokens of "
+        "the API server."
+    )
+    grpc_client_ca_file: Path | None = _credential(
+        "CAs (PEM) of gRPC clients: certificates beside tokens."
+    )
+    grpc_loopback_tls: bool = _credential(
+        "Use TLS for the gRPC API on loopback, too.", default=False
+    )
+    grpc_loopback_tokens: bool = _credential(
+        "Require tokens of gRPC clients on loopback, too.", default=False
+    )
+    grpc_audiences: tuple[str, ...] = _credential(
+        "Audience of clients' tokens. Default: the API server's own.",
+        default=(),
+        metavar="AUDIENCE",
+        check=check_given,
+    )
+    webhook_address: tuple[str, int] | None = _listener(
+        "Serve webhooks (SchedPatches, resizes) over TLS, e.g. 0.0.0.0:9444."
+    )
+    webhook_cert_file: Path | None = _credential(
+        "Certificate (PEM) of the webhooks. Default: Reserver makes one."
+    )
+    webhook_private_key_file: Path | None = _credential("Its key (PEM).")
 
     def check_listening(self) -> None:
         """Refuse what does not go together.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
 
 from reserver.errors import ConfigurationError, InvalidInput
 from reserver.reservations.enums import StoreKind
@@ -58,138 +57,106 @@ class Settings(MoveSettings):
         ConfigurationError: some cannot work; it names the setting, the value and the remedy.
     """
 
-    maintenance_windows: Annotated[
-        bool,
-        setting(
-            "Carry out MaintenanceWindows, which cordon nodes and empty them by PodMoves. Needs "
-            "--pod-moves, the CRD and the rights of scheduler-config/components/maintenance.",
-            in_file=InFile("featureGates.MaintenanceWindows", stage=Stage.ALPHA),
-        ),
-    ] = False
-    replace_not_ready_after: Annotated[
-        float,
-        setting(
-            "How long a node is not ready before holds that Reserver has placed there are placed "
-            "elsewhere; 0: they stay. Takes effect with --maintenance-windows. Default: 5m.",
-            metavar="DURATION",
-            read=parse_seconds,
-            check=check_duration,
-            in_file=InFile("maintenance.replaceNotReadyAfter"),
-        ),
-    ] = 300.0
-    lending: Annotated[
-        bool,
-        setting(
-            "Let pods borrow what reservations lend, and delete these pods when an owner comes. "
-            "Needs the rights of scheduler-config/components/lending.",
-            in_file=InFile("featureGates.Lending", stage=Stage.ALPHA),
-        ),
-    ] = False
-    keep_held_nodes: Annotated[
-        bool,
-        setting(
-            "Annotate nodes that hold reservations, so that autoscalers keep them. Needs the "
-            "rights of scheduler-config/components/autoscalers.",
-            in_file=InFile("featureGates.KeepHeldNodes", stage=Stage.BETA),
-        ),
-    ] = False
-    provisioning_requests: Annotated[
-        bool,
-        setting(
-            "Hold room for the pods of ProvisioningRequests (autoscaling.x-k8s.io) of the class "
-            "hold.reserver.io. Needs their CRD, the CRD of Reservations and the rights of "
-            "scheduler-config/components/provisioning.",
-            in_file=InFile("featureGates.ProvisioningRequests", stage=Stage.ALPHA),
-        ),
-    ] = False
-    capacity_buffers: Annotated[
-        bool,
-        setting(
-            "Write a CapacityBuffer for each reservation that finds no place, and for each pod "
-            "that only holds keep out, so that autoscalers add nodes. Needs --keep-held-nodes, the "
-            "CRD and the rights of scheduler-config/components/capacity-buffers.",
-            in_file=InFile("featureGates.CapacityBuffers", stage=Stage.ALPHA),
-        ),
-    ] = False
-    tracing: Annotated[
-        bool,
-        setting(
-            "Send OpenTelemetry traces of calls and moves to OTEL_EXPORTER_OTLP_ENDPOINT. Needs "
-            "the extra `tracing`.",
-            in_file=InFile("featureGates.Tracing", stage=Stage.ALPHA),
-        ),
-    ] = False
-    reservation_store: Annotated[
-        StoreKind | None,
-        setting(
-            "What the gRPC API creates: keys of ConfigMaps, or Reservation objects, which need the "
-            "CRD. Default: object, with --no-crd configmap.",
-            in_file=InFile("reservationStore"),
-        ),
-    ] = None
-    default_quota: Annotated[
-        str,
-        setting(
-            "What the reservations of a namespace without a ReservationQuota may hold; none: "
-            "anything. It does not count in --namespace and the namespaces of --configmap.",
-            metavar="NAME=LIMIT,…",
-            in_file=InFile("defaultQuota", is_live=True, read=read_default, show=show_default),
-        ),
-    ] = DEFAULT_QUOTA
-    tenant_ceiling_cluster: Annotated[
-        str,
-        setting(
-            "Share of the nodes' resources, such as 80%, that all tenants may hold together. "
-            "Reserver's own namespaces are no tenants.",
-            metavar="PERCENT",
-            check=check_percent,
-            in_file=InFile("tenantCeiling.cluster", is_live=True, keeps_flag=True),
-        ),
-    ] = NO_PERCENT
-    tenant_ceiling_node: Annotated[
-        str,
-        setting(
-            "The same of each node, for what names it or is placed there.",
-            metavar="PERCENT",
-            check=check_percent,
-            in_file=InFile("tenantCeiling.node", is_live=True, keeps_flag=True),
-        ),
-    ] = NO_PERCENT
-    history_ttl: Annotated[
-        float,
-        setting(
-            "How long to remember reservations that are over; 0: not at all. Default: 7d.",
-            metavar="DURATION",
-            read=parse_seconds,
-            check=check_duration,
-            in_file=InFile("historyTTL", is_live=True),
-        ),
-    ] = 7 * 86_400.0
-    warn_before_expiry: Annotated[
-        float,
-        setting(
-            "How long before its expiry to warn of a hold that nobody has claimed; 0: never. "
-            "Default: 10m.",
-            metavar="DURATION",
-            read=parse_seconds,
-            check=check_duration,
-            in_file=InFile("warnBeforeExpiry", is_live=True),
-        ),
-    ] = 600.0
-    logging_format: Annotated[
-        LogFormat | None,
-        setting(
-            "Form of the log. Default: text on a terminal, else json.",
-            in_file=InFile("logging.format", keeps_flag=True),
-        ),
-    ] = None
-    log_level: Annotated[
-        LogLevel,
-        setting(
-            "Lowest level to log; debug shows each refusal.",
-            in_file=InFile("logging.level", is_live=True, keeps_flag=True),
-        ),
-    ] = LogLevel.INFO
+    maintenance_windows: bool = setting(
+        "Carry out MaintenanceWindows, which cordon nodes and empty them by PodMoves. Needs "
+        "--pod-moves, the CRD and the rights of scheduler-config/components/maintenance.",
+        default=False,
+        in_file=InFile("featureGates.MaintenanceWindows", stage=Stage.ALPHA),
+    )
+    replace_not_ready_after: float = setting(
+        "How long a node is not ready before holds that Reserver has placed there are placed "
+        "elsewhere; 0: they stay. Takes effect with --maintenance-windows. Default: 5m.",
+        default=300.0,
+        metavar="DURATION",
+        read=parse_seconds,
+        check=check_duration,
+        in_file=InFile("maintenance.replaceNotReadyAfter"),
+    )
+    lending: bool = setting(
+        "Let pods borrow what reservations lend, and delete these pods when an owner comes. "
+        "Needs the rights of scheduler-config/components/lending.",
+        default=False,
+        in_file=InFile("featureGates.Lending", stage=Stage.ALPHA),
+    )
+    keep_held_nodes: bool = setting(
+        "Annotate nodes that hold reservations, so that autoscalers keep them. Needs the "
+        "rights of scheduler-config/components/autoscalers.",
+        default=False,
+        in_file=InFile("featureGates.KeepHeldNodes", stage=Stage.BETA),
+    )
+    provisioning_requests: bool = setting(
+        "Hold room for the pods of ProvisioningRequests (autoscaling.x-k8s.io) of the class "
+        "hold.reserver.io. Needs their CRD, the CRD of Reservations and the rights of "
+        "scheduler-config/components/provisioning.",
+        default=False,
+        in_file=InFile("featureGates.ProvisioningRequests", stage=Stage.ALPHA),
+    )
+    capacity_buffers: bool = setting(
+        "Write a CapacityBuffer for each reservation that finds no place, and for each pod "
+        "that only holds keep out, so that autoscalers add nodes. Needs --keep-held-nodes, the "
+        "CRD and the rights of scheduler-config/components/capacity-buffers.",
+        default=False,
+        in_file=InFile("featureGates.CapacityBuffers", stage=Stage.ALPHA),
+    )
+    tracing: bool = setting(
+        "Send OpenTelemetry traces of calls and moves to OTEL_EXPORTER_OTLP_ENDPOINT. Needs "
+        "the extra `tracing`.",
+        default=False,
+        in_file=InFile("featureGates.Tracing", stage=Stage.ALPHA),
+    )
+    reservation_store: StoreKind | None = setting(
+        "What the gRPC API creates: keys of ConfigMaps, or Reservation objects, which need the "
+        "CRD. Default: object, with --no-crd configmap.",
+        in_file=InFile("reservationStore"),
+    )
+    default_quota: str = setting(
+        "What the reservations of a namespace without a ReservationQuota may hold; none: "
+        "anything. It does not count in --namespace and the namespaces of --configmap.",
+        default=DEFAULT_QUOTA,
+        metavar="NAME=LIMIT,…",
+        in_file=InFile("defaultQuota", is_live=True, read=read_default, show=show_default),
+    )
+    tenant_ceiling_cluster: str = setting(
+        "Share of the nodes' resources, such as 80%, that all tenants may hold together. "
+        "Reserver's own namespaces are no tenants.",
+        default=NO_PERCENT,
+        metavar="PERCENT",
+        check=check_percent,
+        in_file=InFile("tenantCeiling.cluster", is_live=True, keeps_flag=True),
+    )
+    tenant_ceiling_node: str = setting(
+        "The same of each node, for what names it or is placed there.",
+        default=NO_PERCENT,
+        metavar="PERCENT",
+        check=check_percent,
+        in_file=InFile("tenantCeiling.node", is_live=True, keeps_flag=True),
+    )
+    history_ttl: float = setting(
+        "How long to remember reservations that are over; 0: not at all. Default: 7d.",
+        default=7 * 86_400.0,
+        metavar="DURATION",
+        read=parse_seconds,
+        check=check_duration,
+        in_file=InFile("historyTTL", is_live=True),
+    )
+    warn_before_expiry: float = setting(
+        "How long before its expiry to warn of a hold that nobody has claimed; 0: never. "
+        "Default: 10m.",
+        default=600.0,
+        metavar="DURATION",
+        read=parse_seconds,
+        check=check_duration,
+        in_file=InFile("warnBeforeExpiry", is_live=True),
+    )
+    logging_format: LogFormat | None = setting(
+        "Form of the log. Default: text on a terminal, else json.",
+        in_file=InFile("logging.format", keeps_flag=True),
+    )
+    log_level: LogLevel = setting(
+        "Lowest level to log; debug shows each refusal.",
+        default=LogLevel.INFO,
+        in_file=InFile("logging.level", is_live=True, keeps_flag=True),
+    )
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
