@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
-
-import typer
 
 from reserver.cli import (
     creating,
@@ -18,7 +18,7 @@ from reserver.cli import (
 )
 from reserver.cli.connection import Session, run
 from reserver.cli.create_requests import CreateRequests, NewReservation, namespace_of
-from reserver.cli.failure import Failed
+from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.manifests import Manifest
 from reserver.cli.options import NamespaceOption
 from reserver.cli.output import Output, OutputOption
@@ -28,33 +28,31 @@ from reserver.cli.target import Target
 from reserver.cli.terminal import progress
 from reserver.client import CallFailed, ReservationInfo
 from reserver.errors import InvalidInput
+from reserver.settings.flags import flag
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyFlags:
+    """The flags of `apply`."""
+
+    force: bool = flag("Create it even if it can never fit.", default=False)
+    dry_run: bool = flag("Print what would change, and change nothing.", default=False)
+    prune: bool = flag(
+        "Then release reservations that --selector selects and no file has, in the namespaces of "
+        "the files. Asks first.",
+        default=False,
+    )
+    selector: str = flag(
+        "Labels of what --prune may release.", default="", short="-l", metavar="LABELS"
+    )
+    yes: bool = flag("Prune without asking.", default=False, short="-y")
 
 
 def apply(
     target: Target,
+    flags: ApplyFlags,
     filename: Annotated[list[str], FILES],
     namespace: NamespaceOption = "",
-    force: Annotated[
-        bool, typer.Option("--force", help="Create it even if it can never fit.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would change, and change nothing.")
-    ] = False,
-    is_pruning: Annotated[
-        bool,
-        typer.Option(
-            "--prune",
-            help="Then release reservations that --selector selects and no file has, in the "
-            "namespaces of the files. Asks first.",
-        ),
-    ] = False,
-    selector: Annotated[
-        str,
-        typer.Option(
-            "--selector", "-l", metavar="LABELS", help="Labels of what --prune may release."
-        ),
-    ] = "",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Prune without asking.")] = False,
     form: OutputOption = Output.TABLE,
 ) -> None:
     """Create or change reservations so that they match files.
@@ -72,23 +70,24 @@ def apply(
         reserver apply -f reservations/ --prune -l team=shop
         reserver get web-1 -o yaml | sed 's/slots: 1/slots: 2/' | reserver apply -f -
     """
-    try:
-        prune.check(selector, prune=is_pruning, yes=yes, dry_run=dry_run, form=form)
-    except Failed as exc:
-        failure.end(exc)
+    if flags.prune:
+        can_ask = flags.yes or flags.dry_run or (sys.stdin.isatty() and form is Output.TABLE)
+        prune.check(flags.selector, can_ask=can_ask)
+    elif flags.selector or flags.yes:
+        given = "--selector" if flags.selector else "--yes"
+        raise Failed(ExitStatus.USAGE, f"{given}: is for --prune; add it, or leave this out")
     asked = CreateRequests.of("", filename, SpecFlags(), namespace)
+    run(target, lambda session: _apply(session, asked, flags, form))
 
-    async def work(session: Session) -> None:
-        wanted = asked.reservations(session.namespace)  # A file that is broken changes nothing.
-        doing = Applier(session, namespace, force=force, dry_run=dry_run)
-        note = "(dry run)" if dry_run else ""
-        applied = await apply_each(doing, asked.wanted, form, note)
-        if is_pruning:
-            found = await prune.selected(session.client, selector)
-            over = prune.surplus(found, wanted, applied)
-            await prune.release(session.client, over, form, ask=not yes, dry_run=dry_run)
 
-    run(target, work)
+async def _apply(session: Session, asked: CreateRequests, flags: ApplyFlags, form: Output) -> None:
+    wanted = asked.reservations(session.namespace)  # A file that is broken changes nothing.
+    applier = Applier(session, asked.namespace, force=flags.force, dry_run=flags.dry_run)
+    applied = await apply_each(applier, asked.wanted, form, "(dry run)" if flags.dry_run else "")
+    if flags.prune:
+        found = await prune.selected(session.client, flags.selector)
+        over = prune.surplus(found, wanted, applied)
+        await prune.release(session.client, over, form, ask=not flags.yes, dry_run=flags.dry_run)
 
 
 _NOT_THERE = {"NO_SUCH_RESERVATION", "NOT_ALLOWED"}

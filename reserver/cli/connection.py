@@ -18,7 +18,7 @@ from reserver.cli import failure, interrupt
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.target import Target
 from reserver.cli.terminal import Retries
-from reserver.errors import ApiError, ConfigurationError, NotReady, ReserverError
+from reserver.errors import ApiError, ConfigurationError, NotReady
 from reserver.settings.flags import parse_address
 
 if TYPE_CHECKING:
@@ -44,11 +44,8 @@ class Session:
 
 
 def run(target: Target, work: Callable[[Session], Awaitable[Answer]]) -> Answer:
-    """Return the result of `work`; on failure, print why and exit."""
-    try:
-        return interrupt.run(_run(target, work))
-    except ReserverError as exc:
-        failure.end(exc)
+    """Return the result of `work`."""
+    return interrupt.run(_run(target, work))
 
 
 async def _run(target: Target, work: Callable[[Session], Awaitable[Answer]]) -> Answer:

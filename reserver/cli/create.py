@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import typer
 
 from reserver.cli import (
     completion,
     creating,
-    failure,
     interrupt,
     lookup,
     output,
@@ -29,6 +30,7 @@ from reserver.cli.serialization import merged
 from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.target import Target
 from reserver.errors import InvalidInput
+from reserver.settings.flags import flag
 
 _WAIT_S = 600.0
 """How long a command on a terminal waits by default, in seconds."""
@@ -37,55 +39,51 @@ _SETTLE_S = 1.0
 """The same elsewhere: so long a new reservation may take to find its place."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateFlags:
+    """The flags of `create` beside those of the reservation."""
+
+    from_: str = flag(
+        "Copy this reservation, but not its times; flags change it.",
+        default="",
+        metavar="NAME",
+        complete=completion.reservations,
+    )
+    set_: bool = flag("Create all or none, and only if all fit now.", default=False)
+    wait: str = flag(
+        "How long to wait until it is in force; alone: 10m. Default: 10m on a terminal, else 1s; "
+        "with --force 0.",
+        default="",
+        metavar="DURATION",
+    )
+    no_wait: bool = flag("Refuse what does not fit now, instead of keeping it.", default=False)
+    force: bool = flag("Create it even if it can never fit.", default=False)
+    request_id: str = flag("Key with which the command may be run again.", default="", metavar="ID")
+    dry_run: DryRun = flag(
+        "Create nothing: print it, with -o yaml as a manifest (client, or alone), or say whether "
+        "it would fit (server).",
+        default=DryRun.NONE,
+    )
+
+    def wait_s(self) -> float | None:
+        """Return for how long to wait, in seconds; None if it need not be in force.
+
+        Who insists on what can never fit does not wait for it.
+        """
+        if self.wait:
+            return times.duration("--wait", self.wait).total_seconds()
+        if self.force:
+            return None
+        return _WAIT_S if sys.stdout.isatty() else _SETTLE_S
+
+
 def create(
-    spec: SpecFlags,
     target: Target,
-    name: Annotated[
-        str, typer.Argument(help="Name of the reservation.", metavar="NAME", show_default=False)
-    ] = "",
+    spec: SpecFlags,
+    flags: CreateFlags,
+    name: Annotated[str, typer.Argument(help="Name of the reservation.", metavar="NAME")] = "",
     filename: Annotated[list[str] | None, FILES] = None,
-    template: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="NAME",
-            help="Copy this reservation, but not its times; flags change it.",
-            autocompletion=completion.reservations,
-        ),
-    ] = "",
     namespace: NamespaceOption = "",
-    whole_set: Annotated[
-        bool, typer.Option("--set", help="Create all or none, and only if all fit now.")
-    ] = False,
-    wait: Annotated[
-        str,
-        typer.Option(
-            "--wait",
-            metavar="DURATION",
-            help="How long to wait until it is in force; alone: 10m. Default: 10m on a terminal, "
-            "else 1s; with --force 0.",
-        ),
-    ] = "",
-    no_wait: Annotated[
-        bool,
-        typer.Option("--no-wait", help="Refuse what does not fit now, instead of keeping it."),
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Create it even if it can never fit.")
-    ] = False,
-    request_id: Annotated[
-        str,
-        typer.Option(metavar="ID", help="Key with which the command may be run again."),
-    ] = "",
-    dry_run: Annotated[
-        DryRun,
-        typer.Option(
-            "--dry-run",
-            help="Create nothing: print it, with -o yaml as a manifest (client, or alone), or say "
-            "whether it would fit (server).",
-            case_sensitive=False,
-        ),
-    ] = DryRun.NONE,
     form: OutputOption = Output.TABLE,
 ) -> None:
     """Create reservations, and wait until their holds are in force.
@@ -104,26 +102,18 @@ def create(
         reserver create -f pair.yaml --set
     """
     asked = CreateRequests.of(name, filename or (), spec, namespace)
-    if template and (filename or dry_run is DryRun.CLIENT):
+    if flags.from_ and (filename or flags.dry_run is DryRun.CLIENT):
         other = "--filename" if filename else "--dry-run=client"
-        failure.end(Failed(ExitStatus.USAGE, f"--from: excludes {other}; leave one of them out"))
-    if dry_run is DryRun.CLIENT:
-        _show_manifests(target, asked, form)
+        raise Failed(ExitStatus.USAGE, f"--from: excludes {other}; leave one of them out")
+    if flags.dry_run is DryRun.CLIENT:
+        _show_manifests(asked.manifests(interrupt.run(default_namespace(target))), form)
         return
-    try:
-        wait_s = _wait_s(wait, force=force)
-    except Failed as exc:
-        failure.end(exc)
-    way = _Way(whole_set, no_wait, force, request_id, dry_run, wait_s, template)
-    run(target, lambda session: _create(session, asked, way, form))
+    wait_s = flags.wait_s()
+    run(target, lambda session: _create(session, asked, flags, wait_s, form))
 
 
-def _show_manifests(target: Target, asked: CreateRequests, form: Output) -> None:
+def _show_manifests(manifests: Sequence[Mapping[str, Any]], form: Output) -> None:
     """Print the manifests of a dry run, without a call."""
-    try:
-        manifests = asked.manifests(interrupt.run(default_namespace(target)))
-    except Failed as exc:
-        failure.end(exc)
     if form is Output.NAME:
         output.names([each["metadata"]["name"] for each in manifests])
     elif output.is_for_programs(form):
@@ -133,51 +123,33 @@ def _show_manifests(target: Target, asked: CreateRequests, form: Output) -> None
             typer.echo(f"{each['metadata']['name']} created (dry run)")
 
 
-class _Way(NamedTuple):
-    """The options of `create` besides the reservation."""
-
-    whole_set: bool
-    no_wait: bool
-    force: bool
-    request_id: str
-    dry_run: DryRun
-    wait_s: float | None
-    template: str
-
-
-def _wait_s(wait: str, *, force: bool) -> float | None:
-    """Return for how long to wait, in seconds; None if it does not matter whether it is in force.
-
-    Who insists on what can never fit does not wait for it.
-    """
-    if wait:
-        return times.duration("--wait", wait).total_seconds()
-    if force:
-        return None
-    return _WAIT_S if sys.stdout.isatty() else _SETTLE_S
-
-
-async def _create(session: Session, asked: CreateRequests, way: _Way, form: Output) -> None:
-    if way.template:
-        wanted = await copied(session, way.template, asked)
+async def _create(
+    session: Session,
+    asked: CreateRequests,
+    flags: CreateFlags,
+    wait_s: float | None,
+    form: Output,
+) -> None:
+    if flags.from_:
+        wanted = await copied(session, flags.from_, asked)
     else:
         wanted = asked.reservations(session.namespace)
-    if way.request_id and len(wanted) > 1 and not way.whole_set:
+    if flags.request_id and len(wanted) > 1 and not flags.set_:
         problem = "names one request, and these are several"
         raise Failed(ExitStatus.USAGE, f"--request-id: {problem}; give --set, too")
-    if way.dry_run is DryRun.SERVER:
+    if flags.dry_run is DryRun.SERVER:
         await creating.check_fit(session.client, wanted, form)
-    elif way.whole_set:
-        await creating.create_set(session.client, wanted, form, way.request_id)
+    elif flags.set_:
+        await creating.create_set(session.client, wanted, form, flags.request_id)
     else:
         await creating.create_each(
             session.client,
             wanted,
             form,
-            way.request_id,
-            no_wait=way.no_wait,
-            force=way.force,
-            wait_s=way.wait_s,
+            flags.request_id,
+            no_wait=flags.no_wait,
+            force=flags.force,
+            wait_s=wait_s,
         )
 
 

@@ -66,25 +66,21 @@ class CreateRequests:
         """Read files; report all their problems at once.
 
         Raises:
-            Exit: neither files nor flags say what to hold, or both do, or a file is broken.
+            Failed: neither files nor flags say what to hold, or both do, or a file is broken.
         """
-        try:
-            if files and flags.are_given:
-                problem = "says what to hold, and so do flags"
-                raise Failed(ExitStatus.USAGE, f"--filename: {problem}; use one of them")
-            if not files and not name:
-                raise Failed(ExitStatus.USAGE, "NAME: is missing; give it, or a file: --filename")
-            documents = [each for file in files for each in _documents(file)]
-            found, problems = read_manifests(documents, name)
-            if problems:
-                lines = [f"{where}: {problem}" for where, problem in problems]
-                raise Failed(ExitStatus.REFUSED, "\n".join(lines))
-            if files and not found:
-                raise Failed(
-                    ExitStatus.REFUSED, f"{', '.join(files)}: has no reservation; write one"
-                )
-        except Failed as exc:
-            failure.end(exc)
+        if files and flags.are_given:
+            problem = "says what to hold, and so do flags"
+            raise Failed(ExitStatus.USAGE, f"--filename: {problem}; use one of them")
+        if not files and not name:
+            raise Failed(ExitStatus.USAGE, "NAME: is missing; give it, or a file: --filename")
+        documents = [each for file in files for each in _documents(file)]
+        found, problems = read_manifests(documents, name)
+        if problems:
+            lines = [f"{where}: {problem}" for where, problem in problems]
+            raise Failed(ExitStatus.REFUSED, "\n".join(lines))
+        if files and not found:
+            problem = f"{', '.join(files)}: has no reservation"
+            raise Failed(ExitStatus.REFUSED, f"{problem}; write one")
         return cls(name, found, flags, namespace)
 
     def reservations(self, default_namespace: str) -> list[NewReservation]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import Annotated
@@ -13,14 +13,7 @@ import typer
 
 from reserver.cli import completion, drain_checks, drain_group, failure, podmoves, similar
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.move import (
-    GraceOption,
-    SurgeOption,
-    TimeoutOption,
-    UrgentOption,
-    WaitOption,
-    terms_of,
-)
+from reserver.cli.move import SharedMoveFlags
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.podmoves import Document, KubeClient, show
 from reserver.cli.target import Target
@@ -30,8 +23,8 @@ from reserver.moves import drain as drains
 from reserver.moves.drain import Drain, DrainOptions, StayingPod
 from reserver.moves.manifests import SharedFields
 from reserver.moves.model import MOST_IN_GROUP
-from reserver.moves.phases import MoveMode
 from reserver.rebalance.capacity import Held
+from reserver.settings.flags import flag
 
 _NO_ROOM = (
     "free room or add a node, or go on with --wait-for-room: no pod is evicted before all have "
@@ -39,39 +32,37 @@ _NO_ROOM = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainFlags(SharedMoveFlags):
+    """The flags of `drain`."""
+
+    ignore_daemonsets: bool = flag("Leave pods of DaemonSets on the node.", default=False)
+    delete_emptydir_data: bool = flag(
+        "Also move pods with emptyDir volumes; their data is lost.", default=False
+    )
+    force: bool = flag("Also evict pods that no controller will replace.", default=False)
+    wait_for_room: bool = flag(
+        "Go on although some pods have no room elsewhere yet.", default=False
+    )
+    dry_run: bool = flag("Print what would be moved, and change nothing.", default=False)
+
+    @property
+    def allowed(self) -> DrainOptions:
+        """What may be lost."""
+        return DrainOptions(
+            ignores_daemon_sets=self.ignore_daemonsets,
+            deletes_empty_dirs=self.delete_emptydir_data,
+            evicts_unmanaged=self.force,
+        )
+
+
 def drain(
     target: Target,
+    flags: DrainFlags,
     node: Annotated[
         str,
         typer.Argument(metavar="NODE", help="Node to drain.", autocompletion=completion.nodes),
     ],
-    ignore_daemonsets: Annotated[
-        bool, typer.Option("--ignore-daemonsets", help="Leave pods of DaemonSets on the node.")
-    ] = False,
-    delete_emptydir_data: Annotated[
-        bool,
-        typer.Option(
-            "--delete-emptydir-data",
-            help="Also move pods with emptyDir volumes; their data is lost.",
-        ),
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Also evict pods that no controller will replace.")
-    ] = False,
-    wait_for_room: Annotated[
-        bool,
-        typer.Option(
-            "--wait-for-room", help="Go on although some pods have no room elsewhere yet."
-        ),
-    ] = False,
-    surge: SurgeOption = False,
-    urgent: UrgentOption = False,
-    timeout: TimeoutOption = "",
-    grace_period: GraceOption = -1,
-    wait: WaitOption = True,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be moved, and change nothing.")
-    ] = False,
     form: OutputOption = Output.TABLE,
 ) -> None:
     """Cordon a node and move its pods; evict none before all have a seat elsewhere.
@@ -88,20 +79,14 @@ def drain(
         reserver drain worker-3 --ignore-daemonsets --timeout 30m --no-wait
         reserver drain worker-3 --ignore-daemonsets --surge
     """
-    if dry_run and form is not Output.TABLE:
-        failure.end(
-            Failed(ExitStatus.USAGE, "--output: --dry-run writes no PodMoves; leave one out")
-        )
-    allowed = DrainOptions(
-        ignores_daemon_sets=ignore_daemonsets,
-        deletes_empty_dirs=delete_emptydir_data,
-        evicts_unmanaged=force,
-    )
-    terms = terms_of(timeout, grace_period, urgent=urgent)
-    terms = replace(terms, mode=MoveMode.SURGE_FIRST if surge else MoveMode.RESERVE_FIRST)
+    if flags.dry_run and form is not Output.TABLE:
+        problem = "--output: --dry-run writes no PodMoves; leave one out"
+        raise Failed(ExitStatus.USAGE, problem)
+    allowed, terms = flags.allowed, flags.terms()
+    held = None if flags.wait_for_room else partial(drain_checks.held_by_reservations, target)
 
     async def make(client: KubeClient, _: str) -> None:
-        held = None if wait_for_room else partial(drain_checks.held_by_reservations, target)
+        wait, dry_run = flags.wait, flags.dry_run
         await drained(client, node, allowed, terms, form, held, wait=wait, dry_run=dry_run)
 
     podmoves.run(target, make)

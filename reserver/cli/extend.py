@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated
 
 import typer
 
@@ -19,27 +19,35 @@ from reserver.cli.selection import (
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress
 from reserver.client import CallFailed, ReservationInfo
+from reserver.settings.flags import flag
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtendFlags:
+    """The flags of `extend` beside those that select reservations."""
+
+    all_: bool = flag("Extend all that the options select.", default=False)
+    ttl: str = flag(
+        "Time from now, such as 30m, 2h or 7d; 0: no expiry.", default="", metavar="DURATION"
+    )
+    expires_at: str = flag(
+        "Moment of expiry: 22:00, 'tomorrow 18:00', +2h, or RFC 3339.", default="", metavar="TIME"
+    )
+
+    def until(self) -> datetime | timedelta:
+        """Return when reservations are to expire: a moment, or a time from now."""
+        if bool(self.ttl) == bool(self.expires_at):
+            raise Failed(ExitStatus.USAGE, "--ttl, --expires-at: give one of them")
+        if self.ttl:
+            return times.duration("--ttl", self.ttl)
+        return times.future("--expires-at", self.expires_at, datetime.now().astimezone())
 
 
 def extend(
     target: Target,
     chosen: SelectionFlags,
+    flags: ExtendFlags,
     names: NamesArgument = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Extend all that the options select.")
-    ] = False,
-    ttl: Annotated[
-        str,
-        typer.Option(
-            metavar="DURATION", help="Time from now, such as 30m, 2h or 7d; 0: no expiry."
-        ),
-    ] = "",
-    expires_at: Annotated[
-        str,
-        typer.Option(
-            metavar="TIME", help="Moment of expiry: 22:00, 'tomorrow 18:00', +2h, or RFC 3339."
-        ),
-    ] = "",
     form: OutputOption = Output.TABLE,
 ) -> None:
     """Change when reservations expire.
@@ -52,11 +60,8 @@ def extend(
         reserver extend web-1 --expires-at 'tomorrow 18:00'
         reserver extend --all -n shop -l team=web --ttl 1d
     """
-    try:
-        check_named(names or [], chosen, every=every)
-        until = _until(ttl, expires_at)
-    except Failed as exc:
-        failure.end(exc)
+    check_named(names or [], chosen, every=flags.all_)
+    until = flags.until()
 
     async def work(session: Session) -> None:
         called = names or await _ids(session, chosen)
@@ -108,11 +113,3 @@ async def _extend(
     elif not names:
         failure.report("no reservation is selected; see `reserver get`")
     failure.raise_all(refused)
-
-
-def _until(ttl: str, expires_at: str) -> datetime | timedelta:
-    if bool(ttl) == bool(expires_at):
-        raise Failed(ExitStatus.USAGE, "--ttl, --expires-at: give one of them")
-    if ttl:
-        return times.duration("--ttl", ttl)
-    return times.future("--expires-at", expires_at, datetime.now().astimezone())

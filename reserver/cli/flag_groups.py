@@ -11,11 +11,12 @@ from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
-from reserver.cli import failure
-from reserver.errors import ConfigurationError
 from reserver.settings.flags import Declared, declared, staged
 
 Group = TypeVar("Group")
+
+_FORM = "form"
+"""The parameter of `--output`."""
 
 
 def with_flags(command: Callable[..., None]) -> Callable[..., None]:
@@ -26,6 +27,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     }
     shown = [each for each in own.values() if each.name not in groups]
     shown += [_option(each) for group in groups.values() for each in declared(group)]
+    shown.sort(key=lambda each: each.name == _FORM)  # The others say what is shown.
     if any(_notes_given(group) for group in groups.values()):
         shown.append(_CONTEXT)
     shown = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in shown]
@@ -33,10 +35,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(**arguments: Any) -> None:  # noqa: ANN401 - whatever the command takes
         said = _said(arguments.get(_CONTEXT.name))
-        try:
-            given = {name: taken(group, arguments, said) for name, group in groups.items()}
-        except ConfigurationError as exc:
-            failure.end(exc)
+        given = {name: taken(group, arguments, said) for name, group in groups.items()}
         others = {name: arguments[name] for name in own.keys() - groups}
         command(**given, **others)
 
@@ -95,13 +94,13 @@ def _option(declared: Declared) -> inspect.Parameter:
     if flag.in_file is not None and is_deprecated:
         text += f" Deprecated: write {flag.in_file.path} in the file of --config."
     names = declared.name
-    if kind == bool | None or (kind is bool and flag.in_environment):
+    if kind == bool | None or (kind is bool and (flag.in_environment or default)):
         names += f"/--no-{names.removeprefix('--')}"  # What was said before can be taken back.
     option = typer.Option(
         *filter(None, (names, flag.short)),
         envvar=declared.variable,
         metavar=flag.metavar,
-        min=None if flag.most is None else 0,
+        min=flag.least if flag.most is None else 0,
         max=flag.most,
         hidden=is_deprecated,
         case_sensitive=False,

@@ -2,65 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from reserver.cli import completion, failure, fields, history, listing, lookup, similar, watch
 from reserver.cli.connection import run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.output import ListOutputOption, Output
 from reserver.cli.selection import (
-    AllNamespacesOption,
+    PANEL,
     NamesArgument,
     SelectionFlags,
-    check_namespaces,
 )
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress
 from reserver.client import Client, Selection
+from reserver.settings.flags import flag
 
 if TYPE_CHECKING:
     from reserver.cli.connection import Session
 
 
-WatchOption = Annotated[
-    bool, typer.Option("--watch", "-w", help="Keep the table up to date until Ctrl-C.")
-]
-PastOption = Annotated[bool, typer.Option("--all", help="Also list reservations that are over.")]
-FieldSelectorOption = Annotated[
-    str,
-    typer.Option(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetFlags:
+    """The flags of `get` beside those that select reservations."""
+
+    watch: bool = flag("Keep the table up to date until Ctrl-C.", default=False, short="-w")
+    all_: bool = flag("Also list reservations that are over.", default=False)
+    all_namespaces: bool = flag(
+        "All namespaces (the default).", default=False, short="-A", panel=PANEL
+    )
+    field_selector: str = flag(
+        "Reservations with these fields, as `-o json` prints them: status.phase=Active; also with "
+        "!=, and several with commas.",
+        default="",
         metavar="FIELD=VALUE",
-        help="Reservations with these fields, as `-o json` prints them: status.phase=Active; also "
-        "with !=, and several with commas.",
-        rich_help_panel="Which ones",
-    ),
-]
-SortByOption = Annotated[
-    str,
-    typer.Option(
+        panel=PANEL,
+    )
+    sort_by: str = flag(
+        "Sort by a field, such as spec.expiresAt.",
+        default="",
         metavar="FIELD",
-        help="Sort by a field, such as spec.expiresAt.",
-        autocompletion=completion.fields,
-    ),
-]
+        complete=completion.fields,
+    )
+    no_headers: bool = flag("Print no titles, and no frame on a terminal.", default=False)
+
+    def check(self, names: Sequence[str], chosen: SelectionFlags) -> None:
+        """Refuse options that exclude each other.
+
+        Raises:
+            Failed: two options exclude each other.
+        """
+        if chosen.namespace and self.all_namespaces:
+            problem = "--all-namespaces: excludes --namespace; give one of them"
+            raise Failed(ExitStatus.USAGE, problem)
+        is_listed = bool(self.field_selector or self.sort_by)
+        is_narrow = replace(chosen, namespace="").is_narrow
+        if names and (is_narrow or self.watch or is_listed):
+            raise Failed(ExitStatus.USAGE, "NAME: give names (and -n), or filters, not both")
+        if self.watch and is_listed:
+            problem = "--field-selector, --sort-by: are not for --watch"
+            raise Failed(ExitStatus.USAGE, f"{problem}; leave one of them out")
+        if self.no_headers and (self.all_ or self.watch):
+            problem = "--no-headers: is not for --all and --watch"
+            raise Failed(ExitStatus.USAGE, f"{problem}; leave one of them out")
+        if self.all_ and (names or self.watch or is_listed or is_narrow):
+            problem = "--all: goes with --namespace and --output only"
+            raise Failed(ExitStatus.USAGE, f"{problem}; reserver history shows those of a name")
 
 
 def get(
     target: Target,
     chosen: SelectionFlags,
+    flags: GetFlags,
     names: NamesArgument = None,
-    is_watch: WatchOption = False,
-    past: PastOption = False,
-    all_namespaces: AllNamespacesOption = False,
-    field_selector: FieldSelectorOption = "",
-    sort_by: SortByOption = "",
-    no_headers: Annotated[
-        bool, typer.Option("--no-headers", help="Print no titles, and no frame on a terminal.")
-    ] = False,
     form: ListOutputOption = Output.TABLE,
 ) -> None:
     """List reservations: all, by name, or by filter.
@@ -77,96 +93,33 @@ def get(
         reserver get --field-selector spec.policy=Require --sort-by spec.expiresAt
         reserver get --owner app=web -w
     """
-    asked = _ListQuery(
-        chosen,
-        tuple(names or ()),
-        field_selector,
-        sort_by,
-        is_watch=is_watch,
-        is_past=past,
-        is_titled=not no_headers,
-    )
-    try:
-        check_namespaces(chosen.namespace, all_namespaces=all_namespaces)
-        asked.check()
-    except Failed as exc:
-        failure.end(exc)
-    run(target, partial(_list, asked=asked, form=form))
+    flags.check(names or (), chosen)
+    run(target, lambda session: _list(session, names or (), chosen, flags, form))
 
 
-@dataclass(frozen=True, slots=True)
-class _ListQuery:
-    """The options of `get`.
-
-    Attributes:
-        chosen: those that options mean.
-        names: those of names.
-        field_selector: those whose fields are so.
-        sort_by: in the order of this field.
-        is_watch: as they change.
-        is_past: also those that are over.
-        is_titled: with the titles of columns.
-    """
-
-    chosen: SelectionFlags
-    names: tuple[str, ...]
-    field_selector: str
-    sort_by: str
-    is_watch: bool
-    is_past: bool
-    is_titled: bool
-
-    def check(self) -> None:
-        """Refuse options that exclude each other.
-
-        Raises:
-            Failed: two options exclude each other.
-        """
-        is_listed = bool(self.field_selector or self.sort_by)
-        is_narrow = replace(self.chosen, namespace="").is_narrow
-        if self.names and (is_narrow or self.is_watch or is_listed):
-            raise Failed(ExitStatus.USAGE, "NAME: give names (and -n), or filters, not both")
-        if self.is_watch and is_listed:
-            problem = "--field-selector, --sort-by: are not for --watch"
-            raise Failed(ExitStatus.USAGE, f"{problem}; leave one of them out")
-        if not self.is_titled and (self.is_past or self.is_watch):
-            problem = "--no-headers: is not for --all and --watch"
-            raise Failed(ExitStatus.USAGE, f"{problem}; leave one of them out")
-        if self.is_past and (self.names or self.is_watch or is_listed or is_narrow):
-            problem = "--all: goes with --namespace and --output only"
-            raise Failed(ExitStatus.USAGE, f"{problem}; reserver history shows those of a name")
-
-
-async def _list(session: Session, asked: _ListQuery, form: Output) -> None:
-    selection = asked.chosen.selection(session.namespace)
-    if asked.is_past:
-        await history.show_all(session.client, asked.chosen.namespace, form)
-    elif asked.names:
-        await _show_named(session, asked, form)
-    elif asked.is_watch:
+async def _list(
+    session: Session, names: Sequence[str], chosen: SelectionFlags, flags: GetFlags, form: Output
+) -> None:
+    selection = chosen.selection(session.namespace)
+    if flags.all_:
+        await history.show_all(session.client, chosen.namespace, form)
+    elif names:
+        found, missing = await lookup.fetch(session, names, chosen.namespace)
+        if found:
+            listing.show(found, form, alone=len(names) == 1, is_titled=not flags.no_headers)
+        failure.raise_all(missing)
+    elif flags.watch:
         await watch.follow(session.client, selection, form)
     else:
-        await _show_all(session.client, asked, selection, form)
+        await _show_all(session.client, flags, selection, form)
 
 
-async def _show_named(session: Session, asked: _ListQuery, form: Output) -> None:
-    """Print the reservations of some names or ids (`lookup.by_name`).
-
-    Raises:
-        Failed: some are not there.
-    """
-    found, missing = await lookup.fetch(session, asked.names, asked.chosen.namespace)
-    if found:
-        listing.show(found, form, alone=len(asked.names) == 1, is_titled=asked.is_titled)
-    failure.raise_all(missing)
-
-
-async def _show_all(client: Client, asked: _ListQuery, selection: Selection, form: Output) -> None:
+async def _show_all(client: Client, flags: GetFlags, selection: Selection, form: Output) -> None:
     """Print the reservations that are meant (`fields.chosen`)."""
-    by = (asked.field_selector, asked.sort_by)
+    by = (flags.field_selector, flags.sort_by)
     fields.chosen((), *by)  # Refuses what is malformed before anybody is asked.
     async with progress("Listing reservations"):
         found = [each async for each in client.list(selection)]
-    listing.show(fields.chosen(found, *by), form, is_titled=asked.is_titled)
+    listing.show(fields.chosen(found, *by), form, is_titled=not flags.no_headers)
     if not found:
         failure.report(await similar.why_none(client, selection))

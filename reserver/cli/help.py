@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from reserver.cli import failure, jsonpath, usage_errors
-from reserver.cli.failure import ExitStatus
+from reserver.cli import jsonpath, usage_errors
+from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.flag_groups import with_flags
 from reserver.cli.target import CONNECTION
-from reserver.cli.usage_errors import kind, usage
+from reserver.cli.usage_errors import kind, reported
 from reserver.errors import InvalidInput
 
 _EXAMPLES = "Examples:\n"
@@ -169,7 +169,7 @@ class Command(_Formatted, TyperCommand):
         try:
             args = jsonpath.without_template(args)
         except InvalidInput as exc:
-            failure.end(failure.Failed(ExitStatus.USAGE, f"--output: jsonpath: {exc}"))
+            raise Failed(ExitStatus.USAGE, f"--output: jsonpath: {exc}") from exc
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - as above
@@ -209,18 +209,18 @@ class CommandGroup(_Formatted, TyperGroup):
         outer = ctx.command_path.removeprefix(ctx.find_root().command_path)
         is_known = ctx.resilient_parsing or args[0] in self.commands
         if not is_known and (hint := usage_errors.hint(outer.strip(), args[0])):
-            failure.end(failure.Failed(ExitStatus.USAGE, hint))
+            raise Failed(ExitStatus.USAGE, hint)
         name, command, rest = super().resolve_command(ctx, args)
         return name, command.loaded() if isinstance(command, Deferred) else command, rest
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as above
         """Read the options before a command."""
-        with usage():
+        with reported():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as above
         """Read a command's options, and run it."""
-        with usage():
+        with reported():
             return super().invoke(ctx)
 
 

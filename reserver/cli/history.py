@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -65,7 +65,7 @@ def history(
         reserver history web-move-1
         reserver history --namespace shop --since 2h -o json
     """
-    begin = datetime.now(UTC) - within(since) if since else None
+    begin = datetime.now(UTC) - times.duration("--since", since) if since else None
 
     async def work(session: Session) -> None:
         found = await fetch(session.client, name, namespace, begin)
@@ -76,14 +76,6 @@ def history(
         show(found, form)
 
     run(target, work)
-
-
-def within(text: str) -> timedelta:
-    """Return the duration of `--since`."""
-    try:
-        return times.duration("--since", text)
-    except Failed as exc:
-        failure.end(exc)
 
 
 async def fetch(

@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, failure, podmoves, similar
+from reserver.cli import completion, podmoves, similar
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.options import NamespaceOption, pod_of
 from reserver.cli.output import Output, OutputOption
@@ -33,42 +34,70 @@ from reserver.moves.phases import MoveMode
 from reserver.patches import codec
 from reserver.patches.model import PatchName
 from reserver.patches.replacement import MovingPod, is_patched, patch_of, trial_pod
+from reserver.settings.flags import flag
 
-WaitOption = Annotated[
-    bool, typer.Option("--wait/--no-wait", help="Wait until the move has ended.")
-]
-TimeoutOption = Annotated[
-    str,
-    typer.Option(
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedMoveFlags:
+    """The flags of commands that move pods."""
+
+    surge: bool = flag(
+        "Have a copy of the pod ready on its seat before the pod goes, where it can surge.",
+        default=False,
+    )
+    urgent: bool = flag("Wait for no window in which pods may be moved.", default=False)
+    timeout: str = flag(
+        "A move fails if its pod has not landed by then. Default: 10m.",
+        default="",
         metavar="DURATION",
-        help="A move fails if its pod has not landed by then. Default: 10m.",
-        show_default="",
-    ),
-]
-GraceOption = Annotated[
-    int, typer.Option(min=-1, help="Seconds for a pod to stop. -1: the pod's own grace period.")
-]
-EvictOnlyOption = Annotated[
-    bool, typer.Option("--evict-only", help="Evict the pod without holding a seat first.")
-]
-SurgeOption = Annotated[
-    bool,
-    typer.Option(
-        "--surge",
-        help="Have a copy of the pod ready on its seat before the pod goes, where it can surge.",
-    ),
-]
-UrgentOption = Annotated[
-    bool, typer.Option("--urgent", help="Wait for no window in which pods may be moved.")
-]
-PatchOption = Annotated[
-    bool,
-    typer.Option(
-        "--by-patch",
-        help="For pods of a scheduler that does not ask Reserver: hold no seat, and have the "
+    )
+    grace_period: int = flag(
+        "Seconds for a pod to stop. -1: the pod's own grace period.", default=-1, least=-1
+    )
+    wait: bool = flag("Wait until the move has ended.", default=True)
+
+    def terms(self) -> SharedFields:
+        """Return the fields of PodMoves that these flags give.
+
+        Raises:
+            Failed: the timeout cannot be read.
+        """
+        try:
+            lasts = in_hours(self.timeout) if self.timeout else ""
+        except InvalidInput as exc:
+            problem = f"--timeout: {exc.problem}; {exc.remedy}"
+            raise Failed(ExitStatus.USAGE, problem) from exc
+        seconds = None if self.grace_period < 0 else self.grace_period
+        mode = self.mode
+        return SharedFields(timeout=lasts, grace_period_s=seconds, urgent=self.urgent, mode=mode)
+
+    @property
+    def mode(self) -> MoveMode:
+        """The precondition of evictions."""
+        return MoveMode.SURGE_FIRST if self.surge else MoveMode.RESERVE_FIRST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveFlags(SharedMoveFlags):
+    """The flags of `move`."""
+
+    evict_only: bool = flag("Evict the pod without holding a seat first.", default=False)
+    by_patch: bool = flag(
+        "For pods of a scheduler that does not ask Reserver: hold no seat, and have the "
         "replacement prefer the node by a SchedPatch.",
-    ),
-]
+        default=False,
+    )
+
+    @property
+    def mode(self) -> MoveMode:
+        """The precondition of the eviction; raises Failed if flags contradict each other."""
+        if self.surge and (self.evict_only or self.by_patch):
+            other = "--evict-only" if self.evict_only else "--by-patch"
+            problem = f"--surge: starts a copy on a held seat, and {other} holds none"
+            raise Failed(ExitStatus.USAGE, f"{problem}; leave one out")
+        if self.surge:
+            return MoveMode.SURGE_FIRST
+        return MoveMode.EVICT_ONLY if self.evict_only else MoveMode.RESERVE_FIRST
 
 
 _LOOK_S = 0.2
@@ -81,6 +110,7 @@ _UNPATCHED = (
 
 def move(
     target: Target,
+    flags: MoveFlags,
     pod: Annotated[
         str,
         typer.Argument(
@@ -96,13 +126,6 @@ def move(
         ),
     ] = "",
     namespace: NamespaceOption = "",
-    evict_only: EvictOnlyOption = False,
-    surge: SurgeOption = False,
-    by_patch: PatchOption = False,
-    urgent: UrgentOption = False,
-    timeout: TimeoutOption = "",
-    grace_period: GraceOption = -1,
-    wait: WaitOption = True,
     form: OutputOption = Output.TABLE,
 ) -> None:
     """Move a pod to another node; hold room for its replacement first.
@@ -123,43 +146,21 @@ def move(
         reserver move shop/web-0 --to worker-2 --by-patch
     """
     home, name = pod_of(pod, "POD")
-    terms = terms_of(timeout, grace_period, urgent=urgent)
-    mode = _mode(surge=surge, evict_only=evict_only, by_patch=by_patch)
+    terms = flags.terms()
 
     async def make(client: KubeClient, default: str) -> None:
         leaving = PodName(home or namespace or default, name)
         await similar.require_pod(client, leaving)
         if to:
             await similar.require_node(client, to)
-        if by_patch:
-            await moved_by_patch(client, leaving, to, terms, form, wait=wait)
+        if flags.by_patch:
+            await moved_by_patch(client, leaving, to, terms, form, wait=flags.wait)
             return
-        body = manifest(leaving, terms, to=to, mode=mode)
+        body = manifest(leaving, terms, to=to)
         written = [await podmoves.create(client, body)]
-        await podmoves.follow(client, written, form, wait=wait)
+        await podmoves.follow(client, written, form, wait=flags.wait)
 
     podmoves.run(target, make)
-
-
-def _mode(*, surge: bool, evict_only: bool, by_patch: bool) -> MoveMode:
-    """Return the mode that these options ask for; exit if they contradict each other."""
-    if surge and (evict_only or by_patch):
-        other = "--evict-only" if evict_only else "--by-patch"
-        problem = f"--surge: starts a copy on a held seat, and {other} holds none; leave one out"
-        failure.end(Failed(ExitStatus.USAGE, problem))
-    if surge:
-        return MoveMode.SURGE_FIRST
-    return MoveMode.EVICT_ONLY if evict_only else MoveMode.RESERVE_FIRST
-
-
-def terms_of(timeout: str, grace_period: int, *, urgent: bool) -> SharedFields:
-    """Return the values of these options; exit if they cannot be read."""
-    try:
-        lasts = in_hours(timeout) if timeout else ""
-    except InvalidInput as exc:
-        failure.end(Failed(ExitStatus.USAGE, f"--timeout: {exc.problem}; {exc.remedy}"))
-    seconds = None if grace_period < 0 else grace_period
-    return SharedFields(timeout=lasts, grace_period_s=seconds, urgent=urgent)
 
 
 async def moved_by_patch(

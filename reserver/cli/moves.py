@@ -100,7 +100,7 @@ def _require_options_after(ctx: typer.Context) -> None:
         source = ctx.get_parameter_source(str(each.name))
         if source is not None and source.name == "COMMANDLINE":
             flag, command = max(each.opts, key=len), ctx.invoked_subcommand
-            failure.end(Failed(ExitStatus.USAGE, f"{flag}: goes after {command}; move it there"))
+            raise Failed(ExitStatus.USAGE, f"{flag}: goes after {command}; move it there")
 
 
 def _set(target: Target, names: list[str], namespace: str, form: Output, *, paused: bool) -> None:

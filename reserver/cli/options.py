@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, failure
+from reserver.cli import completion
+from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.target import Target
 
 
@@ -57,16 +58,19 @@ NameArgument = Annotated[
 
 
 def pod_of(text: str, metavar: str) -> tuple[str, str]:
-    """Return namespace and name of a pod that an argument gives; end if it is none.
+    """Return namespace and name of a pod that an argument gives.
 
     Args:
         text: NAME or NAMESPACE/NAME; of NAME the namespace is empty.
         metavar: of the argument.
+
+    Raises:
+        Failed: it is none.
     """
     home, slash, name = text.rpartition("/")
     if not name or "/" in home or (slash and not home):
         problem = f"{metavar}: {text!r} is not a pod; write NAME or NAMESPACE/NAME"
-        failure.end(failure.Failed(failure.ExitStatus.USAGE, problem))
+        raise Failed(ExitStatus.USAGE, problem)
     return home, name
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from reserver.cli import failure, serialization
+from reserver.cli import serialization
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.jsonpath import TEMPLATE
 from reserver.client import ReservationInfo
@@ -48,7 +48,7 @@ def _no_csv(form: Any) -> Any:  # noqa: ANN401 - of either type
     """Refuse CSV before anything is done."""
     if form in {Output.CSV, Report.CSV}:
         problem = "--output: csv is for get, history, report and top; use json or jsonpath"
-        failure.end(failure.Failed(failure.ExitStatus.USAGE, problem))
+        raise Failed(ExitStatus.USAGE, problem)
     return form
 
 

@@ -15,7 +15,7 @@ from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.output import Output
 from reserver.cli.target import Target
 from reserver.cluster.pod import PodName
-from reserver.errors import ApiError, ReserverError
+from reserver.errors import ApiError
 from reserver.moves import podmove, podmove_group
 from reserver.moves.phases import ENDED, MovePhase
 from reserver.printable import printable
@@ -50,14 +50,8 @@ class KubeClient(Protocol):
 
 
 def run(target: Target, work: Callable[[KubeClient, str], Awaitable[T]]) -> T:
-    """Return the result of `work`, given a client and the namespace of the context.
-
-    On failure, print why and exit.
-    """
-    try:
-        return interrupt.run(connection.calling(target, work))
-    except ReserverError as exc:
-        failure.end(exc)
+    """Return the result of `work`, given a client and the namespace of the context."""
+    return interrupt.run(connection.calling(target, work))
 
 
 async def create(client: KubeClient, body: Document) -> Document:

@@ -15,7 +15,7 @@ import typer
 
 from reserver import DISTRIBUTION
 from reserver.base.backoff import Backoff
-from reserver.cli import failure, interrupt, preflight_files, preflight_holds, preflight_programs
+from reserver.cli import interrupt, preflight_files, preflight_holds, preflight_programs
 from reserver.cli.connection import calling
 from reserver.cli.doctor import Finding, show
 from reserver.cli.failure import ExitStatus, Failed
@@ -26,7 +26,7 @@ from reserver.cli.preflight_holds import Unknown, WrittenSpec
 from reserver.cli.selection import FILES
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress
-from reserver.errors import ApiError, ReserverError
+from reserver.errors import ApiError
 from reserver.k8s.objects.objects import LabelledConfigMap, decode
 from reserver.moves import podmove
 from reserver.printable import printable
@@ -80,12 +80,9 @@ def preflight(
         helm template release charts/reserver | reserver preflight -f -
         kubectl kustomize old | reserver preflight --to 0.1.0 -f -
     """
-    try:
-        there = _read(filename or [], target.reserver_namespace)
-        version = _version(to)
-        found = interrupt.run(_findings(target, there, version))
-    except ReserverError as exc:
-        failure.end(exc)
+    there = _read(filename or [], target.reserver_namespace)
+    version = _version(to)
+    found = interrupt.run(_findings(target, there, version))
     show(found, form)
     if not all(each.is_ok for each in found):
         raise typer.Exit(ExitStatus.REFUSED)

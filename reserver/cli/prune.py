@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Sequence
 
 import typer
@@ -17,17 +16,12 @@ from reserver.errors import InvalidInput
 from reserver.k8s.objects import labelselector
 
 
-def check(selector: str, *, prune: bool, yes: bool, dry_run: bool, form: Output) -> None:
+def check(selector: str, *, can_ask: bool) -> None:
     """Refuse a pruning that would not say what it may release, or that nobody can confirm.
 
     Raises:
         Failed: an option is missing or malformed.
     """
-    if not prune and (selector or yes):
-        flag = "--selector" if selector else "--yes"
-        raise Failed(ExitStatus.USAGE, f"{flag}: is for --prune; add it, or leave this out")
-    if not prune:
-        return
     if not selector:
         problem = "releases what labels select; give them, e.g. -l team=shop"
         raise Failed(ExitStatus.USAGE, f"--prune: {problem}")
@@ -35,7 +29,7 @@ def check(selector: str, *, prune: bool, yes: bool, dry_run: bool, form: Output)
         labelselector.parse(selector)
     except InvalidInput as exc:
         raise Failed(ExitStatus.USAGE, f"--selector: {exc}") from exc
-    if not (yes or dry_run) and not (sys.stdin.isatty() and form is Output.TABLE):
+    if not can_ask:
         raise Failed(ExitStatus.USAGE, "--prune: nobody can be asked here; pass --yes or --dry-run")
 
 

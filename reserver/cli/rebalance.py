@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from reserver.cli import completion, failure, output
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus
 from reserver.cli.help import App
 from reserver.cli.output import Report, ReportOption
 from reserver.cli.plan_inputs import read_policy_file
@@ -60,10 +60,7 @@ def validate(
     Examples:
         reserver rebalance validate policy.yaml && kubectl apply -k .
     """
-    try:
-        judged = _judge(files)
-    except Failed as exc:
-        failure.end(exc)
+    judged = [_read_one(name) for name in files]
     _show(judged, form)
     if not all(each.is_valid for each in judged):
         raise typer.Exit(ExitStatus.REFUSED)
@@ -82,16 +79,8 @@ class Judged:
         return self.reading.policy is not None
 
 
-def _judge(names: Iterable[str]) -> list[Judged]:
-    """Read policy files without a cluster, so any PriorityClass may exist.
-
-    Raises:
-        Failed: a file cannot be read.
-    """
-    return [_read_one(name) for name in names]
-
-
 def _read_one(name: str) -> Judged:
+    """Read a policy file without a cluster, so any PriorityClass may exist."""
     asked: list[InvalidInput] = []
 
     def value(priority_class: str) -> int:

@@ -137,7 +137,7 @@ def plan(
     except ReserverError as exc:
         failed = failure.of(exc)
         status = ExitStatus.REFUSED if flags.detailed_exitcode else failed.status
-        failure.end(Failed(status, failed.message))
+        raise Failed(status, failed.message) from exc
     if flags.detailed_exitcode:
         raise typer.Exit(_HAS_MOVES if found.moves else ExitStatus.DONE)
     if flags.goal is Goal.MAKE_ROOM and found.kept:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reserver.rebalance.round import Round
 
 
-def run(settings: RebalanceSettings, target: Target, output: ReportOption = Report.TABLE) -> None:
+def run(settings: RebalanceSettings, target: Target, form: ReportOption = Report.TABLE) -> None:
     """Evict the pods that a policy moves: once, or at an interval until SIGTERM or Ctrl-C.
 
     A round sees all that its policy asks for, or it does nothing. Evictions keep
@@ -45,16 +45,16 @@ def run(settings: RebalanceSettings, target: Target, output: ReportOption = Repo
     """
     import uvloop
 
-    if settings.descheduling_interval and output is not Report.TABLE:
+    if settings.descheduling_interval and form is not Report.TABLE:
         problem = "--output: shows one round; leave out --descheduling-interval, or read the log"
-        failure.end(Failed(ExitStatus.USAGE, problem))
+        raise Failed(ExitStatus.USAGE, problem)
     logs.configure(settings.log_level)
     try:
         done = interrupt.run(_run(settings, target), uvloop.new_event_loop)
     except* ReserverError as group:
-        failure.end(failure.of(_first(group)))
+        raise failure.of(_first(group)) from group
     if done is not None:
-        _show(settings, done, output)
+        _show(settings, done, form)
 
 
 def _first(group: BaseExceptionGroup[ReserverError]) -> ReserverError:

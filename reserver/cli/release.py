@@ -47,18 +47,12 @@ def release(
         reserver release --all --node worker-3
         reserver release -l team=web -n shop
     """
-    try:
-        check_named(names or [], chosen, every=every)
-        if not names and not yes and not (sys.stdin.isatty() and form is Output.TABLE):
-            why = (
-                "--output is for programs"
-                if sys.stdin.isatty()
-                else "standard input is not a terminal"
-            )
-            flag = "--all" if every else "--selector"
-            raise Failed(ExitStatus.USAGE, f"{flag}: {why}; pass --yes")
-    except Failed as exc:
-        failure.end(exc)
+    check_named(names or [], chosen, every=every)
+    if not names and not yes and not (sys.stdin.isatty() and form is Output.TABLE):
+        is_person = sys.stdin.isatty()
+        why = "--output is for programs" if is_person else "standard input is not a terminal"
+        flag = "--all" if every else "--selector"
+        raise Failed(ExitStatus.USAGE, f"{flag}: {why}; pass --yes")
     run(target, lambda session: _release(session, names or [], chosen, form, yes=yes))
 
 

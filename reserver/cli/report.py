@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import dropwhile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -22,10 +22,11 @@ from reserver.cli import (
     report_weeks,
     serialization,
     table,
+    times,
 )
-from reserver.cli.connection import Session, run
+from reserver.cli.connection import run
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.history import AboutOption, within
+from reserver.cli.history import AboutOption
 from reserver.cli.output import Report, TableOutputOption
 from reserver.cli.picture import check as check_picture
 from reserver.cli.picture import save as save_picture
@@ -34,6 +35,7 @@ from reserver.cli.table import AnyCell, Cell, Row
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress
 from reserver.client import Client, Selection
+from reserver.settings.flags import flag
 
 _PARTS = {
     Fate.USED: Cell("█", "cyan"),
@@ -47,39 +49,43 @@ _BACK, _WEEKLY = "24h", "28d"
 _NUMBERS = ("RESERVATIONS", "HELD", "USED", "UNUSED", "OPEN")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportFlags:
+    """The flags of `report`."""
+
+    since: str = flag(
+        "How far to look back, such as 8h or 7d. Default: 24h; with --weekly 28d.",
+        default="",
+        metavar="DURATION",
+    )
+    resource: str = flag(
+        "Resource to report, such as memory or nvidia.com/gpu.",
+        default="cpu",
+        metavar="NAME",
+        complete=completion.resources,
+    )
+    owners: bool = flag("Print a row for each owner, not for each namespace.", default=False)
+    weekly: bool = flag(
+        "Print the accounts of whole weeks, and their costs where prices are set.", default=False
+    )
+    picture: Path | None = flag("Also draw the report into a file: .svg or .html.", metavar="FILE")
+
+    def back(self) -> timedelta:
+        """Return how far to look back; refuse options that do not go together."""
+        back = times.duration("--since", self.since or (_WEEKLY if self.weekly else _BACK))
+        if not back:
+            raise Failed(ExitStatus.USAGE, "--since: no time at all; write for example 24h")
+        check_picture(self.picture)
+        if self.weekly and self.picture:
+            problem = "--picture: draws no accounts; write --weekly or --picture, not both"
+            raise Failed(ExitStatus.USAGE, problem)
+        return back
+
+
 def report(
     target: Target,
-    since: Annotated[
-        str,
-        typer.Option(
-            metavar="DURATION",
-            help="How far to look back, such as 8h or 7d. Default: 24h; with --weekly 28d.",
-            show_default=False,
-        ),
-    ] = "",
-    resource: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Resource to report, such as memory or nvidia.com/gpu.",
-            autocompletion=completion.resources,
-        ),
-    ] = "cpu",
+    flags: ReportFlags,
     namespace: AboutOption = "",
-    owners: Annotated[
-        bool, typer.Option("--owners", help="Print a row for each owner, not for each namespace.")
-    ] = False,
-    weekly: Annotated[
-        bool,
-        typer.Option(
-            "--weekly",
-            help="Print the accounts of whole weeks, and their costs where prices are set.",
-        ),
-    ] = False,
-    picture: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Also draw the report into a file: .svg or .html."),
-    ] = None,
     form: TableOutputOption = Report.TABLE,
 ) -> None:
     """Show how much was held, for whom, and how much of it nobody used.
@@ -99,30 +105,21 @@ def report(
         reserver report --weekly --owners
         reserver report --resource nvidia.com/gpu --picture gpus.svg
     """
-    back = within(since or (_WEEKLY if weekly else _BACK))
-    if not back:
-        failure.end(Failed(ExitStatus.USAGE, "--since: no time at all; write for example 24h"))
-    try:
-        check_picture(picture)
-    except Failed as exc:
-        failure.end(exc)
+    back = flags.back()
+    run(target, lambda session: _report(session.client, flags, namespace, back, form))
 
-    if weekly and picture:
-        problem = "--picture: draws no accounts; write --weekly or --picture, not both"
-        failure.end(Failed(ExitStatus.USAGE, problem))
 
-    async def work(session: Session) -> None:
-        if weekly:
-            begin = datetime.now(UTC) - back
-            accounts = await report_weeks.fetch(session.client, namespace, begin)
-            report_weeks.show(accounts, resource, form, by_owner=owners)
-            return
-        found = await fetch(session.client, resource, namespace, back)
-        _show(found, form, by_owner=owners)
-        if picture is not None:
-            _draw(found, picture, by_owner=owners)
-
-    run(target, work)
+async def _report(
+    client: Client, flags: ReportFlags, namespace: str, back: timedelta, form: Report
+) -> None:
+    if flags.weekly:
+        accounts = await report_weeks.fetch(client, namespace, datetime.now(UTC) - back)
+        report_weeks.show(accounts, flags.resource, form, by_owner=flags.owners)
+        return
+    found = await fetch(client, flags.resource, namespace, back)
+    _show(found, form, by_owner=flags.owners)
+    if flags.picture is not None:
+        _draw(found, flags.picture, by_owner=flags.owners)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,8 @@ def restore(
         reserver restore web-1 -n shop
         reserver restore web-1 web-2 --ttl 2h
     """
-    try:
-        if ttl:
-            times.duration("--ttl", ttl)
-    except Failed as exc:
-        failure.end(exc)
+    if ttl:
+        times.duration("--ttl", ttl)
 
     async def work(session: Session) -> None:
         wanted: list[NewReservation] = []

@@ -18,7 +18,7 @@ from reserver.settings.flags import flag
 if TYPE_CHECKING:
     from reserver.client import Selection
 
-_PANEL = "Which ones"
+PANEL = "Which ones"
 
 
 FILES = typer.Option(
@@ -34,28 +34,8 @@ NamesArgument = Annotated[
         metavar="NAME",
         help="Names or ids of reservations.",
         autocompletion=completion.reservations,
-        show_default=False,
     ),
 ]
-AllNamespacesOption = Annotated[
-    bool,
-    typer.Option(
-        "--all-namespaces",
-        "-A",
-        help="All namespaces (the default).",
-        rich_help_panel=_PANEL,
-    ),
-]
-
-
-def check_namespaces(namespace: str, *, all_namespaces: bool) -> None:
-    """Refuse options that exclude each other.
-
-    Raises:
-        Failed: one namespace is given, and all are.
-    """
-    if namespace and all_namespaces:
-        raise Failed(ExitStatus.USAGE, "--all-namespaces: excludes --namespace; give one of them")
 
 
 def check_named(names: Sequence[str], chosen: SelectionFlags, *, every: bool) -> None:
@@ -74,7 +54,7 @@ def check_named(names: Sequence[str], chosen: SelectionFlags, *, every: bool) ->
         )
 
 
-_flag = partial(flag, panel=_PANEL)
+_flag = partial(flag, panel=PANEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

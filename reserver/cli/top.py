@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, failure, output, quota_table, similar, table
+from reserver.cli import completion, output, quota_table, similar, table
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed
 from reserver.cli.help import App
@@ -85,10 +85,7 @@ def nodes(
         reserver top nodes worker-1 --slot cpu=2 --slot memory=4Gi
         reserver top nodes --resource nvidia.com/gpu -w
     """
-    try:
-        wanted = _slot(slot or ())
-    except Failed as exc:
-        failure.end(exc)
+    wanted = _slot(slot or ())
 
     async def work(session: Session) -> None:
         shown = tuple(resource or _RESOURCES)

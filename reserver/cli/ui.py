@@ -36,6 +36,7 @@ from reserver.cli.target import Target
 from reserver.client import CallFailed, ReservationInfo
 from reserver.errors import ConfigurationError, ReserverError
 from reserver.maintenance.model import Window
+from reserver.settings.flags import LAST_PORT, flag
 from reserver.ui import server
 from reserver.ui.documents import Document, ReservationWords
 from reserver.ui.sources import Sources
@@ -56,26 +57,26 @@ _PAGE = 500
 """How many nodes are listed with one call, for their labels."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UiFlags:
+    """The flags of `ui`."""
+
+    port: int = flag("Port on 127.0.0.1; 0 for any.", default=0, most=LAST_PORT)
+    browser: bool = flag("Open the page in your browser.", default=True)
+    policy_config_file: str = flag(
+        "Policy that the view of plans offers.",
+        default="",
+        metavar="FILE",
+        complete=completion.files,
+    )
+
+
 def ui(
     target: Target,
+    flags: UiFlags,
     view: Annotated[
         str, typer.Argument(metavar="[VIEW]", help="View to open, as the page shows it.")
     ] = "timeline",
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port on 127.0.0.1; 0 for any.")
-    ] = 0,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in your browser.")
-    ] = True,
-    policy_config_file: Annotated[
-        str,
-        typer.Option(
-            "--policy-config-file",
-            metavar="FILE",
-            help="Policy that the view of plans offers.",
-            autocompletion=completion.files,
-        ),
-    ] = "",
 ) -> None:
     """Show who holds what, where and until when, on a page in your browser.
 
@@ -89,17 +90,14 @@ def ui(
         reserver ui --no-browser --port 8090
         reserver ui pod/shop/web-0
     """
-    try:
-        interrupt.run(_serve(target, view, port, policy_config_file, opens=browser))
-    except ReserverError as exc:
-        failure.end(exc)
+    interrupt.run(_serve(target, view, flags))
 
 
-async def _serve(target: Target, view: str, port: int, policy: str, *, opens: bool) -> None:
+async def _serve(target: Target, view: str, flags: UiFlags) -> None:
     ticket, view = secrets.token_urlsafe(24), view.lstrip("#/")
-    async with serving(target, port, policy, ticket) as address:
+    async with serving(target, flags.port, flags.policy_config_file, ticket) as address:
         typer.echo(f"The page is at {address}#/{view}")
-        if opens:
+        if flags.browser:
             await asyncio.to_thread(webbrowser.open, urljoin(address, f"/{ticket}#/{view}"))
         await asyncio.Event().wait()
 

@@ -39,9 +39,8 @@ def update(
         reserver update web-1 --owner app=web --owner job/batch -n shop
     """
     if not spec.are_given:
-        failure.end(
-            Failed(ExitStatus.USAGE, "no change is given; give a flag such as --cpu or --node")
-        )
+        problem = "no change is given; give a flag such as --cpu or --node"
+        raise Failed(ExitStatus.USAGE, problem)
 
     async def work(session: Session) -> None:
         changed = await _update(session, name, spec, namespace)

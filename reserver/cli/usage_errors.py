@@ -1,4 +1,4 @@
-"""Usage errors of commands: one line each, with the word that is meant or the help to read."""
+"""The end of a command for an error: one line, with the word that is meant or the help to read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 
 from reserver.cli import failure
 from reserver.cli.failure import ExitStatus
+from reserver.errors import ReserverError
 
 _KINDS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "FILE"}
 
@@ -33,10 +34,12 @@ def kind(parameter: Any) -> str:  # noqa: ANN401 - Typer's own
 
 
 @contextmanager
-def usage() -> Iterator[None]:
-    """Report wrong usage in one line, with the command that shows the help."""
+def reported() -> Iterator[None]:
+    """Report what ends a command, and exit; wrong usage with the command that shows the help."""
     try:
         yield
+    except ReserverError as exc:
+        failure.end(exc)
     except typer.TyperException as exc:
         failure.report(_problem(exc))
         raise typer.Exit(ExitStatus.USAGE) from exc

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from reserver.cli import failure, output
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus
 from reserver.cli.invalid_fields import InvalidField, expired, is_over, problems, unmeant
 from reserver.cli.manifests import ManifestDocument, identity, kind_of, read_files, read_manifests
 from reserver.cli.output import Report, ReportOption
@@ -21,6 +21,7 @@ from reserver.errors import InvalidInput, under
 from reserver.k8s.objects.objects import LabelledConfigMap, LabelledMetadata, decode
 from reserver.maintenance import codec as windows
 from reserver.reservations.reservation import Ref
+from reserver.settings.flags import flag
 from reserver.stores.codec import spec_codec
 from reserver.stores.codec.document import parse
 from reserver.stores.configmap.entries import STORE_LABEL, Entries, read_key
@@ -31,24 +32,26 @@ _CONFIGMAP = ("v1", "ConfigMap")
 _UNNAMED = "reservation"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateFlags:
+    """The stores that `reserver serve` would read."""
+
+    reserver_namespace: str = flag(
+        "Reserver's own namespace, whose reservations may have owners anywhere.",
+        default="reserver-system",
+        metavar="NAME",
+        in_environment=True,
+    )
+    configmaps: tuple[str, ...] = flag(
+        "A ConfigMap that `reserver serve --configmap` reads.",
+        default=(),
+        metavar="NAMESPACE/NAME",
+    )
+
+
 def validate(
+    flags: ValidateFlags,
     filename: Annotated[list[str], FILES],
-    reserver_namespace: Annotated[
-        str,
-        typer.Option(
-            envvar="RESERVER_NAMESPACE",
-            metavar="NAME",
-            help="Reserver's own namespace, whose reservations may have owners anywhere.",
-        ),
-    ] = "reserver-system",
-    configmap: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAMESPACE/NAME",
-            help="A ConfigMap that `reserver serve --configmap` reads. May be given more than "
-            "once.",
-        ),
-    ] = None,
     form: ReportOption = Report.TABLE,
 ) -> None:
     """Check files for errors, without a cluster.
@@ -63,11 +66,7 @@ def validate(
         reserver validate -f reservations/
         kubectl kustomize . | reserver validate -f -
     """
-    try:
-        readers = Readers(reserver_namespace, frozenset(configmap or ()))
-        found = judge(read_files(filename), readers)
-    except Failed as exc:
-        failure.end(exc)
+    found = judge(read_files(filename), flags)
     _show(found, form)
     if found.problems:
         raise typer.Exit(ExitStatus.REFUSED)
@@ -90,20 +89,7 @@ class Validation:
     notes: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Readers:
-    """The stores that `reserver serve` would read.
-
-    Attributes:
-        home: reserver's own namespace, where it reads ConfigMaps that have the label of stores.
-        configmaps: others that it is told to read, as ``NAMESPACE/NAME``.
-    """
-
-    home: str
-    configmaps: frozenset[str] = frozenset()
-
-
-def judge(documents: Iterable[ManifestDocument], readers: Readers) -> Validation:
+def judge(documents: Iterable[ManifestDocument], readers: ValidateFlags) -> Validation:
     """Validate documents; a broken entry does not affect others."""
     judging = _Judging(readers, time.time())
     for document in documents:
@@ -121,7 +107,7 @@ def judge(documents: Iterable[ManifestDocument], readers: Readers) -> Validation
 class _Judging:
     """Validates documents at a moment, and collects the results."""
 
-    readers: Readers
+    readers: ValidateFlags
     now: float
     reservations: int = 0
     windows: int = 0
@@ -140,7 +126,7 @@ class _Judging:
         if kind == _CONFIGMAP:
             self._configmap(document)
         elif kind == (API_VERSION, KIND):
-            found = _object(document.value, self.now, self.readers.home)
+            found = _object(document.value, self.now, self.readers.reserver_namespace)
             if found.ignored:  # A CRD would drop it.
                 with under("spec"):
                     spec_codec.read(document.value["spec"], found.reservations[0].ref, self.now)
@@ -158,7 +144,7 @@ class _Judging:
     def _configmap(self, document: ManifestDocument) -> None:
         configmap = decode(LabelledConfigMap, json.dumps(document.value).encode())
         metadata = configmap.metadata
-        namespace = metadata.namespace or self.readers.home
+        namespace = metadata.namespace or self.readers.reserver_namespace
         found = [
             (key, text, read_key(Ref(namespace, metadata.name, key), text, self.now))
             for key, text in (configmap.data or {}).items()
@@ -174,7 +160,7 @@ class _Judging:
             self._entries(document.where, key, entries)
             if entries.ignored:
                 self.notes.append((f"{document.where}: {key}", entries.ignored))
-            if namespace == self.readers.home and _lacks_namespace(text):
+            if namespace == self.readers.reserver_namespace and _lacks_namespace(text):
                 told = f"an owner names no namespace, so its pods are those of {namespace}"
                 self.notes.append((f"{document.where}: {key}", told))
 
@@ -185,9 +171,9 @@ class _Judging:
             remedy = f'write {STORE_LABEL}: "true", {else_}'
             problem = f"lacks {STORE_LABEL}, without which nobody reads it"
             return InvalidInput("metadata.labels", problem, remedy)
-        if metadata.namespace not in {"", self.readers.home}:
+        if metadata.namespace not in {"", self.readers.reserver_namespace}:
             problem = f"{metadata.namespace!r} is not reserver's own: nobody reads it there"
-            remedy = f"write {self.readers.home}, {else_}"
+            remedy = f"write {self.readers.reserver_namespace}, {else_}"
             return InvalidInput("metadata.namespace", problem, remedy)
         return None
 

@@ -52,10 +52,7 @@ def wait(
         reserver wait web-1 && kubectl apply -f web.yaml
         reserver wait web-1 web-2 --for=claimed --timeout 1h
     """
-    try:
-        limit_s = times.duration("--timeout", timeout).total_seconds()
-    except Failed as exc:
-        failure.end(exc)
+    limit_s = times.duration("--timeout", timeout).total_seconds()
 
     async def work(session: Session) -> None:
         found, failed = await lookup.fetch(session, names, namespace)

@@ -69,6 +69,7 @@ class Flag:
         metavar: stands for its value in help; None for the type's own.
         in_environment: whether a variable may give it, too: RESERVER_ and its name.
         most: bound on a number, which is not negative then.
+        least: bound on a number that has no other.
         read: returns the value of a text, given the flag's name; raises ConfigurationError.
         check: refuses a value, each of several, however it was given; raises ConfigurationError or
             InvalidInput.
@@ -84,6 +85,7 @@ class Flag:
     metavar: str | None = None
     in_environment: bool = False
     most: int | None = None
+    least: int | None = None
     read: Callable[[str, str], Any] | None = None
     check: Callable[[str, Any], None] | None = None
     panel: str | None = None
