@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 from reserver.cli import (
     creating,
-    failure,
     listing,
     output,
     prune,
@@ -18,7 +17,7 @@ from reserver.cli import (
 )
 from reserver.cli.connection import Session, run
 from reserver.cli.create_requests import CreateRequests, NewReservation, namespace_of
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus, Failed, Failures
 from reserver.cli.manifests import Manifest
 from reserver.cli.options import NamespaceOption
 from reserver.cli.output import Output, OutputOption
@@ -27,7 +26,6 @@ from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress
 from reserver.client import CallFailed, ReservationInfo
-from reserver.errors import InvalidInput
 from reserver.settings.flags import flag
 
 
@@ -192,23 +190,17 @@ async def apply_each(
         Failed: some were refused.
     """
     shown: list[ReservationInfo] = []
-    refused: list[Failed] = []
+    failures = Failures()
     for one in wanted:
-        try:
+        with failures.noted(one.name):
             async with progress(f"Applying {one.name}"):
                 word, reservation = await applying.apply(one)
-        except (CallFailed, Failed, InvalidInput) as exc:
-            if isinstance(exc, CallFailed) and failure.is_without_answer(exc):
-                raise
-            refused.append(failure.of(exc, one.name))
-            continue
-        if reservation is not None:
-            shown.append(reservation)
-        if not output.is_for_programs(form):
-            listing.report_change(
-                one.name, word if not note else f"{word} {note}", None if note else reservation
-            )
+            if reservation is not None:
+                shown.append(reservation)
+            if not output.is_for_programs(form):
+                word, is_shown = (f"{word} {note}", None) if note else (word, reservation)
+                listing.report_change(one.name, word, is_shown)
     if output.is_for_programs(form):
         output.reservations(shown, form, alone=len(wanted) == 1)
-    failure.raise_all(refused)
+    failures.raise_all()
     return shown

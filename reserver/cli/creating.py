@@ -11,7 +11,7 @@ import typer
 
 from reserver.cli import failure, formatting, line, milestone, output, similar, table
 from reserver.cli.create_requests import NewReservation
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus, Failed, Failures
 from reserver.cli.output import Output
 from reserver.cli.table import Cell
 from reserver.cli.terminal import progress
@@ -41,7 +41,7 @@ async def create_each(
         Failed: some were refused, or still wait.
     """
     made: list[ReservationInfo] = []
-    refused: list[Failed] = []
+    failures = Failures()
     async with progress(f"Creating {_count(wanted)}"):
         for one in wanted:
             try:
@@ -52,16 +52,15 @@ async def create_each(
                 if failure.is_without_answer(exc):
                     _show_created(made, form, alone=False)
                     raise
-                refused.append(await _refusal(client, one, exc))
+                failures.append(await _refusal(client, one, exc))
     await line.report(client, made)
     if output.is_for_programs(form):
-        made, waiting = await milestone.in_force(client, made, wait_s)
+        made = await milestone.in_force(client, made, wait_s, failures)
         _show_created(made, form, alone=len(wanted) == 1)
     else:
         _show_created(made, form, alone=len(wanted) == 1)
-        _, waiting = await milestone.in_force(client, made, wait_s)
-    refused += waiting
-    failure.raise_all(refused)
+        await milestone.in_force(client, made, wait_s, failures)
+    failures.raise_all()
 
 
 async def _refusal(client: Client, one: NewReservation, error: CallFailed | Failed) -> Failed:

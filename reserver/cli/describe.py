@@ -9,8 +9,9 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from reserver.cli import completion, failure, formatting, line, lookup, serialization
+from reserver.cli import completion, formatting, line, lookup, serialization
 from reserver.cli.connection import Session, run
+from reserver.cli.failure import Failures
 from reserver.cli.options import NamespaceOption
 from reserver.cli.target import Target
 from reserver.client import Nodes, Phase, Policy, RecurringSchedule, ReservationInfo
@@ -53,7 +54,8 @@ async def _show(session: Session, names: Sequence[str], namespace: str) -> None:
     Raises:
         Failed: some are not there.
     """
-    found, missing = await lookup.fetch(session, names, namespace)
+    failures = Failures()
+    found = await lookup.fetch(session, names, failures, namespace)
     now = datetime.now(UTC)
     for number, each in enumerate(found):
         if number:
@@ -62,7 +64,7 @@ async def _show(session: Session, names: Sequence[str], namespace: str) -> None:
         for label, text in _lines(each, now, place):
             title = f"{label}:" if label else ""
             typer.echo(f"{typer.style(title.ljust(_WIDTH), bold=True)}{printable(text)}")
-    failure.raise_all(missing)
+    failures.raise_all()
 
 
 def _lines(

@@ -9,7 +9,7 @@ import typer
 
 from reserver.cli import failure, formatting, lookup, output, times
 from reserver.cli.connection import Session, run
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus, Failed, Failures
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.selection import (
     NamesArgument,
@@ -18,7 +18,7 @@ from reserver.cli.selection import (
 )
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress
-from reserver.client import CallFailed, ReservationInfo
+from reserver.client import ReservationInfo
 from reserver.settings.flags import flag
 
 
@@ -96,20 +96,16 @@ async def _extend(
         return await session.client.extend(called, until)
 
     changed: list[ReservationInfo] = []
-    refused: list[Failed] = []
+    failures = Failures()
     for name in names:
-        try:
+        with failures.noted("" if alone else name):
             each = await lookup.by_name(session, name, extended, namespace)
-        except (CallFailed, Failed) as exc:
-            if failure.is_without_answer(exc):
-                raise
-            refused.append(failure.of(exc, "" if alone else name))
-            continue
-        changed.append(each)
-        if not output.is_for_programs(form):
-            typer.echo(f"{name} extended: {formatting.one_line(each, datetime.now().astimezone())}")
+            changed.append(each)
+            if not output.is_for_programs(form):
+                line = formatting.one_line(each, datetime.now().astimezone())
+                typer.echo(f"{name} extended: {line}")
     if output.is_for_programs(form) and (changed or not alone):
         output.reservations(changed, form, alone=alone)
     elif not names:
         failure.report("no reservation is selected; see `reserver get`")
-    failure.raise_all(refused)
+    failures.raise_all()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NoReturn
@@ -108,20 +109,39 @@ def cause(error: CallFailed) -> str:
     return error.message.rpartition("last error: ")[2]
 
 
-def is_without_answer(error: CallFailed | Failed) -> bool:
+def is_without_answer(error: ReserverError) -> bool:
     """Return whether reserver could not be reached, or cannot answer at the moment."""
-    return not isinstance(error, Failed) and error.code in _NO_ANSWER
+    return getattr(error, "code", "") in _NO_ANSWER
 
 
-def raise_all(failed: Sequence[Failed]) -> None:
-    """Raise several as one, if there are any; its status is the highest of theirs.
+class Failures(list[Failed]):
+    """The failures of calls that are independent of each other."""
 
-    Raises:
-        Failed: there are some.
-    """
-    if failed:
-        status = max(each.status for each in failed)
-        raise Failed(status, "\n".join(each.message for each in failed))
+    @contextmanager
+    def noted(self, subject: str = "") -> Iterator[None]:
+        """Note why a block fails, and go on behind it, unless nobody has answered.
+
+        Args:
+            subject: what it is about, such as the name of a reservation; may be empty.
+        """
+        from reserver.client import CallFailed
+
+        try:
+            yield
+        except (CallFailed, Failed, InvalidInput) as exc:
+            if is_without_answer(exc):
+                raise
+            self.append(of(exc, subject))
+
+    def raise_all(self) -> None:
+        """Raise them as one, if there are any; its status is the highest of theirs.
+
+        Raises:
+            Failed: there are some.
+        """
+        if self:
+            status = max(each.status for each in self)
+            raise Failed(status, "\n".join(each.message for each in self))
 
 
 def report(message: str) -> None:

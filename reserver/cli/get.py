@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from reserver.cli import completion, failure, fields, history, listing, lookup, similar, watch
 from reserver.cli.connection import run
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus, Failed, Failures
 from reserver.cli.output import ListOutputOption, Output
 from reserver.cli.selection import (
     PANEL,
@@ -104,10 +104,11 @@ async def _list(
     if flags.all_:
         await history.show_all(session.client, chosen.namespace, form)
     elif names:
-        found, missing = await lookup.fetch(session, names, chosen.namespace)
+        failures = Failures()
+        found = await lookup.fetch(session, names, failures, chosen.namespace)
         if found:
             listing.show(found, form, alone=len(names) == 1, is_titled=not flags.no_headers)
-        failure.raise_all(missing)
+        failures.raise_all()
     elif flags.watch:
         await watch.follow(session.client, selection, form)
     else:

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
-from reserver.cli import failure, formatting
+from reserver.cli import formatting
 from reserver.cli.connection import Session
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus, Failed, Failures
 from reserver.cli.terminal import progress
 from reserver.client import CallFailed, Client, ReservationInfo, Selection
 
@@ -82,20 +82,16 @@ async def _id(client: Client, name: str, problem: str, selection: Selection) -> 
 
 
 async def fetch(
-    session: Session, names: Sequence[str], namespace: str = ""
-) -> tuple[list[ReservationInfo], list[Failed]]:
-    """Return the reservations of some names or ids (`by_name`), and why not the others.
+    session: Session, names: Sequence[str], failures: Failures, namespace: str = ""
+) -> list[ReservationInfo]:
+    """Return the reservations of some names or ids (`by_name`), and note why not the others.
 
     Raises:
         CallFailed: there is no answer.
     """
-    found, missing = [], []
+    found = []
     async with progress("Asking for reservations"):
         for name in names:
-            try:
+            with failures.noted():
                 found.append(await by_name(session, name, session.client.get, namespace))
-            except (CallFailed, Failed) as exc:
-                if failure.is_without_answer(exc):
-                    raise
-                missing.append(failure.of(exc))
-    return found, missing
+    return found

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from reserver.cli import failure
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus, Failed, Failures
 from reserver.cli.terminal import progress
 from reserver.client import CallFailed, Client, Outcome, Phase, ReservationInfo
 
@@ -60,26 +60,23 @@ def starts_later(reservation: ReservationInfo, now: datetime) -> bool:
 
 
 async def in_force(
-    client: Client, made: Sequence[ReservationInfo], limit_s: float | None
-) -> tuple[list[ReservationInfo], list[Failed]]:
-    """Return reservations once they are in force, and why some are not.
+    client: Client, made: Sequence[ReservationInfo], limit_s: float | None, failures: Failures
+) -> list[ReservationInfo]:
+    """Return reservations once they are in force, and note why some are not.
 
     Args:
         made: the reservations; one that starts later is not waited for.
         limit_s: how long to wait for each, in seconds; None for not at all, and then all are well.
     """
     after: list[ReservationInfo] = []
-    failed: list[Failed] = []
     for each in made:
         then = None
         if limit_s is not None and not starts_later(each, datetime.now(UTC)):
-            try:
+            with failures.noted():
                 async with progress(f"Waiting until {each.name} is in force"):
                     then = await reach(client, each, Milestone.IN_FORCE, limit_s, each.message)
-            except Failed as exc:
-                failed.append(exc)
         after.append(then or each)
-    return after, failed
+    return after
 
 
 async def reach(

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, failure, output, podmoves
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli import completion, output, podmoves
+from reserver.cli.failure import ExitStatus, Failed, Failures
 from reserver.cli.help import App
 from reserver.cli.options import NamespaceOption
 from reserver.cli.output import Output, OutputOption
@@ -119,12 +119,12 @@ async def _pause_each(
         Failed: some are not there, or cannot be changed.
     """
     changed: list[Document] = []
-    refused: list[Failed] = []
+    failures = Failures()
     for name in names:
         try:
             changed.append(await podmoves.pause(client, namespace, name, paused=paused))
         except Failed as exc:
-            refused.append(exc)
+            failures.append(exc)
             if exc.status is ExitStatus.UNREACHABLE:
                 break
         else:
@@ -132,7 +132,7 @@ async def _pause_each(
                 typer.echo(f"{name} {'paused' if paused else 'resumed'}")
     if output.is_for_programs(form):
         podmoves.show(changed, form)
-    failure.raise_all(refused)
+    failures.raise_all()
 
 
 async def follow(

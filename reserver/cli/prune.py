@@ -6,12 +6,12 @@ from collections.abc import Collection, Sequence
 
 import typer
 
-from reserver.cli import failure, listing, output
+from reserver.cli import listing, output
 from reserver.cli.create_requests import NewReservation
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus, Failed, Failures
 from reserver.cli.output import Output
 from reserver.cli.terminal import confirmed, progress
-from reserver.client import CallFailed, Client, ReservationInfo, Selection
+from reserver.client import Client, ReservationInfo, Selection
 from reserver.errors import InvalidInput
 from reserver.k8s.objects import labelselector
 
@@ -74,16 +74,11 @@ async def release(
         listing.show(list(over), Output.TABLE)
         if not await confirmed(f"Release these {len(over)}, which no file has?"):
             raise Failed(ExitStatus.REFUSED, "nothing pruned")
-    refused: list[Failed] = []
+    failures = Failures()
     for each in over:
-        try:
+        with failures.noted(each.id):
             if not dry_run:
                 await client.release(each.id, etag=each.etag)
-        except CallFailed as exc:
-            if failure.is_without_answer(exc):
-                raise
-            refused.append(failure.of(exc, each.id))
-            continue
-        if not output.is_for_programs(form):
-            typer.echo(f"{each.id} pruned{' (dry run)' if dry_run else ''}")
-    failure.raise_all(refused)
+            if not output.is_for_programs(form):
+                typer.echo(f"{each.id} pruned{' (dry run)' if dry_run else ''}")
+    failures.raise_all()

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import failure, listing, lookup, output
+from reserver.cli import listing, lookup, output
 from reserver.cli.connection import Session, run
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus, Failed, Failures
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.selection import (
     NamesArgument,
@@ -19,7 +19,7 @@ from reserver.cli.selection import (
 )
 from reserver.cli.target import Target
 from reserver.cli.terminal import confirmed, progress
-from reserver.client import CallFailed, Client, ReservationInfo, Selection
+from reserver.client import Client, ReservationInfo, Selection
 
 Released = tuple[str, ReservationInfo | None]
 """A name, and the reservation before its release; None if no program reads it."""
@@ -120,22 +120,17 @@ async def _each(
 ) -> None:
     """Release each and print a line, or for programs all reservations as they were."""
     were: list[ReservationInfo] = []
-    refused: list[Failed] = []
+    failures = Failures()
     try:
         for name in names:
-            try:
+            with failures.noted(name):
                 async with progress(f"Releasing {name}"):
                     called, was = await release(name)
-            except (CallFailed, Failed) as exc:
-                if failure.is_without_answer(exc):
-                    raise
-                refused.append(failure.of(exc, name))
-                continue
-            if not output.is_for_programs(form):
-                typer.echo(f"{called} released")
-            elif was is not None:
-                were.append(was)
+                if not output.is_for_programs(form):
+                    typer.echo(f"{called} released")
+                elif was is not None:
+                    were.append(was)
     finally:
         if were:
             output.reservations(were, form, alone=alone)
-    failure.raise_all(refused)
+    failures.raise_all()

@@ -11,7 +11,7 @@ import typer
 from reserver.cli import completion, creating, failure, serialization, times
 from reserver.cli.connection import Session, run
 from reserver.cli.create_requests import NewReservation, namespace_of
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus, Failed, Failures
 from reserver.cli.options import NamespaceOption
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.target import Target
@@ -57,20 +57,16 @@ def restore(
 
     async def work(session: Session) -> None:
         wanted: list[NewReservation] = []
-        failed: list[Failed] = []
+        failures = Failures()
         for name in names:
-            try:
+            with failures.noted():
                 wanted.append(_again(await _last(session, name, namespace), ttl))
-            except Failed as exc:
-                failed.append(exc)
-        try:
+        with failures.noted():
             if wanted:
                 await creating.create_each(
                     session.client, wanted, form, "", no_wait=False, force=False, wait_s=_SETTLE_S
                 )
-        except Failed as exc:
-            failed.append(exc)
-        failure.raise_all(failed)
+        failures.raise_all()
 
     run(target, work)
 

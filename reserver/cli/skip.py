@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, failure, lookup, output, serialization
+from reserver.cli import completion, lookup, output, serialization
 from reserver.cli.connection import Session, run
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus, Failed, Failures
 from reserver.cli.options import NamespaceOption
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.target import Target
-from reserver.client import CallFailed, ReservationInfo
+from reserver.client import ReservationInfo
 
 
 def skip(
@@ -53,23 +54,16 @@ def skip(
 
     async def work(session: Session) -> None:
         changed: list[ReservationInfo] = []
-        refused: list[Failed] = []
+        failures, skip_one = Failures(), partial(skipped, session)
         for name in names:
-            try:
-                after, start = await lookup.by_name(
-                    session, name, lambda called: skipped(session, called), namespace
-                )
-            except (CallFailed, Failed) as exc:
-                if failure.is_without_answer(exc):
-                    raise
-                refused.append(failure.of(exc, "" if len(names) == 1 else name))
-                continue
-            changed.append(after)
-            if not output.is_for_programs(form):
-                typer.echo(f"{name}: left out {serialization.show_moment(start)}")
+            with failures.noted("" if len(names) == 1 else name):
+                after, start = await lookup.by_name(session, name, skip_one, namespace)
+                changed.append(after)
+                if not output.is_for_programs(form):
+                    typer.echo(f"{name}: left out {serialization.show_moment(start)}")
         if output.is_for_programs(form) and changed:
             output.reservations(changed, form, alone=len(names) == 1)
-        failure.raise_all(refused)
+        failures.raise_all()
 
     run(target, work)
 

@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, failure, formatting, lookup, milestone, output, times
+from reserver.cli import completion, formatting, lookup, milestone, output, times
 from reserver.cli.connection import Session, run
-from reserver.cli.failure import Failed
+from reserver.cli.failure import Failures
 from reserver.cli.milestone import Milestone
 from reserver.cli.options import NamespaceOption
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress
-from reserver.client import CallFailed, ReservationInfo
+from reserver.client import ReservationInfo
 
 
 def wait(
@@ -55,25 +55,20 @@ def wait(
     limit_s = times.duration("--timeout", timeout).total_seconds()
 
     async def work(session: Session) -> None:
-        found, failed = await lookup.fetch(session, names, namespace)
+        failures = Failures()
+        found = await lookup.fetch(session, names, failures, namespace)
         reached: list[ReservationInfo] = []
         for each in found:
-            try:
+            with failures.noted(each.name):
                 async with progress(f"Waiting until {each.name} is {until.words}"):
                     now = await milestone.reach(session.client, each, until, limit_s)
-            except (CallFailed, Failed) as exc:
-                if failure.is_without_answer(exc):
-                    raise
-                failed.append(failure.of(exc, each.name))
-                continue
-            reached.append(now or each)
-            if not output.is_for_programs(form):
-                line = (
-                    formatting.one_line(now, datetime.now().astimezone()) if now else "it is gone"
-                )
-                typer.echo(f"{each.name} is {until.words}: {line}")
+                reached.append(now or each)
+                if not output.is_for_programs(form):
+                    here = datetime.now().astimezone()
+                    line = formatting.one_line(now, here) if now else "it is gone"
+                    typer.echo(f"{each.name} is {until.words}: {line}")
         if output.is_for_programs(form):
             output.reservations(reached, form, alone=len(names) == 1)
-        failure.raise_all(failed)
+        failures.raise_all()
 
     run(target, work)
