@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
 from zoneinfo import ZoneInfo
 
 import typer
 
-from reserver.cli import completion, formatting, line, lookup, serialization
+from reserver.cli import formatting, line, lookup, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import Failures
 from reserver.cli.options import NamespaceOption
+from reserver.cli.selection import RequiredNamesArgument
 from reserver.cli.target import Target
 from reserver.client import Nodes, Phase, Policy, RecurringSchedule, ReservationInfo
 from reserver.k8s.objects.times import show_duration
@@ -24,12 +24,7 @@ _WIDTH = 16
 
 def describe(
     target: Target,
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME", help="Names or ids.", autocompletion=completion.reservations
-        ),
-    ],
+    names: RequiredNamesArgument,
     namespace: NamespaceOption = "",
 ) -> None:
     """Show all details of reservations.

@@ -45,9 +45,7 @@ def history(
     target: Target,
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME", help="Name or id. Default: all reservations.", show_default=False
-        ),
+        typer.Argument(metavar="NAME", help="Name or id. Default: all reservations."),
     ] = "",
     namespace: AboutOption = "",
     since: SinceOption = "",

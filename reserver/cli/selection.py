@@ -28,14 +28,11 @@ FILES = typer.Option(
     help="File, folder, or - for standard input. May be repeated.",
     autocompletion=completion.files,
 )
-NamesArgument = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="NAME",
-        help="Names or ids of reservations.",
-        autocompletion=completion.reservations,
-    ),
-]
+_NAMES = typer.Argument(
+    metavar="NAME", help="Names or ids of reservations.", autocompletion=completion.reservations
+)
+NamesArgument = Annotated[list[str] | None, _NAMES]
+RequiredNamesArgument = Annotated[list[str], _NAMES]
 
 
 def check_named(names: Sequence[str], chosen: SelectionFlags, *, every: bool) -> None:

@@ -5,27 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, lookup, output, serialization
+from reserver.cli import lookup, output, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import ExitStatus, Failed, Failures
 from reserver.cli.options import NamespaceOption
 from reserver.cli.output import Output, OutputOption
+from reserver.cli.selection import RequiredNamesArgument
 from reserver.cli.target import Target
 from reserver.client import ReservationInfo
 
 
 def skip(
     target: Target,
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME...", help="Names or ids.", autocompletion=completion.reservations
-        ),
-    ],
+    names: RequiredNamesArgument,
     namespace: NamespaceOption = "",
     form: OutputOption = Output.TABLE,
 ) -> None:

@@ -26,8 +26,6 @@ app = App()
 
 _RESOURCES = ("cpu", "memory")
 _NONE = ResourceAmounts("0", "0", "0", "0")
-_RESERVATIONS = "reservations"
-_TENANTS = "(all tenants)"
 _EVERY_S = 2.0
 _CLEAR = "\x1b[H\x1b[2J"
 
@@ -51,7 +49,6 @@ def nodes(
             metavar="NODE",
             help="Names of nodes. Default: all nodes.",
             autocompletion=completion.nodes,
-            show_default=False,
         ),
     ] = None,
     resource: Annotated[

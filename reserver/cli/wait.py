@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, formatting, lookup, milestone, output, times
+from reserver.cli import formatting, lookup, milestone, output, times
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import Failures
 from reserver.cli.milestone import Milestone
 from reserver.cli.options import NamespaceOption
 from reserver.cli.output import Output, OutputOption
+from reserver.cli.selection import RequiredNamesArgument
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress
 from reserver.client import ReservationInfo
@@ -20,14 +21,7 @@ from reserver.client import ReservationInfo
 
 def wait(
     target: Target,
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME",
-            help="Names or ids of reservations.",
-            autocompletion=completion.reservations,
-        ),
-    ],
+    names: RequiredNamesArgument,
     until: Annotated[
         Milestone,
         typer.Option(
