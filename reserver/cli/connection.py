@@ -188,11 +188,7 @@ _CONNECT_S = 3.0
 def _client(
     target: Target, address: str, token: str, server_name: str, deadline_s: float | None
 ) -> Client:
-    """Return a client, which connects with its first call.
-
-    Raises:
-        Failed: options do not go together, or a file cannot be read.
-    """
+    """Return a client, which connects with its first call."""
     from reserver.client import DEADLINE_S, Client, connection
 
     is_read_by_others = bool(token) and not connection.is_loopback(address)
@@ -219,11 +215,7 @@ async def _token_of_kubeconfig(target: Target) -> str:
 
 
 async def _token_of(access: Credentials) -> str:
-    """Return the user's token for the API server.
-
-    Raises:
-        Failed: there is none.
-    """
+    """Return the user's token for the API server."""
     token = (await access.authorization() or "").removeprefix("Bearer ")
     if not token:
         problem = f"is missing, and {access.source} has none"
@@ -232,11 +224,7 @@ async def _token_of(access: Credentials) -> str:
 
 
 def _host(address: str) -> str:
-    """Return the host of ``HOST:PORT``.
-
-    Raises:
-        Failed: it is not of that form.
-    """
+    """Return the host of ``HOST:PORT``."""
     if "://" in address:
         problem = f"{address!r} is a URL, and the gRPC API has none"
         raise Failed(

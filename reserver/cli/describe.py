@@ -44,11 +44,7 @@ def describe(
 
 
 async def _show(session: Session, names: Sequence[str], namespace: str) -> None:
-    """Describe the reservations of some names or ids (`lookup.by_name`).
-
-    Raises:
-        Failed: some are not there.
-    """
+    """Describe the reservations of some names or ids (`lookup.by_name`)."""
     failures = Failures()
     found = await lookup.fetch(session, names, failures, namespace)
     now = datetime.now(UTC)

@@ -182,11 +182,7 @@ async def _check_room(
     held: Callable[[], Awaitable[Held]],
     then: str,
 ) -> None:
-    """Refuse to go on if some pods have no room elsewhere.
-
-    Raises:
-        Failed: it names each of them, and what to do.
-    """
+    """Refuse to go on if some pods have no room elsewhere."""
     leaving = [PodName(pod.namespace, pod.name) for pod in found.leaving if pod.is_managed]
     if not leaving:
         return
@@ -227,11 +223,7 @@ async def _judged(client: KubeClient, node: str, allowed: DrainOptions) -> Drain
 
 
 def _check(found: Drain, then: str) -> None:
-    """Refuse to go on if some pods must not be moved, or cannot be.
-
-    Raises:
-        Failed: it names each of them.
-    """
+    """Refuse to go on if some pods must not be moved, or cannot be."""
     if found.refused:
         lines = [f"{each.namespace}/{each.name}: {each.why}" for each in found.refused]
         raise Failed(ExitStatus.REFUSED, "\n".join([*lines, then]))

@@ -59,11 +59,7 @@ def edit(
 
 
 async def _edit(session: Session, name: str, namespace: str, form: Output) -> None:
-    """Let a person change a reservation, until it is taken or they give up; then print it.
-
-    Raises:
-        Failed: they gave up after an error, or somebody else was faster; their file is kept.
-    """
+    """Let a person change a reservation, until it is taken or they give up; then print it."""
     async with progress("Asking for the reservation"):
         old = await lookup.by_name(session, name, session.client.get, namespace)
     labels = {key: old.labels[key] for key in sorted(old.labels) if not is_own(key)}

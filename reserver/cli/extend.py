@@ -86,11 +86,7 @@ async def _extend(
     *,
     alone: bool,
 ) -> None:
-    """Extend reservations one after the other; failures are independent.
-
-    Raises:
-        Failed: some are not there, or refused.
-    """
+    """Extend reservations one after the other; failures are independent."""
 
     async def extended(called: str) -> ReservationInfo:
         return await session.client.extend(called, until)

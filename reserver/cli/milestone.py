@@ -124,11 +124,7 @@ async def reach(
 async def _judge_gone(
     client: Client, called: ReservationInfo, milestone: Milestone, gone: CallFailed
 ) -> None:
-    """Return if a reservation had reached a milestone before it went.
-
-    Raises:
-        Failed: it had not.
-    """
+    """Return if a reservation had reached a milestone before it went."""
     past = [each async for each in client.history(called.id)]
     if not was_reached(past[-1].outcome if past else None, milestone):
         raise failure.of(gone) from gone

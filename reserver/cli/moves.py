@@ -113,11 +113,7 @@ def _set(target: Target, names: list[str], namespace: str, form: Output, *, paus
 async def _pause_each(
     client: KubeClient, namespace: str, names: Sequence[str], form: Output, *, paused: bool
 ) -> None:
-    """Pause or resume PodMoves; failures are independent.
-
-    Raises:
-        Failed: some are not there, or cannot be changed.
-    """
+    """Pause or resume PodMoves; failures are independent."""
     changed: list[Document] = []
     failures = Failures()
     for name in names:

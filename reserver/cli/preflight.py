@@ -96,11 +96,7 @@ def _own() -> tuple[int, int]:
 
 
 def _version(text: str) -> tuple[int, int]:
-    """Return major and minor of a version, of this command's if the text is empty.
-
-    Raises:
-        Failed: it is none, or newer than this command.
-    """
+    """Return major and minor of a version, of this command's if the text is empty."""
     own = _own()
     match = _VERSION.fullmatch(text)
     if text and match is None:
@@ -113,11 +109,7 @@ def _version(text: str) -> tuple[int, int]:
 
 
 def _read(filenames: list[str], home: str) -> dict[Id, Object]:
-    """Return the objects of manifests.
-
-    Raises:
-        Failed: they cannot be read, or some document is none.
-    """
+    """Return the objects of manifests."""
     documents = read_files(filenames) if filenames else []
     if broken := [each for each in documents if not isinstance(each.value, dict)]:
         problem = broken[0].problem or "is no object of Kubernetes; give manifests"

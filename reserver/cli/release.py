@@ -69,11 +69,7 @@ async def _release(
 async def _release_named(
     session: Session, names: Sequence[str], namespace: str, form: Output
 ) -> None:
-    """Release reservations by name or id (`lookup.by_name`); failures are independent.
-
-    Raises:
-        Failed: some are not there, or refused.
-    """
+    """Release reservations by name or id (`lookup.by_name`); failures are independent."""
 
     async def by_name(name: str) -> Released:
         async def release(id_: str) -> Released:
@@ -88,11 +84,7 @@ async def _release_named(
 
 
 async def _release_chosen(client: Client, selection: Selection, form: Output, *, ask: bool) -> None:
-    """Release all that are meant, each only as it was shown.
-
-    Raises:
-        Failed: the answer was no, or some are refused.
-    """
+    """Release all that are meant, each only as it was shown."""
     async with progress("Listing reservations"):
         found = [each async for each in client.list(selection)]
     if not found:

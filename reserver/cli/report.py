@@ -187,11 +187,7 @@ def _show(found: Period, form: Report, *, by_owner: bool) -> None:
 
 
 def _draw(found: Period, path: Path, *, by_owner: bool) -> None:
-    """Draw a report into a file: SVG or HTML, by its name.
-
-    Raises:
-        Failed: the file cannot be written.
-    """
+    """Draw a report into a file: SVG or HTML, by its name."""
 
     def print_on(console: Console) -> None:
         console.print(_title(found), highlight=False)

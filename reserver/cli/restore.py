@@ -72,11 +72,7 @@ def restore(
 
 
 async def _last(session: Session, name: str, namespace: str) -> PastReservation:
-    """Return the last reservation of a name that is over, of a namespace if one is given.
-
-    Raises:
-        Failed: none is remembered.
-    """
+    """Return the last reservation of a name that is over, of a namespace if one is given."""
     found = [each async for each in session.client.history(name, owner_namespace=namespace)]
     own = [each for each in found if each.id.startswith(f"{session.namespace}/")]
     if not found:
@@ -86,11 +82,7 @@ async def _last(session: Session, name: str, namespace: str) -> PastReservation:
 
 
 def _again(past: PastReservation, ttl: str) -> NewReservation:
-    """Return a past reservation as one to be created.
-
-    Raises:
-        Failed: its spec is not there any more, or its time is over.
-    """
+    """Return a past reservation as one to be created."""
     if not past.spec:
         ended = str(past.outcome or "over").lower()
         is_kept = past.outcome in {Outcome.REMOVED, Outcome.IDLE}

@@ -142,9 +142,6 @@ async def _show_nodes(
         resources: the ones that a table shows.
         slot: what one slot takes whose number to say; empty for none.
         clear: on a terminal, in place of what it shows.
-
-    Raises:
-        Failed: some of the nodes are not there.
     """
     async with progress("Asking for the capacity of nodes"):
         found = [each async for each in client.capacity.nodes(names, slot)]
