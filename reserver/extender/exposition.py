@@ -1,18 +1,48 @@
-"""The metrics endpoint: metrics as text, and counts of refused calls."""
+"""The metrics endpoint: metrics as text, families of metrics, and counts of refused calls."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 Survey = Callable[[], Awaitable[None]]
 """Counts what takes long to count, and gives way to calls meanwhile."""
 
 _SHARE = 0.1
 """The share of the time that it may take: anybody may ask, as often as they like."""
+
+
+Samples = Mapping[tuple[str, ...], float] | Iterable[tuple[tuple[str, ...], float]]
+"""Values by the values of labels."""
+
+
+def counter(name: str, told: str, samples: Samples | float, labels: tuple[str, ...] = ()) -> Metric:
+    """Return a family of counters with its samples, or its value where it has no labels."""
+    return _family(CounterMetricFamily, name, told, samples, labels)
+
+
+def gauge(name: str, told: str, samples: Samples | float, labels: tuple[str, ...] = ()) -> Metric:
+    """Return a family of gauges; the arguments are those of `counter`."""
+    return _family(GaugeMetricFamily, name, told, samples, labels)
+
+
+def _family(
+    kind: type[CounterMetricFamily | GaugeMetricFamily],
+    name: str,
+    told: str,
+    samples: Samples | float,
+    labels: tuple[str, ...],
+) -> Metric:
+    if isinstance(samples, int | float):
+        return kind(name, told, value=samples)
+    family = kind(name, told, labels=labels)
+    for values, value in samples.items() if isinstance(samples, Mapping) else samples:
+        family.add_metric(values, value)
+    return family
 
 
 def refusals(registry: CollectorRegistry) -> Callable[[str], None]:

@@ -16,13 +16,20 @@ from prometheus_client import (
     ProcessCollector,
     disable_created_metrics,
 )
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from reserver import DISTRIBUTION
 from reserver.base.quarantine import Component
 from reserver.base.quarantine import counts as faults
-from reserver.extender.exposition import Exposition, Survey, no_survey, refusals
+from reserver.extender.exposition import (
+    Exposition,
+    Survey,
+    counter,
+    gauge,
+    no_survey,
+    refusals,
+)
 from reserver.scheduling.state import State
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -166,29 +173,17 @@ class _StateCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         measured = self._measured
-        yield GaugeMetricFamily(
-            "reserver_ready", "1 when calls are decided, 0 when refused.", measured.is_ready
+        told = "1 when calls are decided, 0 when refused."
+        yield gauge("reserver_ready", told, measured.is_ready)
+        told = "Holds that expire soon although nobody has claimed them."
+        yield gauge("reserver_expiring_reservations", told, measured.expiring)
+        told = (
+            "Pods that were refused because of what is held for others, or for want of their seat."
         )
-        yield GaugeMetricFamily(
-            "reserver_expiring_reservations",
-            "Holds that expire soon although nobody has claimed them.",
-            measured.expiring,
+        yield gauge("reserver_waiting_pods", told, len(measured.state.waiting))
+        told = (
+            "Objects, entries and calls passed over because of a fault in reserver, by component."
         )
-        yield GaugeMetricFamily(
-            "reserver_waiting_pods",
-            "Pods that were refused because of what is held for others, or for want of their seat.",
-            len(measured.state.waiting),
-        )
-        yield _quarantined()
+        counts = [((component,), faults[component]) for component in get_args(Component)]
+        yield counter("reserver_quarantined", told, counts, ("component",))
         yield from self._families()
-
-
-def _quarantined() -> Metric:
-    quarantined = CounterMetricFamily(
-        "reserver_quarantined",
-        "Objects, entries and calls passed over because of a fault in reserver, by component.",
-        labels=("component",),
-    )
-    for component in get_args(Component):
-        quarantined.add_metric((component,), faults[component])
-    return quarantined

@@ -8,10 +8,11 @@ from functools import partial
 from heapq import nlargest
 
 from prometheus_client import Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 
 from reserver.base.pacer import Pacer
 from reserver.cluster.pod import Pod
+from reserver.extender.exposition import counter, gauge
 from reserver.reservations import census
 from reserver.reservations.census import Census, owner_namespace
 from reserver.reservations.enums import Phase
@@ -121,17 +122,15 @@ class HoldMetrics(Listener):
         yield from self.acknowledgement.collect()
         yield from self.wait.collect()
         told = "Times that a hold which had its room on a node lost it there."
-        violated = CounterMetricFamily("reserver_holds_violated", told, labels=("scope",))
-        for scope, count in self._violated.items():
-            violated.add_metric((scope,), count)
-        yield violated
+        violated = [((scope,), count) for scope, count in self._violated.items()]
+        yield counter("reserver_holds_violated", told, violated, ("scope",))
         told = "Cores times seconds held by reservations that are over, claimed in the end or not."
-        labels = ("namespace", "outcome")
-        seconds = CounterMetricFamily("reserver_held_core_seconds", told, labels=labels)
-        for namespace, (used, unused) in self._core_seconds.items():
-            seconds.add_metric((namespace, "used"), used)
-            seconds.add_metric((namespace, "unused"), unused)
-        yield seconds
+        seconds = {
+            (namespace, outcome): amount
+            for namespace, amounts in self._core_seconds.items()
+            for outcome, amount in zip(("used", "unused"), amounts, strict=True)
+        }
+        yield counter("reserver_held_core_seconds", told, seconds, ("namespace", "outcome"))
         yield self._invalid(problems)
         yield self._by_phase()
         yield self._unbacked()
@@ -140,54 +139,43 @@ class HoldMetrics(Listener):
 
     def _invalid(self, problems: Iterable[tuple[tuple[str, str], int]]) -> Metric:
         told = "Entries of a store that are not enforced because they cannot be."
+        counts = bounded({"/".join(part): count for part, count in problems})
+        homes = {name: name.partition("/")[0] for name in counts}
+        invalid = [((name, homes[name], self.scope(homes[name])), n) for name, n in counts.items()]
         labels = ("configmap", "namespace", "scope")
-        invalid = GaugeMetricFamily("reserver_invalid_entries", told, labels=labels)
-        for name, count in bounded({"/".join(part): count for part, count in problems}).items():
-            namespace, _, _ = name.partition("/")
-            invalid.add_metric((name, namespace, self.scope(namespace)), count)
-        return invalid
+        return gauge("reserver_invalid_entries", told, invalid, labels)
 
     def _by_phase(self) -> Metric:
         told = "Reservations in the store, by phase."
-        reservations = GaugeMetricFamily("reserver_reservations", told, labels=("phase",))
-        for phase in Phase:
-            if phase is not Phase.INVALID:  # What cannot be read is in no ledger.
-                reservations.add_metric((phase,), self._census.phases[phase])
-        return reservations
+        phases = self._census.phases  # What cannot be read is in no ledger.
+        counts = [((phase,), phases[phase]) for phase in Phase if phase is not Phase.INVALID]
+        return gauge("reserver_reservations", told, counts, ("phase",))
 
     def _unbacked(self) -> Metric:
         told = "Reservations that hold what their node does not have, or whose node is not there."
-        labels = ("namespace", "scope")
-        unbacked = GaugeMetricFamily("reserver_unbacked_reservations", told, labels=labels)
         counts, home = self._census.unbacked, self._state.public_namespaces
-        for namespace in home:
-            unbacked.add_metric((namespace, HOME), counts[namespace])
-        tenants = {name: count for name, count in counts.items() if name not in home}
-        for namespace, count in bounded(tenants).items():
-            unbacked.add_metric((namespace, TENANT), count)
-        return unbacked
+        tenants = bounded({name: count for name, count in counts.items() if name not in home})
+        unbacked = {(name, HOME): float(counts[name]) for name in home}
+        unbacked |= {(name, TENANT): count for name, count in tenants.items()}
+        return gauge("reserver_unbacked_reservations", told, unbacked, ("namespace", "scope"))
 
     def _over_quota(self) -> Metric:
         told = "Reservations that do not hold because the quotas of their namespace are used up."
-        over = GaugeMetricFamily(
-            "reserver_quota_exceeded_reservations", told, labels=("namespace",)
-        )
         quotas = self._state.ledger.quotas
         pending = {name: quotas.pending(name) for name in quotas.namespaces()}
-        for name, count in bounded({name: n for name, n in pending.items() if n}).items():
-            over.add_metric((name,), count)
-        return over
+        counts = bounded({name: count for name, count in pending.items() if count})
+        over = [((name,), count) for name, count in counts.items()]
+        return gauge("reserver_quota_exceeded_reservations", told, over, ("namespace",))
 
     def _held(self) -> Metric:
         """Return what is held for the pods of a namespace, wherever that is written."""
-        told = "What is held for pods of a namespace."
-        labels = ("namespace", "resource", "unit")
-        held = GaugeMetricFamily("reserver_namespace_held", told, labels=labels)
-        for resource, by_namespace in self._census.held.items():
-            unit, per_unit = UNITS[resource]
-            for namespace, amount in bounded(by_namespace).items():
-                held.add_metric((namespace, resource, unit), amount / per_unit)
-        return held
+        held = [
+            ((namespace, resource, UNITS[resource][0]), amount / UNITS[resource][1])
+            for resource, by_namespace in self._census.held.items()
+            for namespace, amount in bounded(by_namespace).items()
+        ]
+        told, labels = "What is held for pods of a namespace.", ("namespace", "resource", "unit")
+        return gauge("reserver_namespace_held", told, held, labels)
 
     def _forget_gone(self) -> None:
         waiting = self._state.waiting
@@ -201,14 +189,12 @@ def account_families(held: HoldAccounts) -> Iterator[Metric]:
         "their pods request (spare), and requested by these pods (used)."
     )
     labels = ("namespace", "resource", "unit", "part")
-    seconds = CounterMetricFamily("reserver_namespace_held_unit_seconds", told, labels=labels)
-    for (namespace, resource), use in tuple(held.seconds.items()):
-        unit, per_unit = UNITS[resource]
-        for part, amount in use._asdict().items():
-            seconds.add_metric((namespace, resource, unit, part), amount / per_unit)
-    yield seconds
+    seconds = [
+        ((namespace, resource, UNITS[resource][0], part), amount / UNITS[resource][1])
+        for (namespace, resource), use in tuple(held.seconds.items())
+        for part, amount in use._asdict().items()
+    ]
+    yield counter("reserver_namespace_held_unit_seconds", told, seconds, labels)
     told = "Reservations of which pods requested less than `warnUseBelow` on the last day."
-    low = GaugeMetricFamily("reserver_low_use_reservations", told, labels=("namespace",))
-    for namespace, count in bounded(held.low_use()).items():
-        low.add_metric((namespace,), count)
-    yield low
+    low = [((namespace,), count) for namespace, count in bounded(held.low_use()).items()]
+    yield gauge("reserver_low_use_reservations", told, low, ("namespace",))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 
+from reserver.extender.exposition import counter, gauge
 from reserver.k8s.lease import Lease
 from reserver.process import hold_metrics
 from reserver.process.assembly import Assembly
@@ -40,42 +41,40 @@ def measured(parts: Assembly) -> Iterator[Metric]:
 
 def _leadership(lease: Lease | None) -> Iterator[Metric]:
     told = "1 while this process leads, or needs no Lease to."  # Under everybody's name.
-    leads = GaugeMetricFamily("leader_election_master_status", told, labels=("name",))
-    leads.add_metric(("reserver",), lease is None or lease.is_held)
-    yield leads
+    leads = {("reserver",): lease is None or lease.is_held}
+    yield gauge("leader_election_master_status", told, leads, ("name",))
 
 
 def _counters(parts: Assembly) -> Iterator[Metric]:
     stores = parts.stores
     told = "Reservations that hold and exceed a limit that was made or lowered after them."
-    exceeding = GaugeMetricFamily("reserver_reservations_exceeding", told, labels=("reason",))
-    quotas = parts.state.ledger.quotas
-    exceeding.add_metric((EXCEEDS_QUOTA,), quotas.exceeding_count())
     beyond = (known for store in stores for known in store.cache.all_known())
-    exceeding.add_metric((EXCEEDS_BOUNDS,), sum(bool(each.entries.beyond) for each in beyond))
-    yield exceeding
+    exceeding = {
+        (EXCEEDS_QUOTA,): parts.state.ledger.quotas.exceeding_count(),
+        (EXCEEDS_BOUNDS,): sum(bool(each.entries.beyond) for each in beyond),
+    }
+    yield gauge("reserver_reservations_exceeding", told, exceeding, ("reason",))
     lost = "Edits that were not made because somebody wrote the key in between."
-    yield _counter(
-        "reserver_problems", "Entries reported as not enforced.", parts.recorder.reported
-    )
-    yield _counter("reserver_store_edits", "Edits that the cleaner made.", parts.cleaner.edits)
-    yield _counter("reserver_store_edit_conflicts", lost, parts.cleaner.lost)
     deprecated = "Deprecated: use reserver_store_edit_conflicts_total."
-    yield _counter("reserver_store_edits_lost", deprecated, parts.cleaner.lost)
-    writes = sum(store.statuses.writes for store in stores)
-    yield _counter("reserver_status_writes", "Writes of what became of entries.", writes)
-    writes = parts.quota_writer.writes
-    yield _counter("reserver_quota_status_writes", "Writes of what is used of quotas.", writes)
     unclaimed = "Reservations that expired with slots that nobody had claimed."
-    yield _counter("reserver_expired_unclaimed", unclaimed, parts.archivist.unclaimed)
-    writes = parts.archivist.writes
-    yield _counter("reserver_history_writes", "Writes of what became of reservations.", writes)
-    writes = parts.accountant.writes
-    yield _counter("reserver_account_writes", "Writes of the accounts.", writes)
     placed = "Reservations that name no node placed, or placed again."
-    yield _counter("reserver_placements", placed, parts.placer.placed)
     woken = "Waiting pods sent back to kube-scheduler because less is held."
-    yield _counter("reserver_woken_pods", woken, parts.waker.woken)
+    status_writes = sum(store.statuses.writes for store in stores)
+    history_writes = parts.archivist.writes
+    for name, told, value in (
+        ("problems", "Entries reported as not enforced.", parts.recorder.reported),
+        ("store_edits", "Edits that the cleaner made.", parts.cleaner.edits),
+        ("store_edit_conflicts", lost, parts.cleaner.lost),
+        ("store_edits_lost", deprecated, parts.cleaner.lost),
+        ("status_writes", "Writes of what became of entries.", status_writes),
+        ("quota_status_writes", "Writes of what is used of quotas.", parts.quota_writer.writes),
+        ("expired_unclaimed", unclaimed, parts.archivist.unclaimed),
+        ("history_writes", "Writes of what became of reservations.", history_writes),
+        ("account_writes", "Writes of the accounts.", parts.accountant.writes),
+        ("placements", placed, parts.placer.placed),
+        ("woken_pods", woken, parts.waker.woken),
+    ):
+        yield counter(f"reserver_{name}", told, value)
 
 
 def _watches(parts: Assembly) -> Iterator[Metric]:
@@ -94,21 +93,18 @@ def _watches(parts: Assembly) -> Iterator[Metric]:
         ("reserver_watches", "Watches begun, resumed ones included.", watches),
         ("reserver_unreadable_objects", passed_over, unreadable),
     ):
-        counter = CounterMetricFamily(family, told, labels=("collection",))
-        for name, count in by_name.items():
-            counter.add_metric((name,), count)
-        yield counter
+        yield counter(family, told, _by(by_name), ("collection",))
+    synced = "1 while a watch has shown everything that happened, as far as is known."
     for family, told in (
-        (
-            "reserver_watch_synced",
-            "1 while a watch has shown everything that happened, as far as is known.",
-        ),
+        ("reserver_watch_synced", synced),
         ("reserver_watch_current", "Deprecated: use reserver_watch_synced."),
     ):
-        synced = GaugeMetricFamily(family, told, labels=("collection",))
-        for name, value in is_current.items():
-            synced.add_metric((name,), value)
-        yield synced
+        yield gauge(family, told, _by(is_current), ("collection",))
+
+
+def _by(values: Mapping[str, float]) -> Iterator[tuple[tuple[str], float]]:
+    """Yield the samples of values by one label."""
+    return (((name,), value) for name, value in values.items())
 
 
 def _resources(parts: Assembly) -> Iterator[Metric]:
@@ -119,33 +115,30 @@ def _resources(parts: Assembly) -> Iterator[Metric]:
         ("requested", "What pods on the nodes request.", snapshot.requested),
         ("held", "What reservations hold on the nodes for pods to come.", snapshot.held),
     ):
-        family = GaugeMetricFamily(f"reserver_resources_{kind}", told, labels=("resource", "unit"))
         totals = layer.sum(axis=0, dtype=np.float64)  # Integers of 64 bits might overflow.
-        for name, column in snapshot.columns.items():
-            unit, per_unit = _UNITS.get(name, ("integer", 1))
-            family.add_metric((name, unit), totals[column] / per_unit)
-        yield family
+        by_name = {name: totals[column] for name, column in snapshot.columns.items()}
+        yield gauge(f"reserver_resources_{kind}", told, _in_units(by_name), ("resource", "unit"))
     ceiling = parts.state.ledger.quotas.ceiling
     limits, used = ceiling.quota.hard, ceiling.used
     for kind, told, amounts in (
         ("ceiling", "The most that all tenants may hold together.", limits),
         ("held", "What all tenants hold together, counted as quotas count it.", used),
     ):
-        family = GaugeMetricFamily(f"reserver_tenant_{kind}", told, labels=("resource", "unit"))
-        for counted, amount in amounts.items():
-            name = counted.removeprefix(HELD)
-            unit, per_unit = _UNITS.get(name, ("integer", 1))
-            family.add_metric((name, unit), amount / per_unit)
-        yield family
+        by_name = {counted.removeprefix(HELD): amount for counted, amount in amounts.items()}
+        yield gauge(f"reserver_tenant_{kind}", told, _in_units(by_name), ("resource", "unit"))
+
+
+def _in_units(amounts: Mapping[str, float]) -> Iterator[tuple[tuple[str, str], float]]:
+    """Yield amounts by resource as samples, in the units of kube-state-metrics."""
+    for name, amount in amounts.items():
+        unit, per_unit = _UNITS.get(name, ("integer", 1))
+        yield (name, unit), amount / per_unit
 
 
 def _queues(parts: Assembly) -> Iterator[Metric]:
-    depth = GaugeMetricFamily(
-        "reserver_queue_depth", "What waits for its turn, or is worked on.", labels=("queue",)
-    )
-    for queue in parts.queues():
-        depth.add_metric((queue.name,), queue.depth)
-    yield depth
+    told = "What waits for its turn, or is worked on."
+    depths = [((queue.name,), queue.depth) for queue in parts.queues()]
+    yield gauge("reserver_queue_depth", told, depths, ("queue",))
 
 
 def _features(asked: Features) -> Iterator[Metric]:
@@ -158,59 +151,43 @@ def _features(asked: Features) -> Iterator[Metric]:
     if asked.buffers is not None:
         writer = asked.buffers.writer
         told = "CapacityBuffers that have autoscalers make room for reservations and pods."
-        yield _gauge("reserver_capacity_buffers", told, len(writer))
+        yield gauge("reserver_capacity_buffers", told, len(writer))
         told = "Writes and deletions of CapacityBuffers."
-        yield _counter("reserver_capacity_buffer_writes", told, writer.writes)
+        yield counter("reserver_capacity_buffer_writes", told, writer.writes)
     if asked.patches is not None:
         patches = asked.patches
-        yield _gauge("reserver_sched_patches", "SchedPatches.", len(patches.names()))
+        yield gauge("reserver_sched_patches", "SchedPatches.", len(patches.names()))
         told = "Writes of statuses of SchedPatches."
-        yield _counter("reserver_sched_patch_status_writes", told, patches.writes)
+        yield counter("reserver_sched_patch_status_writes", told, patches.writes)
 
 
 def _moves(mover: MoveController) -> Iterator[Metric]:
     from reserver.moves.phases import ENDED, MovePhase  # noqa: PLC0415 - imported with the mover
 
+    told = "PodMoves that have not ended, by phase."
     counts = Tally(known.move.status.phase for known in mover.moves if known.move)
-    under_way = GaugeMetricFamily(
-        "reserver_pod_moves_under_way", "PodMoves that have not ended, by phase.", labels=("phase",)
-    )
-    for phase in MovePhase:
-        if phase not in ENDED:
-            under_way.add_metric((phase,), counts[phase])
-    yield under_way
+    phases = [((phase,), counts[phase]) for phase in MovePhase if phase not in ENDED]
+    yield gauge("reserver_pod_moves_under_way", told, phases, ("phase",))
     writes = mover.writes
-    yield _counter("reserver_pod_move_status_writes", "Writes of statuses of PodMoves.", writes)
+    yield counter("reserver_pod_move_status_writes", "Writes of statuses of PodMoves.", writes)
 
 
 def _maintenance(maintainer: MaintenanceController) -> Iterator[Metric]:
     from reserver.maintenance.model import NodePhase  # noqa: PLC0415 - imported with the maintainer
 
     told = "Nodes of MaintenanceWindows that are not over, by phase."
-    nodes = GaugeMetricFamily("reserver_maintenance_nodes", told, labels=("phase",))
-    for phase in NodePhase:
-        nodes.add_metric((phase,), maintainer.counts.get(phase, 0))
-    yield nodes
+    phases = [((phase,), maintainer.counts.get(phase, 0)) for phase in NodePhase]
+    yield gauge("reserver_maintenance_nodes", told, phases, ("phase",))
     told = "Writes of nodes for MaintenanceWindows."
-    yield _counter("reserver_maintenance_node_writes", told, maintainer.writes)
+    yield counter("reserver_maintenance_node_writes", told, maintainer.writes)
 
 
 def _provisioning(provisioner: Provisioner | None) -> Iterator[Metric]:
     told = "ProvisioningRequests of hold.reserver.io, by the conditions that are true."
-    by_condition = GaugeMetricFamily("reserver_provisioning_requests", told, labels=("condition",))
     requests = provisioner.requests if provisioner else ()
     counts = Tally(kind for known in requests for kind in Kind if known.request.holds(kind))
-    for kind in Kind:
-        by_condition.add_metric((kind,), counts[kind])
-    yield by_condition
+    by_condition = [((kind,), counts[kind]) for kind in Kind]
+    yield gauge("reserver_provisioning_requests", told, by_condition, ("condition",))
     writes = provisioner.writes if provisioner else 0
     told = "Writes of statuses of ProvisioningRequests."
-    yield _counter("reserver_provisioning_request_status_writes", told, writes)
-
-
-def _counter(name: str, documentation: str, value: int) -> Metric:
-    return CounterMetricFamily(name, documentation, value=value)
-
-
-def _gauge(name: str, documentation: str, value: int) -> Metric:
-    return GaugeMetricFamily(name, documentation, value=value)
+    yield counter("reserver_provisioning_request_status_writes", told, writes)

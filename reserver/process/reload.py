@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 
 from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
 from reserver.cluster.snapshot import EXEMPT_NAMESPACES
 from reserver.errors import ApiError, ConfigurationError, InvalidInput
+from reserver.extender.exposition import gauge
 from reserver.k8s.client import ApiClient
 from reserver.k8s.lease import Lease
 from reserver.k8s.objects.objects import POD, Metadata, encode
@@ -139,20 +140,14 @@ class Reload:
 
     def measured(self) -> Iterator[Metric]:
         """Yield whether the file is in force."""
-        for name, told, value in (
-            ("reserver_configuration_invalid", "1 while the file is refused.", bool(self.problem)),
-            (
-                "reserver_configuration_awaiting_restart",
-                "Fields of the file whose change takes effect with a restart.",
-                len(self.awaiting_restart),
-            ),
-        ):
-            yield GaugeMetricFamily(name, told, value=value)
+        told = "1 while the file is refused."
+        yield gauge("reserver_configuration_invalid", told, bool(self.problem))
+        told = "Fields of the file whose change takes effect with a restart."
+        waiting = len(self.awaiting_restart)
+        yield gauge("reserver_configuration_awaiting_restart", told, waiting)
         told = "1 of a feature gate that is on, 0 of one that is off, by stage."
-        gates = GaugeMetricFamily("reserver_feature_enabled", told, labels=("name", "stage"))
-        for gate in feature_gates(self.settings):
-            gates.add_metric((gate.name, gate.stage), gate.is_enabled)
-        yield gates
+        gates = [((g.name, g.stage), g.is_enabled) for g in feature_gates(self.settings)]
+        yield gauge("reserver_feature_enabled", told, gates, ("name", "stage"))
 
 
 STANDBY_FIRST_S = 30.0
