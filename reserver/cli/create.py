@@ -20,9 +20,8 @@ from reserver.cli import (
     times,
 )
 from reserver.cli.connection import Session, default_namespace, run
-from reserver.cli.create_requests import CreateRequests, NewReservation, namespace_of
+from reserver.cli.create_requests import CreateRequests, NewReservation, flag_of, namespace_of
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.flag_errors import flag_of
 from reserver.cli.options import DryRun, NamespaceOption
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.selection import FILES

@@ -1,7 +1,8 @@
-"""The reservations that flags and files describe, to be created."""
+"""The reservations that flags and files describe, to be created, and errors in what flags say."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +12,14 @@ from typing import Any, NamedTuple
 
 from reserver.cli import failure, serialization
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.flag_errors import flag_of
 from reserver.cli.manifests import Manifest, ManifestDocument, read_files, read_manifests
+from reserver.cli.similar import RESOURCES, did_you_mean
 from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.table import counted
 from reserver.client import Spec
+from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
+from reserver.settings.flags import declared
 from reserver.stores.object.codec import KIND
 
 
@@ -142,3 +145,22 @@ def _read(each: Sequence[Manifest], named: str, default: str) -> list[NewReserva
     if problems:
         raise Failed(ExitStatus.REFUSED, "\n".join(problems))
     return list(found.values())
+
+
+def flag_of(error: InvalidInput) -> Failed:
+    """Return an error in a document that was made from flags, as an error of the flag."""
+    flags = {"": "NAME"} | {each.path: each.name for each in declared(SpecFlags)}
+    word, _, key = re.sub(r"\[", ".", error.path).partition(".")
+    if word == "resources" and not error.path.endswith(("cpu", "memory")):
+        return _of_resources(key, error)
+    part = next((name for path, name in flags.items() if path.startswith(f"{word}.")), f"--{word}")
+    flag = flags.get(error.path) or flags.get(word, part)
+    return Failed(ExitStatus.USAGE, f"{flag}: {error.problem}; {error.remedy}")
+
+
+def _of_resources(name: str, error: InvalidInput) -> Failed:
+    if not name:
+        problem = f"--cpu, --memory, --resource: the reservation {error.problem}"
+        return Failed(ExitStatus.USAGE, f"{problem}; give an amount, e.g. --cpu 2")
+    remedy = did_you_mean(name, RESOURCES, error.remedy)
+    return Failed(ExitStatus.USAGE, f"--resource: {shorten(name)!r} {error.problem}; {remedy}")

@@ -101,7 +101,7 @@ class SelectionFlags:
             Failed: the owner or the selector of labels is malformed.
         """
         from reserver.cli import owner_flags, serialization
-        from reserver.cli.flag_errors import flag_of
+        from reserver.cli.create_requests import flag_of
         from reserver.client import PodOwner, Selection
         from reserver.k8s.objects import labelselector
 

@@ -6,8 +6,8 @@ import time
 
 from reserver.cli import failure, listing, lookup, serialization
 from reserver.cli.connection import Session, run
+from reserver.cli.create_requests import flag_of
 from reserver.cli.failure import ExitStatus, Failed
-from reserver.cli.flag_errors import flag_of
 from reserver.cli.options import NameArgument, NamespaceOption
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.serialization import merged
