@@ -30,10 +30,9 @@ from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.extender.server import EXTENDER_LIMITS, MAX_BODY_BYTES, Routes
 from reserver.http.access import Access
-from reserver.http.answer import Handler, HttpResponse
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
-from reserver.http.request import HttpRequest
+from reserver.http.message import Handler, HttpRequest, HttpResponse
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.pods import PodObject
 from reserver.process import logs

@@ -62,7 +62,7 @@ async def create(client: KubeClient, body: Document) -> Document:
     """
     path = podmove.collection(body["metadata"]["namespace"])
     try:
-        written: Document = _read(await client.create(path, body))
+        written: Document = json.loads(await client.create(path, body))
     except ApiError as exc:
         raise _failed(exc) from exc
     return written
@@ -96,7 +96,7 @@ async def listed(client: KubeClient, namespace: str = "") -> list[Document]:
     """
     path = podmove.collection(namespace) if namespace else podmove.COLLECTION
     try:
-        found: list[Document] = _read(await client.get(path))["items"]
+        found: list[Document] = json.loads(await client.get(path))["items"]
     except ApiError as exc:
         raise _failed(exc) from exc
     return sorted(found, key=lambda each: (each["metadata"]["creationTimestamp"], name_of(each)))
@@ -110,7 +110,7 @@ async def pause(client: KubeClient, namespace: str, name: str, *, paused: bool) 
     """
     path = podmove.path(PodName(namespace, name))
     try:
-        changed: Document = _read(await client.patch(path, {"spec": {"paused": paused}}))
+        changed: Document = json.loads(await client.patch(path, {"spec": {"paused": paused}}))
     except ApiError as exc:
         is_missing = f'"{name}"' in exc.message or "/" in name
         if exc.status == HTTPStatus.NOT_FOUND and is_missing:
@@ -276,10 +276,6 @@ def _row(move: Document, form: Output, *, everywhere: bool) -> list[str]:
     told = (status.get("windowOpensAt") or "", status.get("message") or "")
     more = [move["spec"]["pod"].get("after") or "", *told]
     return spaces + row + (more if form is Output.WIDE else [])
-
-
-def _read(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON can hold
-    return json.loads(text)
 
 
 def _failed(error: ApiError) -> Failed:

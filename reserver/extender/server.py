@@ -23,8 +23,15 @@ from reserver.extender.protocol import (
     decode_filter,
     decode_preempt,
 )
-from reserver.http.answer import Answered, HttpResponse, Paths, error, text
-from reserver.http.request import HttpRequest, ListenerLimits
+from reserver.http.message import (
+    Answered,
+    HttpRequest,
+    HttpResponse,
+    ListenerLimits,
+    Paths,
+    error,
+    text,
+)
 from reserver.k8s.objects.objects import encode
 from reserver.k8s.objects.pods import PodObject
 

@@ -14,11 +14,10 @@ import structlog
 
 from reserver.base.quarantine import take_note
 from reserver.errors import InvalidInput
-from reserver.http.answer import Answered, HttpResponse, Paths, error
 from reserver.http.checks import CheckFailure, Hosts, refusal
 from reserver.http.connection import HttpConnection
 from reserver.http.connections import Bodies, Connections, ConnectionStage
-from reserver.http.request import HttpRequest, ListenerLimits
+from reserver.http.message import Answered, HttpRequest, HttpResponse, ListenerLimits, Paths, error
 
 log = structlog.get_logger(__name__)
 

@@ -15,10 +15,10 @@ from time import time
 from typing import Any, Protocol
 
 from reserver.base.quarantine import take_note
-from reserver.http.answer import Answered, HttpResponse, error
+from reserver.http import message
 from reserver.http.checks import CheckFailure
 from reserver.http.connections import ConnectionStage
-from reserver.http.request import HttpRequest, ListenerLimits, Malformed, Reader
+from reserver.http.message import Answered, HttpRequest, HttpResponse, Reader, error
 
 _LINGER_S = 1.0
 """How long a refused body is still read, in seconds: the client reads the refusal only then."""
@@ -63,7 +63,7 @@ class HttpConnection(asyncio.Protocol):
     def __init__(
         self,
         access: CallHandler,
-        limits: ListenerLimits,
+        limits: message.ListenerLimits,
         accepted: socket.socket,
         peer: str,
         tls: ssl.SSLContext | None,
@@ -139,7 +139,7 @@ class HttpConnection(asyncio.Protocol):
             self._expect()
         try:
             self._reader.feed(data)
-        except Malformed as exc:
+        except message.Malformed as exc:
             self._refuse(str(exc))
         except Exception as exc:  # noqa: BLE001 - a fault of ours costs this connection
             if self._answering is None:

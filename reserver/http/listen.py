@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from reserver.errors import ConfigurationError
 from reserver.http.access import Access
-from reserver.http.answer import Paths
+from reserver.http.message import Paths
 
 _BACKLOG = 1024
 

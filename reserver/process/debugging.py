@@ -23,8 +23,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from reserver import DISTRIBUTION
-from reserver.http.answer import HttpResponse, Paths, error, text
-from reserver.http.request import HttpRequest
+from reserver.http.message import HttpRequest, HttpResponse, Paths, error, text
 from reserver.process.reload import Reload
 from reserver.settings.configuration import show_duration
 from reserver.settings.flags import declared

@@ -20,10 +20,9 @@ from reserver.extender.bindings import BIND_PATIENCE_S
 from reserver.extender.metrics import Metrics
 from reserver.extender.server import EXTENDER_LIMITS, HEALTH_LIMITS, Routes
 from reserver.http.access import Access
-from reserver.http.answer import Handler, HttpResponse, Paths, error
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
-from reserver.http.request import HttpRequest
+from reserver.http.message import Handler, HttpRequest, HttpResponse, Paths, error
 from reserver.http.tls import Expiries, ServerTls
 from reserver.k8s.client import ApiClient
 from reserver.k8s.reviewer import Reviewer

@@ -24,8 +24,7 @@ from prometheus_client.registry import Collector
 
 from reserver import DISTRIBUTION
 from reserver.extender.exposition import Exposition
-from reserver.http.answer import HttpResponse, Paths, text
-from reserver.http.request import HttpRequest
+from reserver.http.message import HttpRequest, HttpResponse, Paths, text
 
 _STRATEGY_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100)
 _ROUND_SECONDS = (*_STRATEGY_SECONDS, 250, 500)

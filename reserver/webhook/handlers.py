@@ -11,8 +11,7 @@ from typing import Protocol
 from reserver.base.quarantine import take_note
 from reserver.errors import Fault, InvalidInput, ReserverError
 from reserver.extender.metrics import Metrics
-from reserver.http.answer import Handler, HttpResponse, Paths, text
-from reserver.http.request import HttpRequest, ListenerLimits
+from reserver.http.message import Handler, HttpRequest, HttpResponse, ListenerLimits, Paths, text
 from reserver.k8s.objects.objects import decode
 from reserver.patches.book import Book
 from reserver.patches.model import PatchName

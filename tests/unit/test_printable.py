@@ -16,7 +16,7 @@ from reserver.cli.output import Output
 from reserver.errors import ApiError, InvalidInput
 from reserver.extender import reservation_events
 from reserver.grpc.status_errors import CallError
-from reserver.http import answer
+from reserver.http import message
 from reserver.k8s.objects.objects import Metadata
 from reserver.printable import is_printable, printable
 from reserver.process import logs
@@ -80,7 +80,7 @@ def _refusal(text: str) -> Iterable[str]:
 
 
 def _body(text: str) -> Iterable[str]:
-    body = answer.error(HTTPStatus.BAD_REQUEST, text).body
+    body = message.error(HTTPStatus.BAD_REQUEST, text).body
     assert isinstance(body, bytes)
     yield json.loads(body)["error"]
 

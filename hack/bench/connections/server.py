@@ -28,10 +28,9 @@ from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.extender.server import EXTENDER_LIMITS, Routes
 from reserver.http.access import Access
-from reserver.http.answer import HttpResponse, Paths
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
-from reserver.http.request import HttpRequest
+from reserver.http.message import HttpRequest, HttpResponse, Paths
 from reserver.http.tls import ServerTls, TlsFiles
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.pods import PodObject

@@ -9,10 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from reserver.http.access import Access
-from reserver.http.answer import HttpResponse, Paths
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
-from reserver.http.request import HttpRequest, ListenerLimits
+from reserver.http.message import HttpRequest, HttpResponse, ListenerLimits, Paths
 from tests.integration.doors.wire import call, wire
 
 SOON_S = 0.05

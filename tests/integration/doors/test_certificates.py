@@ -18,10 +18,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from reserver.extender.server import EXTENDER_LIMITS
 from reserver.http.access import Access
-from reserver.http.answer import HttpResponse, text
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
-from reserver.http.request import HttpRequest, ListenerLimits
+from reserver.http.message import HttpRequest, HttpResponse, ListenerLimits, text
 from reserver.http.tls import ServerTls, TlsFiles
 from tests.integration.doors.wire import Wire, call, until
 

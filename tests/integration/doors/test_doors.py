@@ -13,7 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from reserver.extender.server import EXTENDER_LIMITS, HEALTH_LIMITS
-from reserver.http.request import ListenerLimits
+from reserver.http.message import ListenerLimits
 from tests.integration.doors.site import (
     ATTACKER,
     BIND,

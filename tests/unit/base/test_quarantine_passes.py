@@ -24,8 +24,7 @@ from reserver.grpc.access import Call
 from reserver.grpc.feed import ReservationFeed
 from reserver.grpc.reservation_list import Catalogue
 from reserver.http.access import answer
-from reserver.http.answer import Handler, HttpResponse, text
-from reserver.http.request import HttpRequest
+from reserver.http.message import Handler, HttpRequest, HttpResponse, text
 from reserver.k8s import events as events_module
 from reserver.k8s.client import MERGE_PATCH, ApiClient
 from reserver.k8s.events import Recorder

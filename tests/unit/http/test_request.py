@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from reserver.http.request import HttpRequest, ListenerLimits, Malformed, Reader
+from reserver.http.message import HttpRequest, ListenerLimits, Malformed, Reader
 
 LIMITS = ListenerLimits(headers=8, header_bytes=100)
 LARGE = b"x" * 5_000

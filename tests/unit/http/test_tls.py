@@ -12,10 +12,9 @@ import trustme
 
 from reserver.errors import ConfigurationError
 from reserver.http.access import Access
-from reserver.http.answer import HttpResponse, Paths, text
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
-from reserver.http.request import HttpRequest, ListenerLimits
+from reserver.http.message import HttpRequest, HttpResponse, ListenerLimits, Paths, text
 from reserver.http.tls import Expiries, ServerTls, TlsFiles
 
 

@@ -17,9 +17,9 @@ from reserver.base.quarantine import Component
 from reserver.cluster.labels import equals
 from reserver.errors import InvalidInput, NotReady
 from reserver.http.access import Access
-from reserver.http.answer import Paths
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
+from reserver.http.message import Paths
 from reserver.k8s.objects.limits import POD
 from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION
 from reserver.patches.book import Book

@@ -1,14 +1,18 @@
-"""Parses HTTP requests from the bytes of a connection, within the limits of its listener."""
+"""HTTP requests, parsed from the bytes of a connection within its limits, and their answers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import NamedTuple
 
 import httptools
 
 from reserver.cluster.quantity import shorten
+from reserver.k8s.objects.objects import encode
+from reserver.printable import printable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,3 +207,43 @@ class Reader:
             request.body = b"".join(self._parts)
             request.is_whole = True
             self._whole(request)
+
+
+JSON, TEXT = "application/json", "text/plain; charset=utf-8"
+
+
+class HttpResponse(NamedTuple):
+    """An HTTP answer.
+
+    Attributes:
+        body: all of it.
+        status: of HTTP.
+        content_type: of the body.
+        is_last: the connection ends with it.
+        then: is called once it is on its way.
+    """
+
+    body: bytes
+    status: HTTPStatus = HTTPStatus.OK
+    content_type: str = JSON
+    is_last: bool = False
+    then: Callable[[], None] | None = None
+
+
+Answered = HttpResponse | Awaitable[HttpResponse]
+"""An answer that is there at once, or one that takes waiting."""
+
+Handler = Callable[[HttpRequest], Answered]
+
+Paths = Mapping[str, tuple[str, Handler]]
+"""Method and handler by path; a path that ends with a slash stands for what is one below, too."""
+
+
+def text(said: str, status: HTTPStatus = HTTPStatus.OK) -> HttpResponse:
+    """Return a text as an answer."""
+    return HttpResponse(said.encode(), status, TEXT)
+
+
+def error(status: HTTPStatus, message: str, *, is_last: bool = False) -> HttpResponse:
+    """Return an answer that says what is wrong."""
+    return HttpResponse(encode({"error": printable(message)}), status, is_last=is_last)
