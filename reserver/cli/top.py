@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -21,6 +22,7 @@ from reserver.cli.terminal import progress
 from reserver.client import Client, NodeCapacity, ResourceAmounts
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput
+from reserver.settings.flags import flag
 
 app = App()
 
@@ -40,9 +42,28 @@ def _top() -> None:
     """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopFlags:
+    """The flags of `top nodes`."""
+
+    resources: tuple[str, ...] = flag(
+        "Show this resource instead of cpu and memory.",
+        default=(),
+        metavar="NAME",
+        complete=completion.resources,
+    )
+    slots: tuple[str, ...] = flag(
+        "Show how many slots of this size fit: cpu=2,memory=4Gi.",
+        default=(),
+        metavar="NAME=QUANTITY",
+    )
+    watch: bool = flag("Show it again every two seconds, until Ctrl-C.", default=False, short="-w")
+
+
 @app.command()
 def nodes(
     target: Target,
+    flags: TopFlags,
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -51,25 +72,6 @@ def nodes(
             autocompletion=completion.nodes,
         ),
     ] = None,
-    resource: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Show this resource instead of cpu and memory. May be repeated.",
-            autocompletion=completion.resources,
-        ),
-    ] = None,
-    slot: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=QUANTITY",
-            help="Show how many slots of this size fit: cpu=2,memory=4Gi. May be given more than "
-            "once.",
-        ),
-    ] = None,
-    is_watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Show it again every two seconds, until Ctrl-C.")
-    ] = False,
     form: TableOutputOption = Report.TABLE,
 ) -> None:
     """Show each node's resources: used by pods, held by reservations, free.
@@ -82,13 +84,12 @@ def nodes(
         reserver top nodes worker-1 --slot cpu=2 --slot memory=4Gi
         reserver top nodes --resource nvidia.com/gpu -w
     """
-    wanted = _slot(slot or ())
+    slot, shown = _slot(flags.slots), flags.resources or _RESOURCES
 
     async def work(session: Session) -> None:
-        shown = tuple(resource or _RESOURCES)
         while True:
-            await _show_nodes(session.client, names or [], shown, wanted, form, clear=is_watch)
-            if not is_watch:
+            await _show_nodes(session.client, names or [], shown, slot, form, clear=flags.watch)
+            if not flags.watch:
                 return
             await asyncio.sleep(_EVERY_S)
 
