@@ -24,14 +24,12 @@ from reserver.http.tls import Expiries
 from reserver.k8s import credentials, request_counts
 from reserver.k8s.client import ApiClient
 from reserver.k8s.request_counts import RequestCounts
-from reserver.process import memory_limit
 from reserver.process.assembly import Assembly
-from reserver.process.background import lead, stand_by
+from reserver.process.background import WriteTasks, lead, stand_by
 from reserver.process.http_listeners import SHUTDOWN_S, HttpListeners
 from reserver.process.leadership import label_of, lease_of
-from reserver.process.metrics import measured
+from reserver.process.metrics import measured, memory_measured
 from reserver.process.reload import Reload, Restart
-from reserver.process.write_tasks import WriteTasks
 from reserver.settings.serve import Settings
 from reserver.stores.object.codec import COLLECTION
 
@@ -177,7 +175,7 @@ def _families(
     yield from expiries.measured()
     yield from reload.measured()
     yield from request_counts.measured(requests)
-    yield from memory_limit.measured()
+    yield from memory_measured()
 
 
 def _report_move(report: Callable[[Move], None], known: KnownMove) -> None:

@@ -1,4 +1,4 @@
-"""Background tasks: what runs beside the calls, and when each part starts."""
+"""Background tasks: what runs beside the calls, when each part starts, and writes under way."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from itertools import chain
+from typing import Any
 
 import structlog
 
@@ -120,3 +121,36 @@ def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
     tasks.create_task(assembly.placer.run(assembly.state))
     for run in assembly.features.runs:
         tasks.create_task(run())
+
+
+_WRITES_S = 5.0
+"""How long writes under way may take once the watches have ended, in seconds. What waits for one
+of these would wait for ever; the next Reserver finishes a set, or takes it back."""
+
+
+class WriteTasks(asyncio.TaskGroup):
+    """Writes under way, which go on if nobody waits for them; at the end of the block a while."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._under_way: set[asyncio.Task[Any]] = set()
+
+    def create_task(self, *args: Any, **options: Any) -> asyncio.Task[Any]:  # noqa: ANN401
+        """Begin a write."""
+        task = super().create_task(*args, **options)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return task
+
+    async def __aexit__(self, *raised: Any) -> None:  # noqa: ANN401, PYI036 - as the base has it
+        """Wait for them a while."""
+        timer = asyncio.get_running_loop().call_later(_WRITES_S, self._give_up)
+        try:
+            await super().__aexit__(*raised)
+        finally:
+            timer.cancel()
+
+    def _give_up(self) -> None:
+        log.warning("writes are left to the next start", number=len(self._under_way))
+        for task in self._under_way:
+            task.cancel()

@@ -14,8 +14,8 @@ from typing import cast
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.digest import is_mark, mark
 from reserver.reservations.entry import NO_UNSURE, UNSEEN, Claimed, Entry
-from reserver.reservations.mark import is_mark, mark
 from reserver.reservations.node_holds import Hold
 from reserver.reservations.placement import Parts, clipped, compacted
 from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from reserver.reservations.digest import is_mark
 from reserver.reservations.enums import Outcome, Phase
-from reserver.reservations.mark import is_mark
 from reserver.reservations.placement import claimed_slots
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.view import LedgerView

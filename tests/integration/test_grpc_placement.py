@@ -19,7 +19,7 @@ from reserver.client import Client, Nodes, OwnerSelector, Phase, PodOwner, Spec
 from reserver.errors import ApiError
 from reserver.extender.cluster_watches import PODS
 from reserver.grpc import creation
-from reserver.process import write_tasks
+from reserver.process import background
 from reserver.reservations.enums import StoreKind
 from reserver.stores.configmap.entry_edits import Edit
 from reserver.stores.object.cache import ObjectCache
@@ -210,7 +210,7 @@ async def test_who_calls_off_a_set_at_any_turn_leaves_nothing_or_all_of_it(
 async def test_reserver_ends_though_a_watch_will_not_show_what_it_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write_tasks, "_WRITES_S", 0.01)
+    monkeypatch.setattr(background, "_WRITES_S", 0.01)
     monkeypatch.setattr(ObjectCache, "_is_unrecorded", lambda *_: True)  # Its place is not shown.
     async with asyncio.timeout(30):
         async with serving(tmp_path, store=StoreKind.OBJECT) as world:

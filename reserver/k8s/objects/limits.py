@@ -123,7 +123,7 @@ LEAST_IDLE_S, MOST_IDLE_S = 60.0, 8_760 * 3_600.0
 
 MOST_CLAIMS_RECORDED = 1_000
 """How many claims of one reservation are recorded with UIDs; the others with eight characters each
-(`reservations.mark`), so that a status of `MOST_SLOTS` stays below etcd's 1.5 MiB."""
+(`digest.mark`), so that a status of `MOST_SLOTS` stays below etcd's 1.5 MiB."""
 
 
 class PodLimits(NamedTuple):

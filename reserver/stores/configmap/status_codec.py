@@ -12,8 +12,8 @@ from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED
 from reserver.k8s.objects.objects import decode, encode
 from reserver.k8s.objects.times import parse_moment, show_moment
 from reserver.printable import printable
+from reserver.reservations.digest import is_mark, joined_marks, parted_marks
 from reserver.reservations.enums import Phase
-from reserver.reservations.mark import is_mark, joined, parted
 from reserver.reservations.outcome import EndedClaim
 from reserver.reservations.recurrence import occurrence_digest
 from reserver.reservations.reservation import Reservation
@@ -61,7 +61,7 @@ class EntryStatus(msgspec.Struct):
         """Return the claims, by UID or mark, and where they landed as far as that is known."""
         claims, landed = dict(self.claims or {}), dict(self.landed or {})
         for node, marks in (self.more or {}).items():
-            pods = dict.fromkeys(parted(marks), node)
+            pods = dict.fromkeys(parted_marks(marks), node)
             claims |= dict.fromkeys(pods, 0)  # Only the whole record says when that was.
             landed |= pods if node else {}
         return claims, landed
@@ -205,7 +205,7 @@ def _entry(reservation: Reservation, status: ReservationState, entries: Entries)
         printable(status.message),
         claims or msgspec.UNSET,
         landed or msgspec.UNSET,
-        {node: joined(marks) for node, marks in sorted(more.items())} or msgspec.UNSET,
+        {node: joined_marks(marks) for node, marks in sorted(more.items())} or msgspec.UNSET,
         QUOTA_EXCEEDED if status.exceeds_quota else msgspec.UNSET,
         printable(status.exceeds or entries.beyond) or msgspec.UNSET,
         printable(entries.ignored) or msgspec.UNSET,

@@ -74,7 +74,7 @@ class MoreClaims(msgspec.Struct, frozen=True):
 
     Attributes:
         node: where they were bound; empty if that is no longer known.
-        pods: their marks (`reservations.mark`), one after the other.
+        pods: their marks (`digest.mark`), one after the other.
     """
 
     node: str

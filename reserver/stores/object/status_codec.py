@@ -14,8 +14,8 @@ from reserver.errors import InvalidInput
 from reserver.k8s.objects.conditions import ConditionWriter
 from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED
 from reserver.k8s.objects.times import parse_moment, show_moment
+from reserver.reservations.digest import is_mark, joined_marks, parted_marks
 from reserver.reservations.enums import Phase
-from reserver.reservations.mark import is_mark, joined, parted
 from reserver.reservations.outcome import EndedClaim
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import claimed_slots
@@ -129,7 +129,7 @@ def valid(
 
 def recorded(status: ReservationStatus) -> dict[str, str]:
     """Return where each pod has its slot, by UID or mark; empty if that is no longer known."""
-    more = {pod: each.node for each in status.more_claims or () for pod in parted(each.pods)}
+    more = {pod: each.node for each in status.more_claims or () for pod in parted_marks(each.pods)}
     return {claim.uid: claim.node for claim in status.claims} | more
 
 
@@ -176,7 +176,7 @@ def _more(claims: Iterable[StatusClaim]) -> list[MoreClaims]:
     pods: dict[str, list[str]] = {}
     for claim in claims:
         pods.setdefault(claim.node, []).append(claim.uid)
-    return [MoreClaims(node, joined(each)) for node, each in sorted(pods.items())]
+    return [MoreClaims(node, joined_marks(each)) for node, each in sorted(pods.items())]
 
 
 def new_remarks(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reserver.process.memory_limit import measured, memory_limit
+from reserver.process.metrics import memory_limit, memory_measured
 
 TWO, ONE = "memory.max", "memory.limit_in_bytes"
 
@@ -43,5 +43,5 @@ def test_a_system_without_cgroups_has_none(tmp_path: Path) -> None:
 
 
 def test_it_is_exposed() -> None:
-    (family,) = measured()
+    (family,) = memory_measured()
     assert [each.value for each in family.samples] == [memory_limit()]

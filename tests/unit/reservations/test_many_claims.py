@@ -10,7 +10,7 @@ import pytest
 
 from reserver.cluster.pod import Pod
 from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED
-from reserver.reservations.mark import is_mark, mark
+from reserver.reservations.digest import is_mark, mark
 from reserver.reservations.reservation import Ref, Reservation, Written
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
