@@ -13,17 +13,9 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from reserver.reservations import quota
 from reserver.reservations.ceiling import Ceiling
-from reserver.reservations.quota import (
-    AdmissionState,
-    Quota,
-    QuotaShare,
-    WriteOrder,
-    exceeded,
-    forbidden,
-    forbids_change,
-    usage,
-)
+from reserver.reservations.quota import AdmissionState, Quota, QuotaShare, WriteOrder
 from reserver.reservations.reservation import Reservation
 
 _SPARE_ROW = 64
@@ -105,7 +97,7 @@ class Admission:
         if not slots:
             self._remove(identity)
             return
-        asked = usage(share.reservation, slots)
+        asked = quota.usage(share.reservation, slots)
         if asked == share.asked:
             return
         if share.standing is AdmissionState.ADMITTED:
@@ -128,7 +120,7 @@ class Admission:
         share = self.shares.get(identity)
         if share is None or after.identity in self.shares:
             return False
-        asked = usage(after, after.slots)
+        asked = quota.usage(after, after.slots)
         if any(amount > share.asked.get(counted, 0) for counted, amount in asked.items()):
             return False
         if share.standing is AdmissionState.ADMITTED:
@@ -184,7 +176,7 @@ class Admission:
         if self.admits(less):
             for counted, amount in self.shares[less].asked.items():
                 used[counted] -= amount
-        why = exceeded(self.quotas, asked, used)
+        why = quota.exceeded(self.quotas, asked, used)
         first = self._first()
         if not why and first is not None and first.reservation.identity != less:
             return f"{first.reservation.ref} waits before it: {first.why}"
@@ -213,7 +205,7 @@ class Admission:
     def _loses(self, share: QuotaShare) -> bool:
         """Return whether an edit asks for what is forbidden, and what was there before did not."""
         before, share.former = share.former, None
-        if before is None or not forbids_change(
+        if before is None or not quota.forbids_change(
             self.quotas, before, share.reservation, share.since
         ):
             return False
@@ -222,27 +214,27 @@ class Admission:
 
     def _beyond(self, share: QuotaShare) -> str:
         """Return what one that is admitted exceeds all the same; empty if nothing."""
-        why = forbidden(self.quotas, share.reservation, share.since)
-        why = why or exceeded(self.quotas, share.asked, {})
+        why = quota.forbidden(self.quotas, share.reservation, share.since)
+        why = why or quota.exceeded(self.quotas, share.asked, {})
         if not why and self._is_over:
-            first = exceeded(self.quotas, self.used, {}).partition(",")[0]
+            first = quota.exceeded(self.quotas, self.used, {}).partition(",")[0]
             why = f"{first}, by the reservations of the namespace together"
         return f"{why}; {_KEPT}" if why else ""
 
     def _exceeds(self) -> bool:
-        return bool(exceeded(self.quotas, self.used, {}))
+        return bool(quota.exceeded(self.quotas, self.used, {}))
 
     def _never(self, share: QuotaShare) -> str:
         """Return why a reservation could not come in if it were alone."""
-        why = forbidden(self.quotas, share.reservation, share.since)
-        if not why and exceeded(self.quotas, share.asked, {}):
+        why = quota.forbidden(self.quotas, share.reservation, share.since)
+        if not why and quota.exceeded(self.quotas, share.asked, {}):
             others = {} if share.standing is AdmissionState.ADMITTED else self.used
-            why = f"{exceeded(self.quotas, share.asked, others)}; {_ASK_FOR_LESS}"
+            why = f"{quota.exceeded(self.quotas, share.asked, others)}; {_ASK_FOR_LESS}"
         return why
 
     def _excess(self, share: QuotaShare) -> str:
         """Return why a reservation has to wait."""
-        why = exceeded(self.quotas, share.asked, self.used)
+        why = quota.exceeded(self.quotas, share.asked, self.used)
         if not why and self.ceiling is not None:
             why = self.ceiling.excess(share.reservation, share.asked)
         return f"{why}; {_WAIT}" if why else ""
@@ -251,7 +243,7 @@ class Admission:
     def waits_for_others(self) -> bool:
         """Whether nothing but the ceiling keeps the next reservation out."""
         first = self._first() if self.ceiling is not None else None
-        return first is not None and not exceeded(self.quotas, first.asked, self.used)
+        return first is not None and not quota.exceeded(self.quotas, first.asked, self.used)
 
     def _fits(self, share: QuotaShare) -> bool:
         return not self._excess(share)

@@ -9,17 +9,10 @@ from typing import NamedTuple
 from reserver.base.schedule import Occurrence
 from reserver.cluster.node import NODES
 from reserver.cluster.pod import Pod, PodName
+from reserver.reservations import placement as places
 from reserver.reservations.enums import Phase, Policy, StoreKind
 from reserver.reservations.owner import OwnerRule
-from reserver.reservations.placement import (
-    ANYWHERE,
-    Part,
-    Parts,
-    Placement,
-    refilled,
-    slots_in_all,
-    unclaimed,
-)
+from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
 from reserver.reservations.recurrence import Recurrence, occurrence_digest, series_digest
 
 
@@ -247,7 +240,7 @@ class Reservation:
 
     def slots_beside(self, claims: int) -> int:
         """Return how many slots it has with so many claims, these included."""
-        return slots_in_all(self.slots, self.refill_up_to, claims)
+        return places.slots_in_all(self.slots, self.refill_up_to, claims)
 
     @property
     def record(self) -> str:
@@ -301,7 +294,7 @@ class Reservation:
         if self.node:
             return {self.node: max(0, self.slots - len(claimed_on))}, 0
         if self.refill_up_to:
-            return refilled(
+            return places.refilled(
                 self.placed, min(self.slots, self.refill_up_to - len(claimed_on)), claimed_on
             )
-        return unclaimed(self.placed, self.slots, () if self.is_whole else claimed_on)
+        return places.unclaimed(self.placed, self.slots, () if self.is_whole else claimed_on)
