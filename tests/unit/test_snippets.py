@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from reserver.cli.manifests import ManifestDocument
-from reserver.cli.validate import Readers, judge
+from reserver.cli.validate import ValidateFlags, judge
 from reserver.k8s.objects.objects import decode
 from reserver.moves import podmove
 from reserver.patches import codec as patches_codec
@@ -113,7 +113,9 @@ def _schema_problems(value: dict[str, Any], kind: str) -> Iterator[str]:
 
 
 def _reservations(value: dict[str, Any]) -> Iterator[str]:
-    found = judge([ManifestDocument("page", value)], Readers("reserver-system"))
+    found = judge(
+        [ManifestDocument("page", value)], ValidateFlags(reserver_namespace="reserver-system")
+    )
     yield from map(str, found.problems)
 
 
