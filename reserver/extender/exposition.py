@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -16,7 +16,7 @@ _SHARE = 0.1
 """The share of the time that it may take: anybody may ask, as often as they like."""
 
 
-Samples = Mapping[tuple[str, ...], float] | Iterable[tuple[tuple[str, ...], float]]
+Samples = Iterable[tuple[tuple[str, ...], float]]
 """Values by the values of labels."""
 
 
@@ -40,7 +40,7 @@ def _family(
     if isinstance(samples, int | float):
         return kind(name, told, value=samples)
     family = kind(name, told, labels=labels)
-    for values, value in samples.items() if isinstance(samples, Mapping) else samples:
+    for values, value in samples:
         family.add_metric(values, value)
     return family
 

@@ -130,7 +130,7 @@ class HoldMetrics(Listener):
             for namespace, amounts in self._core_seconds.items()
             for outcome, amount in zip(("used", "unused"), amounts, strict=True)
         }
-        yield counter("reserver_held_core_seconds", told, seconds, ("namespace", "outcome"))
+        yield counter("reserver_held_core_seconds", told, seconds.items(), ("namespace", "outcome"))
         yield self._invalid(problems)
         yield self._by_phase()
         yield self._unbacked()
@@ -157,7 +157,9 @@ class HoldMetrics(Listener):
         tenants = bounded({name: count for name, count in counts.items() if name not in home})
         unbacked = {(name, HOME): float(counts[name]) for name in home}
         unbacked |= {(name, TENANT): count for name, count in tenants.items()}
-        return gauge("reserver_unbacked_reservations", told, unbacked, ("namespace", "scope"))
+        return gauge(
+            "reserver_unbacked_reservations", told, unbacked.items(), ("namespace", "scope")
+        )
 
     def _over_quota(self) -> Metric:
         told = "Reservations that do not hold because the quotas of their namespace are used up."

@@ -43,7 +43,7 @@ def measured(parts: Assembly) -> Iterator[Metric]:
 def _leadership(lease: Lease | None) -> Iterator[Metric]:
     told = "1 while this process leads, or needs no Lease to."  # Under everybody's name.
     leads = {("reserver",): lease is None or lease.is_held}
-    yield gauge("leader_election_master_status", told, leads, ("name",))
+    yield gauge("leader_election_master_status", told, leads.items(), ("name",))
 
 
 def _counters(parts: Assembly) -> Iterator[Metric]:
@@ -54,7 +54,7 @@ def _counters(parts: Assembly) -> Iterator[Metric]:
         (EXCEEDS_QUOTA,): parts.state.ledger.quotas.exceeding_count(),
         (EXCEEDS_BOUNDS,): sum(bool(each.entries.beyond) for each in beyond),
     }
-    yield gauge("reserver_reservations_exceeding", told, exceeding, ("reason",))
+    yield gauge("reserver_reservations_exceeding", told, exceeding.items(), ("reason",))
     lost = "Edits that were not made because somebody wrote the key in between."
     deprecated = "Deprecated: use reserver_store_edit_conflicts_total."
     unclaimed = "Reservations that expired with slots that nobody had claimed."
