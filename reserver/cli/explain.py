@@ -87,6 +87,8 @@ def pod(
 
 async def _no_pod(target: Target, pod: PodName, error: CallFailed) -> Failed:
     """Return that there is no such pod; with the one that is meant, if a kubeconfig can tell."""
+    import kubernetes.aio.config  # noqa: F401 - before the time runs
+
     problem = failure.of(error).message
     with suppress(ReserverError, OSError, TimeoutError):
         async with asyncio.timeout(_PATIENCE_S):

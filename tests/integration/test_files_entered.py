@@ -22,7 +22,7 @@ from tests.integration.world import CONFIGMAPS, World, serving
 CODE = Path(reserver.__file__).parent
 MOST_OF_A_CALL, MOST_OF_AN_EDIT = 35, 76
 
-BESIDE = re.compile(r".*\b(gc_tuning|loop_watchdog|restart|tenant_ceiling)\.py")
+BESIDE = re.compile(r".*\b(gc_tuning|loop_watchdog|reload|tenant_ceiling)\.py")
 """What has nothing to do with it: what looks at the event loop, the nodes or the settings."""
 
 LOOPS = re.compile("grpc/service|process/readiness|k8s/kubeconfig")
