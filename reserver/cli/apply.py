@@ -17,7 +17,7 @@ from reserver.cli import (
 )
 from reserver.cli.connection import Session, run
 from reserver.cli.create_requests import CreateRequests, NewReservation, namespace_of
-from reserver.cli.failure import ExitStatus, Failed, Failures
+from reserver.cli.failure import Failures, WrongUsage
 from reserver.cli.manifests import Manifest
 from reserver.cli.options import NamespaceOption
 from reserver.cli.output import Output, OutputOption
@@ -73,7 +73,7 @@ def apply(
         prune.check(flags.selector, can_ask=can_ask)
     elif flags.selector or flags.yes:
         given = "--selector" if flags.selector else "--yes"
-        raise Failed(ExitStatus.USAGE, f"{given}: is for --prune; add it, or leave this out")
+        raise WrongUsage(f"{given}: is for --prune; add it, or leave this out")
     asked = CreateRequests.of("", filename, SpecFlags(), namespace)
     run(target, lambda session: _apply(session, asked, flags, form))
 

@@ -15,7 +15,7 @@ from shutil import rmtree
 from typing import TYPE_CHECKING, TypeVar
 
 from reserver.cli import failure, interrupt
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus, Failed, Refused, WrongUsage
 from reserver.cli.target import Target
 from reserver.cli.terminal import Retries
 from reserver.errors import ApiError, ConfigurationError, NotReady
@@ -103,7 +103,7 @@ async def _at_address(target: Target, deadline_s: float | None) -> AsyncIterator
     if not _is_loopback(host):
         if target.ca_file is None:
             problem = f"reserver serves over TLS where it is not on loopback, as {host}"
-            raise Failed(ExitStatus.USAGE, f"--ca-file: is missing; {problem}: give its CA")
+            raise WrongUsage(f"--ca-file: is missing; {problem}: give its CA")
         token = token or await _token_of_kubeconfig(target)
     with _explained(lambda: f"at {target.address}", _remedy_of_address):
         async with _client(target, target.address, token, "", deadline_s) as client:
@@ -161,7 +161,7 @@ def _forwarding(namespace: str) -> Iterator[None]:
         if exc.status != HTTPStatus.FORBIDDEN:
             raise
         remedy = f"ask for a RoleBinding to the Role reserver-cli in {namespace}"
-        raise Failed(ExitStatus.REFUSED, f"{exc}; {remedy}") from exc
+        raise Refused(f"{exc}; {remedy}") from exc
 
 
 @contextmanager
@@ -194,7 +194,7 @@ def _client(
     is_read_by_others = bool(token) and not connection.is_loopback(address)
     if (is_read_by_others or target.client_certificate) and target.ca_file is None:
         flag = "--token" if is_read_by_others else "--client-certificate"
-        raise Failed(ExitStatus.USAGE, f"{flag}: is sent over TLS only; give --ca-file, too")
+        raise WrongUsage(f"{flag}: is sent over TLS only; give --ca-file, too")
     return Client(
         address,
         token=token,
@@ -219,7 +219,7 @@ async def _token_of(access: Credentials) -> str:
     token = (await access.authorization() or "").removeprefix("Bearer ")
     if not token:
         problem = f"is missing, and {access.source} has none"
-        raise Failed(ExitStatus.USAGE, f"--token: {problem}; give $(kubectl create token NAME)")
+        raise WrongUsage(f"--token: {problem}; give $(kubectl create token NAME)")
     return token
 
 
@@ -227,17 +227,13 @@ def _host(address: str) -> str:
     """Return the host of ``HOST:PORT``."""
     if "://" in address:
         problem = f"{address!r} is a URL, and the gRPC API has none"
-        raise Failed(
-            ExitStatus.USAGE, f"--address: {problem}; write HOST:PORT, e.g. 127.0.0.1:9443"
-        )
+        raise WrongUsage(f"--address: {problem}; write HOST:PORT, e.g. 127.0.0.1:9443")
     try:
         name, port = parse_address("--address", address)
     except ConfigurationError as exc:
-        raise Failed(ExitStatus.USAGE, str(exc)) from exc
+        raise WrongUsage(str(exc)) from exc
     if not name or not port:
-        raise Failed(
-            ExitStatus.USAGE, f"--address: {address!r} is not HOST:PORT; e.g. 127.0.0.1:9443"
-        )
+        raise WrongUsage(f"--address: {address!r} is not HOST:PORT; e.g. 127.0.0.1:9443")
     return name
 
 
@@ -255,9 +251,7 @@ def _certificate(target: Target) -> tuple[bytes, bytes] | None:
         return None
     if target.client_certificate is None or target.client_key is None:
         missing = "--client-key" if target.client_key is None else "--client-certificate"
-        raise Failed(
-            ExitStatus.USAGE, f"{missing}: is missing; a certificate and its key go together"
-        )
+        raise WrongUsage(f"{missing}: is missing; a certificate and its key go together")
     return (
         _read("--client-key", target.client_key),
         _read("--client-certificate", target.client_certificate),
@@ -268,4 +262,4 @@ def _read(flag: str, file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as exc:
-        raise Failed(ExitStatus.USAGE, f"{flag}: {file} cannot be read: {exc.strerror}") from exc
+        raise WrongUsage(f"{flag}: {file} cannot be read: {exc.strerror}") from exc

@@ -21,7 +21,7 @@ from reserver.cli import (
 )
 from reserver.cli.connection import Session, default_namespace, run
 from reserver.cli.create_requests import CreateRequests, NewReservation, flag_of, namespace_of
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import WrongUsage
 from reserver.cli.options import DryRun, NamespaceOption
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.selection import FILES
@@ -103,7 +103,7 @@ def create(
     asked = CreateRequests.of(name, filename or (), spec, namespace)
     if flags.from_ and (filename or flags.dry_run is DryRun.CLIENT):
         other = "--filename" if filename else "--dry-run=client"
-        raise Failed(ExitStatus.USAGE, f"--from: excludes {other}; leave one of them out")
+        raise WrongUsage(f"--from: excludes {other}; leave one of them out")
     if flags.dry_run is DryRun.CLIENT:
         _show_manifests(asked.manifests(interrupt.run(default_namespace(target))), form)
         return
@@ -134,8 +134,7 @@ async def _create(
     else:
         wanted = asked.reservations(session.namespace)
     if flags.request_id and len(wanted) > 1 and not flags.set_:
-        problem = "names one request, and these are several"
-        raise Failed(ExitStatus.USAGE, f"--request-id: {problem}; give --set, too")
+        raise WrongUsage("--request-id: names one request, and these are several; give --set, too")
     if flags.dry_run is DryRun.SERVER:
         await creating.check_fit(session.client, wanted, form)
     elif flags.set_:

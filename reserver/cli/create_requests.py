@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from reserver.cli import failure, serialization
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import Failed, Refused, WrongUsage
 from reserver.cli.manifests import Manifest, ManifestDocument, read_files, read_manifests
 from reserver.cli.similar import RESOURCES, did_you_mean
 from reserver.cli.spec_flags import SpecFlags
@@ -72,18 +72,16 @@ class CreateRequests:
             Failed: neither files nor flags say what to hold, or both do, or a file is broken.
         """
         if files and flags.are_given:
-            problem = "says what to hold, and so do flags"
-            raise Failed(ExitStatus.USAGE, f"--filename: {problem}; use one of them")
+            raise WrongUsage("--filename: says what to hold, and so do flags; use one of them")
         if not files and not name:
-            raise Failed(ExitStatus.USAGE, "NAME: is missing; give it, or a file: --filename")
+            raise WrongUsage("NAME: is missing; give it, or a file: --filename")
         documents = [each for file in files for each in _documents(file)]
         found, problems = read_manifests(documents, name)
         if problems:
             lines = [f"{where}: {problem}" for where, problem in problems]
-            raise Failed(ExitStatus.REFUSED, "\n".join(lines))
+            raise Refused("\n".join(lines))
         if files and not found:
-            problem = f"{', '.join(files)}: has no reservation"
-            raise Failed(ExitStatus.REFUSED, f"{problem}; write one")
+            raise Refused(f"{', '.join(files)}: has no reservation; write one")
         return cls(name, found, flags, namespace)
 
     def reservations(self, default_namespace: str) -> list[NewReservation]:
@@ -143,7 +141,7 @@ def _read(each: Sequence[Manifest], named: str, default: str) -> list[NewReserva
         except InvalidInput as exc:
             problems.append(f"{one.where}: {exc.under(one.path) if one.path else exc}")
     if problems:
-        raise Failed(ExitStatus.REFUSED, "\n".join(problems))
+        raise Refused("\n".join(problems))
     return list(found.values())
 
 
@@ -155,12 +153,12 @@ def flag_of(error: InvalidInput) -> Failed:
         return _of_resources(key, error)
     part = next((name for path, name in flags.items() if path.startswith(f"{word}.")), f"--{word}")
     flag = flags.get(error.path) or flags.get(word, part)
-    return Failed(ExitStatus.USAGE, f"{flag}: {error.problem}; {error.remedy}")
+    return WrongUsage(f"{flag}: {error.problem}; {error.remedy}")
 
 
 def _of_resources(name: str, error: InvalidInput) -> Failed:
     if not name:
         problem = f"--cpu, --memory, --resource: the reservation {error.problem}"
-        return Failed(ExitStatus.USAGE, f"{problem}; give an amount, e.g. --cpu 2")
+        return WrongUsage(f"{problem}; give an amount, e.g. --cpu 2")
     remedy = did_you_mean(name, RESOURCES, error.remedy)
-    return Failed(ExitStatus.USAGE, f"--resource: {shorten(name)!r} {error.problem}; {remedy}")
+    return WrongUsage(f"--resource: {shorten(name)!r} {error.problem}; {remedy}")

@@ -11,7 +11,7 @@ import typer
 
 from reserver.cli import failure, formatting, line, milestone, output, similar, table
 from reserver.cli.create_requests import NewReservation
-from reserver.cli.failure import ExitStatus, Failed, Failures
+from reserver.cli.failure import ExitStatus, Failed, Failures, Refused, WrongUsage
 from reserver.cli.output import Output
 from reserver.cli.table import Cell
 from reserver.cli.terminal import progress
@@ -68,7 +68,7 @@ async def _refusal(client: Client, one: NewReservation, error: CallFailed | Fail
     if isinstance(error, CallFailed) and "namespace" in error.fields:
         remedy = await similar.namespace(client, one.namespace, "create it, or name another one")
         problem = f"--namespace: there is no namespace {one.namespace!r}; {remedy}"
-        return Failed(ExitStatus.REFUSED, f"{one.name}: {problem}")
+        return Refused(f"{one.name}: {problem}")
     return failure.of(error, one.name)
 
 
@@ -156,7 +156,7 @@ async def create_set(
     if len(namespaces) > 1:
         several = ", ".join(each or "Reserver's own" for each in namespaces)
         problem = f"a set is of one namespace, and these are of {several}"
-        raise Failed(ExitStatus.USAGE, f"--set: {problem}; create a set for each")
+        raise WrongUsage(f"--set: {problem}; create a set for each")
     async with progress(f"Creating {_count(wanted)}"):
         with _by_name(wanted):
             made = await client.create_set(

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from reserver.cli import completion, drain_checks, drain_group, failure, podmoves, similar
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import Refused, WrongUsage
 from reserver.cli.move import SharedMoveFlags
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.podmoves import Document, KubeClient, show
@@ -80,8 +80,7 @@ def drain(
         reserver drain worker-3 --ignore-daemonsets --surge
     """
     if flags.dry_run and form is not Output.TABLE:
-        problem = "--output: --dry-run writes no PodMoves; leave one out"
-        raise Failed(ExitStatus.USAGE, problem)
+        raise WrongUsage("--output: --dry-run writes no PodMoves; leave one out")
     allowed, terms = flags.allowed, flags.terms()
     held = None if flags.wait_for_room else partial(drain_checks.held_by_reservations, target)
 
@@ -189,7 +188,7 @@ async def _check_room(
     missing = await drain_checks.roomless(client, node, leaving, await held())
     if missing:
         lines = [f"{pod} has no room elsewhere: {why}" for pod, why in missing.items()]
-        raise Failed(ExitStatus.REFUSED, "\n".join([*lines, f"{then}; {_NO_ROOM}"]))
+        raise Refused("\n".join([*lines, f"{then}; {_NO_ROOM}"]))
 
 
 async def _cordon(client: KubeClient, node: str, *, dry_run: bool) -> None:
@@ -218,7 +217,7 @@ async def _judged(client: KubeClient, node: str, allowed: DrainOptions) -> Drain
     found = found._replace(refused=(*found.refused, *kept))
     if len(found.leaving) > MOST_IN_GROUP:
         problem = f"{node} has {len(found.leaving)} pods to move, and a group {MOST_IN_GROUP}"
-        raise Failed(ExitStatus.REFUSED, f"{problem}; move some of them before")
+        raise Refused(f"{problem}; move some of them before")
     return found
 
 
@@ -226,4 +225,4 @@ def _check(found: Drain, then: str) -> None:
     """Refuse to go on if some pods must not be moved, or cannot be."""
     if found.refused:
         lines = [f"{each.namespace}/{each.name}: {each.why}" for each in found.refused]
-        raise Failed(ExitStatus.REFUSED, "\n".join([*lines, then]))
+        raise Refused("\n".join([*lines, then]))

@@ -14,7 +14,7 @@ import yaml
 
 from reserver.cli import failure, interrupt, listing, lookup, serialization
 from reserver.cli.connection import Session, run
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import Failed, Refused, WrongUsage
 from reserver.cli.manifests import Manifest, read_manifests, read_text
 from reserver.cli.options import NameArgument, NamespaceOption
 from reserver.cli.output import Output, OutputOption
@@ -139,10 +139,10 @@ def _open(file: Path) -> None:
     except (OSError, ValueError) as exc:
         file.unlink()
         problem = f"EDITOR: {command!r} cannot be run: {exc}"
-        raise Failed(ExitStatus.USAGE, f"{problem}; set EDITOR, or KUBE_EDITOR") from exc
+        raise WrongUsage(f"{problem}; set EDITOR, or KUBE_EDITOR") from exc
     if done.returncode:
         problem = f"{command} ended with status {done.returncode}; nothing is changed"
-        raise Failed(ExitStatus.REFUSED, f"{problem}; your file is kept: {file}")
+        raise Refused(f"{problem}; your file is kept: {file}")
 
 
 def _without_comments(text: str) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from reserver.cli import completion, connection, failure, output, similar, table
 from reserver.cli.connection import Session, run
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import Failed, Refused
 from reserver.cli.formatting import duration
 from reserver.cli.help import App
 from reserver.cli.options import NamespaceOption, pod_of
@@ -94,7 +94,7 @@ async def _no_pod(target: Target, pod: PodName, error: CallFailed) -> Failed:
         async with asyncio.timeout(_PATIENCE_S):
             question = await connection.calling(target, lambda client, _: similar.like(client, pod))
             problem += f"; {question}" if question else ""
-    return Failed(ExitStatus.REFUSED, problem)
+    return Refused(problem)
 
 
 def _show_explanation(explanation: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from reserver.cli import failure, formatting, lookup, output, times
 from reserver.cli.connection import Session, run
-from reserver.cli.failure import ExitStatus, Failed, Failures
+from reserver.cli.failure import Failures, WrongUsage
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.selection import (
     NamesArgument,
@@ -37,7 +37,7 @@ class ExtendFlags:
     def until(self) -> datetime | timedelta:
         """Return when reservations are to expire: a moment, or a time from now."""
         if bool(self.ttl) == bool(self.expires_at):
-            raise Failed(ExitStatus.USAGE, "--ttl, --expires-at: give one of them")
+            raise WrongUsage("--ttl, --expires-at: give one of them")
         if self.ttl:
             return times.duration("--ttl", self.ttl)
         return times.future("--expires-at", self.expires_at, datetime.now().astimezone())

@@ -55,6 +55,20 @@ class Failed(ReserverError):
         return self.message
 
 
+class WrongUsage(Failed):
+    """A command cannot do what its arguments, or files, say."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ExitStatus.USAGE, message)
+
+
+class Refused(Failed):
+    """A command finds that something may not, or cannot, be done."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ExitStatus.REFUSED, message)
+
+
 def of(error: ReserverError, subject: str = "") -> Failed:
     """Return any ReserverError as the failure of a command.
 

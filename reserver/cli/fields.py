@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from reserver.cli import serialization
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import WrongUsage
 from reserver.client import ReservationInfo
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput
@@ -38,7 +38,7 @@ def path_of(flag: str, text: str) -> list[str]:
     if plain.startswith("spec.resources."):  # Their names have dots.
         steps = ["spec", "resources", plain.removeprefix("spec.resources.")]
     if not steps or steps[0] not in _ROOTS:
-        raise Failed(ExitStatus.USAGE, f"{flag}: {text!r} is not a field; {_EXAMPLE}")
+        raise WrongUsage(f"{flag}: {text!r} is not a field; {_EXAMPLE}")
     return steps
 
 
@@ -52,8 +52,7 @@ def terms_of(text: str) -> list[Term]:
     for part in filter(None, map(str.strip, text.split(","))):
         found = _TERM.fullmatch(part)
         if found is None:
-            problem = f"{part!r} is not FIELD=VALUE"
-            raise Failed(ExitStatus.USAGE, f"{flag}: {problem}; write e.g. status.phase=Active")
+            raise WrongUsage(f"{flag}: {part!r} is not FIELD=VALUE; write e.g. status.phase=Active")
         terms.append(Term(path_of(flag, found[1]), found[3].strip(), found[2] == "!="))
     return terms
 

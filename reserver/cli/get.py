@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from reserver.cli import completion, failure, fields, history, listing, lookup, similar, watch
 from reserver.cli.connection import run
-from reserver.cli.failure import ExitStatus, Failed, Failures
+from reserver.cli.failure import Failures, WrongUsage
 from reserver.cli.output import ListOutputOption, Output
 from reserver.cli.selection import (
     PANEL,
@@ -55,21 +55,19 @@ class GetFlags:
             Failed: two options exclude each other.
         """
         if chosen.namespace and self.all_namespaces:
-            problem = "--all-namespaces: excludes --namespace; give one of them"
-            raise Failed(ExitStatus.USAGE, problem)
+            raise WrongUsage("--all-namespaces: excludes --namespace; give one of them")
         is_listed = bool(self.field_selector or self.sort_by)
         is_narrow = replace(chosen, namespace="").is_narrow
         if names and (is_narrow or self.watch or is_listed):
-            raise Failed(ExitStatus.USAGE, "NAME: give names (and -n), or filters, not both")
+            raise WrongUsage("NAME: give names (and -n), or filters, not both")
         if self.watch and is_listed:
             problem = "--field-selector, --sort-by: are not for --watch"
-            raise Failed(ExitStatus.USAGE, f"{problem}; leave one of them out")
+            raise WrongUsage(f"{problem}; leave one of them out")
         if self.no_headers and (self.all_ or self.watch):
-            problem = "--no-headers: is not for --all and --watch"
-            raise Failed(ExitStatus.USAGE, f"{problem}; leave one of them out")
+            raise WrongUsage("--no-headers: is not for --all and --watch; leave one of them out")
         if self.all_ and (names or self.watch or is_listed or is_narrow):
             problem = "--all: goes with --namespace and --output only"
-            raise Failed(ExitStatus.USAGE, f"{problem}; reserver history shows those of a name")
+            raise WrongUsage(f"{problem}; reserver history shows those of a name")
 
 
 def get(

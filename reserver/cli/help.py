@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from reserver.cli import jsonpath, usage_errors
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus, WrongUsage
 from reserver.cli.flag_groups import with_flags
 from reserver.cli.target import CONNECTION
 from reserver.cli.usage_errors import kind, reported
@@ -169,7 +169,7 @@ class Command(_Formatted, TyperCommand):
         try:
             args = jsonpath.without_template(args)
         except InvalidInput as exc:
-            raise Failed(ExitStatus.USAGE, f"--output: jsonpath: {exc}") from exc
+            raise WrongUsage(f"--output: jsonpath: {exc}") from exc
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - as above
@@ -209,7 +209,7 @@ class CommandGroup(_Formatted, TyperGroup):
         outer = ctx.command_path.removeprefix(ctx.find_root().command_path)
         is_known = ctx.resilient_parsing or args[0] in self.commands
         if not is_known and (hint := usage_errors.hint(outer.strip(), args[0])):
-            raise Failed(ExitStatus.USAGE, hint)
+            raise WrongUsage(hint)
         name, command, rest = super().resolve_command(ctx, args)
         return name, command.loaded() if isinstance(command, Deferred) else command, rest
 

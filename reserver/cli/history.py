@@ -9,7 +9,7 @@ import typer
 
 from reserver.cli import failure, formatting, listing, output, serialization, table, times
 from reserver.cli.connection import Session, run
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import Refused, WrongUsage
 from reserver.cli.output import ListOutputOption, Output
 from reserver.cli.table import Cell, Row
 from reserver.cli.target import Target
@@ -68,9 +68,7 @@ def history(
     async def work(session: Session) -> None:
         found = await fetch(session.client, name, namespace, begin)
         if name and not found:
-            raise Failed(
-                ExitStatus.REFUSED, f"nothing is known of a reservation {name!r} that is over"
-            )
+            raise Refused(f"nothing is known of a reservation {name!r} that is over")
         show(found, form)
 
     run(target, work)
@@ -92,8 +90,7 @@ async def show_all(client: Client, namespace: str, form: Output) -> None:
         present = [each async for each in asked]
     past = await fetch(client, "", namespace, None)
     if form is Output.CSV:
-        problem = "--all: a table of each cannot be csv; use `reserver history -o csv`"
-        raise Failed(ExitStatus.USAGE, problem)
+        raise WrongUsage("--all: a table of each cannot be csv; use `reserver history -o csv`")
     if output.is_for_programs(form) and form is not Output.NAME:
         shown = {
             "reservations": [serialization.show(each) for each in present],

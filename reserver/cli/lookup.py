@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from reserver.cli import formatting
 from reserver.cli.connection import Session
-from reserver.cli.failure import ExitStatus, Failed, Failures
+from reserver.cli.failure import Failures, Refused
 from reserver.cli.terminal import progress
 from reserver.client import CallFailed, Client, ReservationInfo, Selection
 
@@ -78,7 +78,7 @@ async def _id(client: Client, name: str, problem: str, selection: Selection) -> 
         problem = f"{name}: {len(ids)} reservations have that name; give an id: {known}{more}"
     elif similar := get_close_matches(name, shown, _MOST_SHOWN):
         problem = f"{problem}; similar names: {', '.join(similar)}"
-    raise Failed(ExitStatus.REFUSED, problem)
+    raise Refused(problem)
 
 
 async def fetch(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import Refused, WrongUsage
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.k8s.objects import names
@@ -54,7 +54,7 @@ def read_files(names: Iterable[str]) -> list[ManifestDocument]:
     for name in names:
         found = [each for file in _files(name) for each in _split(file, _content(file))]
         if not found:
-            raise Failed(ExitStatus.REFUSED, f"{name}: has no document; write a reservation")
+            raise Refused(f"{name}: has no document; write a reservation")
         documents += found
     return documents
 
@@ -79,15 +79,13 @@ def _content(name: str) -> str:
             with Path(name).open("rb") as file:
                 raw = file.read(_MOST_BYTES + 1)
     except OSError as exc:
-        raise Failed(
-            ExitStatus.USAGE, f"--filename: {name} cannot be read: {exc.strerror}"
-        ) from exc
+        raise WrongUsage(f"--filename: {name} cannot be read: {exc.strerror}") from exc
     if len(raw) > _MOST_BYTES:
-        raise Failed(ExitStatus.REFUSED, f"{name}: is larger than 64 MiB; split it")
+        raise Refused(f"{name}: is larger than 64 MiB; split it")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
-        raise Failed(ExitStatus.REFUSED, f"{name}: is not UTF-8; save it as UTF-8") from exc
+        raise Refused(f"{name}: is not UTF-8; save it as UTF-8") from exc
 
 
 def _split(name: str, text: str) -> Iterator[ManifestDocument]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from reserver.cli import failure
-from reserver.cli.failure import ExitStatus, Failed, Failures
+from reserver.cli.failure import ExitStatus, Failed, Failures, Refused
 from reserver.cli.terminal import progress
 from reserver.client import CallFailed, Client, Outcome, Phase, ReservationInfo
 
@@ -105,7 +105,7 @@ async def reach(
                 if reached is None:
                     problem = f"{called.name}: is {seen.phase}, and never will be {milestone.words}"
                     remedy = seen.message or "create another one"
-                    raise Failed(ExitStatus.REFUSED, f"{problem}: {remedy}")
+                    raise Refused(f"{problem}: {remedy}")
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
                 seen = await client.get(called.id)

@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 
 from reserver.cli import completion, podmoves, similar
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import Refused, WrongUsage
 from reserver.cli.options import NamespaceOption, pod_of
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.podmoves import Document, KubeClient, summary
@@ -65,8 +65,7 @@ class SharedMoveFlags:
         try:
             lasts = in_hours(self.timeout) if self.timeout else ""
         except InvalidInput as exc:
-            problem = f"--timeout: {exc.problem}; {exc.remedy}"
-            raise Failed(ExitStatus.USAGE, problem) from exc
+            raise WrongUsage(f"--timeout: {exc.problem}; {exc.remedy}") from exc
         seconds = None if self.grace_period < 0 else self.grace_period
         mode = self.mode
         return SharedFields(timeout=lasts, grace_period_s=seconds, urgent=self.urgent, mode=mode)
@@ -94,7 +93,7 @@ class MoveFlags(SharedMoveFlags):
         if self.surge and (self.evict_only or self.by_patch):
             other = "--evict-only" if self.evict_only else "--by-patch"
             problem = f"--surge: starts a copy on a held seat, and {other} holds none"
-            raise Failed(ExitStatus.USAGE, f"{problem}; leave one out")
+            raise WrongUsage(f"{problem}; leave one out")
         if self.surge:
             return MoveMode.SURGE_FIRST
         return MoveMode.EVICT_ONLY if self.evict_only else MoveMode.RESERVE_FIRST
@@ -218,12 +217,11 @@ async def _leaving_pod(client: KubeClient, pod: PodName) -> tuple[bytes, MovingP
         raw = await client.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
     except ApiError as exc:
         if exc.status == HTTPStatus.NOT_FOUND:
-            raise Failed(ExitStatus.REFUSED, f"there is no pod {pod}") from exc
+            raise Refused(f"there is no pod {pod}") from exc
         raise
     found = decode(MovingPod, raw)
     if not found.metadata.labels:
-        problem = f"{pod} has no labels, by which a SchedPatch could know its replacement"
-        raise Failed(ExitStatus.REFUSED, problem)
+        raise Refused(f"{pod} has no labels, by which a SchedPatch could know its replacement")
     return raw, found
 
 
@@ -237,7 +235,7 @@ async def _write_patch(
         if exc.status != HTTPStatus.NOT_FOUND:
             raise
         message = "the API server has no SchedPatches: apply scheduler-config/components/webhooks"
-        raise Failed(ExitStatus.REFUSED, message) from exc
+        raise Refused(message) from exc
     said = ""
     with suppress(TimeoutError):
         async with asyncio.timeout(patience_s):
@@ -249,7 +247,7 @@ async def _write_patch(
                     said = f"{each['reason']}: {each['message']}"
                 await asyncio.sleep(_LOOK_S)
     why = said or "is `reserver serve --webhook-address` there?"
-    raise Failed(ExitStatus.REFUSED, f"the SchedPatch {name} patches no pods; {why}")
+    raise Refused(f"the SchedPatch {name} patches no pods; {why}")
 
 
 async def _try_patch(client: KubeClient, name: PatchName, patch: Document, leaving: bytes) -> None:
@@ -260,7 +258,7 @@ async def _try_patch(client: KubeClient, name: PatchName, patch: Document, leavi
     except ApiError:
         return  # No right to create pods, or no quota for one more: the replacement will show it.
     if not is_patched(made, patch):
-        raise Failed(ExitStatus.REFUSED, _UNPATCHED.format(name.namespace))
+        raise Refused(_UNPATCHED.format(name.namespace))
 
 
 async def _check_node(client: KubeClient, move: Document, to: str, leaves: str) -> None:
@@ -271,7 +269,7 @@ async def _check_node(client: KubeClient, move: Document, to: str, leaves: str) 
     is_elsewhere = node != to if to else node == leaves
     if node and is_elsewhere:
         where = f"not on {to}" if to else "again"
-        raise Failed(ExitStatus.REFUSED, f"{summary(ended)}, and {where}: its scheduler chose that")
+        raise Refused(f"{summary(ended)}, and {where}: its scheduler chose that")
 
 
 async def _delete(client: KubeClient, path: str, options: object) -> None:

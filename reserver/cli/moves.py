@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from reserver.cli import completion, output, podmoves
-from reserver.cli.failure import ExitStatus, Failed, Failures
+from reserver.cli.failure import ExitStatus, Failed, Failures, WrongUsage
 from reserver.cli.help import App
 from reserver.cli.options import NamespaceOption
 from reserver.cli.output import Output, OutputOption
@@ -100,7 +100,7 @@ def _require_options_after(ctx: typer.Context) -> None:
         source = ctx.get_parameter_source(str(each.name))
         if source is not None and source.name == "COMMANDLINE":
             flag, command = max(each.opts, key=len), ctx.invoked_subcommand
-            raise Failed(ExitStatus.USAGE, f"{flag}: goes after {command}; move it there")
+            raise WrongUsage(f"{flag}: goes after {command}; move it there")
 
 
 def _set(target: Target, names: list[str], namespace: str, form: Output, *, paused: bool) -> None:

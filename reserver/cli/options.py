@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from reserver.cli import completion
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import WrongUsage
 from reserver.cli.target import Target
 
 
@@ -69,8 +69,7 @@ def pod_of(text: str, metavar: str) -> tuple[str, str]:
     """
     home, slash, name = text.rpartition("/")
     if not name or "/" in home or (slash and not home):
-        problem = f"{metavar}: {text!r} is not a pod; write NAME or NAMESPACE/NAME"
-        raise Failed(ExitStatus.USAGE, problem)
+        raise WrongUsage(f"{metavar}: {text!r} is not a pod; write NAME or NAMESPACE/NAME")
     return home, name
 
 

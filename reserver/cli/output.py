@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from reserver.cli import serialization
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import WrongUsage
 from reserver.cli.jsonpath import TEMPLATE
 from reserver.client import ReservationInfo
 from reserver.errors import InvalidInput
@@ -47,8 +47,7 @@ class Report(StrEnum):
 def _no_csv(form: Any) -> Any:  # noqa: ANN401 - of either type
     """Refuse CSV before anything is done."""
     if form in {Output.CSV, Report.CSV}:
-        problem = "--output: csv is for get, history, report and top; use json or jsonpath"
-        raise Failed(ExitStatus.USAGE, problem)
+        raise WrongUsage("--output: csv is for get, history, report and top; use json or jsonpath")
     return form
 
 
@@ -96,11 +95,11 @@ def document(value: Any, output: Output | Report) -> None:  # noqa: ANN401 - wha
         template = TEMPLATE.get()
         if template is None:
             problem = "--output: jsonpath has no template; write jsonpath={.reservations[*].id}"
-            raise Failed(ExitStatus.USAGE, problem)
+            raise WrongUsage(problem)
         try:
             text = template.render(value)
         except InvalidInput as exc:
-            raise Failed(ExitStatus.USAGE, str(exc)) from exc
+            raise WrongUsage(str(exc)) from exc
         typer.echo(printable(text, _LAYOUT + "\t"), nl=not text.endswith("\n"))
     elif output.value == Report.YAML.value:
         import yaml

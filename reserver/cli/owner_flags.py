@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import WrongUsage
 from reserver.cluster.quantity import shorten
 
 OWNER_FORMS = "write pod/NAME, KIND/NAME or LABEL=VALUE,…"
@@ -36,7 +36,7 @@ def owner(text: str, namespace: str) -> dict[str, Any]:
         return {"selector": {"matchLabels": labels, "namespace": namespace}}
     kind, slash, name = text.partition("/")
     if not (kind and slash and name):
-        raise Failed(ExitStatus.USAGE, f"--owner: {shorten(text)!r} is not an owner; {OWNER_FORMS}")
+        raise WrongUsage(f"--owner: {shorten(text)!r} is not an owner; {OWNER_FORMS}")
     if kind in {"pod", "Pod", "pods", "po"}:
         return {"pod": {"name": name, "namespace": namespace}}
     kind = kind_of(kind)
@@ -52,7 +52,7 @@ def pair(flag: str, text: str, example: str) -> tuple[str, str]:
     name, equals, value = text.rpartition("=") if flag == "--resource" else text.partition("=")
     if not (name and equals and value):
         problem = f"{shorten(text)!r} is not of the form NAME=VALUE"
-        raise Failed(ExitStatus.USAGE, f"{flag}: {problem}; write e.g. {example}")
+        raise WrongUsage(f"{flag}: {problem}; write e.g. {example}")
     return name, value
 
 
@@ -93,4 +93,4 @@ def kind_of(text: str) -> str:
     if known or not text[0].islower():
         return known or text
     remedy = did_you_mean(low, (*_KINDS, "pod"), "write the kind as in YAML, e.g. ReplicaSet")
-    raise Failed(ExitStatus.USAGE, f"--owner: {shorten(text)!r} is not a kind; {remedy}")
+    raise WrongUsage(f"--owner: {shorten(text)!r} is not a kind; {remedy}")

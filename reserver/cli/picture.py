@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import WrongUsage
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,9 +27,7 @@ def check(path: Path | None) -> None:
     """
     if path is not None and path.suffix not in _KINDS:
         problem = f"{path}: ends neither in .svg nor in .html"
-        raise Failed(
-            ExitStatus.USAGE, f"--picture: {problem}; name the file after what it is to be"
-        )
+        raise WrongUsage(f"--picture: {problem}; name the file after what it is to be")
 
 
 def save(path: Path, title: str, draw: Callable[[Console], None]) -> None:
@@ -51,7 +49,5 @@ def save(path: Path, title: str, draw: Callable[[Console], None]) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as exc:
-        raise Failed(
-            ExitStatus.USAGE, f"--picture: {path} cannot be written: {exc.strerror}"
-        ) from exc
+        raise WrongUsage(f"--picture: {path} cannot be written: {exc.strerror}") from exc
     typer.echo(f"{path} written")

@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from reserver.cli import failure
 from reserver.cli.connection import connected
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import Failed, Refused, WrongUsage
 from reserver.cli.manifests import STDIN, ManifestDocument, read_files, read_manifests
 from reserver.cli.target import Target
 from reserver.cluster import quantity
@@ -79,11 +79,11 @@ async def from_dump(policy_file: str, name: str, *, without_holds: bool) -> Clus
     """Return the cluster of a dump, with what a policy needs."""
     if policy_file == name == STDIN:
         problem = "standard input is the dump already; give the policy's file"
-        raise Failed(ExitStatus.USAGE, f"--policy-config-file: {problem}")
+        raise WrongUsage(f"--policy-config-file: {problem}")
     with collecting_later():
         dump = await asyncio.to_thread(_read_dump_file, name)
     if not dump.inventory.nodes:
-        raise Failed(ExitStatus.REFUSED, f"{name}: the dump has no nodes; {REMEDY}")
+        raise Refused(f"{name}: the dump has no nodes; {REMEDY}")
     notes = () if without_holds else ("a dump does not say what reservations hold",)
     return Cluster(
         inventory=dump.inventory,
@@ -104,14 +104,12 @@ def _read_dump_file(name: str) -> Dump:
                 return read_lines(chain(head, lines))
             whole = b"".join((*head, file.read(MOST_BYTES)))
             if len(whole) >= MOST_BYTES:
-                raise Failed(ExitStatus.REFUSED, f"{name}: {_TOO_LARGE}")
+                raise Refused(f"{name}: {_TOO_LARGE}")
             return read_dump(whole)
     except OSError as exc:
-        raise Failed(
-            ExitStatus.USAGE, f"--filename: {name} cannot be read: {exc.strerror}"
-        ) from exc
+        raise WrongUsage(f"--filename: {name} cannot be read: {exc.strerror}") from exc
     except InvalidInput as exc:
-        raise Failed(ExitStatus.REFUSED, f"{name}: {exc}") from exc
+        raise Refused(f"{name}: {exc}") from exc
 
 
 def _bounded(name: str, file: BinaryIO) -> Iterator[bytes]:
@@ -120,7 +118,7 @@ def _bounded(name: str, file: BinaryIO) -> Iterator[bytes]:
     while line := file.readline(MOST_BYTES + 1):
         length += len(line)
         if length > MOST_BYTES:
-            raise Failed(ExitStatus.REFUSED, f"{name}: {_TOO_LARGE}")
+            raise Refused(f"{name}: {_TOO_LARGE}")
         yield line
 
 
@@ -146,7 +144,7 @@ def _read_policy(file: str, inventory: ClusterState) -> DeschedulerPolicy:
         failure.report(f"{file}: warning: {warning}")
     if policy is None:
         found = "\n".join(f"{file}: {problem}" for problem in problems)
-        raise Failed(ExitStatus.REFUSED, found)
+        raise Refused(found)
     return policy
 
 
@@ -178,7 +176,7 @@ def read_policy_file(name: str) -> bytes:
         with Path(name).open("rb") as file:
             return file.read(MOST_POLICY_BYTES + 1)
     except OSError as exc:
-        raise Failed(ExitStatus.USAGE, f"{name}: cannot be read: {exc.strerror}") from exc
+        raise WrongUsage(f"{name}: cannot be read: {exc.strerror}") from exc
 
 
 async def held(target: Target) -> Held:
@@ -213,7 +211,7 @@ def read_pods(name: str) -> list[Pod]:
         try:
             found += _pods(document)
         except InvalidInput as exc:
-            raise Failed(ExitStatus.REFUSED, f"{document.where}: {exc}") from exc
+            raise Refused(f"{document.where}: {exc}") from exc
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 import typer
 
 from reserver.cli import connection, failure, interrupt, output, table
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import Failed, Refused
 from reserver.cli.output import Output
 from reserver.cli.target import Target
 from reserver.cluster.pod import PodName
@@ -80,11 +80,11 @@ async def declare(client: KubeClient, body: Document) -> None:
         if exc.status == HTTPStatus.NOT_FOUND:
             said = "the API server has no PodMoveGroups, which moves of several namespaces take"
             remedy = "apply scheduler-config/components/moves of this version"
-            raise Failed(ExitStatus.REFUSED, f"{said}: {remedy}") from exc
+            raise Refused(f"{said}: {remedy}") from exc
         if failure.lacks_right(exc):
             said = "moves of several namespaces that wait for each other take a PodMoveGroup"
             remedy = "ask for a ClusterRoleBinding to the ClusterRole reserver-move-groups"
-            raise Failed(ExitStatus.REFUSED, f"{exc}; {said}: {remedy}") from exc
+            raise Refused(f"{exc}; {said}: {remedy}") from exc
         raise failure.of(exc) from exc
 
 
@@ -114,7 +114,7 @@ async def pause(client: KubeClient, namespace: str, name: str, *, paused: bool) 
     except ApiError as exc:
         is_missing = f'"{name}"' in exc.message or "/" in name
         if exc.status == HTTPStatus.NOT_FOUND and is_missing:
-            raise Failed(ExitStatus.REFUSED, f"there is no PodMove {namespace}/{name}") from exc
+            raise Refused(f"there is no PodMove {namespace}/{name}") from exc
         raise _failed(exc) from exc
     return changed
 
@@ -215,7 +215,7 @@ def check(moves: Sequence[Document]) -> None:
     """
     left = [each for each in moves if phase(each) not in {MovePhase.SUCCEEDED, MovePhase.ABORTED}]
     if left:
-        raise Failed(ExitStatus.REFUSED, "\n".join(map(summary, left)))
+        raise Refused("\n".join(map(summary, left)))
 
 
 def summary(move: Document) -> str:
@@ -280,11 +280,8 @@ def _row(move: Document, form: Output, *, everywhere: bool) -> list[str]:
 
 def _failed(error: ApiError) -> Failed:
     if error.status == HTTPStatus.NOT_FOUND:
-        message = "the API server has no PodMoves: apply scheduler-config/components/moves"
-        return Failed(ExitStatus.REFUSED, message)
+        return Refused("the API server has no PodMoves: apply scheduler-config/components/moves")
     if failure.lacks_right(error):
         roles = "reserver-edit, or to reserver-view if you only look"
-        return Failed(
-            ExitStatus.REFUSED, f"{error}; ask for a RoleBinding to the ClusterRole {roles}"
-        )
+        return Refused(f"{error}; ask for a RoleBinding to the ClusterRole {roles}")
     return failure.of(error)

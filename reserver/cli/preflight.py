@@ -18,7 +18,7 @@ from reserver.base.backoff import Backoff
 from reserver.cli import interrupt, preflight_files, preflight_holds, preflight_programs
 from reserver.cli.connection import calling
 from reserver.cli.doctor import Finding, show
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus, WrongUsage
 from reserver.cli.manifests import read_files
 from reserver.cli.output import Report, ReportOption
 from reserver.cli.preflight_files import KINDS, Id, Object
@@ -100,11 +100,11 @@ def _version(text: str) -> tuple[int, int]:
     own = _own()
     match = _VERSION.fullmatch(text)
     if text and match is None:
-        raise Failed(ExitStatus.USAGE, f"--to: {text!r} is not a version; write for example 0.1.0")
+        raise WrongUsage(f"--to: {text!r} is not a version; write for example 0.1.0")
     wanted = (int(match[1]), int(match[2])) if match else own
     if wanted > own:
         problem = f"{text} is newer than this command ({metadata.version(DISTRIBUTION)})"
-        raise Failed(ExitStatus.USAGE, f"--to: {problem}; run the preflight of that version")
+        raise WrongUsage(f"--to: {problem}; run the preflight of that version")
     return wanted
 
 
@@ -113,10 +113,10 @@ def _read(filenames: list[str], home: str) -> dict[Id, Object]:
     documents = read_files(filenames) if filenames else []
     if broken := [each for each in documents if not isinstance(each.value, dict)]:
         problem = broken[0].problem or "is no object of Kubernetes; give manifests"
-        raise Failed(ExitStatus.USAGE, f"{broken[0].where}: {problem}")
+        raise WrongUsage(f"{broken[0].where}: {problem}")
     found = preflight_files.identified((each.value for each in documents), home)
     if documents and not found:
-        raise Failed(ExitStatus.USAGE, f"{documents[0].where}: has no manifest of Reserver")
+        raise WrongUsage(f"{documents[0].where}: has no manifest of Reserver")
     return found
 
 

@@ -8,7 +8,7 @@ import typer
 
 from reserver.cli import listing, output
 from reserver.cli.create_requests import NewReservation
-from reserver.cli.failure import ExitStatus, Failed, Failures
+from reserver.cli.failure import Failures, Refused, WrongUsage
 from reserver.cli.output import Output
 from reserver.cli.terminal import confirmed, progress
 from reserver.client import Client, ReservationInfo, Selection
@@ -23,14 +23,13 @@ def check(selector: str, *, can_ask: bool) -> None:
         Failed: an option is missing or malformed.
     """
     if not selector:
-        problem = "releases what labels select; give them, e.g. -l team=shop"
-        raise Failed(ExitStatus.USAGE, f"--prune: {problem}")
+        raise WrongUsage("--prune: releases what labels select; give them, e.g. -l team=shop")
     try:
         labelselector.parse(selector)
     except InvalidInput as exc:
-        raise Failed(ExitStatus.USAGE, f"--selector: {exc}") from exc
+        raise WrongUsage(f"--selector: {exc}") from exc
     if not can_ask:
-        raise Failed(ExitStatus.USAGE, "--prune: nobody can be asked here; pass --yes or --dry-run")
+        raise WrongUsage("--prune: nobody can be asked here; pass --yes or --dry-run")
 
 
 def surplus(
@@ -73,7 +72,7 @@ async def release(
     if ask and over and not dry_run:
         listing.show(list(over), Output.TABLE)
         if not await confirmed(f"Release these {len(over)}, which no file has?"):
-            raise Failed(ExitStatus.REFUSED, "nothing pruned")
+            raise Refused("nothing pruned")
     failures = Failures()
     for each in over:
         with failures.noted(each.id):

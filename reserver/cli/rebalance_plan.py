@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from reserver.cli import completion, failure, interrupt, picture, plan_inputs, plan_view
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import ExitStatus, Failed, WrongUsage
 from reserver.cli.options import Goal
 from reserver.cli.output import Report, ReportOption
 from reserver.cli.plan_inputs import Cluster, collecting_later
@@ -83,14 +83,12 @@ class PlanFlags:
             Failed: something does not.
         """
         if self.make_room and self.defragment:
-            raise Failed(
-                ExitStatus.USAGE, "--defragment: does not go with --make-room; leave one out"
-            )
+            raise WrongUsage("--defragment: does not go with --make-room; leave one out")
         if not (self.policy_config_file or self.make_room or self.defragment):
             remedy = "give a policy's file, --make-room or --defragment"
-            raise Failed(ExitStatus.USAGE, f"--policy-config-file: is missing; {remedy}")
+            raise WrongUsage(f"--policy-config-file: is missing; {remedy}")
         if (self.pods or self.together) and not self.make_room:
-            raise Failed(ExitStatus.USAGE, "--pods, --together: go with --make-room; give it, too")
+            raise WrongUsage("--pods, --together: go with --make-room; give it, too")
         picture.check(self.picture)
 
     @property

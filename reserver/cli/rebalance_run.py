@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from reserver.cli import failure, interrupt
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import WrongUsage
 from reserver.cli.output import Report, ReportOption
 from reserver.cli.table import counted
 from reserver.cli.target import Target
@@ -47,7 +47,7 @@ def run(settings: RebalanceSettings, target: Target, form: ReportOption = Report
 
     if settings.descheduling_interval and form is not Report.TABLE:
         problem = "--output: shows one round; leave out --descheduling-interval, or read the log"
-        raise Failed(ExitStatus.USAGE, problem)
+        raise WrongUsage(problem)
     logs.configure(settings.log_level)
     try:
         done = interrupt.run(_run(settings, target), uvloop.new_event_loop)

@@ -10,7 +10,7 @@ import typer
 
 from reserver.cli import listing, lookup, output
 from reserver.cli.connection import Session, run
-from reserver.cli.failure import ExitStatus, Failed, Failures
+from reserver.cli.failure import Failures, Refused, WrongUsage
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.selection import (
     NamesArgument,
@@ -52,7 +52,7 @@ def release(
         is_person = sys.stdin.isatty()
         why = "--output is for programs" if is_person else "standard input is not a terminal"
         flag = "--all" if every else "--selector"
-        raise Failed(ExitStatus.USAGE, f"{flag}: {why}; pass --yes")
+        raise WrongUsage(f"{flag}: {why}; pass --yes")
     run(target, lambda session: _release(session, names or [], chosen, form, yes=yes))
 
 
@@ -93,7 +93,7 @@ async def _release_chosen(client: Client, selection: Selection, form: Output, *,
     if ask:
         listing.show(found, Output.TABLE)
         if not await confirmed(f"Release these {len(found)}?"):
-            raise Failed(ExitStatus.REFUSED, "nothing released")
+            raise Refused("nothing released")
     before = {each.id: each for each in found}
 
     async def release(name: str) -> Released:

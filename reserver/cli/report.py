@@ -25,7 +25,7 @@ from reserver.cli import (
     times,
 )
 from reserver.cli.connection import run
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import WrongUsage
 from reserver.cli.history import AboutOption
 from reserver.cli.output import Report, TableOutputOption
 from reserver.cli.picture import check as check_picture
@@ -74,11 +74,10 @@ class ReportFlags:
         """Return how far to look back; refuse options that do not go together."""
         back = times.duration("--since", self.since or (_WEEKLY if self.weekly else _BACK))
         if not back:
-            raise Failed(ExitStatus.USAGE, "--since: no time at all; write for example 24h")
+            raise WrongUsage("--since: no time at all; write for example 24h")
         check_picture(self.picture)
         if self.weekly and self.picture:
-            problem = "--picture: draws no accounts; write --weekly or --picture, not both"
-            raise Failed(ExitStatus.USAGE, problem)
+            raise WrongUsage("--picture: draws no accounts; write --weekly or --picture, not both")
         return back
 
 

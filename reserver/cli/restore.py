@@ -11,7 +11,7 @@ import typer
 from reserver.cli import completion, creating, failure, serialization, times
 from reserver.cli.connection import Session, run
 from reserver.cli.create_requests import NewReservation, namespace_of
-from reserver.cli.failure import ExitStatus, Failed, Failures
+from reserver.cli.failure import Failures, Refused
 from reserver.cli.options import NamespaceOption
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.target import Target
@@ -76,8 +76,7 @@ async def _last(session: Session, name: str, namespace: str) -> PastReservation:
     found = [each async for each in session.client.history(name, owner_namespace=namespace)]
     own = [each for each in found if each.id.startswith(f"{session.namespace}/")]
     if not found:
-        problem = "is not remembered: see `reserver history`"
-        raise Failed(ExitStatus.REFUSED, f"{name}: {problem}")
+        raise Refused(f"{name}: is not remembered: see `reserver history`")
     return max(own or found, key=lambda each: each.ended)
 
 
@@ -88,11 +87,11 @@ def _again(past: PastReservation, ttl: str) -> NewReservation:
         is_kept = past.outcome in {Outcome.REMOVED, Outcome.IDLE}
         why = "it was too large to keep" if is_kept else f"it is {ended}"
         problem = f"its spec is not there any more, as {why}; create it with `reserver create`"
-        raise Failed(ExitStatus.REFUSED, f"{past.name}: {problem}")
+        raise Refused(f"{past.name}: {problem}")
     # What recurs ends by its schedule; the end of an occurrence says nothing.
     ends_at = None if '"schedule":' in past.spec else past.expires_at
     if not ttl and ends_at is not None and ends_at.timestamp() <= time.time():
-        raise Failed(ExitStatus.REFUSED, f"{past.name}: its time is over; give --ttl")
+        raise Refused(f"{past.name}: its time is over; give --ttl")
     end = {"ttl": in_hours(ttl)} if ttl else {"ttl": "0"}
     if not ttl and ends_at is not None:
         end = {"expiresAt": serialization.show_moment(ends_at)}
@@ -104,5 +103,5 @@ def _again(past: PastReservation, ttl: str) -> NewReservation:
         document = json.loads(past.spec) | end
         spec = serialization.read(document, past.name, past.owner_namespace, time.time())
     except (InvalidInput, ValueError) as exc:
-        raise Failed(ExitStatus.REFUSED, f"{past.name}: {exc}") from exc
+        raise Refused(f"{past.name}: {exc}") from exc
     return NewReservation(past.name, of_object or namespace_of(spec, ""), spec)

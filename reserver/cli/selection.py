@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reserver.cli import completion
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import WrongUsage
 from reserver.errors import InvalidInput
 from reserver.reservations.enums import Phase
 from reserver.settings.flags import flag
@@ -44,11 +44,9 @@ def check_named(names: Sequence[str], chosen: SelectionFlags, *, every: bool) ->
         Failed: neither names nor `--all` or labels are given, or both.
     """
     if not names and not every and not chosen.selector:
-        raise Failed(ExitStatus.USAGE, "NAME: is missing; give names, --selector, or --all")
+        raise WrongUsage("NAME: is missing; give names, --selector, or --all")
     if names and (every or replace(chosen, namespace="").is_narrow):
-        raise Failed(
-            ExitStatus.USAGE, "NAME: give names (and -n), or --all with its filters, not both"
-        )
+        raise WrongUsage("NAME: give names (and -n), or --all with its filters, not both")
 
 
 _flag = partial(flag, panel=PANEL)
@@ -108,7 +106,7 @@ class SelectionFlags:
         try:
             labelselector.parse(self.selector)
         except InvalidInput as exc:
-            raise Failed(ExitStatus.USAGE, f"--selector: {exc}") from exc
+            raise WrongUsage(f"--selector: {exc}") from exc
         chosen = Selection(
             node=self.node,
             owner_namespace=self.namespace,

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from http import HTTPStatus
 
 from reserver.cli import failure
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import Failed, Refused
 from reserver.cli.podmoves import KubeClient
 from reserver.client import CallFailed, Client, Selection
 from reserver.cluster.pod import PodName
@@ -86,9 +86,7 @@ async def require_pod(client: KubeClient, pod: PodName) -> None:
         Failed: there is none; it names the one that is meant.
     """
     if await _is_missing(client, f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"):
-        raise Failed(
-            ExitStatus.REFUSED, _sentence(f"there is no pod {pod}", await like(client, pod))
-        )
+        raise Refused(_sentence(f"there is no pod {pod}", await like(client, pod)))
 
 
 async def require_node(client: KubeClient, name: str) -> None:
@@ -104,7 +102,7 @@ async def require_node(client: KubeClient, name: str) -> None:
 async def no_node(client: KubeClient, name: str) -> Failed:
     """Return that there is no such node, and which one is meant."""
     question = did_you_mean(name, await _names(client, "/api/v1/nodes", ""))
-    return Failed(ExitStatus.REFUSED, _sentence(f"there is no node {name!r}", question))
+    return Refused(_sentence(f"there is no node {name!r}", question))
 
 
 async def like(client: KubeClient, pod: PodName) -> str:

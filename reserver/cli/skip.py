@@ -10,7 +10,7 @@ import typer
 
 from reserver.cli import lookup, output, serialization
 from reserver.cli.connection import Session, run
-from reserver.cli.failure import ExitStatus, Failed, Failures
+from reserver.cli.failure import Failures, Refused
 from reserver.cli.options import NamespaceOption
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.selection import RequiredNamesArgument
@@ -40,7 +40,7 @@ def skip(
         info = await session.client.get(called)
         schedule, start = info.spec.schedule, _next_start(info, datetime.now(UTC))
         if schedule is None or start is None:
-            raise Failed(ExitStatus.REFUSED, f"{info.name}: no occurrence comes any more")
+            raise Refused(f"{info.name}: no occurrence comes any more")
         # The start of one that would be under way still counts.
         since = datetime.now(UTC) - schedule.duration
         coming = [each for each in schedule.skip if each > since]

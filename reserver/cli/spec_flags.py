@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from reserver.cli import completion, times
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import WrongUsage
 from reserver.cli.owner_flags import OWNER_FORMS, owner, pair
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.times import in_hours, parse_moment, show_moment
@@ -131,14 +131,12 @@ class SpecFlags:
             Failed: a flag is malformed.
         """
         if not self.owners:
-            raise Failed(
-                ExitStatus.USAGE, f"--owner: is missing; say who may claim it: {OWNER_FORMS}"
-            )
+            raise WrongUsage(f"--owner: is missing; say who may claim it: {OWNER_FORMS}")
         nothing: dict[str, Any] = {"resources": {}} if self.nodes is None else {}
         document = nothing | self.changes(namespace)
         self._check_every(document)
         if self.every and not self.for_:
-            raise Failed(ExitStatus.USAGE, "--for: is missing; say how long each lasts, e.g. 8h")
+            raise WrongUsage("--for: is missing; say how long each lasts, e.g. 8h")
         if "count" in document.get("schedule", {}):
             document.setdefault("startsAt", show_moment(datetime.now(UTC).timestamp()))
         if "startsAt" in document and not {"ttl", "expiresAt", "schedule"} & document.keys():
@@ -187,15 +185,14 @@ class SpecFlags:
             if each.path.startswith("schedule.") and getattr(self, each.field) != each.default
         )
         once = f"; for one that comes once, write {_ONCE[flag]}" if flag in _ONCE else ""
-        raise Failed(ExitStatus.USAGE, f"{flag}: goes with --every only{once}")
+        raise WrongUsage(f"{flag}: goes with --every only{once}")
 
     def _check_pairs(self) -> None:
         """Refuse flags that exclude each other."""
         given = {each.name for each in declared(self) if getattr(self, each.field) != each.default}
         for one, others in _EXCLUDING.items():
             if one in given and (both := given & others):
-                problem = f"excludes {one}; give one of them"
-                raise Failed(ExitStatus.USAGE, f"{min(both)}: {problem}")
+                raise WrongUsage(f"{min(both)}: excludes {one}; give one of them")
 
 
 def _moment(flag: str, text: str) -> str:
@@ -210,4 +207,4 @@ def _in_hours(flag: str, text: str) -> str:
     try:
         return in_hours(text)
     except InvalidInput as exc:
-        raise Failed(ExitStatus.USAGE, str(exc.under(flag))) from exc
+        raise WrongUsage(str(exc.under(flag))) from exc

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import WrongUsage
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.times import in_hours, parse_duration, parse_moment
@@ -31,7 +31,7 @@ def duration(flag: str, text: str) -> timedelta:
     try:
         return timedelta(seconds=parse_duration(in_hours(text)))
     except (InvalidInput, OverflowError) as exc:
-        raise Failed(ExitStatus.USAGE, f"{flag}: {exc}") from exc
+        raise WrongUsage(f"{flag}: {exc}") from exc
 
 
 def moment(flag: str, text: str, now: datetime, local: Localize = datetime.astimezone) -> datetime:
@@ -54,9 +54,9 @@ def moment(flag: str, text: str, now: datetime, local: Localize = datetime.astim
         seconds = parse_moment(found.isoformat() if found else text)
     except InvalidInput as exc:
         said = str(exc) if "range" in exc.problem else f"{problem}; write {FORMS}"
-        raise Failed(ExitStatus.USAGE, f"{flag}: {said}") from exc
+        raise WrongUsage(f"{flag}: {said}") from exc
     except (KeyError, ValueError, OverflowError) as exc:
-        raise Failed(ExitStatus.USAGE, f"{flag}: {problem}; write {FORMS}") from exc
+        raise WrongUsage(f"{flag}: {problem}; write {FORMS}") from exc
     return found or datetime.fromtimestamp(seconds, UTC)
 
 
@@ -64,10 +64,7 @@ def future(flag: str, text: str, now: datetime) -> datetime:
     """Return a moment of the future that a flag gives; the rest is as `moment` has it."""
     found = moment(flag, text, now)
     if found <= now:
-        raise Failed(
-            ExitStatus.USAGE,
-            f"{flag}: {shorten(text)!r} lies in the past; it is {now:%Y-%m-%d %H:%M}",
-        )
+        raise WrongUsage(f"{flag}: {shorten(text)!r} lies in the past; it is {now:%Y-%m-%d %H:%M}")
     return found
 
 
@@ -124,9 +121,7 @@ def cron(flag: str, text: str) -> str:
     clock = _TIME_OF_DAY.fullmatch(words[0]) if words else None
     days = _days(words[1:])
     if clock is None or days is None:
-        raise Failed(
-            ExitStatus.USAGE, f"{flag}: {shorten(text)!r} is not a schedule; {_SCHEDULE_FORMS}"
-        )
+        raise WrongUsage(f"{flag}: {shorten(text)!r} is not a schedule; {_SCHEDULE_FORMS}")
     hour, minute = map(int, clock.groups())
     return f"{minute} {hour} * * {days}"
 

@@ -12,7 +12,7 @@ import typer
 
 from reserver.cli import completion, output, quota_table, similar, table
 from reserver.cli.connection import Session, run
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import Refused, WrongUsage
 from reserver.cli.help import App
 from reserver.cli.output import Report, TableOutputOption
 from reserver.cli.owner_flags import pair
@@ -123,7 +123,7 @@ def _slot(given: Sequence[str]) -> dict[str, str]:
         try:
             quantity.amount(name, text)
         except InvalidInput as exc:
-            raise Failed(ExitStatus.USAGE, f"--slot: {name}: {exc}") from exc
+            raise WrongUsage(f"--slot: {name}: {exc}") from exc
     return wanted
 
 
@@ -149,7 +149,7 @@ async def _show_nodes(
     for name in resources:
         if found and not names and not any(name in each.resources for each in found):
             question = await similar.resource(client, name, "see `reserver top nodes -o json`")
-            raise Failed(ExitStatus.REFUSED, f"--resource: no node offers {name!r}; {question}")
+            raise Refused(f"--resource: no node offers {name!r}; {question}")
     if clear and sys.stdout.isatty():
         typer.echo(_CLEAR, nl=False)
     if form is Report.CSV:
@@ -164,7 +164,7 @@ async def _show_nodes(
     if missing := set(names) - {each.node for each in found}:
         questions = [(name, await similar.node(client, name)) for name in sorted(missing)]
         lines = ["; ".join(filter(None, (f"there is no node {n}", q))) for n, q in questions]
-        raise Failed(ExitStatus.REFUSED, "\n".join(lines))
+        raise Refused("\n".join(lines))
 
 
 def _draw(nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits: bool) -> None:

@@ -27,7 +27,7 @@ from reserver.cli import (
     report,
 )
 from reserver.cli.connection import Session, connected
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import WrongUsage
 from reserver.cli.plan_view import document as plan_document
 from reserver.cli.podmoves import KubeClient
 from reserver.cli.quota_table import quota_document
@@ -226,9 +226,7 @@ class _Views:
     async def _explain(self, query: Query) -> object:
         namespace, _, pod = query.get("pod", "").partition("/")
         if not namespace or not pod:
-            raise Failed(
-                ExitStatus.USAGE, "pod: is not NAMESPACE/NAME; write for example shop/web-0"
-            )
+            raise WrongUsage("pod: is not NAMESPACE/NAME; write for example shop/web-0")
         return await self.session.client.capacity.explain(namespace, pod)
 
     async def _waiting(self, _: Query) -> object:

@@ -7,7 +7,7 @@ import time
 from reserver.cli import failure, listing, lookup, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.create_requests import flag_of
-from reserver.cli.failure import ExitStatus, Failed
+from reserver.cli.failure import WrongUsage
 from reserver.cli.options import NameArgument, NamespaceOption
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.serialization import merged
@@ -39,8 +39,7 @@ def update(
         reserver update web-1 --owner app=web --owner job/batch -n shop
     """
     if not spec.are_given:
-        problem = "no change is given; give a flag such as --cpu or --node"
-        raise Failed(ExitStatus.USAGE, problem)
+        raise WrongUsage("no change is given; give a flag such as --cpu or --node")
 
     async def work(session: Session) -> None:
         changed = await _update(session, name, spec, namespace)
