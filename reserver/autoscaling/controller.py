@@ -18,8 +18,18 @@ from reserver.k8s.watch.back_in_time import watched
 from reserver.k8s.work_queue import Time, WorkQueue
 from reserver.reservations.listener import NOBODY, Listener
 from reserver.reservations.reservation import Ref
-from reserver.scheduling.buffer_candidates import BufferedPods, Simulation, came_before, lands
-from reserver.scheduling.buffers import MOST_BUFFERS, Buffer, KeptOutNodes, Need, buffer, need
+from reserver.scheduling.buffers import (
+    MOST_BUFFERS,
+    Buffer,
+    BufferedPods,
+    KeptOutNodes,
+    Need,
+    Simulation,
+    buffer,
+    came_before,
+    lands,
+    need,
+)
 from reserver.scheduling.state import State
 from reserver.stores.cache import Name
 

@@ -19,9 +19,8 @@ from reserver.cli.connection import Session, run
 from reserver.cli.create_requests import CreateRequests, NewReservation, namespace_of
 from reserver.cli.failure import Failures, WrongUsage
 from reserver.cli.manifests import Manifest
-from reserver.cli.options import NamespaceOption
+from reserver.cli.options import FILES, NamespaceOption
 from reserver.cli.output import Output, OutputOption
-from reserver.cli.selection import FILES
 from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress

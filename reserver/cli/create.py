@@ -22,9 +22,8 @@ from reserver.cli import (
 from reserver.cli.connection import Session, default_namespace, run
 from reserver.cli.create_requests import CreateRequests, NewReservation, flag_of, namespace_of
 from reserver.cli.failure import WrongUsage
-from reserver.cli.options import DryRun, NamespaceOption
+from reserver.cli.options import FILES, DryRun, NamespaceOption
 from reserver.cli.output import Output, OutputOption
-from reserver.cli.selection import FILES
 from reserver.cli.serialization import merged
 from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.target import Target

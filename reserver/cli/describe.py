@@ -11,8 +11,7 @@ import typer
 from reserver.cli import formatting, line, lookup, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import Failures
-from reserver.cli.options import NamespaceOption
-from reserver.cli.selection import RequiredNamesArgument
+from reserver.cli.options import NamespaceOption, RequiredNamesArgument
 from reserver.cli.target import Target
 from reserver.client import Nodes, Phase, Policy, RecurringSchedule, ReservationInfo
 from reserver.k8s.objects.times import show_duration

@@ -1,15 +1,24 @@
-"""Options and arguments that commands share."""
+"""Options and arguments that commands share; those that select reservations, and files."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reserver.cli import completion
 from reserver.cli.failure import WrongUsage
 from reserver.cli.target import Target
+from reserver.errors import InvalidInput
+from reserver.reservations.enums import Phase
+from reserver.settings.flags import flag
+
+if TYPE_CHECKING:
+    from reserver.client import Selection
 
 
 class DryRun(StrEnum):
@@ -81,3 +90,115 @@ def options(ctx: typer.Context, target: Target) -> None:  # noqa: ARG001 - they 
         reserver get --context staging
     """
     typer.echo(ctx.get_help())
+
+
+PANEL = "Which ones"
+
+
+FILES = typer.Option(
+    "--filename",
+    "-f",
+    metavar="FILE",
+    help="File, folder, or - for standard input. May be repeated.",
+    autocompletion=completion.files,
+)
+_NAMES = typer.Argument(
+    metavar="NAME", help="Names or ids of reservations.", autocompletion=completion.reservations
+)
+NamesArgument = Annotated[list[str] | None, _NAMES]
+RequiredNamesArgument = Annotated[list[str], _NAMES]
+
+
+def check_named(names: Sequence[str], chosen: SelectionFlags, *, every: bool) -> None:
+    """Refuse names beside filters, and a change of all that nobody has asked for.
+
+    Labels say which, as with kubectl.
+
+    Raises:
+        Failed: neither names nor `--all` or labels are given, or both.
+    """
+    if not names and not every and not chosen.selector:
+        raise WrongUsage("NAME: is missing; give names, --selector, or --all")
+    if names and (every or replace(chosen, namespace="").is_narrow):
+        raise WrongUsage("NAME: give names (and -n), or --all with its filters, not both")
+
+
+_flag = partial(flag, panel=PANEL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionFlags:
+    """The selection that options make; without one it is all reservations."""
+
+    node: str = _flag(
+        "Reservations that hold room on this node.",
+        default="",
+        metavar="NODE",
+        complete=completion.nodes,
+    )
+    owner: str = _flag(
+        "Reservations for this owner: pod/NAME, KIND/NAME, or labels such as app=web.",
+        default="",
+        metavar="OWNER",
+        complete=completion.owners,
+    )
+    namespace: str = _flag(
+        "Reservations for pods of this namespace; with --owner, the owner's namespace.",
+        default="",
+        short="-n",
+        metavar="NAME",
+        complete=completion.namespaces,
+    )
+    phases: tuple[Phase, ...] = _flag("Reservations in this phase.", default=())
+    selector: str = _flag(
+        "Reservations with these labels, as in kubectl: team=shop, or 'tier in (a,b),!old'. "
+        "Reservation objects have labels; entries of ConfigMaps have none.",
+        default="",
+        short="-l",
+        metavar="LABELS",
+    )
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether some reservations are not meant."""
+        return self != SelectionFlags()
+
+    def selection(self, default_namespace: str) -> Selection:
+        """Return them for the client.
+
+        Args:
+            default_namespace: of an owner, where no option names one.
+
+        Raises:
+            Failed: the owner or the selector of labels is malformed.
+        """
+        from reserver.cli import owner_flags, serialization
+        from reserver.cli.create_requests import flag_of
+        from reserver.client import PodOwner, Selection
+        from reserver.k8s.objects import labelselector
+
+        try:
+            labelselector.parse(self.selector)
+        except InvalidInput as exc:
+            raise WrongUsage(f"--selector: {exc}") from exc
+        chosen = Selection(
+            node=self.node,
+            owner_namespace=self.namespace,
+            phases=self.phases,
+            label_selector=self.selector,
+        )
+        if not self.owner:
+            return chosen
+        namespace = self.namespace or default_namespace
+        try:
+            owner = serialization.read_owner(owner_flags.owner(self.owner, namespace), namespace)
+        except InvalidInput as exc:
+            raise flag_of(exc) from exc
+        if isinstance(owner, PodOwner):
+            return replace(chosen, owner=owner)
+        return replace(
+            chosen,
+            owner_namespace=owner.namespace,
+            owner_controller=owner.controller,
+            owner_labels=owner.match_labels,
+        )

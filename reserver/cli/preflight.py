@@ -20,10 +20,10 @@ from reserver.cli.connection import calling
 from reserver.cli.doctor import Finding, show
 from reserver.cli.failure import ExitStatus, WrongUsage
 from reserver.cli.manifests import read_files
+from reserver.cli.options import FILES
 from reserver.cli.output import Report, ReportOption
 from reserver.cli.preflight_files import KINDS, Id, Object
 from reserver.cli.preflight_holds import Unknown, WrittenSpec
-from reserver.cli.selection import FILES
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress
 from reserver.errors import ApiError

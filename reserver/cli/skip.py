@@ -11,9 +11,8 @@ import typer
 from reserver.cli import lookup, output, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import Failures, Refused
-from reserver.cli.options import NamespaceOption
+from reserver.cli.options import NamespaceOption, RequiredNamesArgument
 from reserver.cli.output import Output, OutputOption
-from reserver.cli.selection import RequiredNamesArgument
 from reserver.cli.target import Target
 from reserver.client import ReservationInfo
 

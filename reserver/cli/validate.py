@@ -14,8 +14,8 @@ from reserver.cli import failure, output
 from reserver.cli.failure import ExitStatus
 from reserver.cli.invalid_fields import InvalidField, expired, is_over, problems, unmeant
 from reserver.cli.manifests import ManifestDocument, identity, kind_of, read_files, read_manifests
+from reserver.cli.options import FILES
 from reserver.cli.output import Report, ReportOption
-from reserver.cli.selection import FILES
 from reserver.cli.table import counted
 from reserver.errors import InvalidInput, under
 from reserver.k8s.objects.objects import LabelledConfigMap, LabelledMetadata, decode

@@ -11,9 +11,8 @@ from reserver.cli import formatting, lookup, milestone, output, times
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import Failures
 from reserver.cli.milestone import Milestone
-from reserver.cli.options import NamespaceOption
+from reserver.cli.options import NamespaceOption, RequiredNamesArgument
 from reserver.cli.output import Output, OutputOption
-from reserver.cli.selection import RequiredNamesArgument
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress
 from reserver.client import ReservationInfo

@@ -3,10 +3,15 @@
 Autoscalers do not see holds, so in their simulation a slot that waits fits beside what is held. The
 CapacityBuffer of a reservation keeps its pods from the nodes where only holds keep its slots out:
 then all room that the autoscaler sees is free, and nothing counts twice (docs/adr/0054).
+
+Pods that only holds keep out are in the same place: an autoscaler sees the room that is held, and
+believes that they fit there. As many as that room takes need a CapacityBuffer. The others bring
+nodes by themselves: with buffers, too, they would bring two each.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -18,9 +23,11 @@ from reserver.cluster.node import HOSTNAME
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.scheduling.placement import slot_pod
+from reserver.scheduling.fit import allowed
+from reserver.scheduling.placement import AllowedNodes, slot_pod
 from reserver.scheduling.request_arrays import request_columns
 from reserver.scheduling.state import State
+from reserver.scheduling.waiting_pod import Waiting
 
 MOST_NODES = 500
 """How many nodes a buffer's pods are kept from at most: they are named in its template."""
@@ -118,3 +125,153 @@ def _shunned(pod: Pod, state: State) -> tuple[str, ...]:
     nodes = ((name, state.node(name)) for name in names)
     hosts = (node.labels.get(HOSTNAME, name) if node else name for name, node in nodes)
     return tuple(sorted(hosts)[:MOST_NODES])
+
+
+_BY = ("cpu", "memory")
+
+
+class Simulation:
+    """An autoscaler's view of the waiting pods in one pass, for each namespace by itself.
+
+    What changes meanwhile is looked at in the next. Pods of other namespaces do not take the room
+    that is simulated: one that brings no node in fact, whatever it asks for, would keep a buffer
+    from those of others for as long as it waits.
+    """
+
+    def __init__(self, state: State, numbers: Counter[str]) -> None:
+        """Begin with no pods; `numbers` is how many buffers each namespace has beside theirs."""
+        self._state, self._numbers = state, numbers
+        self._chosen: list[Waiting] = []
+        self._simulated, self._namespace = state.snapshot, ""
+        self._kept_out, self._may_go = KeptOutNodes(), AllowedNodes()
+
+    def consider(self, uid: str) -> None:
+        """Take a pod to which a buffer may be of use; those that have waited longest come first."""
+        waiting = self._state.waiting.get(uid)
+        if waiting is None:
+            return
+        namespace = waiting.pod.name.namespace
+        if self._numbers[namespace] < MOST_BUFFERS and _is_outsider(waiting.pod, self._state):
+            self._numbers[namespace] += 1
+            self._chosen.append(waiting)
+
+    def in_order(self) -> list[Waiting]:
+        """Return the pods by namespace, then in Karpenter's order (byCPUAndMemoryDescending)."""
+        self._chosen.sort(key=_place_in_order)
+        return self._chosen
+
+    def buffer(self, waiting: Waiting) -> Buffer | None:
+        """Return the buffer of a pod that the autoscaler puts on a held node; None if it does not.
+
+        The next pods of its namespace do not fit where this one does.
+        """
+        pod = waiting.pod
+        if pod.name.namespace != self._namespace:
+            self._simulated, self._may_go = self._state.snapshot.fork(), AllowedNodes()
+            self._namespace = pod.name.namespace
+        node = self._believed(waiting)
+        if node is None:
+            return None
+        self._simulated.take(node, pod.requests)
+        bare = Pod(name=pod.name, uid=pod.uid, requests=pod.requests)
+        return Buffer(None, bare, 1, self._kept_out.shunned(pod, self._state))
+
+    def _believed(self, waiting: Waiting) -> str | None:
+        """Return the held node to which an autoscaler believes a pod will be bound."""
+        simulated = self._simulated
+        rows = deceptive(waiting.pod, simulated)
+        if waiting.names is not None:
+            rows = rows[np.isin(rows, simulated.rows(list(waiting.names)))]
+        if len(rows):
+            rows = rows[self._may_go.allowed(waiting.pod, simulated)[rows]]
+        return simulated.name_of(int(rows[0])) if len(rows) else None
+
+
+class BufferedPods:
+    """The pods that came by a buffer, for as long as an autoscaler believes they fit elsewhere.
+
+    Karpenter moves pods to nodes that look free, and removes theirs. There holds would keep them
+    out, so they would come by a buffer again, and so on. So the node of a guest is kept (ADR 50).
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._nodes: dict[str, tuple[Pod, str]] = {}
+        self._numbers = Counter[str]()
+
+    def __contains__(self, node: str) -> bool:
+        """Return whether a node has guests."""
+        return node in self._numbers
+
+    def __len__(self) -> int:
+        """Return how many guests there are."""
+        return len(self._nodes)
+
+    def uids(self) -> tuple[str, ...]:
+        """Return who they are."""
+        return tuple(self._nodes)
+
+    def add(self, pod: Pod, node: str) -> None:
+        """Take a pod that goes to a node."""
+        self._drop(pod.uid)
+        self._nodes[pod.uid] = pod, node
+        self._numbers[node] += 1
+
+    def let_go(self, uid: str, state: State) -> str:
+        """Let a guest go if it is one no more; return its node if that was the last one there."""
+        pod, node = self._nodes[uid]
+        counted = state.snapshot.counted(uid)
+        if counted is not None and counted.node == node and self._seems_to_fit(pod, state):
+            return ""
+        self._drop(uid)
+        return node if node not in self else ""
+
+    def _drop(self, uid: str) -> None:
+        if found := self._nodes.pop(uid, None):
+            _, node = found
+            self._numbers[node] -= 1
+            if not self._numbers[node]:
+                del self._numbers[node]
+
+    def _seems_to_fit(self, pod: Pod, state: State) -> bool:
+        rows = deceptive(pod, state.snapshot)
+        return bool(len(rows) and allowed(pod, state.snapshot)[rows].any())
+
+
+def lands(pod: Pod, state: State) -> bool:
+    """Return whether a pod was let through since, and kube-scheduler has yet to have it bound.
+
+    Until then its buffer stays: the node that has come for it looks empty, for as long as volumes
+    are made. If kube-scheduler itself refuses it, its condition speaks of reservations no longer.
+    """
+    known = state.pods.get(pod.name)
+    if known is None or known.uid != pod.uid or known.node or state.assumption(pod.uid):
+        return False
+    return known.is_refused and pod.uid not in state.waiting
+
+
+def came_before(pod: Pod, state: State) -> bool:
+    """Return whether a pod came by a buffer of a predecessor, as its node tells: kept, not held."""
+    node, row = state.node(pod.node), state.snapshot.row(pod.node)
+    if node is None or row is None or not node.is_kept or state.snapshot.has_holds[row]:
+        return False
+    return not pod.finished and pod.controller.kind != "DaemonSet"
+
+
+def _place_in_order(waiting: Waiting) -> tuple[object, ...]:
+    pod = waiting.pod
+    return (pod.name.namespace, *(-pod.requests.get(name, 0) for name in _BY))
+
+
+def _is_outsider(pod: Pod, state: State) -> bool:
+    """Return whether a new node is of use to a pod that waits.
+
+    None is where its own reservation waits, or room is made already; if only one node would do; or
+    if only kube-scheduler knows what it needs (devices).
+    """
+    if pod.nominated_node or pod.terminating or pod.has_resource_claims:
+        return False
+    ledger = state.ledger
+    if pod.controller.kind == "DaemonSet" or ledger.awaited_by(pod) or ledger.seats(pod):
+        return False
+    return not any(ledger.wants_place(own.ref)[1] for own in ledger.claimable_by(pod))

@@ -7,8 +7,16 @@ from collections.abc import Callable
 
 from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
-from reserver.reservations.accounts import OTHERS, Accounts, HoldUse, Uses
-from reserver.reservations.hold_meter import DAY_S, NOTHING, HoldMeter, measured
+from reserver.reservations.accounts import (
+    DAY_S,
+    NOTHING,
+    OTHERS,
+    Accounts,
+    HoldMeter,
+    HoldUse,
+    Uses,
+    measured,
+)
 from reserver.reservations.outcome import Ending
 from reserver.reservations.owner import home
 from reserver.reservations.reservation import Ref, Reservation

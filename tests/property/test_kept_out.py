@@ -8,8 +8,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.scheduling.buffer_candidates import Simulation
-from reserver.scheduling.buffers import MOST_BUFFERS, deceptive
+from reserver.scheduling.buffers import MOST_BUFFERS, Simulation, deceptive
 from tests.builders import node, pod, reservation, state_of
 
 _NODES = st.lists(st.tuples(st.integers(1, 8), st.integers(1, 8)), min_size=1, max_size=4)

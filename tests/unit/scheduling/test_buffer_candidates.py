@@ -8,8 +8,7 @@ from collections import Counter
 import pytest
 
 from reserver.cluster.pod import Controller, Pod
-from reserver.scheduling.buffer_candidates import Simulation, lands
-from reserver.scheduling.buffers import MOST_BUFFERS, Buffer
+from reserver.scheduling.buffers import MOST_BUFFERS, Buffer, Simulation, lands
 from reserver.scheduling.state import State
 from tests.builders import NAMESPACE, node, pod, reservation, state_of
 from tests.listening import Recorded
