@@ -8,13 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from reserver.cli import (
-    creating,
-    listing,
-    output,
-    prune,
-    serialization,
-)
+from reserver.cli import creating, listing, output, prune, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.create_requests import CreateRequests, NewReservation, namespace_of
 from reserver.cli.failure import Failures, WrongUsage

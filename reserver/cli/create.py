@@ -10,15 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reserver.cli import (
-    completion,
-    creating,
-    interrupt,
-    lookup,
-    output,
-    serialization,
-    times,
-)
+from reserver.cli import completion, creating, interrupt, lookup, output, serialization, times
 from reserver.cli.connection import Session, default_namespace, run
 from reserver.cli.create_requests import CreateRequests, NewReservation, flag_of, namespace_of
 from reserver.cli.failure import WrongUsage

@@ -10,11 +10,7 @@ import typer
 from reserver.cli import failure, formatting, lookup, output, times
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import Failures, WrongUsage
-from reserver.cli.options import (
-    NamesArgument,
-    SelectionFlags,
-    check_named,
-)
+from reserver.cli.options import NamesArgument, SelectionFlags, check_named
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress

@@ -20,11 +20,7 @@ from reserver.cli import (
 )
 from reserver.cli.connection import run
 from reserver.cli.failure import Failures, WrongUsage
-from reserver.cli.options import (
-    PANEL,
-    NamesArgument,
-    SelectionFlags,
-)
+from reserver.cli.options import PANEL, NamesArgument, SelectionFlags
 from reserver.cli.output import ListOutputOption, Output
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress

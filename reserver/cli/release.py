@@ -11,11 +11,7 @@ import typer
 from reserver.cli import listing, lookup, output
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import Failures, Refused, WrongUsage
-from reserver.cli.options import (
-    NamesArgument,
-    SelectionFlags,
-    check_named,
-)
+from reserver.cli.options import NamesArgument, SelectionFlags, check_named
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.target import Target
 from reserver.cli.terminal import confirmed, progress

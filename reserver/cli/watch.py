@@ -11,9 +11,7 @@ import typer
 
 from reserver.cli import listing, output, serialization, table
 from reserver.cli.connection import Session, run
-from reserver.cli.options import (
-    SelectionFlags,
-)
+from reserver.cli.options import SelectionFlags
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.table import Cell, Row
 from reserver.cli.target import Target

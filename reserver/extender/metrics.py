@@ -22,14 +22,7 @@ from prometheus_client.registry import Collector
 from reserver import DISTRIBUTION
 from reserver.base.quarantine import Component
 from reserver.base.quarantine import counts as faults
-from reserver.extender.exposition import (
-    Exposition,
-    Survey,
-    counter,
-    gauge,
-    no_survey,
-    refusals,
-)
+from reserver.extender.exposition import Exposition, Survey, counter, gauge, no_survey, refusals
 from reserver.scheduling.state import State
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)

@@ -16,12 +16,7 @@ from reserver.moves import outcomes
 from reserver.moves.effects import Effect, EvictPod, ReleaseSeat
 from reserver.moves.migrations import BEFORE_IT_GOES, failed, migrating
 from reserver.moves.model import Move
-from reserver.moves.observation import (
-    EffectAnswer,
-    Observation,
-    ObservedPod,
-    ObservedSeat,
-)
+from reserver.moves.observation import EffectAnswer, Observation, ObservedPod, ObservedSeat
 from reserver.moves.phases import MoveMode, MovePhase, MoveReason
 from reserver.moves.surging import fallen_back, has_copy, starting, surging
 from reserver.moves.transitions import (

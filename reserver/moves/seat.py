@@ -15,11 +15,7 @@ from reserver.reservations.enums import Policy
 from reserver.reservations.owner import NOBODY, OwnerRule
 from reserver.reservations.reservation import Ref
 from reserver.stores.codec.demands import placement
-from reserver.stores.object.codec import (
-    MOST_CLAIMS,
-    PLACEMENT_ANNOTATION,
-    VOLUMES_ANNOTATION,
-)
+from reserver.stores.object.codec import MOST_CLAIMS, PLACEMENT_ANNOTATION, VOLUMES_ANNOTATION
 from reserver.stores.object.edits import manifest
 
 

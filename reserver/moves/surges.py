@@ -18,12 +18,7 @@ from reserver.k8s.objects.objects import decode
 from reserver.moves.model import Move
 from reserver.moves.observation import ObservedSurge
 from reserver.moves.phases import SURGE_PHASES, MovePhase
-from reserver.moves.surge_object import (
-    DeploymentObject,
-    ReplicaSetObject,
-    SurgingPod,
-    unfit_set,
-)
+from reserver.moves.surge_object import DeploymentObject, ReplicaSetObject, SurgingPod, unfit_set
 from reserver.moves.workloads import Workload
 
 T = TypeVar("T", ReplicaSetObject, DeploymentObject, SurgingPod)

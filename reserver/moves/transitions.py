@@ -7,12 +7,7 @@ from dataclasses import replace
 from reserver.cluster.pod import PodName
 from reserver.moves.effects import Effect, HoldSeat, PlaceSeatAnew
 from reserver.moves.model import Move, MoveStatus
-from reserver.moves.observation import (
-    EffectAnswer,
-    MoveTurn,
-    Observation,
-    ObservedPod,
-)
+from reserver.moves.observation import EffectAnswer, MoveTurn, Observation, ObservedPod
 from reserver.moves.phases import MovePhase, MoveReason
 from reserver.reservations.owner import OwnerRule, Replaced
 

@@ -28,13 +28,7 @@ from reserver.k8s.serving_pod import others_are_ready
 from reserver.process import logs
 from reserver.process.assembly import Assembly, default_quota
 from reserver.process.features import allow
-from reserver.settings.configuration import (
-    API_VERSION,
-    changes,
-    document,
-    feature_gates,
-    live,
-)
+from reserver.settings.configuration import API_VERSION, changes, document, feature_gates, live
 from reserver.settings.configuration_file import ConfigurationFile
 from reserver.settings.flags import read_percent
 from reserver.settings.serve import Settings

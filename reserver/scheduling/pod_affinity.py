@@ -15,12 +15,7 @@ from reserver.cluster.constraints import PodTerm
 from reserver.cluster.labels import EVERYTHING, NOTHING
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
-from reserver.scheduling.reasons import (
-    ANTI_AFFINITY,
-    EXISTING_ANTI_AFFINITY,
-    POD_AFFINITY,
-    Refusal,
-)
+from reserver.scheduling.reasons import ANTI_AFFINITY, EXISTING_ANTI_AFFINITY, POD_AFFINITY, Refusal
 
 
 def affinity_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
