@@ -114,11 +114,7 @@ def _show_manifests(manifests: Sequence[Mapping[str, Any]], form: Output) -> Non
 
 
 async def _create(
-    session: Session,
-    asked: CreateRequests,
-    flags: CreateFlags,
-    wait_s: float | None,
-    form: Output,
+    session: Session, asked: CreateRequests, flags: CreateFlags, wait_s: float | None, form: Output
 ) -> None:
     if flags.from_:
         wanted = await copied(session, flags.from_, asked)

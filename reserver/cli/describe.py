@@ -21,11 +21,7 @@ from reserver.stores.codec.slot_rules import refilled_by_default
 _WIDTH = 16
 
 
-def describe(
-    target: Target,
-    names: RequiredNamesArgument,
-    namespace: NamespaceOption = "",
-) -> None:
+def describe(target: Target, names: RequiredNamesArgument, namespace: NamespaceOption = "") -> None:
     """Show all details of reservations.
 
     Exit status: 0 shown; 1 some name is not there, or refused; 2 wrong usage; 3 Reserver cannot be

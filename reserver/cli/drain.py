@@ -60,8 +60,7 @@ def drain(
     target: Target,
     flags: DrainFlags,
     node: Annotated[
-        str,
-        typer.Argument(metavar="NODE", help="Node to drain.", autocompletion=completion.nodes),
+        str, typer.Argument(metavar="NODE", help="Node to drain.", autocompletion=completion.nodes)
     ],
     form: OutputOption = Output.TABLE,
 ) -> None:
@@ -175,11 +174,7 @@ async def _carry_out(
 
 
 async def _check_room(
-    client: KubeClient,
-    node: str,
-    found: Drain,
-    held: Callable[[], Awaitable[Held]],
-    then: str,
+    client: KubeClient, node: str, found: Drain, held: Callable[[], Awaitable[Held]], then: str
 ) -> None:
     """Refuse to go on if some pods have no room elsewhere."""
     leaving = [PodName(pod.namespace, pod.name) for pod in found.leaving if pod.is_managed]

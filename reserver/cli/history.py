@@ -44,8 +44,7 @@ AboutOption = Annotated[
 def history(
     target: Target,
     name: Annotated[
-        str,
-        typer.Argument(metavar="NAME", help="Name or id. Default: all reservations."),
+        str, typer.Argument(metavar="NAME", help="Name or id. Default: all reservations.")
     ] = "",
     namespace: AboutOption = "",
     since: SinceOption = "",

@@ -157,11 +157,7 @@ def bar(total: int, used: int, held: int, width: int = _BAR_WIDTH) -> list[Cell]
     if held > 0 and held_cells == 0:  # What is held is what the command is about.
         held_cells, used_cells = 1, min(used_cells, width - 1)
     free_cells = width - used_cells - held_cells
-    return [
-        _times(used_cells, _USED),
-        _times(held_cells, _HELD),
-        _times(free_cells, _FREE),
-    ]
+    return [_times(used_cells, _USED), _times(held_cells, _HELD), _times(free_cells, _FREE)]
 
 
 def fitting(bars: int, others: Sequence[int], most: int = _BAR_WIDTH) -> int:

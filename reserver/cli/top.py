@@ -100,8 +100,7 @@ def nodes(
 def quotas(
     target: Target,
     namespace: Annotated[
-        str,
-        typer.Option("--namespace", "-n", metavar="NAME", help="Only this namespace."),
+        str, typer.Option("--namespace", "-n", metavar="NAME", help="Only this namespace.")
     ] = "",
     form: TableOutputOption = Report.TABLE,
 ) -> None:

@@ -43,16 +43,12 @@ class ValidateFlags:
         in_environment=True,
     )
     configmaps: tuple[str, ...] = flag(
-        "A ConfigMap that `reserver serve --configmap` reads.",
-        default=(),
-        metavar="NAMESPACE/NAME",
+        "A ConfigMap that `reserver serve --configmap` reads.", default=(), metavar="NAMESPACE/NAME"
     )
 
 
 def validate(
-    flags: ValidateFlags,
-    filename: Annotated[list[str], FILES],
-    form: ReportOption = Report.TABLE,
+    flags: ValidateFlags, filename: Annotated[list[str], FILES], form: ReportOption = Report.TABLE
 ) -> None:
     """Check files for errors, without a cluster.
 

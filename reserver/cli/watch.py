@@ -27,11 +27,7 @@ _WIDTHS = (8, 24, 19, 16, 5, 7)
 """Of a stream's columns, where the widest text is not known beforehand."""
 
 
-def watch(
-    target: Target,
-    chosen: SelectionFlags,
-    form: OutputOption = Output.TABLE,
-) -> None:
+def watch(target: Target, chosen: SelectionFlags, form: OutputOption = Output.TABLE) -> None:
     """Print each reservation, and then each change as it happens.
 
     A broken connection is resumed, and no change is missed. `-o json` prints one object a line,

@@ -112,12 +112,7 @@ class Client:
                 same `request_id`. With `no_wait` as `create_set`.
         """
         request = requests.create(
-            name,
-            spec,
-            request_id=request_id,
-            no_wait=no_wait,
-            labels=labels,
-            namespace=namespace,
+            name, spec, request_id=request_id, no_wait=no_wait, labels=labels, namespace=namespace
         )
         return await self._shown(self._stub.Create, request)
 

@@ -93,12 +93,7 @@ class SyncClient:
             CallFailed: it was not created, or that is unknown.
         """
         request = requests.create(
-            name,
-            spec,
-            request_id=request_id,
-            no_wait=no_wait,
-            labels=labels,
-            namespace=namespace,
+            name, spec, request_id=request_id, no_wait=no_wait, labels=labels, namespace=namespace
         )
         return self._shown(self._stub.Create, request)
 

@@ -133,10 +133,7 @@ def namespace_view(snapshot: Snapshot) -> ObjectView[NamespaceObject]:
             move_windows[name] = window
 
     return ObjectView(
-        NamespaceObject,
-        seen=seen,
-        gone=gone,
-        known=lambda: (("", name) for name in namespaces),
+        NamespaceObject, seen=seen, gone=gone, known=lambda: (("", name) for name in namespaces)
     )
 
 

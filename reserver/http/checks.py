@@ -61,11 +61,7 @@ class Hosts:
 
 
 def refusal(
-    method: str,
-    target: str,
-    headers: Mapping[str, str],
-    hosts: Hosts,
-    bodies: Mapping[str, int],
+    method: str, target: str, headers: Mapping[str, str], hosts: Hosts, bodies: Mapping[str, int]
 ) -> CheckFailure | None:
     """Return why a call is refused unread; None if it is read.
 

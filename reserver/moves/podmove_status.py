@@ -159,10 +159,7 @@ def _conditions(status: MoveStatus, generation: int) -> Iterator[Condition]:
 def refused(problem: InvalidInput, generation: int) -> StatusObject:
     """Return the status of a PodMove that is not carried out because it cannot be read."""
     return StatusObject(
-        phase=MovePhase.FAILED,
-        reason=INVALID,
-        message=str(problem),
-        observed_generation=generation,
+        phase=MovePhase.FAILED, reason=INVALID, message=str(problem), observed_generation=generation
     )
 
 

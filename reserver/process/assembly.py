@@ -181,12 +181,7 @@ class Assembly:
         return (
             ConfigMapCache(ledger, self.clock, report, changed, ended, assumed),
             ObjectCache(
-                ledger,
-                self.clock,
-                partial(report, kind=RESERVATION),
-                changed,
-                ended,
-                home=home,
+                ledger, self.clock, partial(report, kind=RESERVATION), changed, ended, home=home
             ),
         )
 

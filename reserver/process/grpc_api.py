@@ -31,11 +31,7 @@ class _FeedListener(Listener):
 
 
 def prepare(
-    settings: Settings,
-    reviews: ApiClient,
-    assembly: Assembly,
-    extender: Extender,
-    metrics: Metrics,
+    settings: Settings, reviews: ApiClient, assembly: Assembly, extender: Extender, metrics: Metrics
 ) -> Service:
     """Return the services; their watches show what changes from now on.
 
@@ -48,8 +44,7 @@ def prepare(
     if settings.wants_grpc_tokens:
         asked = settings.namespace, time.monotonic, settings.grpc_audiences
         access = CallAccess(
-            Reviewer(reviews, *asked),
-            writes_objects=assembly.stores.default is StoreKind.OBJECT,
+            Reviewer(reviews, *asked), writes_objects=assembly.stores.default is StoreKind.OBJECT
         )
     service = Service(
         state=assembly.state,

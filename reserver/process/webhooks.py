@@ -43,11 +43,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    settings: Settings,
-    assembly: Assembly,
-    client: ApiClient,
-    metrics: Metrics,
-    expiries: Expiries,
+    settings: Settings, assembly: Assembly, client: ApiClient, metrics: Metrics, expiries: Expiries
 ) -> Prepared | None:
     """Return the webhooks, ready to serve; None where they are not served.
 

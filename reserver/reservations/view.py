@@ -36,10 +36,7 @@ class LedgerView(ReservationView):
         return tuple(each.reservation for each in accounts if self._phase(each) not in OVER)
 
     def seats(
-        self,
-        pod: Pod,
-        among: Collection[str] | None = None,
-        spent: Mapping[Slot, int] = NONE_SPENT,
+        self, pod: Pod, among: Collection[str] | None = None, spent: Mapping[Slot, int] = NONE_SPENT
     ) -> tuple[Reservation, ...]:
         """Return the reservations that hold capacity for a pod now, oldest first.
 

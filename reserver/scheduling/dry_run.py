@@ -179,11 +179,7 @@ def place_now(
 
 
 def _judge(
-    index: int,
-    reservation: Reservation,
-    state: State,
-    taken: ByNode,
-    aside: Aside = nullcontext,
+    index: int, reservation: Reservation, state: State, taken: ByNode, aside: Aside = nullcontext
 ) -> Generator[None, None, tuple[Reservation, Lack | None]]:
     if reservation.node:
         return reservation, _lack(index, reservation, state, taken.get(reservation.node, {}))

@@ -40,7 +40,7 @@ _LABELS = {
             "type": "object",
             "maxProperties": MOST_LABELS,
             "additionalProperties": {"type": "string"},
-        },
+        }
     },
 }
 _WINDOW = {
