@@ -31,7 +31,7 @@ class StoreReader:
             gap = gap_over(line.moment, self.gaps) if line.kind == "LISTED" else None
             now = {} if line.kind == "DELETED" else self._entries(line.item)
             gone = beginning(gap) if gap else line.moment
-            for ref in [ref for ref in living if not _goes_on(living[ref], now)]:
+            for ref in [ref for ref in living if not _goes_on(living[ref], now, line.moment.at)]:
                 deleted = line.kind == "DELETED" and self.holds_many
                 yield replace(living.pop(ref), gone=gone, deleted=deleted, in_gap=gap is not None)
             for ref, entry in now.items():
@@ -67,11 +67,17 @@ class ObjectReader(StoreReader):
         }
 
 
-def _goes_on(life: Life, now: Mapping[Ref, Entry]) -> bool:
-    """Return whether the same reservation stands there now, perhaps with its ttl resolved."""
+def _goes_on(life: Life, now: Mapping[Ref, Entry], at: float) -> bool:
+    """Return whether the same reservation stands there now, perhaps with its ttl resolved.
+
+    What is reusable may be extended until it is over (docs/adr/0090).
+    """
     after = now.get(life.ref)
     if after is None or after == life.entry:
         return after is not None
+    same = replace(life.entry, expires=after.expires, ttl_s=after.ttl_s) == after
+    if same and after.reusable and (life.entry.expires is None or at < life.entry.expires):
+        return True
     if life.entry.expires is not None or life.entry.ttl_s is None or after.expires is None:
         return False
     resolved = replace(life.entry, expires=after.expires, ttl_s=None)

@@ -16,6 +16,7 @@ from reserver.errors import ApiError, Gone, InvalidInput, NotReady
 from reserver.extender.pending_binding import PendingBinding, Pods
 from reserver.extender.protocol import ExtenderBindingArgs
 from reserver.extender.readiness import Readiness, up_to_date
+from reserver.k8s.objects.limits import POD
 from reserver.scheduling.bind import BindVerdict, judge_bind
 from reserver.scheduling.inflight_binds import AssumedPod
 from reserver.scheduling.state import State
@@ -223,8 +224,10 @@ class Bindings:
         """
         for tries in count(1):
             try:
-                is_wanted = partial(self._is_wanted, taken)
-                await self._pods.bind(taken.pod, taken.node, taken.verdict.claims, is_wanted)
+                is_wanted, claims = partial(self._is_wanted, taken), taken.verdict.claims
+                most = max(len(claims), POD.claims)
+                named = (*claims, *taken.verdict.editions)[:most]
+                await self._pods.bind(taken.pod, taken.node, named, is_wanted)
             except ApiError as exc:
                 if not exc.is_conflict or tries == MOST_TRIES:
                     raise

@@ -61,7 +61,7 @@ def expiring(
         stores: where it is written.
         idle_since: since when no pod has used it, if it is released because of that; 0 if not.
     """
-    cause = f"{reservation.identity}#{int(idle_since)}" if idle_since else reservation.identity
+    cause = f"{reservation.edition}#{int(idle_since)}" if idle_since else reservation.edition
     reason = "ReleasedSoon" if idle_since else "ExpiresSoon"
     write = partial(recorder.warn_once_ever, cause)
     _announce(stores, reservation.ref, reason, message, write)

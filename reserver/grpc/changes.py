@@ -8,14 +8,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
-import grpc
-
 from reserver.base.pacer import Pacer
 from reserver.errors import InvalidInput, under
 from reserver.extender.readiness import Readiness, require_ready, up_to_date
 from reserver.grpc import documents, status_errors
 from reserver.grpc.reservation_list import Catalogue
-from reserver.grpc.status_errors import CallError
 from reserver.reservations.digest import etag
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation
@@ -37,7 +34,10 @@ _Changed = tuple[str, Reservation | None]
 def _stays(new: Reservation, old: Reservation) -> bool:
     """Return whether a reservation can stay where it is, or wait as it did."""
     if new.node or old.node:
-        return new.holds_no_more_than(old)
+        return new.node == old.node and all(
+            amount * new.slots <= old.resources.get(name, 0) * old.slots
+            for name, amount in new.resources.items()
+        )
     slot_is_less = all(
         amount <= old.resources.get(name, 0) for name, amount in new.resources.items()
     )
@@ -89,7 +89,8 @@ class Changes:
                 return text, None
             self._require_quota(new, old, "spec")
             # Another reservation inherits no claims: then it holds more than what is left of this.
-            is_same = new.identity == old.identity
+            ends = new.edition != old.edition and self.state.ledger.claims_lost_by_extension(ref)
+            is_same = new.identity == old.identity and not ends
             is_left = not old.is_whole and self.state.ledger.claimed(ref)
             if not is_same and (is_left or not _stays(new, old)):
                 grown = new = await self._require_room(new, old, request.name)
@@ -106,7 +107,8 @@ class Changes:
 
         Raises:
             InvalidInput: a field is wrong.
-            CallError: there is no such reservation, it is partly claimed, or was changed meanwhile.
+            CallError: there is no such reservation, claims of it would be lost, or it was changed
+                meanwhile.
             ApiError: it cannot be written.
         """
         ref = self.catalogue.find(request.name)
@@ -123,11 +125,8 @@ class Changes:
             if old.recurrence is not None:
                 remedy = "change schedule.until or schedule.duration: reserver edit"
                 raise InvalidInput("name", "is of a reservation that recurs", remedy)
-            if not old.is_whole and (claims := self.state.ledger.claimed(ref)):
-                problem = (
-                    f"{claims} of {old.slots_beside(claims)} slots are claimed; create another one"
-                )
-                raise CallError(grpc.StatusCode.FAILED_PRECONDITION, "PARTLY_CLAIMED", problem)
+            if claims := self.state.ledger.claims_lost_by_extension(ref):
+                raise status_errors.partly_claimed(old, claims)
             written = documents.with_lifetime(text, lifetime, ref)
             new = self.catalogue.read(written, ref, is_stored=True)
             status_errors.require_future(new, until, self.clock())

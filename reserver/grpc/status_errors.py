@@ -116,6 +116,16 @@ def unreadable(name: str, why: str) -> CallError:
     return CallError(grpc.StatusCode.FAILED_PRECONDITION, "UNREADABLE", message)
 
 
+def partly_claimed(reservation: Reservation, claims: int) -> CallError:
+    """Refuse another expiry, with which claims of pods that go on would end."""
+    slots = reservation.slots_beside(claims)
+    message = f"{claims} of {slots} slots are claimed; create another one"
+    if reservation.lasting:
+        older = "were claimed under an older version of Reserver"
+        message = f"{claims} of {slots} slots {older}; extend it once their pods have ended"
+    return CallError(grpc.StatusCode.FAILED_PRECONDITION, "PARTLY_CLAIMED", message)
+
+
 def taken(message: str, fields: Iterable[Field] = ()) -> CallError:
     """Refuse a name that another object has."""
     return CallError(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", message, fields)

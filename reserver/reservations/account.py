@@ -15,7 +15,7 @@ from typing import cast
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.digest import is_mark, mark
-from reserver.reservations.entry import NO_UNSURE, UNSEEN, Claimed, Entry
+from reserver.reservations.entry import NO_UNSURE, UNSEEN, Claimed, Entry, latest
 from reserver.reservations.node_holds import Hold
 from reserver.reservations.placement import Parts, clipped, compacted
 from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
@@ -29,7 +29,7 @@ class Account:
     """One reservation, with its claims and holds.
 
     Attributes:
-        reservation: what its first entry says, which stands for all of them.
+        reservation: what its first entry says, which stands for all of them (`latest`).
         identity: its identity.
         order: later ones are greater.
         entries: where it is written, the longest known first (`LedgerView.copies`).
@@ -106,7 +106,7 @@ class Account:
 
     def succeed(self) -> None:
         """Let the entry that is first now stand for all, with the turns of the former one."""
-        self.reservation, self._left = self.entries[0].reservation, None
+        self.reservation, self._left = latest(self.entries), None
         by_node = self.by_node()
         for part in self.reservation.parts:
             by_node[part.node].reservation = self.reservation.on(part)

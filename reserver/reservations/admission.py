@@ -118,7 +118,7 @@ class Admission:
         Return whether it has.
         """
         share = self.shares.get(identity)
-        if share is None or after.identity in self.shares:
+        if share is None or (after.identity != identity and after.identity in self.shares):
             return False
         asked = quota.usage(after, after.slots)
         if any(amount > share.asked.get(counted, 0) for counted, amount in asked.items()):

@@ -8,7 +8,7 @@ from reserver.cluster.pod import Pod
 from reserver.reservations.account import Account
 from reserver.reservations.entry import UNSEEN
 from reserver.reservations.lifecycle import Lifecycle
-from reserver.reservations.reservation import ANY_TIME
+from reserver.reservations.reservation import ANY_TIME, Ref
 from reserver.reservations.reservation_view import OVER
 
 
@@ -88,6 +88,17 @@ class Claiming(Lifecycle):
         self.pod_over(pod)
         for account in self._accounts(self._claims.forget(pod.uid)):
             self._settle(account)
+
+    def claims_lost_by_extension(self, ref: Ref) -> int:
+        """Return how many claims end, though their pods go on, if it expires at another moment.
+
+        Those are all, but of what is reusable: there an older version has written them.
+        """
+        account = self._register.get(ref)
+        if account is None or account.reservation.is_whole:
+            return 0
+        by_edition = self._claims.by_edition(account)
+        return len(by_edition) if account.reservation.lasting else self.claimed(ref)
 
     def _accounts(self, identities: Iterable[str]) -> list[Account]:
         return list(filter(None, map(self._register.of, identities)))

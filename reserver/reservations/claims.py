@@ -13,7 +13,7 @@ from typing import NamedTuple
 from reserver.base.fairness import FairMemory
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.account import Account
-from reserver.reservations.digest import near_digests
+from reserver.reservations.digest import other_digests
 from reserver.reservations.entry import UNSEEN, Entry
 from reserver.reservations.index import ReservationIndex
 
@@ -74,9 +74,9 @@ class Claims:
         By UID, with the identity by which they called it.
         """
         reservation, named = entry.reservation, {}
-        may_be = reservation.drift and reservation.record in self._records
+        may_be = reservation.record in self._records
         # By what they may call it: those who claim decide how many there are of one record.
-        for digest in near_digests(reservation) - {reservation.digest} if may_be else ():
+        for digest in other_digests(reservation) if may_be else ():
             other = f"{reservation.record}@{digest}"
             for uid in self._pods.get(other, ()):
                 if self._since.get(uid, 0) >= entry.written.first:
@@ -90,9 +90,36 @@ class Claims:
 
     def rename(self, before: str, after: str) -> None:
         """Record all claims of one identity under another: it is the same reservation."""
+        if before == after:
+            return
         keeps = self._register.of(before) is not None  # It is still written elsewhere.
         for uid in tuple(self._pods.get(before, ())):
             self._rename(uid, before, after, keeps=keeps)
+
+    def by_edition(self, account: Account) -> Mapping[str, frozenset[str]]:
+        """Return the claims that call a reservation by its expiry alone, by UID, and how.
+
+        An older version wrote them. They count as long as it expires at that moment.
+        """
+        called: dict[str, frozenset[str]] = {}
+        for uid, pod in self.of(account.identity).items() if account.reservation.lasting else ():
+            record = f"{account.reservation.record}@"
+            names = frozenset(each for each in pod.claims if each.startswith(record))
+            if names and account.identity not in names:
+                called[uid] = names
+        return called
+
+    def let_go(self, account: Account) -> list[str]:
+        """Let go of claims that call it by an expiry which it has no more, as a start would."""
+        gone: list[str] = []
+        for uid, names in self.by_edition(account).items():
+            if not any(account in self._register.meant(each) for each in names):
+                for each in names:
+                    self._rename(uid, account.identity, each, keeps=True)
+                self._identities[uid].discard(account.identity)
+                self._drop(uid, account.identity)
+                gone.append(uid)
+        return gone
 
     def _rename(self, uid: str, before: str, after: str, *, keeps: bool) -> None:
         self._keep(after, self._pods[before][uid])

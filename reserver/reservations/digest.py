@@ -21,6 +21,9 @@ from reserver.reservations.owner import OwnerRule
 from reserver.reservations.recurrence import series_digest
 from reserver.reservations.reservation import Reservation
 
+_ANY_TIME = "*"
+"""Instead of an expiry, in the digest that outlasts a change of that."""
+
 _near: LRUCache[tuple[str, int], frozenset[str]] = LRUCache(256)
 _DIGEST_LENGTH = 16
 
@@ -28,7 +31,13 @@ _DIGEST_LENGTH = 16
 def is_called(reservation: Reservation, text: str) -> bool:
     """Return whether this is its digest, or the one that another Reserver computed."""
     is_near = reservation.drift > 0 and text in near_digests(reservation)
-    return text == reservation.digest or is_near
+    return text in (reservation.digest, reservation.lasting or reservation.digest) or is_near
+
+
+def other_digests(reservation: Reservation) -> frozenset[str]:
+    """Return by what else claims may call it: another Reserver, or an older one, wrote them."""
+    own = reservation.lasting or reservation.digest
+    return (near_digests(reservation) if reservation.drift else {reservation.digest}) - {own}
 
 
 def etag(reservation: Reservation) -> str:
@@ -41,7 +50,7 @@ def etag(reservation: Reservation) -> str:
     return f"{series_digest(reservation.digest)}-{again}"
 
 
-def continues(after: Reservation, before: Reservation) -> bool:
+def equals(after: Reservation, before: Reservation) -> bool:
     """Return whether one equals another, apart from when a ``ttl`` was computed."""
     if after.record != before.record:
         return False
@@ -52,6 +61,18 @@ def digest(reservation: Reservation) -> str:
     """Return a hash of what a reservation says, regardless of how it is written."""
     head, tail = _text(reservation)
     return _hash(head, None if reservation.recurrence else reservation.expires_at, tail)
+
+
+def lasting_digest(reservation: Reservation) -> str:
+    """Return the digest of what is reusable without its expiry; empty of anything else.
+
+    A slot comes back with its pod, so a claim that outlasts an extension loses no room
+    (docs/adr/0090). What recurs has no expiry in its digest anyway.
+    """
+    if not reservation.reusable or reservation.recurrence is not None:
+        return ""
+    head, tail = _text(reservation)
+    return _hash(head, _ANY_TIME, tail)
 
 
 def near_digests(reservation: Reservation) -> frozenset[str]:
@@ -66,7 +87,7 @@ def near_digests(reservation: Reservation) -> frozenset[str]:
     return known
 
 
-def _hash(head: str, expires_at: float | None, tail: str) -> str:
+def _hash(head: str, expires_at: float | str | None, tail: str) -> str:
     text = f"{head}{json.dumps(expires_at)}{tail}"
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
 from reserver.cluster.byte_cache import same
 from reserver.cluster.quantity import shared
-from reserver.reservations.digest import continues, digest
+from reserver.reservations.digest import digest, equals, lasting_digest
 from reserver.reservations.placement import Parts, clipped
 from reserver.reservations.reservation import NOT_YET, Reservation, Written
 
@@ -76,12 +76,13 @@ def identified(written: Reservation) -> Reservation:
     Nor does it depend on where it is written, `origin` included, so that a copy in another store is
     the same reservation; nor on where Reserver has placed it.
 
-    Rewriting it (another layout, a ttl resolved to its moment) keeps its claims. Replacing it by
-    another one, if only with a later expiry, does not.
+    Rewriting it (another layout, a ttl resolved to its moment) keeps its claims; so does another
+    expiry, of what is reusable. Replacing it by another one does not, if only with a later expiry.
     """
     return replace(
         written,
         digest=digest(written),
+        lasting=lasting_digest(written),
         node=same(written.node),
         owners=tuple(sorted(written.owners)),
         resources=shared(written.resources),
@@ -91,15 +92,28 @@ def identified(written: Reservation) -> Reservation:
 def inherit(entry: Entry, old: Entry) -> bool:
     """Let what is written at a ref begin where that one was placed.
 
-    It holds there until it is known whether that still suits it. Return whether both are the same,
-    except for an expiry that another Reserver computed.
+    It holds there until it is known whether that still suits it. Return whether both are the same
+    to claims: another expiry may be, of what is reusable, or that another Reserver computed.
     """
     after = entry.reservation
     if not (after.node or after.placed or old.reservation.node):
         after = replace(after, placed=clipped(old.reservation.placed, after.most_slots))
-    is_same = continues(after, old.reservation)
-    if is_same:
+    is_equal = equals(after, old.reservation)
+    if is_equal:
         after = replace(after, drift=old.reservation.drift)
+    is_same = is_equal or after.identity == old.reservation.identity
+    if is_same:
         entry.written = entry.written if old.written is NOT_YET else old.written
     entry.reservation = after
     return is_same
+
+
+def latest(entries: Sequence[Entry]) -> Reservation:
+    """Return what the first entry says, until the last of all expires.
+
+    While it is moved from one store to another, somebody may extend it in one of them.
+    """
+    moments = [entry.reservation.expires_at for entry in entries]
+    known = [at for at in moments if at is not None]
+    expires_at = max(known) if len(known) == len(moments) else None
+    return replace(entries[0].reservation, expires_at=expires_at)

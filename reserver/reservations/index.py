@@ -103,7 +103,7 @@ class ReservationIndex:
         self._failed = failed
         self._by_ref: dict[Ref, Account] = {}
         self._by_identity: dict[str, Account] = {}
-        self._drifting: _Index[str, Entry] = _Index()  # By record.
+        self._renamed: _Index[str, Entry] = _Index()  # What has `other_digests`, by record.
         self._by_name: _Index[PodName, Account] = _Index()
         self._by_rule: _Index[owner.Key, _Claimable] = _Index()
 
@@ -145,8 +145,8 @@ class ReservationIndex:
                 self._by_name.insert(name, account)
             for key, each in claimable.items():
                 self._by_rule.insert(key, each)
-        if reservation.drift:
-            self._drifting.insert(reservation.record, entry)
+        if reservation.drift or reservation.lasting:
+            self._renamed.insert(reservation.record, entry)
         account.put(entry)
         self._by_ref[reservation.ref] = account
 
@@ -160,17 +160,17 @@ class ReservationIndex:
                 self._by_name.discard(name, account)
             for key, each in _claimable(account).items():
                 self._by_rule.discard(key, each)
-        if entry.reservation.drift:
-            self._drifting.discard(entry.reservation.record, entry)
+        if entry.reservation.drift or entry.reservation.lasting:
+            self._renamed.discard(entry.reservation.record, entry)
         return entry
 
     def meant(self, identity: str) -> Iterable[Account]:
-        """Return the accounts that a claim may mean; its writer may have computed their expiry."""
+        """Return the accounts that a claim may mean: its writer may call them otherwise."""
         account = self.of(identity)
         if account is not None:
             return (account,)
         record, _, digest = identity.rpartition("@")
-        written = (each.reservation for each in self._drifting.get(record))
+        written = (each.reservation for each in self._renamed.get(record))
         return dict.fromkeys(self._by_ref[each.ref] for each in written if is_called(each, digest))
 
     def may_concern(self, pod: Pod) -> bool:

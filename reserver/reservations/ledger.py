@@ -20,6 +20,7 @@ from reserver.errors import sparing
 from reserver.reservations.account import Account
 from reserver.reservations.claiming import Claiming
 from reserver.reservations.entry import Entry, inherit
+from reserver.reservations.enums import Phase
 from reserver.reservations.index import raising
 from reserver.reservations.listener import NOBODY, Listener
 from reserver.reservations.node_holds import NOTHING
@@ -74,10 +75,10 @@ class Ledger(Claiming):
         before = self._register.get(reservation.ref)
         if written.last < ANY_TIME.last:
             self._latest = max(self._latest, written.last)
-        if before is not None and before.identity == reservation.identity:
+        old = before.entry(reservation.ref) if before is not None else None
+        if before is not None and old and old.reservation.edition == reservation.edition:
             self._put_again(before, reservation, written)
             return
-        old = before.entry(reservation.ref) if before is not None else None
         since = old.since if old is not None else reservation.created_at or self._now
         entry = Entry(reservation, written, since, reservation.placed)
         is_same = old is not None and inherit(entry, old)
@@ -87,14 +88,22 @@ class Ledger(Claiming):
             if before is not None and old is not None:
                 stays = before.written_in(reservation.ref.namespace) > 1
                 self.quotas.replace(old.reservation, reservation, self._now, stays=stays)
-                self.drop(reservation.ref)
+                self.drop(reservation.ref, successor=reservation.identity)
             self._enter(entry, judged)
+            if is_same and reservation.lasting:
+                self._let_go(self._register[reservation.ref])
         except Exception:
             self._undo(reservation, before, old)
             raise
         self._claims.adopt(adopted, judged.identity)
         if before is not None and is_same:
             self._claims.rename(before.identity, judged.identity)
+
+    def _let_go(self, account: Account) -> None:
+        """Let go of claims that call a reservation by an expiry which it has no more."""
+        gone = [account.release(uid) for uid in self._claims.let_go(account)]
+        if any(gone):
+            self._settle(account)
 
     def _undo(self, written: Reservation, before: Account | None, old: Entry | None) -> None:
         """Undo a put, however far it has come."""
@@ -113,17 +122,22 @@ class Ledger(Claiming):
         Args:
             before: the account of what stood there.
             adopted: the claims that are of it as well (`Claims.adopted`).
-            is_same: what stood there is the same, except when its expiry was computed.
+            is_same: what stood there is the same to claims. It begins anew if it was over.
         """
         reservation = entry.reservation
         after = Account(reservation, reservation.identity, next(self._sequence))
-        since = entry.written if before is None or is_same else self._turn_of(entry, before)
-        after.stand(since, kept_turns(reservation, before, is_same=is_same))
+        is_over = before is not None and self._phase_by_time(before) is Phase.EXPIRED
+        goes_on = is_same and not is_over
+        since = entry.written if before is None or goes_on else self._turn_of(entry, before)
+        after.stand(since, kept_turns(reservation, before, is_same=goes_on))
         if before is not None:
             after.is_edited = bool(reservation.placed and not before.reservation.node)
             if is_same:
-                after.is_edited = before.is_edited
                 after.take_over(before)
+            if goes_on:
+                after.is_edited = before.is_edited
+            else:
+                after.idle_since = 0.0
         self._claims.give_slots(after, entry, adopted)
         return after
 
@@ -165,7 +179,14 @@ class Ledger(Claiming):
                 account.is_edited = judged.is_edited
             entry.reservation = replace(entry.reservation, placed=account.reservation.placed)
             self._register.add(account, entry)
+            self._succeed(account)
         self._follow(account)
+
+    def _succeed(self, account: Account) -> None:
+        """Let one of several entries stand for all, until the last of them expires."""
+        self._expect_none(account)
+        account.succeed()
+        self._expect_turns(account)
 
     def _put_again(self, account: Account, again: Reservation, written: Written) -> None:
         """Take what is written as it was before, but perhaps as placed elsewhere."""
@@ -232,15 +253,19 @@ class Ledger(Claiming):
         self._register[ref].is_edited = False
         self._listener.on_reservation_changed(ref)
 
-    def drop(self, ref: Ref) -> None:
-        """Forget a reservation that is no longer written, if it is known."""
-        account = self._withdraw(ref)
+    def drop(self, ref: Ref, successor: str = "") -> None:
+        """Forget a reservation that is no longer written, if it is known.
+
+        Args:
+            successor: the identity of what replaces it, which keeps its place in the quotas.
+        """
+        account = self._withdraw(ref, successor)
         if account is not None:
             if account.entries:
                 self._settle(account)
             self._admit(ref.namespace)
 
-    def _withdraw(self, ref: Ref) -> Account | None:
+    def _withdraw(self, ref: Ref, successor: str = "") -> Account | None:
         """Take what is written at a ref out of its account; return that, None for nothing."""
         account = self._register.get(ref)
         if account is None:
@@ -251,9 +276,10 @@ class Ledger(Claiming):
                 self._holdings.hold(hold, NOTHING)
             self._expect_none(account)
         entry = self._register.remove(ref)
-        self._uncharge(entry.reservation)
+        if entry.reservation.identity != successor:
+            self._uncharge(entry.reservation)
         if account.entries:
-            account.succeed()
+            self._succeed(account)
         return account
 
     def _uncharge(self, reservation: Reservation) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -228,11 +229,11 @@ class Lifecycle(LedgerView):
     def _charge(self, account: Account) -> None:
         """Count what is unclaimed in the quota of each namespace in which it is written."""
         self._judge_use(account)
-        unclaimed, counted = self._unclaimed(account), dict[str, Reservation]()
-        for entry in account.entries:
-            counted.setdefault(entry.reservation.ref.namespace, entry.reservation)
-        for reservation in counted.values():
-            self.quotas.charge(reservation, unclaimed, self._now)
+        unclaimed, until = self._unclaimed(account), account.reservation.expires_at
+        entries = (entry.reservation for entry in reversed(account.entries))
+        for each in {first.ref.namespace: first for first in entries}.values():
+            whole = each if each.expires_at == until else replace(each, expires_at=until)
+            self.quotas.charge(whole, unclaimed, self._now)
 
     def _admit_beside(self, account: Account) -> None:
         """Let in what the quotas of its namespaces have room for now."""

@@ -144,7 +144,10 @@ class Quotas:
         However often it is written in a namespace, it counts there once.
         """
         admission = self._admission(reservation.ref.namespace)
-        if reservation.identity in admission.shares:
+        share = admission.shares.get(reservation.identity)
+        if share is not None:
+            if reservation.lasting and share.reservation.expires_at != reservation.expires_at:
+                admission.replace(reservation.identity, reservation)  # A copy was extended.
             admission.update(reservation.identity, slots)
         elif slots:
             self._enter(admission, reservation, slots, reservation.created_at or now, now)

@@ -81,6 +81,7 @@ class Reservation:
     Attributes:
         ref: where it is written.
         digest: tells it from what was written there before.
+        lasting: its digest without its expiry, where claims outlast a change of that; else empty.
         node: the node whose capacity it holds; empty where Reserver chooses.
         owners: the pods that it names, sorted: each claims it, and lands on it first.
         rules: pods that may claim a slot without being named; with `owners`, never both empty.
@@ -140,6 +141,7 @@ class Reservation:
     created_at: float = 0.0
     occurrence: float | None = field(default=None, compare=False)
     drift: int = field(default=0, compare=False)
+    lasting: str = field(default="", compare=False)
     is_seat: bool = field(default=False, compare=False)
     volume_claims: tuple[str, ...] = field(default=(), compare=False)
     fallback: Placement | None = field(default=None, compare=False)
@@ -150,7 +152,12 @@ class Reservation:
 
     def __post_init__(self) -> None:
         """Compute the identity once: it is the key of much that is known of a reservation."""
-        object.__setattr__(self, "identity", f"{self.record}@{self.digest}")
+        object.__setattr__(self, "identity", f"{self.record}@{self.lasting or self.digest}")
+
+    @property
+    def edition(self) -> str:
+        """The identity with its expiry in it, by which versions before 0.2 know all claims."""
+        return f"{self.record}@{self.digest}" if self.lasting else self.identity
 
     @property
     def is_whole(self) -> bool:
@@ -220,7 +227,7 @@ class Reservation:
     @property
     def written_as(self) -> str:
         """The identity of what is written: of what recurs the same for all occurrences."""
-        return f"{self.record}@{series_digest(self.digest)}"
+        return self.identity if self.lasting else f"{self.record}@{series_digest(self.digest)}"
 
     @property
     def parts(self) -> Parts:
@@ -256,13 +263,6 @@ class Reservation:
     def covers(self, requests: Mapping[str, int]) -> bool:
         """Return whether a slot covers a request, in the resources that it holds."""
         return all(amount >= requests.get(name, 0) for name, amount in self.resources.items())
-
-    def holds_no_more_than(self, other: Reservation) -> bool:
-        """Return whether another one on the same node holds all that it holds."""
-        return self.node == other.node and all(
-            amount * self.slots <= other.resources.get(name, 0) * other.slots
-            for name, amount in self.resources.items()
-        )
 
     def yields_to(self, priority: int) -> bool:
         """Return whether a pod of this priority may take what it holds."""

@@ -25,10 +25,13 @@ class BindVerdict:
     Attributes:
         refusal: why the pod may not have the node, in constant words; None if it may.
         claims: identities of the reservations that the binding ends or claims a slot of.
+        editions: what versions before 0.2 call those of them that they call otherwise: they are
+            written beside the claims, for a rollback (docs/adr/0090).
     """
 
     refusal: str | None = None
     claims: tuple[str, ...] = ()
+    editions: tuple[str, ...] = ()
 
 
 def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
@@ -50,9 +53,10 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
         return BindVerdict(f"must wait for a place of reservation {awaited.ref}")
     if refusal := _refusal(pod, node, state, here, gang):
         return BindVerdict(refusal)
-    taken = (seat.identity for seat in here)
-    ended = (each.identity for each in state.ledger.naming(pod.name) if each.is_for(now))
-    return BindVerdict(claims=tuple(dict.fromkeys((*ended, *taken))))
+    ended = (each for each in state.ledger.naming(pod.name) if each.is_for(now))
+    claimed = {each.identity: each for each in (*ended, *here)}
+    editions = tuple(each.edition for each in claimed.values() if each.lasting)
+    return BindVerdict(claims=tuple(claimed), editions=editions)
 
 
 def _refusal(

@@ -17,6 +17,7 @@ from reserver.k8s.watch.lag import Awaited
 from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.outcome import Ending
+from reserver.reservations.recurrence import series_digest
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservation, Written
 from reserver.stores.configmap.entries import MOST_PROBLEMS, Entries, EntryProblem
 from reserver.stores.object.edits import Tidying
@@ -277,8 +278,12 @@ class Cache(ABC, Generic[K, E]):
     def _is_over(self, reservation: Reservation) -> bool:
         """Return whether the ledger has this reservation at the ref, and it is over."""
         held = self.ledger.get(reservation.ref)
-        is_held = held is not None and held.written_as == reservation.written_as
-        return is_held and self.ledger.is_over(reservation.ref)
+        if held is None or (held.record, series_digest(held.digest)) != (
+            reservation.record,
+            series_digest(reservation.digest),
+        ):
+            return False
+        return self.ledger.is_over(reservation.ref)
 
 
 def when_written(now: Metadata, before: Metadata | None, *, listed: bool) -> Written:

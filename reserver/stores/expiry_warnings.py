@@ -25,7 +25,7 @@ class ExpiryWarnings:
 
     Attributes:
         before_s: how long before its expiry, 0 for never.
-        expiring: the reservations that expire soon, as of the last pass, by their identity.
+        expiring: the reservations that expire soon, as of the last pass, by their edition.
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class ExpiryWarnings:
             if is_active and reservation and not idle_since and reservation.recurs:
                 is_active = False  # It comes again, and need not live longer.
             if reservation and is_active and self._ends_soon(reservation, since, ends_at, now):
-                expiring.add(reservation.identity)
-                if reservation.identity not in self.expiring:
+                expiring.add(reservation.edition)
+                if reservation.edition not in self.expiring:
                     said = _message(reservation, ledger.claimed(ref), now)
                     said = _idle_message(idle_since, ends_at, now) if idle_since else said
                     self._warn(reservation, said, idle_since)

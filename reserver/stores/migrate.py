@@ -180,7 +180,7 @@ class Migration:
             if item is None:
                 return
             now = read_object(item, self.clock(), self.home).reservations
-            if [r.identity for r in now] != [reservation.identity]:
+            if [r.edition for r in now] != [reservation.edition]:
                 raise NotMoved("somebody edited it meanwhile: the entry holds what it was")
             metadata = item.metadata
             version = metadata.resource_version
@@ -214,7 +214,7 @@ class Migration:
 def _check(entries: Entries, reservation: Reservation, ref: Ref) -> None:
     if entries.problems:
         raise NotMoved(f"{ref}: {entries.problems[0].error}")
-    if [r.identity for r in entries.reservations] != [reservation.identity]:
+    if [r.edition for r in entries.reservations] != [reservation.edition]:
         raise NotMoved(f"{ref} is another reservation")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
@@ -120,10 +121,15 @@ def _all_bound(corner: Corner, count: int) -> list[str]:
 def test_a_reusable_slot_is_held_again_when_its_pod_goes(corner: Corner) -> None:
     (node,) = corner.add_nodes(1, cpu="4")
     key = corner.reserve(SPEC, node, "owner", cpu="3")
-    corner.patch_store(SPEC.store, {key: corner.keys(SPEC.store)[key] + "reusable: true\n"})
+    written = corner.keys(SPEC.store)[key] + "reusable: true\n"
+    corner.patch_store(SPEC.store, {key: written})
     corner.wait_held(node)
     corner.create_pod("owner", {"cpu": "3"})
     assert corner.wait_bound("owner") == node
+    longer = re.sub("expiresAt: .*", 'expiresAt: "2040-01-31T10:00:00Z"', written)
+    corner.patch_store(SPEC.store, {key: longer})  # Its claim stays: the slot is not held anew.
+    corner.create_pod("beside", {"cpu": "1"})
+    assert corner.wait_bound("beside") == node
     corner.delete_pod("owner")
     corner.create_pod("stranger", {"cpu": "2"})
     corner.wait_refused("stranger", "held by reservation")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from reserver.reservations.enums import StoreKind
 from reserver.v1 import reservation_pb2 as pb
-from tests.integration.world import World, again, serving
+from tests.integration.world import CONFIGMAPS, OBJECTS, World, again, serving
 
 
 @pytest.fixture(params=StoreKind)
@@ -367,6 +368,70 @@ async def test_slots_that_were_claimed_come_back_only_where_there_is_room(world:
     wanted.slots = 1
     again = (await world.api.Update(pb.UpdateRequest(name=ref, spec=wanted))).reservation
     assert (again.status.backed, ledger.held_on("worker-1")["cpu"]) == (True, 4000)
+
+
+async def claimed(world: World, *, by_edition: bool) -> str:
+    """Reserve what is reusable, and claim it; return its id once that is known."""
+    wanted = pb.CreateRequest(name="train", spec=spec(reusable=True))
+    made = (await world.api.Create(wanted)).reservation
+    ((known, _),) = world.running.assembly.ledger
+    claims = json.dumps([known.edition if by_edition else known.identity])
+    metadata = {"name": "web-0", "annotations": {"reserver.io/claims": claims}}
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    where = {"nodeName": "worker-1", "containers": [container]}
+    pods = "/api/v1/namespaces/shop/pods"
+    await world.cluster.client.send("POST", pods, {"metadata": metadata, "spec": where})
+    await until(world, lambda seen: seen.status.phase == pb.PHASE_CLAIMED)
+    return made.id
+
+
+async def until(world: World, is_so: Callable[[Any], bool]) -> None:
+    """Return once a watch has shown a reservation of which something is so."""
+    async with asyncio.timeout(20):
+        async for change in world.api.Watch(pb.WatchRequest()):
+            if is_so(change.reservation):
+                return
+
+
+async def shown(api: Any, name: str) -> pb.Reservation:
+    found: pb.Reservation = (await api.Get(pb.GetRequest(name=name))).reservation
+    return found
+
+
+async def test_what_is_reusable_is_extended_while_pods_have_its_slots(
+    world: World, tmp_path: Path
+) -> None:
+    """By each way to write it, and a restart knows it, too."""
+    name, client = await claimed(world, by_edition=False), world.cluster.client
+    longer = await world.api.Extend(pb.ExtendRequest(name=name, ttl={"seconds": 7200}))
+    assert longer.reservation.status.phase == pb.PHASE_CLAIMED
+    later = spec(reusable=True, ttl={"seconds": 9000})
+    updated = await world.api.Update(pb.UpdateRequest(name=name, spec=later))
+    assert updated.reservation.status.phase == pb.PHASE_CLAIMED
+    assert updated.reservation.etag != longer.reservation.etag
+
+    written = json.loads((await world.written())["train"]) | {"expiresAt": "2040-01-31T10:00:00Z"}
+    path, patch = f"{CONFIGMAPS}/reservations", {"data": {"train": json.dumps(written)}}
+    if world.writes_objects:
+        path, patch = f"{OBJECTS}/train", {"spec": written}
+    await client.send("PATCH", path, patch, media="application/merge-patch+json")
+    await until(world, lambda seen: seen.spec.expires_at.ToDatetime().year == 2040)
+    assert (await shown(world.api, name)).status.phase == pb.PHASE_CLAIMED
+    assert not world.running.assembly.ledger.held_on("worker-1")
+    kind = StoreKind.OBJECT if world.writes_objects else StoreKind.CONFIGMAP
+    async with again(tmp_path, kind) as api:
+        assert (await shown(api, name)).status.phase == pb.PHASE_CLAIMED
+
+
+async def test_claims_of_an_older_version_are_not_lost_by_an_extension(world: World) -> None:
+    name = await claimed(world, by_edition=True)
+    until = pb.ExtendRequest(name=name, ttl={"seconds": 7200})
+    _, reason, _ = await refused(world.api.Extend(until))
+    assert reason == "PARTLY_CLAIMED"
+    later = spec(reusable=True, cpu="1", ttl={"seconds": 7200})
+    await world.api.Create(pb.CreateRequest(name="rest", spec=spec(owner="web-1", cpu="3")))
+    _, reason, _ = await refused(world.api.Update(pb.UpdateRequest(name=name, spec=later)))
+    assert reason == "NO_ROOM"
 
 
 async def test_reflection_lists_the_services(world: World) -> None:

@@ -49,7 +49,7 @@ def rewritten(
     else:
         spec["expiresAt"] = _moment(reservation.expires_at)
     there = spec_codec.read(spec, ref, 0.0, limits_at(ref, home))
-    if there.identity != reservation.identity:
+    if there.edition != reservation.edition:
         problem = "would be another reservation in the new store"
         raise InvalidInput("", problem, "remove it here and write it there by hand")
     return spec

@@ -66,8 +66,8 @@ class Entries:
 
     def says_what(self, other: Entries) -> bool:
         """Return whether both are the same reservations, regardless of where they are placed."""
-        own = [reservation.identity for reservation in self.reservations]
-        return own == [reservation.identity for reservation in other.reservations]
+        own = [reservation.edition for reservation in self.reservations]
+        return own == [reservation.edition for reservation in other.reservations]
 
 
 MOST_PROBLEMS = 100

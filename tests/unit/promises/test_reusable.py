@@ -89,6 +89,19 @@ def test_one_that_goes_because_it_was_claimed_is_lost(tape: Tape) -> None:
     assert tape.kinds() == [Kind.RESERVATION_LOST]
 
 
+def test_its_claims_count_when_it_was_extended(tape: Tape) -> None:
+    reserve(tape, lives_s=20)
+    tape.land("a", "n", SEATS, cpu="3", labels=WEB)
+    tape.wait(10)
+    reserve(tape)
+    tape.land("beside", "n", cpu="1")
+    tape.delete("a")
+    tape.wait(30)
+    assert tape.kinds() == []
+    tape.land("stranger", "n", cpu="1")
+    assert tape.kinds() == [Kind.GIVEN_AWAY]
+
+
 def test_one_that_has_expired_is_left_over_though_it_was_claimed(tape: Tape) -> None:
     reserve(tape, lives_s=20)
     tape.land("a", "n", SEATS, cpu="3", labels=WEB)
