@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -56,10 +57,21 @@ async def send(arguments: argparse.Namespace) -> int:
                     await asyncio.to_thread(create_pod, arguments)
                     await landed(changes)
                     print(f"{owner} has landed")
-        except (CallFailed, config.ConfigException, kubernetes.ApiException, HTTPError) as exc:
+        except kubernetes.ApiException as exc:
+            print(f"not sent: {said(exc)}", file=sys.stderr)
+            return 1
+        except (CallFailed, config.ConfigException, HTTPError) as exc:
             print(f"not sent: {exc}", file=sys.stderr)
             return 1
     return 0
+
+
+def said(error: kubernetes.ApiException) -> str:
+    """Return what the API server says, without the headers of its answer."""
+    try:
+        return str(json.loads(error.body)["message"])
+    except (TypeError, ValueError, KeyError):
+        return f"{error.status} {error.reason}"
 
 
 async def landed(changes: AsyncIterator[Change]) -> None:

@@ -26,7 +26,7 @@ _GAP = 2
 _LINES_OF_TEXT = 9
 """What is left at least for what happens, its title included."""
 
-_USED, _HELD, _FREE = ("█", "blue"), ("▒", "yellow"), ("·", "bright_black")
+_USED, _HELD, _FREE = ("█", "blue"), ("▒", "yellow"), ("░", "bright_black")
 _COMMAND = "  "
 _NOBODY_FITS = "nodes are available: "
 

@@ -41,8 +41,7 @@ class CreateFlags:
     )
     set_: bool = flag("Create all or none, and only if all fit now.", default=False)
     wait: str = flag(
-        "How long to wait until it is in force; alone: 10m. Default: 10m on a terminal, else 1s; "
-        "with --force 0.",
+        "Wait until it is in force. Default: 10m on a terminal, else 1s.",
         default="",
         metavar="DURATION",
     )
@@ -50,8 +49,7 @@ class CreateFlags:
     force: bool = flag("Create it even if it can never fit.", default=False)
     request_id: str = flag("Key with which the command may be run again.", default="", metavar="ID")
     dry_run: DryRun = flag(
-        "Create nothing: print it, with -o yaml as a manifest (client, or alone), or say whether "
-        "it would fit (server).",
+        "Create nothing: print it (client, or alone), or say if it would fit (server).",
         default=DryRun.NONE,
     )
 
@@ -71,15 +69,19 @@ def create(
     target: Target,
     spec: SpecFlags,
     flags: CreateFlags,
-    name: Annotated[str, typer.Argument(help="Name of the reservation.", metavar="NAME")] = "",
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Name of the reservation.", metavar="NAME", rich_help_panel="Reservation"
+        ),
+    ] = "",
     filename: Annotated[list[str] | None, FILES] = None,
     namespace: NamespaceOption = "",
     form: OutputOption = Output.TABLE,
 ) -> None:
     """Create reservations, and wait until their holds are in force.
 
-    Flags or files describe it (docs/reservations.md); a file may be what `reserver get -o yaml`
-    prints.
+    Flags or files describe it, also files of `reserver get -o yaml` (docs/reservations.md).
 
     Exit status: 0 created and in force, or to start later; 1 refused; 2 wrong usage; 3 Reserver
     cannot be reached; 4 no room, on nodes or in the quota; 5 created, and it waits for room.
@@ -89,7 +91,6 @@ def create(
         reserver create train --owner app=x --resource nvidia.com/gpu=1 --slots 2
         reserver create web-1 --owner pod/web-0 --cpu 2 --dry-run -o yaml
         reserver create web-2 --from web-1 --owner pod/web-1 --ttl 1h
-        reserver create -f pair.yaml --set
     """
     asked = CreateRequests.of(name, filename or (), spec, namespace)
     if flags.from_ and (filename or flags.dry_run is DryRun.CLIENT):

@@ -52,18 +52,17 @@ def _no_csv(form: Any) -> Any:  # noqa: ANN401 - of either type
 
 
 def _output(choices: str, **settings: Any) -> Any:  # noqa: ANN401 - Typer's own
-    text = "Output format. jsonpath as in kubectl, of what json prints."
     return typer.Option(
-        "--output", "-o", metavar=choices, help=text, case_sensitive=False, **settings
+        "--output", "-o", metavar="FORMAT", help=f"{choices}.", case_sensitive=False, **settings
     )
 
 
 OutputOption = Annotated[
-    Output, _output("table|wide|json|yaml|name|jsonpath=PATH", callback=_no_csv)
+    Output, _output("table, wide, json, yaml, name, jsonpath=PATH", callback=_no_csv)
 ]
-ListOutputOption = Annotated[Output, _output("table|wide|json|yaml|name|csv|jsonpath=PATH")]
-ReportOption = Annotated[Report, _output("table|json|yaml|jsonpath=PATH", callback=_no_csv)]
-TableOutputOption = Annotated[Report, _output("table|json|yaml|csv|jsonpath=PATH")]
+ListOutputOption = Annotated[Output, _output("table, wide, json, yaml, name, csv, jsonpath=PATH")]
+ReportOption = Annotated[Report, _output("table, json, yaml, jsonpath=PATH", callback=_no_csv)]
+TableOutputOption = Annotated[Report, _output("table, json, yaml, csv, jsonpath=PATH")]
 
 
 _LAYOUT = "\n"

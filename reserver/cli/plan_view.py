@@ -98,7 +98,7 @@ def summary(plan: Plan) -> Iterable[str]:
     strategies = Counter(move.strategy for move in plan.moves)
     by_strategy = ", ".join(f"{name} {count}" for name, count in sorted(strategies.items()))
     cost = f", cost {plan.cost:g}" if plan.moves else ""
-    yield f"{counted(len(plan.moves), 'move')}{': ' if by_strategy else ''}{by_strategy}{cost}"
+    yield f"{counted(len(plan.moves), 'move')}: {by_strategy}{cost}" if plan.moves else "no moves"
     yield from (f"{each.pod} gets room on {each.node}" for each in plan.landings)
     if plan.emptied:
         yield f"empty afterwards: {', '.join(plan.emptied)}"

@@ -32,7 +32,6 @@ _EXAMPLES = {"--resource": "nvidia.com/gpu=1", "--node-selector": "disk=ssd"}
 
 _flag = partial(flag, panel="Reservation")
 _time = partial(flag, panel="Time")
-_schedule = partial(flag, panel="Schedule: it comes again (with --every)")
 _claim = partial(flag, panel="Claims and room")
 
 
@@ -53,7 +52,7 @@ class SpecFlags:
         "Choose the fullest nodes (pack) or the emptiest. Default: pack.", path="placement.strategy"
     )
     owners: tuple[str, ...] = _flag(
-        "pod/NAME, KIND/NAME or LABEL=VALUE that may claim it.",
+        "Owner: pod/NAME, KIND/NAME or LABEL=VALUE.",
         default=(),
         metavar="OWNER",
         complete=completion.owners,
@@ -76,27 +75,29 @@ class SpecFlags:
     starts_at: str | None = _time(
         "Start, written as --expires-at. Default: now.", metavar="TIME", path="startsAt"
     )
-    every: str | None = _schedule(
-        "Starts, such as '22:00 weekdays', '8:30 mon,thu' or cron.",
+    every: str | None = _time(
+        "It comes again: '22:00 weekdays', '8:30 mon,thu' or cron.",
         metavar="STARTS",
         path="schedule.cron",
     )
-    for_: str | None = _schedule(
-        "How long each lasts.", metavar="DURATION", path="schedule.duration"
+    for_: str | None = _time(
+        "With --every: how long each lasts.", metavar="DURATION", path="schedule.duration"
     )
-    time_zone: str | None = _schedule(
-        "IANA time zone, such as Europe/Berlin. Default: UTC.",
+    time_zone: str | None = _time(
+        "With --every: zone, such as Europe/Berlin. Default: UTC.",
         metavar="ZONE",
         path="schedule.timeZone",
     )
-    until: str | None = _schedule("None starts later.", metavar="TIME", path="schedule.until")
-    count: int | None = _schedule(
-        "How many come, from --starts-at or now on.", path="schedule.count"
+    until: str | None = _time(
+        "With --every: none starts later.", metavar="TIME", path="schedule.until"
     )
-    lead: str | None = _schedule(
-        "How long before each start it begins to hold.", metavar="DURATION", path="schedule.lead"
+    count: int | None = _time("With --every: how many come.", path="schedule.count")
+    lead: str | None = _time(
+        "With --every: how long before each start it begins to hold.",
+        metavar="DURATION",
+        path="schedule.lead",
     )
-    suspend: bool | None = _schedule("Hold nothing for now.", path="schedule.suspend")
+    suspend: bool | None = _time("With --every: hold nothing for now.", path="schedule.suspend")
     policy: Policy | None = _claim("Owners may land elsewhere (Prefer) or not. Default: Prefer.")
     reusable: bool | None = _claim("Free a slot again when its pod goes.")
     refill: bool | None = _claim("Replace a claimed slot where there is room. Not with --node.")
@@ -111,8 +112,7 @@ class SpecFlags:
     preemptible: bool | None = _claim("Let pods of a higher priority than --priority take it.")
     priority: int | None = _claim("Priority of a preemptible reservation. Default: 0.")
     lend_below: int | None = _claim(
-        "Let pods of a lower priority borrow it, if they tolerate "
-        "reserver.io/lent, until an owner comes.",
+        "Let pods of a lower priority borrow it until an owner comes.",
         metavar="PRIORITY",
         path="lend.belowPriority",
     )

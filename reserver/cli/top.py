@@ -152,14 +152,14 @@ async def _show_nodes(
     if clear and sys.stdout.isatty():
         typer.echo(_CLEAR, nl=False)
     if form is Report.CSV:
-        output.csv(*_listed(found, resources, with_fits=bool(slot)))
+        output.csv(*_listed(found, resources, with_fits=bool(slot), is_exact=True))
     elif form is not Report.TABLE:
         documents = [_node_document(each, with_fits=bool(slot)) for each in found]
         output.document({"nodes": documents}, form)
     elif sys.stdout.isatty():
         _draw(found, resources, with_fits=bool(slot))
     elif found:
-        table.show(*_listed(found, resources, with_fits=bool(slot)))
+        table.show(*_listed(found, resources, with_fits=bool(slot), is_exact=False))
     if missing := set(names) - {each.node for each in found}:
         questions = [(name, await similar.node(client, name)) for name in sorted(missing)]
         lines = ["; ".join(filter(None, (f"there is no node {n}", q))) for n, q in questions]
@@ -213,16 +213,18 @@ def _short(resource: str, amount: int) -> str:
 
 
 def _listed(
-    nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits: bool
+    nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits: bool, is_exact: bool
 ) -> tuple[list[str], list[list[str]]]:
-    """Return titles, and one resource of a node per row, with exact amounts."""
+    """Return titles, and one resource of a node per row; amounts that are not exact are short."""
     titles = ["NODE", "RESOURCE", "ALLOCATABLE", "USED", "HELD", "FREE"]
     rows: list[list[str]] = []
     for node in nodes:
         for resource in resources:
             amounts = node.resources.get(resource, _NONE)
-            row = [node.node, resource, amounts.allocatable, amounts.requested]
-            row += [amounts.held, amounts.free]
+            texts = (amounts.allocatable, amounts.requested, amounts.held, amounts.free)
+            if not is_exact:
+                texts = tuple(_short(resource, quantity.amount(resource, each)) for each in texts)
+            row = [node.node, resource, *texts]
             rows.append([*row, str(node.fits)] if with_fits else row)
     return [*titles, "FITS"] if with_fits else titles, rows
 

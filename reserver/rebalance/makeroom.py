@@ -46,7 +46,8 @@ _MOST_TOGETHER = 3
 
 
 _NO_WAY = f"no way was found to make room for it with {MOST_MOVES} moves or fewer"
-_NO_WAY_IN_TIME = "no way to make room for it was found in time"
+_NO_WAY_IN_TIME = "the search ended before it found room; give it more --solver-seconds"
+_TOO_LARGE = "it requests more than any node has"
 _NO_BETTER = "no plan makes room for more pods than this one"
 _ALLOWED = ", with as many moves as the policy's maxNoOfPodsToEvict… or --most-moves allow"
 
@@ -284,4 +285,7 @@ def _why(planned: PlanningSnapshot, wanted: Sequence[int]) -> Why:
 def _kept(planned: PlanningSnapshot, number: int, why: str) -> Kept:
     row = int(planned.rows[number])
     node = "" if row == NOWHERE else planned.snapshot.name_of(row)
+    is_enough = (planned.snapshot.allocatable >= planned.requests[number]).all(axis=1)
+    is_too_large = row == NOWHERE and not (is_enough & ~planned.closed).any()
+    why = _TOO_LARGE if is_too_large else why
     return Kept(pod=planned.pods[number].name, node=node, strategy=MAKE_ROOM, why=why)

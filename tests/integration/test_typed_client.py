@@ -270,3 +270,13 @@ async def test_the_example_without_a_kubeconfig_says_so_and_holds_nothing(world:
     assert (status, "not sent: Invalid kube-config" in said) == (1, True), said
     assert "Traceback" not in said
     assert not world.running.assembly.ledger.held_on("worker-1")
+
+
+async def test_the_example_says_in_one_line_that_its_pod_is_there_already(
+    world: World, tmp_path: Path
+) -> None:
+    there = {"metadata": {"name": "sent-0"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    await world.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", there)
+    status, said = await example(world, f"--kubeconfig={tmp_path / 'kubeconfig'}")
+    assert (status, said.splitlines()[1:]) == (1, ['not sent: pods "sent-0" already exists'])
+    assert not world.running.assembly.ledger.held_on("worker-1")

@@ -83,6 +83,14 @@ def test_a_pod_that_nothing_helps_is_named() -> None:
     assert searched.kept[0].why == "no plan makes room for more pods than this one"
 
 
+def test_a_pod_that_is_larger_than_every_node_is_told_so() -> None:
+    things = list_of(node("a", cpu="4"), pod("p", node="a", cpu="3"), node("b", cpu="8"))
+    plan = make_room(scene(*things, wanted=[pod("wanted", cpu="9"), pod("tall", cpu="8")]))
+    assert [(each.pod.name, each.why) for each in plan.kept] == [
+        ("wanted", "it requests more than any node has")
+    ]
+
+
 def _lane(name: str, length: int) -> list[Node | Pod]:
     """Return a pod on node a that may go along nodes of its own, all but the last one full."""
     things: list[Node | Pod] = []
