@@ -221,9 +221,9 @@ def _listed(
     for node in nodes:
         for resource in resources:
             amounts = node.resources.get(resource, _NONE)
-            texts = (amounts.allocatable, amounts.requested, amounts.held, amounts.free)
+            texts = [amounts.allocatable, amounts.requested, amounts.held, amounts.free]
             if not is_exact:
-                texts = tuple(_short(resource, quantity.amount(resource, each)) for each in texts)
+                texts = [_short(resource, quantity.amount(resource, each)) for each in texts]
             row = [node.node, resource, *texts]
             rows.append([*row, str(node.fits)] if with_fits else row)
     return [*titles, "FITS"] if with_fits else titles, rows

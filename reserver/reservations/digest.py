@@ -37,7 +37,8 @@ def is_called(reservation: Reservation, text: str) -> bool:
 def other_digests(reservation: Reservation) -> frozenset[str]:
     """Return by what else claims may call it: another Reserver, or an older one, wrote them."""
     own = reservation.lasting or reservation.digest
-    return (near_digests(reservation) if reservation.drift else {reservation.digest}) - {own}
+    others = near_digests(reservation) if reservation.drift else frozenset({reservation.digest})
+    return others - {own}
 
 
 def etag(reservation: Reservation) -> str:

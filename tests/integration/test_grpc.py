@@ -382,7 +382,7 @@ async def claimed(world: World, *, by_edition: bool) -> str:
     pods = "/api/v1/namespaces/shop/pods"
     await world.cluster.client.send("POST", pods, {"metadata": metadata, "spec": where})
     await until(world, lambda seen: seen.status.phase == pb.PHASE_CLAIMED)
-    return made.id
+    return str(made.id)
 
 
 async def until(world: World, is_so: Callable[[Any], bool]) -> None:
