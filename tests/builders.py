@@ -22,6 +22,8 @@ NAMESPACE = "shop"
 BORROWER = Constraints(tolerations=(Toleration(LENT, "Exists", "", ""),), tolerates_recall=True)
 """The constraints of a pod that may borrow what holds lend."""
 
+_OF_APPS = {"DaemonSet", "ReplicaSet", "StatefulSet"}
+
 NOW = 1_900_000_000.0
 """Unix seconds at which scenarios play."""
 
@@ -68,6 +70,7 @@ def pod(  # noqa: PLR0913 - the fields of a pod
         has_resource_claims=devices,
         labels=labels or {},
         controller=controller,
+        controller_version="apps/v1" if controller.kind in _OF_APPS else "",
         constraints=constraints,
     )
 

@@ -24,6 +24,7 @@ class Traits(NamedTuple):
     maker: Maker = Maker()
     labels: frozenset[tuple[str, str]] = frozenset()
     uid: str = ""
+    is_daemon: bool = False
 
     @property
     def made_by(self) -> tuple[Maker, Maker]:
@@ -76,11 +77,12 @@ class Rule(NamedTuple):
 
 def traits(metadata: Mapping[str, Any]) -> Traits:
     """Return what a pod's metadata says of whose it is."""
-    references = metadata.get("ownerReferences") or ()
-    makers = (Maker(one["kind"], one["name"]) for one in references if one.get("controller"))
+    controllers = (one for one in metadata.get("ownerReferences") or () if one.get("controller"))
     labels = frozenset((metadata.get("labels") or {}).items())
-    maker, uid = next(makers, Maker()), metadata.get("uid", "")
-    return Traits(metadata["namespace"], metadata["name"], maker, labels, uid)
+    said, uid = next(controllers, {}), metadata.get("uid", "")
+    maker = Maker(said.get("kind", ""), said.get("name", ""))
+    is_daemon = (said.get("apiVersion"), maker.kind) == ("apps/v1", "DaemonSet")
+    return Traits(metadata["namespace"], metadata["name"], maker, labels, uid, is_daemon)
 
 
 def read_owners(

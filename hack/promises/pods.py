@@ -92,7 +92,7 @@ class Pod:
     @property
     def belongs_to_node(self) -> bool:
         """Whether it is there for the node's own sake: a DaemonSet's, or a mirror pod."""
-        return self.is_mirror or any(each.maker.kind == "DaemonSet" for each in self.traits)
+        return self.is_mirror or any(each.is_daemon for each in self.traits)
 
     @property
     def done(self) -> Moment | None:

@@ -14,6 +14,8 @@ MOST_UNOFFERED = 64
 """How many of the resources count that a pod requests and no node offers."""
 
 
+_APPS = "apps/v1"
+
 _EVERYWHERE = ("cpu", "memory", "ephemeral-storage", "pods")
 """What every node offers."""
 
@@ -113,8 +115,13 @@ class Pod:
 
     @property
     def belongs_to_node(self) -> bool:
-        """Whether it is there for the node's own sake: made by a DaemonSet, or a mirror pod."""
-        return self.is_mirror or self.controller.kind == "DaemonSet"
+        """Whether it is there for the node's own sake: made by a DaemonSet, or a mirror pod.
+
+        Whoever creates a pod may name any controller. The garbage collector deletes a pod whose
+        DaemonSet is not there, but knows nothing of other API groups.
+        """
+        is_daemon = self.controller.kind == "DaemonSet" and self.controller_version == _APPS
+        return self.is_mirror or is_daemon
 
     def claim_names(self) -> Iterator[PodName]:
         """Yield namespace and name of each volume claim that it uses."""

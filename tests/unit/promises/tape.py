@@ -63,13 +63,14 @@ class Tape:
         body = {"metadata": {"name": name}, "spec": {}, "status": {"allocatable": offered}}
         self._write("nodes", f"/{name}", body)
 
-    def pod(
+    def pod(  # noqa: PLR0913 - the fields of a pod
         self,
         name: str,
         cpu: str = "1",
         *,
         maker: str = "",
         kind: str = "ReplicaSet",
+        version: str = "apps/v1",
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
         **spec: Any,
@@ -81,7 +82,7 @@ class Tape:
         metadata["creationTimestamp"] = rfc3339(self.now)
         if maker:
             other = {"kind": "ReplicaSet", "name": "other"}
-            reference = {"kind": kind, "name": maker, "controller": True}
+            reference = {"apiVersion": version, "kind": kind, "name": maker, "controller": True}
             metadata["ownerReferences"] = [other, reference]
         body = {
             "metadata": {

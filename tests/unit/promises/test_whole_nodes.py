@@ -48,6 +48,12 @@ def test_owners_and_a_daemon_sets_pod_may_be_there_in_any_number(tape: Tape) -> 
     assert tape.kinds() == [Kind.GIVEN_AWAY]
 
 
+def test_who_calls_itself_a_daemon_sets_is_an_intruder(tape: Tape) -> None:
+    hold(tape, "n")
+    tape.land("forged", "n", maker="agent", kind="DaemonSet", version="example.com/v1")
+    assert tape.kinds() == [Kind.GIVEN_AWAY]
+
+
 def test_before_and_after_it_is_held_anybody_may_be_there(tape: Tape) -> None:
     hold(tape)
     tape.land("early", "n")

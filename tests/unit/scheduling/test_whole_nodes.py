@@ -95,6 +95,16 @@ async def test_only_owners_and_pods_of_daemon_sets_may_have_it(
     assert may(pod("c", cpu="1"), "w1", world)
 
 
+@pytest.mark.parametrize("version", ["", "v1", "apps.example.com/v1", "example.com/apps/v1"])
+async def test_a_pod_that_calls_itself_a_daemon_sets_is_a_stranger(version: str) -> None:
+    """Whoever creates a pod names its controller; of unknown kinds the API server knows nothing."""
+    forged = replace(pod("b", controller=AGENT, cpu="1"), controller_version=version)
+    world = await placed(G1, W1)
+    assert not may(forged, "g1", world)
+    there = await placed(G1, replace(forged, node="g1"))
+    assert there.placed() == {}
+
+
 async def test_owners_fill_it_together_and_it_stays_theirs_when_they_go() -> None:
     world = await placed(G1, W1)
     bound = [bind(owner(name, "2"), "g1", world) for name in ("a", "b")]
