@@ -120,8 +120,12 @@ class Lending:
         return tuple(self._borrowers)
 
     def recall(self, node: str, until: float) -> None:
-        """Lend nothing more on a node until a moment (unix seconds): its holds need the room."""
-        self._recalled[node] = until
+        """Lend nothing more on a node until a moment (unix seconds): its holds need the room.
+
+        What needs it for longer still does. What is further away is of before a clock went back.
+        """
+        before = self._recalled.get(node, until)
+        self._recalled[node] = before if until < before < until + MOST_CLOSED_S else until
         self._reopens_at = min(self._reopens_at, until)
         self.on_change(node)
 

@@ -128,10 +128,18 @@ class PodWrites:
         """Delete borrowers.
 
         Raises:
-            ApiError: one could not be deleted; those before it were.
+            ApiError: one could not be deleted; the others were, unless the API server is away.
         """
+        refused: ApiError | None = None
         for each in borrowers:
-            await self._delete(each)
+            try:
+                await self._delete(each)
+            except ApiError as exc:
+                if exc.is_away:
+                    raise
+                refused = exc
+        if refused is not None:
+            raise refused
 
     async def _delete(self, borrower: Pod) -> None:
         """Delete a borrower as kube-scheduler deletes its victims: with a condition (KEP-3329)."""

@@ -6,7 +6,7 @@ It looks for what no call of kube-scheduler tells.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
@@ -43,7 +43,7 @@ class Recaller:
         self._clock = clock
         self._delete = delete
         self._report = report
-        self._short: Mapping[str, RoomRecall] = {}
+        self._short: set[str] = set()
 
     async def run(self, state: State, is_up_to_date: Callable[[], Awaitable[bool]]) -> None:
         """Recall until cancelled; a pass is put off while the state is not up to date."""
@@ -54,22 +54,32 @@ class Recaller:
                     await self.look(state)
 
     async def look(self, state: State) -> None:
-        """Look at all nodes with borrowers once."""
-        before = self._short
-        self._short = await Pacer().run(recalls_for_room(state, self._clock()))
-        for node, (borrowers, until) in self._short.items():
-            if node not in before:
-                continue  # Perhaps a watch has yet to show all of it.
-            # Else the room would be lent again until the hold starts.
-            state.ledger.recall(node, until)
-            for each in borrowers:
-                self._report(recalled_for_room(each))
-            await self._recall(node, borrowers)
-        for wanted in await Pacer().run(recalls_for_owners(state)):
-            state.ledger.recall(wanted.node, self._clock() + RECALL_S)
-            for event in recalled((wanted,)):
-                self._report(event)
-            await self._recall(wanted.node, wanted.borrowers)
+        """Look at all nodes with borrowers once; each is judged at the moment that it is written.
+
+        What it lacks in one pass only, perhaps a watch has yet to show.
+        """
+        before, self._short = self._short, set()
+        pacer = Pacer()
+        for found in recalls_for_room(state, self._clock):
+            if found is not None:
+                self._short.add(found.node)
+                if found.node in before:
+                    await self._recall_for_room(found, state)
+            await pacer.give_way()
+        for wanted in recalls_for_owners(state):
+            if wanted is not None:
+                state.ledger.recall(wanted.node, self._clock() + RECALL_S)
+                for event in recalled((wanted,)):
+                    self._report(event)
+                await self._recall(wanted.node, wanted.borrowers)
+            await pacer.give_way()
+
+    async def _recall_for_room(self, found: RoomRecall, state: State) -> None:
+        # Else the room would be lent again until the hold starts.
+        state.ledger.recall(found.node, found.until)
+        for each in found.borrowers:
+            self._report(recalled_for_room(each))
+        await self._recall(found.node, found.borrowers)
 
     async def _recall(self, node: str, borrowers: Sequence[Pod]) -> None:
         try:

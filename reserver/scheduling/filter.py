@@ -31,7 +31,7 @@ from reserver.scheduling.fit import (
 from reserver.scheduling.gangs import NOBODY, Attempt
 from reserver.scheduling.inflight_binds import FORGETTING_S
 from reserver.scheduling.nomination import SHOWN_S, elsewhere, nominations_for, once_read
-from reserver.scheduling.recall import recall
+from reserver.scheduling.recall import recalls
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import FilterVerdict, Retry, WaitsFor
 from reserver.scheduling.waiting_pod import LEAST_SAMPLE
@@ -142,8 +142,7 @@ def _for_owner(
         later = Retry(pod, attempts=1, after_s=FORGETTING_S)
         return FilterVerdict(refused=refused, effects=(later,), waits_for=WaitsFor.SEAT), None
     nominations = nominations_for(pod, usable(nodes[tried:]), gang, state)
-    recalls = (recall(pod, seats, state) for seats in on_node.values())
-    if not nominations and (wanted := next(filter(None, recalls), None)):
+    if not nominations and (wanted := next(recalls(pod, on_node, state), None)):
         effects = (wanted,) if wanted.borrowers else ()
         waits = FilterVerdict(refused=refused, effects=effects, waits_for=WaitsFor.SEAT)
         return replace(waits, recalled=wanted.node), None

@@ -18,12 +18,15 @@ from reserver.cluster.quantity import total
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.fit import NO_SEAT, fits, fits_beside_holds, seats_by_node, with_yields
-from reserver.scheduling.recall import recall
+from reserver.scheduling.recall import borrowed
 from reserver.scheduling.request_arrays import ByNode
 from reserver.scheduling.state import State
 
 Victims = Mapping[str, Sequence[str]]
 """UIDs of the pods to evict, by node."""
+
+_AT_ONCE = 256
+"""So many of an owner's seats are judged together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
     """
     state.ledger.advance(now, most=None)
     seats = state.ledger.seats(pod)
-    own = seats_by_node(pod, seats, state.ledger)
+    own = seats_by_node(pod, (seat for seat in seats if seat.node in victims), state.ledger)
     on_node: dict[str, list[Reservation]] = {}
     for seat in seats:
         on_node.setdefault(seat.node, []).append(seat)
@@ -83,23 +86,30 @@ def _candidates(
     if pod.node:
         return [node for node, uids in victims.items() if uids and node == pod.node]
     # Where borrowers have its seat, Reserver deletes these and nobody else.
-    recalled = {node for node, there in on_node.items() if recall(pod, there, state)}
-    seats = [seat for there in on_node.values() for seat in there]
-    if recalled or _keeps_to_its_seats(pod, seats, state):
-        return [
-            node for node, uids in victims.items() if uids and node in on_node.keys() - recalled
-        ]
+    here = {node: seats for node, seats in on_node.items() if node in victims}
+    elsewhere = {node: seats for node, seats in on_node.items() if node not in victims}
+    recalled = frozenset(borrowed(pod, here, state))
+    is_borrowed = recalled or any(borrowed(pod, elsewhere, state))
+    if is_borrowed or _keeps_to_its_seats(pod, on_node, state):
+        return [node for node, uids in victims.items() if uids and node in here.keys() - recalled]
     return [node for node, uids in victims.items() if uids]
 
 
-def _keeps_to_its_seats(pod: Pod, seats: Sequence[Reservation], state: State) -> bool:
+def _keeps_to_its_seats(
+    pod: Pod, on_node: Mapping[str, Sequence[Reservation]], state: State
+) -> bool:
     if state.ledger.required(pod) is not None:
         return True
-    if not seats:
+    if not on_node:
         return state.ledger.awaited_by(pod) is not None
-    own = seats_by_node(pod, seats, state.ledger)
-    usable = fits(pod, state.snapshot, with_yields(own, pod, tuple(own), state.ledger))
-    return bool(np.any(usable[state.snapshot.rows(tuple(own))]))
+    every = tuple(on_node)
+    for start in range(0, len(every), _AT_ONCE):  # As a rule the first have one.
+        nodes = every[start : start + _AT_ONCE]
+        own = seats_by_node(pod, (seat for n in nodes for seat in on_node[n]), state.ledger)
+        usable = fits(pod, state.snapshot, with_yields(own, pod, nodes, state.ledger))
+        if np.any(usable[state.snapshot.rows(nodes)]):
+            return True
+    return False
 
 
 def _less_victims(taken: ByNode, victims: Victims, snapshot: Snapshot) -> ByNode:

@@ -9,16 +9,22 @@ kube-scheduler deletes its victims: the pods' grace periods count, and no budget
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain, zip_longest
+from types import MappingProxyType
 from typing import NamedTuple
 
-from reserver.cluster.pod import Pod
+from reserver.cluster.categorical import Bools
+from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.quantity import times, total
+from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.fit import fits_beside_holds, seats_by_node, with_yields
+from reserver.scheduling.node_rules import node_refusals
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import Recall
+from reserver.scheduling.volumes import volume_refusals
 
 RECALL_S = 60.0
 """How long a node lends nothing after an owner has waited there, in seconds."""
@@ -29,20 +35,50 @@ has to end, and what the recaller takes to look twice."""
 
 _MOST_SPARED = 16
 _PODS_AT_ONCE = 1000
+_NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
-def recall(pod: Pod, seats: Sequence[Reservation], state: State) -> Recall | None:
-    """Return how an owner gets its seats on one node that borrowers take.
+def recalls(
+    pod: Pod, by_node: Mapping[str, Sequence[Reservation]], state: State
+) -> Iterator[Recall]:
+    """Yield how an owner gets its seats that borrowers take, for each node where it may go.
 
-    Nobody has to go, or it does not help, where it returns None. A recall without borrowers waits
-    for pods that are on their way out.
+    A recall without borrowers waits for pods that are on their way out.
+
+    Args:
+        by_node: the seats.
     """
-    node = seats[0].node
-    borrowers = state.snapshot.lending.borrowers(node)
-    going = _fewest(borrowers, lambda gone: _fits(pod, seats, gone, state))
-    if not going:
-        return None
-    return Recall(pod, node, tuple(each for each in going if not each.terminating))
+    may_go = _may_go(pod, state.snapshot)
+    for node, seats in by_node.items():
+        row, borrowers = state.snapshot.row(node), state.snapshot.lending.borrowers(node)
+        if row is None or not may_go[row]:
+            continue
+        if going := _fewest(borrowers, lambda gone, seats=seats: _fits(pod, seats, gone, state)):  # type: ignore[misc]
+            yield Recall(pod, node, tuple(each for each in going if not each.terminating))
+
+
+def borrowed(pod: Pod, by_node: Mapping[str, Sequence[Reservation]], state: State) -> Iterator[str]:
+    """Yield the nodes, of some with an owner's seats, where borrowers have to go for it."""
+    may_go = _may_go(pod, state.snapshot)
+    for node, seats in by_node.items():
+        row, pods = state.snapshot.row(node), tuple(state.snapshot.lending.borrowers(node))
+        if row is None or not may_go[row] or not pods:
+            continue
+        if _fits(pod, seats, pods, state) and not _fits(pod, seats, (), state):
+            yield node
+
+
+def _may_go(pod: Pod, snapshot: Snapshot) -> Bools:
+    """Return, for each row, whether an owner may be there once there is room.
+
+    Elsewhere borrowers would go for nothing. Whoever has too many constraints to be judged gets its
+    seat back all the same.
+    """
+    rows: Bools = snapshot.exists.copy()
+    if not pod.constraints.are_too_many:
+        for refusal in chain(node_refusals(pod, snapshot), volume_refusals(pod, snapshot)):
+            rows &= ~refusal.rows
+    return rows
 
 
 class RoomRecall(NamedTuple):
@@ -53,63 +89,90 @@ class RoomRecall(NamedTuple):
         until: when the last of these holds has started, unix seconds: nothing is lent till then.
     """
 
+    node: str
     borrowers: Sequence[Pod]
     until: float
 
 
-def recalls_for_room(state: State, now: float) -> Generator[None, None, dict[str, RoomRecall]]:
-    """Find the nodes whose borrowers are in the way of their holds.
+def recalls_for_room(state: State, clock: Callable[[], float]) -> Iterator[RoomRecall | None]:
+    """Yield each node whose borrowers are in the way of its holds, as it is at that moment.
 
-    Other work may come between the steps: a node is judged as it is by then.
+    Where it yields None, other work may come between; whoever is given a recall may take long, too.
     Holds that are to start count `AHEAD_S` before. Those that lend are in no hurry: their owners
     recall what they need.
+
+    Args:
+        clock: unix seconds.
     """
-    coming: dict[str, Mapping[str, int]] = {}
-    starts: dict[str, float] = {}
-    for each in state.ledger.starting(now + AHEAD_S):
-        for part in each.parts if each.lends_below is None else ():
-            amounts = times(each.resources, part.slots)
-            coming[part.node] = total((coming.get(part.node, {}), amounts))
-            starts[part.node] = max(starts.get(part.node, 0.0), each.starts_at or 0.0)
-    found: dict[str, RoomRecall] = {}
+    coming = _coming(state, clock())
     for node in state.snapshot.lending.nodes():
-        yield
+        yield None
         borrowers = state.snapshot.lending.borrowers(node)
-        needed = coming.get(node, {})
+        needed, starts = coming.get(node, (_NOTHING, 0.0))
         # They cannot help where something else is short.
         names = total(each.requests for each in borrowers).keys()
         wanted = {name: needed.get(name, 0) for name in names}
         going = _fewest(borrowers, partial(_is_enough, node, wanted, state=state))
         if leaving := [each for each in going if not each.terminating]:
-            found[node] = RoomRecall(leaving, starts.get(node, now))
-    return found
+            yield RoomRecall(node, leaving, starts or clock())
+            coming = _coming(state, clock())
 
 
-def recalls_for_owners(state: State) -> Generator[None, None, list[Recall]]:
-    """Find which borrowers owners need of which Filter is not told.
+def _coming(state: State, now: float) -> dict[str, tuple[Mapping[str, int], float]]:
+    """Return what starts soon on each node, and when the last of these holds does."""
+    coming: dict[str, tuple[Mapping[str, int], float]] = {}
+    for each in state.ledger.starting(now + AHEAD_S):
+        for part in each.parts if each.lends_below is None else ():
+            amounts, latest = coming.get(part.node, (_NOTHING, 0.0))
+            amounts = total((amounts, times(each.resources, part.slots)))
+            coming[part.node] = amounts, max(latest, each.starts_at or 0.0)
+    return coming
+
+
+def recalls_for_owners(state: State) -> Iterator[Recall | None]:
+    """Yield which borrowers owners need of which Filter is not told, as things are by then.
 
     kube-scheduler asks no extender about a pod that fits on no node: borrowers may fill them all.
-    Other work may come between the steps: an owner is judged as things are by then.
+    Where it yields None, other work may come between; whoever is given a recall may take long, too.
+    The first owner of each namespace comes before the second of any.
     """
-    found: list[Recall] = []
     waiting = tuple(state.pods.values()) if state.snapshot.lending.nodes() else ()
+    owners: dict[str, list[PodName]] = {}
     for number, pod in enumerate(waiting):
         if number % _PODS_AT_ONCE == 0:
-            yield
-        if not pod.is_unschedulable or pod.terminating or not state.ledger.may_concern(pod):
+            yield None
+        if pod.is_unschedulable and state.ledger.may_concern(pod):
+            owners.setdefault(pod.name.namespace, []).append(pod.name)
+    for name in filter(None, chain.from_iterable(zip_longest(*owners.values()))):
+        owner = state.pods.get(name)
+        if owner is None or not owner.is_unschedulable or owner.terminating:
             continue
-        by_node: dict[str, list[Reservation]] = {}
-        for seat in state.ledger.seats(pod):
-            by_node.setdefault(seat.node, []).append(seat)
-        wanted: list[Recall] = []
-        for seats in by_node.values():
-            yield
-            if _fits(pod, seats, (), state):
-                break  # It can have this one.
-            wanted += filter(None, (recall(pod, seats, state),))
-        else:
-            found += wanted[:1]
-    return found
+        wanted = yield from _wanted(owner, state)
+        seats = state.ledger.seats(owner, (wanted,)) if wanted else ()
+        found = next(recalls(owner, {wanted: seats}, state), None) if seats else None
+        if found and state.pods.get(name) is owner:
+            yield found
+
+
+def _wanted(pod: Pod, state: State) -> Generator[None, None, str]:
+    """Return the first node on which borrowers have an owner's seat; empty if it can have one."""
+    wanted = ""
+    for node, seats in _by_node(state.ledger.seats(pod)).items():
+        yield
+        row = state.snapshot.row(node)
+        if _fits(pod, seats, (), state):
+            if row is not None and _may_go(pod, state.snapshot)[row]:
+                return ""
+        elif not wanted and any(recalls(pod, {node: seats}, state)):
+            wanted = node
+    return wanted
+
+
+def _by_node(seats: Iterable[Reservation]) -> Mapping[str, Sequence[Reservation]]:
+    by_node: dict[str, list[Reservation]] = {}
+    for seat in seats:
+        by_node.setdefault(seat.node, []).append(seat)
+    return by_node
 
 
 def _is_enough(node: str, wanted: Mapping[str, int], gone: Sequence[Pod], *, state: State) -> bool:

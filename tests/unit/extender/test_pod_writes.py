@@ -267,3 +267,14 @@ async def test_a_borrower_that_is_not_deleted_is_an_error() -> None:
     client = ScriptedClient({}, refused(403))
     with pytest.raises(ApiError):
         await PodWrites(client, lambda: 0.0).recall([WEB])
+
+
+async def test_one_borrower_that_cannot_be_deleted_keeps_no_other() -> None:
+    client = ScriptedClient({}, refused(403), {}, {})
+    with pytest.raises(ApiError):
+        await PodWrites(client, lambda: 0.0).recall([WEB, replace(WEB, uid="other")])
+    assert [each.verb for each in client.requests] == ["patch", "delete", "patch", "delete"]
+    client = ScriptedClient(NO_ANSWER)
+    with pytest.raises(ApiError):
+        await PodWrites(client, lambda: 0.0).recall([WEB, WEB])
+    assert len(client.requests) == 1

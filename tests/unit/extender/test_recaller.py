@@ -79,3 +79,49 @@ async def test_what_is_recalled_is_not_lent_again_before_the_hold_starts() -> No
     lending = state.snapshot.lending
     assert lending.left(0, ["worker-1"], NOW + 39) == {}
     assert lending.left(0, ["worker-1"], NOW + 40)["worker-1"]["cpu"] == 2_000
+
+
+async def test_borrowers_of_a_node_stay_that_gets_room_while_others_are_deleted() -> None:
+    """Each node is judged when its turn comes: the API server may take long to answer."""
+    made, state = Deletions(), State()
+    state.snapshot.lending.is_on = True
+    state.ledger.advance(NOW)
+    for number in (1, 2, 3):
+        on = f"worker-{number}"
+        state.node_seen(node(on, cpu="4"))
+        state.pod_seen(pod(f"b{number}", node=on, constraints=BORROWER, cpu="4"))
+        state.ledger.put(reservation(f"r{number}", node=on, cpu="4"))
+
+    async def slow(borrowers: Sequence[Pod]) -> None:
+        await made.delete(borrowers)
+        for number in (1, 2, 3):
+            if f"b{number}" not in made.deleted:
+                state.ledger.drop(reservation(f"r{number}").ref)
+
+    recaller = Recaller(at(NOW), slow, made.events.append)
+    for _ in range(2):
+        await recaller.look(state)
+    assert len(made.deleted) == len(made.events) == 1
+
+
+async def test_borrowers_stay_whose_owner_is_gone_while_others_are_deleted() -> None:
+    made, state = Deletions(), State()
+    state.snapshot.lending.is_on = True
+    state.ledger.advance(NOW)
+    for number in (1, 2, 3):
+        on = f"worker-{number}"
+        state.node_seen(node(on, cpu="4"))
+        state.pod_seen(pod(f"b{number}", node=on, constraints=BORROWER, cpu="4"))
+        state.ledger.put(
+            reservation(f"r{number}", node=on, owners=(f"o{number}",), lends_below=100, cpu="4")
+        )
+        state.pod_seen(replace(pod(f"o{number}", cpu="4"), is_unschedulable=True))
+
+    async def slow(borrowers: Sequence[Pod]) -> None:
+        await made.delete(borrowers)
+        for number in (1, 2, 3):
+            if f"b{number}" not in made.deleted:
+                state.pod_gone(pod(f"o{number}").name)
+
+    await Recaller(at(NOW), slow, made.events.append).look(state)
+    assert len(made.deleted) == 1
