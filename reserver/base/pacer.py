@@ -79,6 +79,11 @@ class Pacer:
         self._worked_s = 0.0
         self.turns = 0
 
+    @property
+    def worked_s(self) -> float:
+        """How long the pass has worked since its last rest, in seconds."""
+        return self._worked_s + self._timer() - self._began
+
     async def give_way(self) -> bool:
         """Let other work run if this turn is over; return whether it did."""
         lasted = self._timer() - self._began
@@ -123,8 +128,7 @@ class Pacer:
         Args:
             least_s: the shortest wait, in seconds.
         """
-        worked_s = self._worked_s + self._timer() - self._began
-        await asyncio.sleep(max(least_s, _REST * worked_s))
+        await asyncio.sleep(max(least_s, _REST * self.worked_s))
         self._worked_s, self._began = 0.0, self._timer()
 
 

@@ -168,7 +168,7 @@ class Placer(Listener):
             return
         key = (wish.shape, slots, *state.closures.tiers(reservation))
         found = this.hopeless.get(key)
-        if found is None and this.is_used_up_by(ref.namespace):
+        if found is None and this.is_used_up_for(ref):
             wish.put_off += 1
             self.queue.add(ref)
             return
@@ -232,7 +232,7 @@ class Placer(Listener):
             with self._deciding(ref):
                 ledger.keep(ref)
             return
-        if this.is_used_up_by(ref.namespace):
+        if this.is_used_up_for(ref):
             self.queue.add(ref)
             return
         found = await this.elsewhere(meanings, leaving, state)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
 from reserver.base.pacer import Pacer
 from reserver.cluster.pod import Pod
+from reserver.reservations.enums import StoreKind
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.closures import Nodes
 from reserver.scheduling.placement import AllowedNodes, Placed, placing, room_for
@@ -20,6 +21,11 @@ from reserver.scheduling.what_if import without
 MOST_FAILED = 50
 """How many searches of one namespace may fail in a pass; what is left of it waits for the next. So
 a namespace with a thousand reservations that fit nowhere does not keep the others waiting."""
+
+PART_S = 1.0
+"""For how long the searches for objects of one namespace work in a pass, in seconds; what is left
+of it waits for the next. Slots that are judged beside each other take up to two seconds a search,
+and the rest after a pass is three times as long. Managers' ConfigMaps are trusted with more."""
 
 
 class Notice(NamedTuple):
@@ -76,6 +82,7 @@ class PlacingPass:
     hopeless: dict[object, Placed] = field(default_factory=dict)
     allowed_nodes: AllowedNodes = field(default_factory=AllowedNodes)
     _failures: Counter[str] = field(default_factory=Counter)
+    _searched_s: defaultdict[str, float] = field(default_factory=partial(defaultdict, float))
 
     def failed(self, namespace: str, key: object, found: Placed) -> None:
         """Note that so many slots of a shape have no place, which a namespace asked for."""
@@ -83,9 +90,11 @@ class PlacingPass:
             self._failures[namespace] += 1
             self.hopeless[key] = found
 
-    def is_used_up_by(self, namespace: str) -> bool:
-        """Return whether a namespace has had its part of this pass."""
-        return self._failures[namespace] >= MOST_FAILED
+    def is_used_up_for(self, ref: Ref) -> bool:
+        """Return whether the namespace of a reservation has had its part of this pass."""
+        has_searched = self._searched_s[ref.namespace] >= PART_S
+        is_late = has_searched and ref.kind is StoreKind.OBJECT
+        return is_late or self._failures[ref.namespace] >= MOST_FAILED
 
     def may_help(self, wish: Unplaced, state: State) -> bool:
         """Return whether a slot fits on a changed node, or whether that cannot be told."""
@@ -102,7 +111,8 @@ class PlacingPass:
 
     async def find(self, reservation: Reservation, slots: int, state: State) -> Placed:
         """Find where slots go, giving way."""
-        found = await self.pacer.run(placing(reservation, slots, state, self.allowed_nodes))
+        search = placing(reservation, slots, state, self.allowed_nodes)
+        found = await self._searched(reservation.ref, search)
         if reservation.placement.constraints.are_about_neighbours:
             self.allowed_nodes.forget()  # Others may have had their turn.
         return found
@@ -120,11 +130,20 @@ class PlacingPass:
         aside = partial(without, ref, state)
         for meant in meanings:
             search = placing(meant, meant.slots, state, aside=aside)
-            found = await self.pacer.run(moving_off(meant, leaving, state) if leaving else search)
+            search = moving_off(meant, leaving, state) if leaving else search
+            found = await self._searched(ref, search)
             if found.parts:
                 return found
         self.failed(ref.namespace, ref, found)
         return found
+
+    async def _searched(self, ref: Ref, search: Generator[None, None, Placed]) -> Placed:
+        """Return what a search finds, giving way; its work counts for the namespace."""
+        before_s = self.pacer.worked_s
+        try:
+            return await self.pacer.run(search)
+        finally:
+            self._searched_s[ref.namespace] += self.pacer.worked_s - before_s
 
 
 def shape_of(

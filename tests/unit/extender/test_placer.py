@@ -13,7 +13,7 @@ from reserver.base.pacer import Pacer, outcome
 from reserver.cluster.node import HOSTNAME, Node
 from reserver.errors import ApiError
 from reserver.extender.placer import UNWRITTEN, Placer
-from reserver.extender.placing_pass import MOST_FAILED, Notice
+from reserver.extender.placing_pass import MOST_FAILED, PART_S, Notice
 from reserver.k8s.objects.objects import ConfigMapObject, Metadata
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.enums import Phase
@@ -370,6 +370,38 @@ async def test_a_namespace_whose_thousand_fit_nowhere_keeps_nobody_waiting(
         world.placer.on_node_changed("small")  # Which may help each of them.
         await world.look()
     assert len(set(judged)) == 1_001
+
+
+@pytest.mark.parametrize("home", [False, True])
+async def test_a_namespace_whose_searches_take_long_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+    home: bool,  # noqa: FBT001 - of the table
+) -> None:
+    """All of them succeed: slots that are judged beside each other take seconds."""
+    world, worked = World(node("wide", cpu="1000", pods="10000")), [0.0]
+    looked: list[Ref] = []
+
+    def slow(reservation: Reservation, *rest: Any) -> Generator[None, None, Placed]:
+        looked.append(reservation.ref)
+        worked[0] += PART_S / 4
+        return (yield from placing(reservation, *rest))
+
+    async def look() -> None:
+        await world.placer.look(world.state, Pacer(turn_s=60.0, timer=lambda: worked[0]))
+
+    monkeypatch.setattr("reserver.extender.placing_pass.placing", slow)
+    if home:  # Managers are trusted.
+        world.write(**{f"r{n}": SPEC | {"owners": [{"pod": {"name": f"a{n}"}}]} for n in range(20)})
+    for number in range(0 if home else 20):
+        world.objects.put(made(f"r{number}", namespace="greedy", node="", resources={"cpu": "1"}))
+    await look()
+    assert len(looked) == (20 if home else 4)
+    world.objects.put(made("web", namespace="shop", node=""))
+    await look()
+    assert world.state.ledger.phase(Ref.of_object("shop", "web")) is Phase.ACTIVE
+    for _ in range(20 // 4):
+        await look()
+    assert len(looked) == len(set(looked)) == 21
 
 
 async def test_one_that_is_edited_while_its_slots_are_tried_is_placed_as_it_is_then() -> None:
