@@ -30,12 +30,14 @@ class KnownWindow:
         window: what it asks for; None where it cannot be read.
         problem: why it cannot; None where it can.
         said: its status; None if it has none that Reserver wrote.
+        waiting: the object, where it is not read as long as there are `MOST_WINDOWS` others.
     """
 
     metadata: WindowMetadata
     window: Window | None
     problem: InvalidInput | None
     said: WindowStatusObject | None
+    waiting: WindowObject | None = None
 
 
 class KnownWindows:
@@ -68,13 +70,14 @@ class KnownWindows:
         """Take a MaintenanceWindow as it is now."""
         metadata = item.metadata
         before = self._known.get(metadata.name)
-        if before is not None and before.metadata.uid == metadata.uid:
-            if metadata.revision < before.metadata.revision:
-                return  # The answer to our own write was faster.
-        elif before is None and len(self._known) >= MOST_WINDOWS:
+        is_same = before is not None and before.metadata.uid == metadata.uid
+        if before is not None and is_same and metadata.revision < before.metadata.revision:
+            return  # The answer to our own write was faster.
+        others = (name for name, known in self._known.items() if known.waiting is None)
+        if sum(name != metadata.name for name in others) >= MOST_WINDOWS:
             problem = f"there are {MOST_WINDOWS} MaintenanceWindows already"
             error = InvalidInput("", problem, "delete those that are over")
-            self._known[metadata.name] = KnownWindow(metadata, None, error, item.said())
+            self._known[metadata.name] = KnownWindow(metadata, None, error, item.said(), item)
             self._on_changed()
             return
         try:
@@ -86,6 +89,8 @@ class KnownWindows:
 
     def _drop(self, key: Key) -> None:
         self._known.pop(key[1], None)
+        if waiting := next(filter(None, (known.waiting for known in self)), None):
+            self.put(waiting)
         self._on_changed()
 
 
