@@ -26,6 +26,9 @@ MOST_OWNERS = 20
 MOST_RESOURCES = 8
 """So many resources of an owner are counted in a week."""
 
+_COUNTED_ALWAYS = frozenset({"cpu", "memory"})
+"""Whatever else was counted first: an owner with eight others would hide these."""
+
 _MOST_TEXT = 128
 """How many characters of an owner are kept."""
 
@@ -109,7 +112,8 @@ class Accounts:
         owner = key.owner[:_MOST_TEXT] if namespace == key.namespace else OTHERS
         account = owners.setdefault(_bounded(owner, owners, MOST_OWNERS), {})
         for resource, use in uses.items():
-            if resource in account or len(account) < MOST_RESOURCES:
+            is_kept = resource in account or resource in _COUNTED_ALWAYS
+            if is_kept or len(account) < MOST_RESOURCES:
                 account[resource] = account.get(resource, HoldUse()).plus(use, hours)
         while len(self._weeks) > MOST_WEEKS:
             del self._weeks[min(self._weeks)]
@@ -172,7 +176,8 @@ def measured(reservation: Reservation, ledger: LedgerView) -> Uses:
     """Return what a reservation holds now, in the three parts of each resource.
 
     What pods use is what they request, up to the slot. A slot whose pod is gone for good holds
-    nothing for anybody. A whole node is used while an owner is there.
+    nothing for anybody. A whole node is used while an owner is there. What no node offers nobody
+    holds: its author invents the names, and an account has only so many.
     """
     ref = reservation.ref
     if ledger.phase(ref) not in {Phase.ACTIVE, Phase.CLAIMED}:
@@ -184,6 +189,8 @@ def measured(reservation: Reservation, ledger: LedgerView) -> Uses:
         return {NODES: HoldUse(held - used, 0, used)} if held else NOTHING
     uses = {}
     for resource, slot in reservation.resources.items():
+        if not ledger.is_offered(resource):
+            continue
         used = sum(min(slot, pod.requests.get(resource, 0)) for pod in pods)
         free = sum(amounts.get(resource, 0) for amounts in holding.values())
         if free or pods:

@@ -219,6 +219,10 @@ class LedgerView(ReservationView):
             if hold is not None and hold.returning
         ]
 
+    def is_offered(self, resource: str) -> bool:
+        """Return whether some node offers a resource, or has offered it lately."""
+        return resource in self._snapshot.columns
+
     def recall(self, node: str, until: float) -> None:
         """Lend nothing more on a node until a moment (unix seconds): its holds need the room."""
         self._snapshot.lending.recall(node, until)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,11 +23,12 @@ from reserver.reservations.accounts import (
     HoldUse,
     week_of,
 )
+from reserver.reservations.hold_meter import measured
 from reserver.scheduling.state import State
 from reserver.stores.account_writer import NAME, AccountWriter
 from reserver.stores.codec import account_codec
 from reserver.stores.hold_accounts import HoldAccounts
-from tests.builders import NOW, state_of
+from tests.builders import NOW, node, pod, reservation, state_of
 from tests.cpu import MOST_S, longest_step_s
 from tests.unit.k8s.fakes import ScriptedClient, refused
 
@@ -75,6 +77,28 @@ def test_too_many_of_anything_go_to_the_others() -> None:
     for week in range(MOST_WEEKS + 3):
         accounts.put(AccountKey(week_of(NOW) + week * WEEK, "n0", "o"), {"cpu": HoldUse(1)})
     assert len({key.week for key, _ in accounts}) == MOST_WEEKS
+
+
+def test_names_that_somebody_invents_hide_nothing_that_is_held() -> None:
+    """An account has eight resources: eight names of nothing kept a claimed hold out of it."""
+    accounts, invented = Accounts(), {f"a{n}.example.com/x": "1" for n in range(MOST_RESOURCES)}
+    state = state_of(node("worker-1", cpu="8", memory="8Gi", gpu="4"))
+    nothing = {f"hugepages-{n}Mi": 0 for n in range(MOST_RESOURCES)}
+    hold = reservation("r", owners=("a",), reusable=True, cpu="2", gpu="1", **invented)
+    hold = replace(hold, resources=nothing | hold.resources)
+    state.ledger.put(hold)
+    assert measured(hold, state.ledger)["nvidia.com/gpu"] == HoldUse(1)
+    state.pod_seen(pod("a", node="worker-1", claims=(hold,), cpu="1"))
+    found = measured(hold, state.ledger)
+    assert found == {
+        "pods": HoldUse(0, 0, 1),
+        "cpu": HoldUse(0, 1000, 1000),
+        "nvidia.com/gpu": HoldUse(0, 1, 0),
+    }
+    key = AccountKey(week_of(NOW), "shop", "o")
+    accounts.put(key, dict.fromkeys(invented, HoldUse(1)))
+    accounts.put(key, {"memory": HoldUse(1), "cpu": HoldUse(1), "more": HoldUse(1)})
+    assert dict(accounts)[key].keys() == {*invented, "cpu", "memory"}
 
 
 @settings(deadline=None)
