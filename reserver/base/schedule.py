@@ -22,7 +22,7 @@ from cronsim import CronSim, CronSimError
 MOST_CRON = 100
 """Characters of a cron expression."""
 
-_FIELDS, _MONTHS = 5, 12
+_FIELDS = 5
 _DAY_S = 86_400.0
 _YEARS = 50
 """What does not happen for so many years never does."""
@@ -182,27 +182,33 @@ def _fixed(cron: _Cron, zone: ZoneInfo, after: float) -> Iterator[float]:
 
 def _days(fields: str, since: date) -> Iterator[date]:
     """Yield the days that the last three fields of an expression say, until there is none."""
-    year, month = since.year, since.month
-    days = _days_of(fields, year, month) >> since.day << since.day
-    last = min(year + _YEARS, _LAST_YEAR)
+    months = sorted(_rule(fields).months)
+    year, last = since.year, min(since.year + _YEARS, _LAST_YEAR)
     while year <= last:
-        while days:
-            first = days & -days
-            yield date(year, month, first.bit_length() - 1)
-            days ^= first
-            last = min(year + _YEARS, _LAST_YEAR)
-        year, month = (year, month + 1) if month < _MONTHS else (year + 1, 1)
-        days = _days_of(fields, year, month)
+        for month in months:
+            days = _days_of(fields, month, *monthrange(year, month))
+            if (year, month) <= (since.year, since.month):
+                days = days >> since.day << since.day if month == since.month else 0
+            while days:
+                first = days & -days
+                yield date(year, month, first.bit_length() - 1)
+                days ^= first
+                last = min(year + _YEARS, _LAST_YEAR)
+        year += 1
 
 
 @lru_cache(16_384)  # Many keep the same days, each at a time of its own.
-def _days_of(fields: str, year: int, month: int) -> int:
-    """Return the days of a month as bits: the first day is bit 1."""
+def _days_of(fields: str, month: int, weekday: int, length: int) -> int:
+    """Return the days of a month as bits: the first day is bit 1.
+
+    Years do not matter: the month begins on a day of the week (0 is Monday), and has so many days.
+    Within 28 years each month has all of these.
+    """
+    like = (weekday, length)
+    year = next(y for y in range(_EPOCH.year, _EPOCH.year + 28) if monthrange(y, month) == like)
+    days = (date(year, month, day) for day in range(1, length + 1))
     cron = _rule(fields)
-    if month not in cron.months:
-        return 0
-    days = range(1, monthrange(year, month)[1] + 1)
-    return sum(1 << day for day in days if cron.match_day(date(year, month, day)))
+    return sum(1 << day.day for day in days if cron.match_day(day))
 
 
 @lru_cache(4096)

@@ -43,6 +43,7 @@ def test_in_a_storm_it_stays_on_nodes_of_its_own(name: str) -> None:
     spec = costly.document["spec"] if is_pod else costly.document
     where = [spec.get("nodeName"), spec.get("node")]
     selectors = [spec.get("nodeSelector"), spec.get("placement", {}).get("nodeSelector")]
+    selectors.append(spec.get("nodes", {}).get("selector"))
     if is_pod or "owners" in spec:
         chosen = any(node in {"hostile-w-1", "no-such-node"} for node in where)
         assert chosen or any(s and s.get("chaos") == "hostile" for s in selectors)

@@ -45,6 +45,16 @@ def pod_resources(target: Target, turn: int) -> Document:
 
 
 @pod
+def pod_of_a_daemon_set(target: Target, turn: int) -> Document:
+    """Calls itself a DaemonSet's, of kinds that there are and are not: whole nodes let it in."""
+    body = documents.pod(target, cpu="1m")
+    version = ("hostile.example/v1", "v1", "apps.example/v1")[turn % 3]
+    owner = {"apiVersion": version, "kind": "DaemonSet", "name": "agent", "uid": f"u-{turn}"}
+    body["metadata"]["ownerReferences"] = [owner | {"controller": True}]
+    return body
+
+
+@pod
 def pod_containers(target: Target, turn: int) -> Document:
     """Has 14,500 containers that each request something else (doors 5): 1.4 MB."""
     body = documents.pod(target, nodeName=target.node(turn))

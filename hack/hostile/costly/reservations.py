@@ -150,6 +150,38 @@ def strange_text(target: Target, turn: int) -> Document:
     }
 
 
+@reservation
+def comes_again(target: Target, turn: int) -> Document:
+    """Comes again each minute, or every 28 years: a hundred times, or left out as often."""
+    cron = (f"{turn % 60} 0 * 2 SUN#5", "* * * * *", f"*/59 {turn % 24} * 2 SUN#5")[turn % 3]
+    days = [f"{2032 + 28 * number}-02-29" for number in range(target.many(100))]
+    often: Document = {"skip": [f"{day}T03:{turn % 60:02}:00Z" for day in days]}
+    if turn % 2:
+        often = {"count": target.many(100)}
+    schedule = {"cron": cron, "duration": "1m", "timeZone": "America/St_Johns", **often}
+    spec = documents.placed(target, slots=1)
+    return spec | {"startsAt": "2026-01-01T00:00:00Z", "schedule": schedule}
+
+
+@reservation
+def many_nodes(target: Target, turn: int) -> Document:
+    """Wants 500 whole nodes of a kind that there is not, for a hundred kinds of owners."""
+    owners = [
+        {"selector": {"matchLabels": {"app": f"{APP}-{number}"}}}
+        for number in range(target.many(100))
+    ]
+    selector = target.labels | {"hostile.example/pool": str(turn)}
+    return {"owners": owners, "nodes": {"count": 500, "selector": selector}}
+
+
+@reservation
+def lends_a_little(target: Target, turn: int) -> Document:
+    """Lends next to nothing on many nodes, below another priority each time, and takes it back."""
+    spec = documents.placed(target, slots=target.many(1_000), strategy="spread")
+    lend = {"lend": {"belowPriority": turn % 1_000 - 500}} if turn % 3 else {}
+    return spec | {"reusable": True} | lend
+
+
 @enter(ENTRIES, RESERVATION, standing=5_000)
 def small(target: Target, turn: int) -> Document:
     """Make one more small reservation, so that there are thousands (security 2, 3)."""

@@ -8,9 +8,12 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from reserver.base.schedule import Schedule
 from reserver.cluster.pod import Pod
 from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED
 from reserver.reservations.digest import is_mark, mark
+from reserver.reservations.entry import identified
+from reserver.reservations.recurrence import Recurrence
 from reserver.reservations.reservation import Ref, Reservation, Written
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
@@ -18,7 +21,7 @@ from reserver.stores.configmap.entries import Entries
 from reserver.stores.configmap.status_codec import recorded_claims, show
 from reserver.stores.object import status_codec as object_status
 from reserver.stores.object.codec import ReservationStatus, StatusClaim
-from tests.builders import NOW, node, pod, reservation, rule, state_of
+from tests.builders import NOW, node, parts, pod, reservation, rule, state_of
 
 MORE = 60
 COUNT = MOST_CLAIMS_RECORDED + MORE
@@ -163,3 +166,64 @@ def test_marks_are_no_uids_and_their_own() -> None:
     assert all(map(is_mark, marks))
     assert not any(map(is_mark, uids))
     assert {mark(each) for each in marks} == marks
+
+
+DAILY = Recurrence(schedule=Schedule("0 0 * * *", 86_400.0))
+
+
+@forms
+def test_an_occurrence_keeps_each_of_its_claims_and_none_of_the_last(recorded: Recorded) -> None:
+    written = identified(replace(jobs(*NODES), recurrence=DAILY))
+    before = began(written, Written(5, 5))
+    shown = before.ledger.get(written.ref)
+    assert shown is not None
+    pods = [owner(number, shown, NODES) for number in range(COUNT)]
+    for each in pods:
+        before.pod_seen(each)
+    for each in pods[: COUNT // 2]:
+        before.pod_gone(each.name)
+    claims, landed = recorded(before, shown)
+    after = began(written, Written(0, 5), pods[COUNT // 2 :])
+    after.ledger.past.recall(written.ref, shown.digest, claims, landed, SLOTS + 100)
+    after.ledger.past.end()
+    assert after.ledger.claimed(written.ref) == before.ledger.claimed(written.ref) == COUNT
+    assert held(after) == held(before)
+    for state in (before, after):
+        state.ledger.advance(NOW + 86_400)
+        assert state.ledger.claimed(written.ref) == 0
+        assert sum(held(state).values()) == SLOTS
+
+
+def test_whole_nodes_know_each_of_a_thousand_owners_and_stay_held() -> None:
+    whole = replace(jobs(*NODES), resources={"nodes": 1}, reusable=True, slots=len(NODES))
+    written = identified(replace(whole, placed=parts(dict.fromkeys(NODES, 1))))
+    before = began(written, Written(5, 5))
+    pods = [owner(number, written, NODES) for number in range(COUNT)]
+    for each in pods:
+        before.pod_seen(each)
+    assert len(before.ledger.claiming(written.ref)) == COUNT
+    left = pods[::3]  # All of one node.
+    after = restarted(written, ({}, {}), left)
+    assert (before.ledger.claimed(written.ref), after.ledger.claimed(written.ref)) == (3, 1)
+    for each in left:
+        after.pod_gone(each.name)
+    assert after.ledger.claimed(written.ref) == 0
+    assert all(after.ledger.held_on(name).get("nodes") == 1 for name in NODES)
+
+
+def test_slots_that_are_replaced_are_as_many_as_before_a_restart() -> None:
+    free, most = 20, COUNT + 10
+    refill = replace(jobs(*NODES), slots=free, refill_up_to=most, reusable=True)
+    written = identified(replace(refill, placed=parts(dict.fromkeys(NODES, 400))))
+    before = began(written, Written(5, 5))
+    pods = [owner(number, written, NODES) for number in range(COUNT)]
+    for each in pods:
+        before.pod_seen(each)
+    assert sum(held(before).values()) == most - COUNT
+    after = restarted(written, ({}, {}), pods)
+    assert after.ledger.claimed(written.ref) == COUNT
+    assert held(after) == held(before)
+    for each in pods[:15]:
+        after.pod_gone(each.name)
+    assert after.ledger.claimed(written.ref) == COUNT - 15
+    assert sum(held(after).values()) == free
