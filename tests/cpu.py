@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from time import thread_time
 from typing import TypeVar
@@ -44,7 +44,7 @@ def least_cpu_s(make: Callable[[int], T], step: Callable[[T], object]) -> float:
     return best
 
 
-def longest_step_s(begin: Callable[[], Generator[None, None, object]]) -> float:
+def longest_step_s(begin: Callable[[], Iterator[object]]) -> float:
     """Return how much CPU the longest step of a decision takes, in seconds of an idle core.
 
     Args:
@@ -60,7 +60,7 @@ def longest_step_s(begin: Callable[[], Generator[None, None, object]]) -> float:
     return max(best) / slowness()
 
 
-def _steps_s(steps: Generator[None, None, object]) -> Iterator[float]:
+def _steps_s(steps: Iterator[object]) -> Iterator[float]:
     is_over = False
     while not is_over:
         gc.disable()

@@ -79,9 +79,10 @@ def traits(metadata: Mapping[str, Any]) -> Traits:
     """Return what a pod's metadata says of whose it is."""
     controllers = (one for one in metadata.get("ownerReferences") or () if one.get("controller"))
     labels = frozenset((metadata.get("labels") or {}).items())
-    said, uid = next(controllers, {}), metadata.get("uid", "")
+    said: Mapping[str, str] = next(controllers, {})
     maker = Maker(said.get("kind", ""), said.get("name", ""))
     is_daemon = (said.get("apiVersion"), maker.kind) == ("apps/v1", "DaemonSet")
+    uid = metadata.get("uid", "")
     return Traits(metadata["namespace"], metadata["name"], maker, labels, uid, is_daemon)
 
 

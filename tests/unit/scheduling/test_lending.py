@@ -19,7 +19,7 @@ from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.fit import has_room
 from reserver.scheduling.pod_events import recalled
-from reserver.scheduling.preempt import judge_preemption
+from reserver.scheduling.preempt import PreemptVerdict, judge_preemption
 from reserver.scheduling.recall import AHEAD_S, RECALL_S, recalls_for_owners, recalls_for_room
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import FilterVerdict, Nominate, Recall, WaitsFor
@@ -436,13 +436,13 @@ def test_who_has_a_hundred_owners_leaves_others_their_turn() -> None:
     there = [borrower(f"b{n}", "4", on=f"n{n}") for n in range(3)]
     mine = replace(pod("owner", namespace="data", cpu="4"), is_unschedulable=True)
     greedy = [replace(pod(f"g{n}", cpu="4"), is_unschedulable=True) for n in range(100)]
-    lent = {"lends_below": 100, "cpu": "4"}
+    there_too = {"n0": 1, "n1": 1}
+    one = reservation("all", node="", placed=there_too, slots=2, lends_below=100, cpu="4")
+    other = reservation("mine", node="n2", lends_below=100, cpu="4")
     holds = [
-        reservation("all", node="", placed={"n0": 1, "n1": 1}, slots=2, owners=(), **lent),
-        reservation("mine", node="n2", **lent),
+        replace(one, owners=tuple(each.name for each in greedy)),
+        replace(other, owners=(mine.name,)),
     ]
-    holds[0] = replace(holds[0], owners=tuple(each.name for each in greedy))
-    holds[1] = replace(holds[1], owners=(mine.name,))
     found = recalls_for_owners(lending(*nodes, *holds, *there, *greedy, mine))
     assert [each.pod.name.namespace for each in filter(None, found)][:2] == ["shop", "data"]
 
@@ -456,7 +456,10 @@ def test_preemption_for_an_owner_of_a_thousand_borrowed_seats_takes_little() -> 
     nodes = [node(on, cpu="8") for on in names]
     state = lending(*nodes, replace(hold, lends_below=100), *there)
     asked = {on: [f"uid-b-{on}"] for on in names[:200]}
-    call = lambda asking: judge_preemption(asking, asked, state, NOW)  # noqa: E731
+
+    def call(asking: Pod) -> PreemptVerdict:
+        return judge_preemption(asking, asked, state, NOW)
+
     assert call(OWNER).nodes == ()
     assert least_cpu_s(lambda _: OWNER, call) < MOST_S
     assert least_cpu_s(lambda _: ELSEWHERE, call) < MOST_S

@@ -81,11 +81,10 @@ def test_too_many_of_anything_go_to_the_others() -> None:
 
 def test_names_that_somebody_invents_hide_nothing_that_is_held() -> None:
     """An account has eight resources: eight names of nothing kept a claimed hold out of it."""
-    accounts, invented = Accounts(), {f"a{n}.example.com/x": "1" for n in range(MOST_RESOURCES)}
+    accounts, invented = Accounts(), {f"a{n}.example.com/x": 1 for n in range(MOST_RESOURCES)}
     state = state_of(node("worker-1", cpu="8", memory="8Gi", gpu="4"))
-    nothing = {f"hugepages-{n}Mi": 0 for n in range(MOST_RESOURCES)}
-    hold = reservation("r", owners=("a",), reusable=True, cpu="2", gpu="1", **invented)
-    hold = replace(hold, resources=nothing | hold.resources)
+    hold = reservation("r", owners=("a",), reusable=True, cpu="2", gpu="1")
+    hold = replace(hold, resources={**invented, **hold.resources})
     state.ledger.put(hold)
     assert measured(hold, state.ledger)["nvidia.com/gpu"] == HoldUse(1)
     state.pod_seen(pod("a", node="worker-1", claims=(hold,), cpu="1"))
