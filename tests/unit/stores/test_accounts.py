@@ -21,9 +21,9 @@ from reserver.reservations.accounts import (
     AccountKey,
     Accounts,
     HoldUse,
+    measured,
     week_of,
 )
-from reserver.reservations.hold_meter import measured
 from reserver.scheduling.state import State
 from reserver.stores.account_writer import NAME, AccountWriter
 from reserver.stores.codec import account_codec
