@@ -13,7 +13,7 @@ from grpc_reflection.v1alpha import reflection
 from reserver.grpc.concurrency import MOST_CALLS
 from reserver.grpc.port import Port
 from reserver.grpc.service import Health, Service
-from reserver.http.tls import TlsFiles
+from reserver.http.tls_files import TlsFiles
 from reserver.v1 import capacity_pb2, reservation_pb2, scheduler_pb2
 
 SERVICES = tuple(

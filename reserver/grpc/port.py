@@ -9,7 +9,8 @@ import grpc
 import structlog
 
 from reserver.errors import ConfigurationError
-from reserver.http.tls import TlsFiles, server_context, stamped
+from reserver.http.tls import server_context, stamped
+from reserver.http.tls_files import TlsFiles
 
 log = structlog.get_logger(__name__)
 

@@ -5,27 +5,13 @@ from __future__ import annotations
 import ssl
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import structlog
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from reserver.errors import ConfigurationError
-
-
-class TlsFiles(NamedTuple):
-    """PEM files; they may be replaced while Reserver runs.
-
-    Attributes:
-        certificate: of the server, with the intermediate ones.
-        client_ca: the CAs whose certificates clients need; None where they need none.
-    """
-
-    certificate: Path
-    private_key: Path
-    client_ca: Path | None = None
-
+from reserver.http.tls_files import TlsFiles
 
 log = structlog.get_logger(__name__)
 

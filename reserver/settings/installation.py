@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from reserver.errors import ConfigurationError
-from reserver.http.tls import TlsFiles
+from reserver.http.tls_files import TlsFiles
 from reserver.settings.flags import (
     LAST_PORT,
     InFile,

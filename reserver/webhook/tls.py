@@ -10,7 +10,8 @@ from typing import Any
 import structlog
 
 from reserver.errors import ConfigurationError
-from reserver.http.tls import TlsFiles, bare_context, load, server_context, stamped
+from reserver.http.tls import bare_context, load, server_context, stamped
+from reserver.http.tls_files import TlsFiles
 from reserver.webhook.certificate_secret import ServingPair
 
 log = structlog.get_logger(__name__)

@@ -31,7 +31,8 @@ from reserver.http.access import Access
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
 from reserver.http.message import HttpRequest, HttpResponse, Paths
-from reserver.http.tls import ServerTls, TlsFiles
+from reserver.http.tls import ServerTls
+from reserver.http.tls_files import TlsFiles
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.pods import PodObject
 from reserver.process import logs

@@ -21,7 +21,8 @@ from reserver.http.access import Access
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
 from reserver.http.message import HttpRequest, HttpResponse, ListenerLimits, text
-from reserver.http.tls import ServerTls, TlsFiles
+from reserver.http.tls import ServerTls
+from reserver.http.tls_files import TlsFiles
 from tests.integration.doors.wire import Wire, call, until
 
 SCHEDULER = "system:kube-scheduler"

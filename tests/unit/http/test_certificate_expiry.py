@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from reserver.http.tls import Expiries, TlsFiles
+from reserver.http.tls import Expiries
+from reserver.http.tls_files import TlsFiles
 from reserver.webhook.certificates import LIFETIME, CertificateMaker
 from tests.builders import NOW
 

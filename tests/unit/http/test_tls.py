@@ -15,7 +15,8 @@ from reserver.http.access import Access
 from reserver.http.checks import Hosts
 from reserver.http.listen import listening
 from reserver.http.message import HttpRequest, HttpResponse, ListenerLimits, Paths, text
-from reserver.http.tls import Expiries, ServerTls, TlsFiles
+from reserver.http.tls import Expiries, ServerTls
+from reserver.http.tls_files import TlsFiles
 
 
 class Pki:

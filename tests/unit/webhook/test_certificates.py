@@ -8,7 +8,7 @@ import pytest
 from cryptography import x509
 
 from reserver.errors import ConfigurationError
-from reserver.http.tls import TlsFiles
+from reserver.http.tls_files import TlsFiles
 from reserver.webhook.certificate_secret import ServingPair
 from reserver.webhook.certificates import LIFETIME, CertificateMaker
 from reserver.webhook.tls import WebhookTls
