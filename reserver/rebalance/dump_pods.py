@@ -13,6 +13,7 @@ import msgspec
 
 from reserver.k8s.objects.limits import Int32
 from reserver.k8s.objects.objects import WireStruct, decode, decode_part
+from reserver.k8s.objects.pod_annotations import COST_ANNOTATION
 from reserver.k8s.objects.pods import Owned, PodObject, PodSpec, PodStatus
 from reserver.k8s.objects.requests import PodCondition as WrittenCondition
 from reserver.k8s.objects.requests import is_resize_infeasible
@@ -29,7 +30,9 @@ from reserver.rebalance.pod_template import template_of
 
 _ABSENT = msgspec.Raw()
 _NONE = frozenset({b"", b"null", b"[]"})
-_READ_ANNOTATIONS = frozenset({EVICT, EVICTION_IN_PROGRESS, PREFER_NO_EVICTION, SOURCE})
+_READ_ANNOTATIONS = frozenset(
+    {COST_ANNOTATION, EVICT, EVICTION_IN_PROGRESS, PREFER_NO_EVICTION, SOURCE}
+)
 _NO_ANNOTATIONS: dict[str, str] = {}
 
 _Moment = Annotated[datetime, msgspec.Meta(tz=True)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from reserver.cluster.labels import integer
+from reserver.k8s.objects.pod_annotations import COST_ANNOTATION
 from reserver.rebalance.anomaly import AnomalyCount, counted
 from reserver.rebalance.arguments.load import LowNodeLoad, NodePool
 from reserver.rebalance.balance_input import BalanceInput, BalanceResult
@@ -15,7 +16,6 @@ from reserver.rebalance.load import SmoothedLoad
 from reserver.rebalance.node_load import Destinations, NodeLoad, thresholded
 from reserver.rebalance.prod_pods import is_prod
 
-_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _QOS = {"BestEffort": 1, "Burstable": 2, "Guaranteed": 3}
 
 
@@ -186,7 +186,7 @@ def _in_order(
         key=lambda pod: (
             pod.priority or 0,
             _QOS.get(pod.qos, 0),
-            integer(pod.annotations.get(_DELETION_COST)) or 0,
+            integer(pod.annotations.get(COST_ANNOTATION)) or 0,
             -relief(pod),
             -pod.created,
             pod.name,

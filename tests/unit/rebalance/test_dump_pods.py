@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from reserver.cluster.constraints import NodeTerm
 from reserver.cluster.labels import Requirement, Selector
+from reserver.k8s.objects.pod_annotations import COST_ANNOTATION
 from reserver.rebalance.cluster_state import (
     EVICT,
     ContainerState,
@@ -44,8 +45,8 @@ PARTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"owners": (Owner("Job", "j", "1"),)},
     ),
     "annotations": (
-        {"metadata": {"annotations": {EVICT: "false", "other": "x"}}},
-        {"annotations": {EVICT: "false"}},
+        {"metadata": {"annotations": {EVICT: "false", COST_ANNOTATION: "-5", "other": "x"}}},
+        {"annotations": {EVICT: "false", COST_ANNOTATION: "-5"}},
     ),
     "images": (
         {
