@@ -188,9 +188,10 @@ def main() -> None:
             for fill in options.fills:
                 for seed in options.seeds:
                     case = Case(nodes, fill, seed, landing)
-                    console.print(f"{case}", highlight=False)
                     row = compare(case, options.python, options.seconds, options.oracle_seconds)
                     rows.append(row)
+                    ours = f"{row.gain} {gained} with {row.moves} moves in {row.seconds:.1f} s"
+                    console.print(f"{case}: {ours}; CP-SAT: {row.best} with {row.fewest}")
         console.print(table(rows, gained))
         share, factor = verdict(rows)
         console.print(f"{share:.1%} of the most that is known, {factor:.2f} times the fewest moves")

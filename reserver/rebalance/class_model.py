@@ -15,6 +15,7 @@ gain. In which order pods can move is not in the program: `ordering` finds that 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -24,14 +25,14 @@ from reserver.cluster.categorical import Bools
 from reserver.rebalance.neighbour_rules import keep_neighbours
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 from reserver.rebalance.pod_classes import Places, PodClasses, places_of, pod_classes
-from reserver.rebalance.solver import NO_BOUND, Floats, Program
+from reserver.rebalance.solver import NO_BOUND, Floats, Program, Solution
 from reserver.rebalance.time_limit import TimeLimit
 
 MOST_PLACES = 6_000
 """A program with more places is not solved: it would take all the time there is for nothing."""
 
 _FIRST_SHARE = 0.6
-"""After this share of the time the gain stands, and the search for fewer moves begins."""
+"""The share of the time to find more gain, whatever it costs; then moves are saved."""
 
 _SLACK = 1e-6
 
@@ -41,93 +42,106 @@ class Goals(NamedTuple):
 
     Attributes:
         rows: the row of each pod that was asked about; `NOWHERE` for a pending one without a node.
-        gained: how many nodes are emptied, or how many pending pods land.
-        most: nothing gains more; None if that is not known.
-        fewest: nothing that gains as many has fewer moves; None if that is not known.
+        fewest: nothing that gains as much has fewer moves; None if that is not known.
     """
 
     rows: dict[int, int]
-    gained: int
-    most: int | None
     fewest: int | None
 
 
-def best_goals(
-    planned: PlanningSnapshot,
-    homes: Rows,
-    numbers: Rows,
-    inside: Bools,
-    can_empty: Rows,
-    limit: TimeLimit,
-) -> Goals | None:
-    """Return the most gain with the fewest moves that is found in time; None if nothing is.
+class ClassModel:
+    """The program of some pods on some nodes.
 
-    The pods begin the search where they are on the planning snapshot.
-
-    Args:
-        planned: the cluster; stays as it is.
-        homes: the row of the node that each pod of the snapshot has to leave to move.
-        numbers: the pods that may move or are to land, ascending; where they are is inside.
-        inside: bool array, rows: where they may be.
-        can_empty: rows inside; each is a gain if none of the pods is there.
-        limit: of the search.
+    Attributes:
+        gained: how many nodes are empty, or how many pending pods land, as things are.
     """
-    classes = pod_classes(planned, numbers, homes[numbers])
-    places = places_of(planned, classes, inside)
-    if len(places.rows) > MOST_PLACES:
-        return None
-    program = Program()
-    program.variables(places.most)  # Their numbers are those of the places.
-    empty = program.variables(np.ones(len(can_empty)))
-    _keep_all(program, classes, places)
-    _keep_room(program, planned, classes, places, (can_empty, empty))
-    _keep_budgets(program, planned, classes, places)
-    keep_neighbours(program, planned, classes, places)
-    enters = np.flatnonzero(places.enters)
-    is_landing = classes.is_pending[places.classes[enters]]
-    gains, moves = np.concatenate((empty, enters[is_landing])), enters[~is_landing]
-    known = np.concatenate(
-        (places.begun, ~np.isin(can_empty, places.rows[places.begun > 0]))
-    ).astype(np.float64)
-    found = _most_then_fewest(program, gains, moves, known, limit)
-    if found is None:
-        return None
-    values, most, fewest = found
-    rows = _assign(values, classes, places)
-    return Goals(rows, round(values[gains].sum()), most, fewest)
 
+    def __init__(
+        self, planned: PlanningSnapshot, homes: Rows, numbers: Rows, inside: Bools, can_empty: Rows
+    ) -> None:
+        """Write the program down.
 
-def _most_then_fewest(
-    program: Program, gains: Rows, moves: Rows, known: Floats, limit: TimeLimit
-) -> tuple[Floats, int | None, int | None] | None:
-    """Return the values of the greatest gain with few moves, and what bounds both.
+        Args:
+            planned: the cluster; the pods begin the search where they are on it.
+            homes: the row of the node that each pod of the snapshot has to leave to move.
+            numbers: the pods that may move or are to land, ascending; where they are is inside.
+            inside: bool array, rows: where they may be.
+            can_empty: rows inside; each is a gain if none of the pods is there.
+        """
+        classes = self._classes = pod_classes(planned, numbers, homes[numbers])
+        places = self._places = places_of(planned, classes, inside)
+        self.is_too_large = len(places.rows) > MOST_PLACES
+        is_empty = ~np.isin(can_empty, places.rows[places.begun > 0])
+        is_landing = classes.is_pending[places.classes] & places.enters
+        self.gained = int(is_empty.sum() + places.begun[is_landing].sum())
+        self._begun = np.concatenate((places.begun, is_empty)).astype(np.float64)
+        self._program = program = Program()
+        program.variables(places.most)  # Their numbers are those of the places.
+        empty = program.variables(np.ones(len(can_empty)))
+        self._gains = np.concatenate((empty, np.flatnonzero(is_landing)))
+        self._moves = np.flatnonzero(places.enters & ~is_landing)
+        self._least_gain = program.constraints(NO_BOUND)
+        if self.is_too_large:
+            return
+        program.weigh(self._least_gain, self._gains)
+        _keep_all(program, classes, places)
+        _keep_room(program, planned, classes, places, (can_empty, empty))
+        _keep_budgets(program, planned, classes, places)
+        keep_neighbours(program, planned, classes, places)
 
-    A gain is worth more than all moves together. What the first search leaves open about moves, a
-    second one for so much gain looks into.
-    """
-    gained = program.constraints(NO_BOUND)
-    program.weigh(gained, gains)
-    prize = program.most_of(moves) + 1.0
-    costs = np.zeros(program.width)
-    costs[moves], costs[gains] = 1.0, -prize
-    first = program.solve(costs, limit.left * _FIRST_SHARE, known)
-    if first is None:
-        return None
-    gain = round(first.values[gains].sum())
-    most = fewest = None
-    if np.isfinite(first.least):
-        most = max(gain, int(np.ceil(-first.least / prize - _SLACK)))
-        fewest = max(0, int(np.ceil(first.least + prize * gain - _SLACK)))
-    if gain == most and fewest == round(first.values[moves].sum()):
-        return first.values, most, fewest
-    program.least(gained, gain)
-    costs[gains] = 0.0
-    second = program.solve(costs, limit.left, first.values)
-    if second is None:
-        return first.values, most, None
-    if gain == most and np.isfinite(second.least):
-        fewest = max(fewest or 0, int(np.ceil(second.least - _SLACK)))
-    return second.values, most, fewest if gain == most else None
+    def most(self, limit: TimeLimit) -> int | None:
+        """Return how much gain there is at most; None if that is not known in time."""
+        costs = np.zeros(self._program.width)
+        costs[self._gains] = -1.0
+        found = self._program.solve(costs, limit, self._begun, any_will_do=True)
+        if found is None or not np.isfinite(found.least):
+            return None
+        return max(self.gained, int(np.floor(-found.least + _SLACK)))
+
+    def more(self, limit: TimeLimit) -> Goals | None:
+        """Return one more gain with few moves; None if none is found in time.
+
+        What costs nothing is found much sooner than what costs little: moves are saved afterwards.
+        """
+        gain = self.gained + 1
+        self._program.least(self._least_gain, gain)
+        costs = np.zeros(self._program.width)
+        found = self._program.solve(costs, limit.share(_FIRST_SHARE), any_will_do=True)
+        if found is None:
+            return None
+        fewer = self._fewest(gain, limit.share(_FIRST_SHARE), found.values)
+        return self._goals((fewer or found).values, None)
+
+    def fewer(self, limit: TimeLimit) -> Goals | None:
+        """Return as much gain with fewer moves, or as many; None if time is over."""
+        found = self._fewest(self.gained, limit, self._begun)
+        if found is None:
+            return None
+        bound = int(np.ceil(found.least - _SLACK)) if np.isfinite(found.least) else None
+        return self._goals(found.values, bound)
+
+    def forbid(self, goals: Mapping[int, int]) -> bool:
+        """Let fewer pods enter where these would be; return whether any were to."""
+        of = dict(zip(self._classes.numbers.tolist(), self._classes.of.tolist(), strict=True))
+        stuck = Counter((of[number], row) for number, row in goals.items() if number in of)
+        places, is_cut = self._places, False
+        for place in np.flatnonzero(places.enters).tolist():
+            many = stuck[int(places.classes[place]), int(places.rows[place])]
+            if many and self._values[place]:
+                self._program.sum(np.array([place]), max(self._values[place] - many, 0.0))
+                is_cut = True
+        return is_cut
+
+    def _fewest(self, gain: int, limit: TimeLimit, known: Floats) -> Solution | None:
+        """Return the fewest moves for so much gain that are found in time."""
+        self._program.least(self._least_gain, gain)
+        costs = np.zeros(self._program.width)
+        costs[self._moves] = 1.0
+        return self._program.solve(costs, limit, known)
+
+    def _goals(self, values: Floats, fewest: int | None) -> Goals:
+        self._values = values
+        return Goals(_assign(values, self._classes, self._places), fewest)
 
 
 def _keep_all(program: Program, classes: PodClasses, places: Places) -> None:

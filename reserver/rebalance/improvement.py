@@ -2,19 +2,21 @@
 
 Large-neighbourhood search (Shaw 1998): the pods on some nodes are placed anew while all others stay
 where the plan has them. What gains more, or as much with fewer moves, is kept if there is an order
-in which its pods can move. How many nodes are asked about follows from how long that takes.
+in which its pods can move; where some are stuck, fewer go there, and the model is asked again. How
+many nodes are asked about follows from how long that takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
-from reserver.rebalance.class_model import best_goals
+from reserver.rebalance.class_model import ClassModel, Goals
+from reserver.rebalance.neighbourhoods import Neighbourhoods
 from reserver.rebalance.ordering import Step, carry_out, order, take_back
 from reserver.rebalance.packing import Floats, scarcity
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
@@ -32,10 +34,16 @@ _MANY_KINDS = 50
 _TURN_S = 0.5
 """How long the search among some nodes is to take; it ends after twice that."""
 
-_FEWEST_NODES, _FIRST_NODES, _GROWTH = 4, 12, 1.25
-_NOISE = 0.5
-_FAR = 2
-"""From the node that is drawn to the farthest ones around it: so many moves."""
+_FEWEST_NODES, _FIRST_NODES, _GROWTH = 4, 12, 1.4
+
+_BOUND_SHARE, _MORE_SHARE = 0.2, 0.7
+"""Shares of the time for all nodes at once: for a bound, and then for more gain."""
+
+_LONG_SHARE = 0.5
+"""The share of the time that is left for a turn that has come to ask about all nodes."""
+
+_CUTS = 4
+"""So often the model is asked again where pods are stuck."""
 
 
 class Improved(NamedTuple):
@@ -90,19 +98,27 @@ def improve(
     if np.count_nonzero(movable) <= MOST_PODS:
         kinds = len({planned.kind(number) for number in np.flatnonzero(movable).tolist()})
         share = _FIRST_SHARE * (1.0 if kinds <= _MANY_KINDS else 0.5 * _MANY_KINDS / kinds)
-        most, fewest = search.turn(open_rows, limit.share(share))
-    drawn = np.random.default_rng(0)
-    nodes, turn = min(_FIRST_NODES, count), 0
+        most, fewest = search.everywhere(open_rows, limit.share(share))
+    near = search.neighbourhoods(np.random.default_rng(0))
+    ways = (
+        (near.gaining, 1),
+        (near.gaining, 1),
+        (near.saving, 0),
+        (near.any_nodes, 1),
+        (near.saving, 0),
+    )
+    nodes, turn = [min(_FIRST_NODES, count)] * len(ways), 0
     while not limit.is_over and (most, fewest) != (search.score.gained, -search.score.moves):
-        began = limit.clock()
-        keys = (drawn.random(len(open_rows)), search.promise(drawn), search.moving(drawn))
-        inside = np.zeros(len(open_rows), dtype=np.bool_)
-        rows = np.flatnonzero(open_rows)
-        key = keys[turn % len(keys)][rows]
-        inside[rows[np.argsort(key, kind="stable")[:nodes]]] = True
-        search.turn(inside, limit.at_most(2 * _TURN_S))
+        began, way = limit.clock(), turn % len(ways)
+        choose, more = ways[way]
+        turn += 1
+        if more and most == search.score.gained:
+            continue
+        is_all = nodes[way] == count
+        until = limit.share(_LONG_SHARE) if is_all else limit.at_most(2 * _TURN_S)
+        search.turn(choose(nodes[way]), until, more)
         factor = _GROWTH if limit.clock() - began < _TURN_S else 1 / _GROWTH
-        nodes, turn = min(max(_FEWEST_NODES, round(nodes * factor)), count), turn + 1
+        nodes[way] = min(max(_FEWEST_NODES, round(nodes[way] * factor)), count)
     return Improved(search.steps, most, fewest if most == search.score.gained else None)
 
 
@@ -126,67 +142,97 @@ class _Search:
         carry_out(planned, self.steps)
         self.score = self._score(self.steps)
 
-    def promise(self, drawn: np.random.Generator) -> Floats:
-        """Return a number for each row: low where few pods are to leave, or where room is left."""
-        planned = self._planned
-        there = self._movable & (planned.rows != NOWHERE)
-        load = np.zeros(len(planned.closed))
-        np.add.at(load, planned.rows[there], self._sizes[there])
-        leaves = np.full(len(load), np.inf)
-        busy = self._can_empty[load[self._can_empty] > 0]
-        leaves[busy] = _rank(load[busy])
-        room = _rank(np.maximum(planned.free, 0) @ -scarcity(planned))
-        promise: Floats = np.minimum(leaves, room) + drawn.random(len(load)) * _NOISE
-        return promise
+    def neighbourhoods(self, drawn: np.random.Generator) -> Neighbourhoods:
+        """Return the nodes to choose from."""
+        return Neighbourhoods(
+            self._planned,
+            self._homes,
+            self._movable,
+            self._can_empty,
+            self._sizes,
+            scarcity(self._planned),
+            drawn,
+        )
 
-    def moving(self, drawn: np.random.Generator) -> Floats:
-        """Return a number for each row: low where pods move to or from one row that is drawn.
+    def everywhere(self, open_rows: Bools, limit: TimeLimit) -> tuple[int | None, int | None]:
+        """Place all pods anew; return what bounds the gain and the moves."""
+        model = self._model(open_rows)
+        if model is None:
+            return None, None
+        most = model.most(limit.share(_BOUND_SHARE))
+        while model.gained != most and not limit.is_over:
+            self.turn(open_rows, limit.share(_MORE_SHARE), 1)
+            if self.score.gained == model.gained:
+                break
+            model = self._model(open_rows) or model
+        found = model.fewer(limit)
+        if found is None:
+            return most, None
+        self._take_order(model, found, model.fewer, limit)
+        return most, found.fewest
 
-        Moves among few nodes are saved together.
-        """
-        moved = np.flatnonzero((self._planned.rows != self._homes) & (self._homes != NOWHERE))
-        size = len(self._planned.closed)
-        between = np.zeros((size, size))
-        np.add.at(between, (self._homes[moved], self._planned.rows[moved]), 1.0)
-        between += between.T
-        near = np.zeros(size)
-        if len(moved):
-            near[self._homes[drawn.choice(moved)]] = 1.0
-            for _ in range(_FAR):
-                near += between @ near / max(between.max(), 1.0)
-        distance: Floats = -near * (1 + drawn.random(size))
-        return distance
+    def turn(self, inside: Bools, limit: TimeLimit, more: int) -> None:
+        """Place the pods on some rows anew, for one more gain or with fewer moves."""
+        model = self._model(inside)
+        if model is None:
+            return
+        again = model.more if more else model.fewer
+        found = again(limit)
+        if found is not None:
+            self._take_order(model, found, again, limit)
 
-    def turn(self, inside: Bools, limit: TimeLimit) -> tuple[int | None, int | None]:
-        """Place the pods on some rows anew; return what bounds the gain and the moves there."""
+    def _model(self, inside: Bools) -> ClassModel | None:
         planned = self._planned
         here = (planned.rows == NOWHERE) | inside[planned.rows]
         numbers = np.flatnonzero(here & self._movable)
-        can_empty = self._can_empty[inside[self._can_empty]]
         if not len(numbers):
-            return None, None
-        found = best_goals(planned, self._homes, numbers, inside, can_empty, limit)
-        if found is None:
-            return None, None
-        if any(planned.rows[number] != row for number, row in found.rows.items()):
-            self._try(found.rows)
-        return found.most, found.fewest
+            return None
+        can_empty = self._can_empty[inside[self._can_empty]]
+        model = ClassModel(planned, self._homes, numbers, inside, can_empty)
+        return None if model.is_too_large else model
 
-    def _try(self, rows: Mapping[int, int]) -> None:
-        """Take what can be carried out of a change if that is better."""
+    def _take_order(
+        self,
+        model: ClassModel,
+        found: Goals,
+        again: Callable[[TimeLimit], Goals | None],
+        limit: TimeLimit,
+    ) -> None:
+        """Take what can be carried out; ask again without what is stuck."""
+        for _ in range(_CUTS):
+            stuck = self._try(found.rows)
+            if not model.forbid(stuck) or limit.is_over:
+                return
+            other = again(limit)
+            if other is None:
+                return
+            found = other
+
+    def _try(self, rows: Mapping[int, int]) -> dict[int, int]:
+        """Take what can be carried out of a change if that is better; return what is stuck."""
         planned = self._planned
         after = planned.rows.copy()
         after[list(rows)] = list(rows.values())
+        if self._ideal(after) <= self.score:
+            return {}
         goals = {n: int(after[n]) for n in np.flatnonzero(after != self._homes).tolist()}
         take_back(planned, self.steps)
         # Who has to step aside may do so on a node that is emptied in the end.
-        found = order(planned, goals, _alike(planned, goals)).steps
-        score = self._score(found)
+        found = order(planned, goals, _alike(planned, goals))
+        score = self._score(found.steps)
         if score > self.score:
-            self.steps, self.score = found, score
+            self.steps, self.score = found.steps, score
         else:
-            take_back(planned, found)
+            take_back(planned, found.steps)
             carry_out(planned, self.steps)
+        return {number: goals[number] for number in found.stuck}
+
+    def _ideal(self, rows: Rows) -> _Score:
+        """Return the score of a plan by which pods get there with a move each."""
+        landing = np.flatnonzero((self._homes == NOWHERE) & (rows != NOWHERE))
+        moves = np.count_nonzero((self._homes != NOWHERE) & (rows != self._homes))
+        gained = len(self._emptied(rows)) + len(landing)
+        return _Score(gained, round(float(self._sizes[landing].sum()), 9), -int(moves))
 
     def _emptied(self, rows: Rows) -> Rows:
         return np.setdiff1d(self._can_empty, rows[self._movable])
@@ -198,12 +244,6 @@ class _Search:
         return _Score(
             gained, round(float(self._sizes[landing].sum()), 9), len(landing) - len(steps)
         )
-
-
-def _rank(values: Floats) -> Floats:
-    """Return the place of each value in ascending order, from 0 to 1."""
-    ranks: Floats = np.argsort(np.argsort(values, kind="stable")) / max(len(values), 1)
-    return ranks
 
 
 def _alike(planned: PlanningSnapshot, goals: Mapping[int, int]) -> dict[int, object]:

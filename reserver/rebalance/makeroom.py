@@ -17,7 +17,6 @@ from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.headroom import Int64s
 from reserver.rebalance.improvement import improve
-from reserver.rebalance.landing import land
 from reserver.rebalance.ordering import Order, Step, order, take_back
 from reserver.rebalance.packing import DEPTH, Packing
 from reserver.rebalance.plan import Bound, Kept, Plan, Why
@@ -35,8 +34,8 @@ STEPS = 60_000
 MOST_MOVES = 6
 """How many others may move for one pod."""
 
-_START_SHARE = 0.3
-"""The share of the time for pods that the fewest moves do not help, one by one."""
+_START_SHARE = 0.2
+"""The share of the time for one pod after the other."""
 
 _SETS = 12
 """How many sets of pods of one node are tried to make way."""
@@ -151,7 +150,7 @@ def room_for(
         wanted: the pods that are to get a node.
         together: all of them get room, or none does.
         steps: how many places may be tried.
-        limit: of a search for room by more moves; None for no such search.
+        limit: of the search; None for as many places as it may try.
     """
     packing = Packing(planned, planned.movable, steps)
     without: list[int] = []
@@ -159,14 +158,12 @@ def room_for(
     failed = set[object]()
     for number in packing.by_size(wanted):
         least = int(_least_moves(planned, number, planned.movable).min())
-        if planned.kind(number) in failed or not _make_room(packing, number, least):
+        if planned.kind(number) in failed or not _make_room(packing, number, least, limit):
             without.append(number)
             if not planned.pods[number].volume_claims:
                 failed.add(planned.kind(number))
         else:
             fewest = max(fewest, least)
-    if limit is not None and planned.disruptions.limits == NO_LIMITS:
-        without = land(packing, without, limit)
     if without and together:
         packing.back(0)
         return Room({}, tuple(wanted), 0)
@@ -176,7 +173,7 @@ def room_for(
     return Room(goals, tuple(without), fewest)
 
 
-def _make_room(packing: Packing, number: int, least: int) -> bool:
+def _make_room(packing: Packing, number: int, least: int, limit: TimeLimit | None) -> bool:
     """Give a pod a node, with the fewest moves that are found; return whether there is one."""
     planned, before = packing.planned, packing.moved
     for most in range(least, MOST_MOVES + 1):
@@ -186,7 +183,7 @@ def _make_room(packing: Packing, number: int, least: int) -> bool:
             for leaving in _sets(packing, number, int(row), most):
                 if _instead_of(packing, number, int(row), leaving, before + most):
                     return True
-                if packing.steps_left <= 0:
+                if packing.steps_left <= 0 or (limit is not None and limit.is_over):
                     return False
     return False
 

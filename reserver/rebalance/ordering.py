@@ -1,12 +1,14 @@
 """Orders the moves of a plan so that each has room when its turn comes.
 
-Each moves once, when its new place has room; where pods wait for each other's places (a swap), one
-of them goes through a free place first, and moves twice.
+Each moves once, when its new place has room. First those move that take no room that another one
+needs earlier. Where pods wait for each other's places (a swap), some of them go through free places
+first, and move twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, islice
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -17,6 +19,11 @@ from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 
 MOST_PLACES = 8
 """Places that a pod tries to step aside to: after so many it is hardly for want of a place."""
+
+_MOST_ASIDE = 3
+"""How many pods step aside at once, so that another one can move."""
+
+_MOST_SETS = 20
 
 
 class Step(NamedTuple):
@@ -54,23 +61,45 @@ def order(
     """
     steps: list[Step] = []
     waiting = {number: row for number, row in goals.items() if planned.rows[number] != row}
-    ways = (
-        lambda n: _go(planned, n, waiting[n], steps),
-        lambda n: _is_there(planned, n, waiting, alike),
-        lambda n: _go_instead(planned, n, waiting, alike, steps),
+    ways: tuple[Callable[[], bool], ...] = (
+        lambda: _go_safely(planned, waiting, steps),
+        lambda: _go_first(planned, waiting, steps),
+        lambda: _take(waiting, lambda n: _is_there(planned, n, waiting, alike)),
+        lambda: _take(waiting, lambda n: _go_instead(planned, n, waiting, alike, steps)),
+        lambda: _step_aside(planned, waiting, steps),
     )
-    while waiting:
-        if not any(_take(waiting, way) for way in ways) and not _step_aside(
-            planned, waiting, steps
-        ):
-            break
+    while waiting and any(way() for way in ways):
+        pass
     return Order(tuple(steps), {n: _why(planned, n, row) for n, row in waiting.items()})
 
 
-def _take(waiting: dict[int, int], is_done: Callable[[int], bool]) -> bool:
-    """Take out the pods that are done; return whether there were any."""
+def _go_safely(planned: PlanningSnapshot, waiting: dict[int, int], steps: list[Step]) -> bool:
+    """Make all pods move whose new nodes have room for all that are to come; return if any did."""
+    coming = np.zeros_like(planned.free)
+    numbers = np.fromiter(waiting, dtype=np.intp)
+    rows = np.fromiter(waiting.values(), dtype=np.intp)
+    np.add.at(coming, rows, planned.requests[numbers])
+    is_safe = np.all((planned.free >= coming) | (coming == 0), axis=1)
+    safe = [number for number, row in waiting.items() if is_safe[row]]
+    return _take(waiting, lambda n: _go(planned, n, waiting[n], steps), safe)
+
+
+def _go_first(planned: PlanningSnapshot, waiting: dict[int, int], steps: list[Step]) -> bool:
+    """Make one pod move, best from where another one is to come."""
+    goals = set(waiting.values())
+    for number in sorted(waiting, key=lambda n: int(planned.rows[n]) not in goals):
+        if _go(planned, number, waiting[number], steps):
+            del waiting[number]
+            return True
+    return False
+
+
+def _take(
+    waiting: dict[int, int], is_done: Callable[[int], bool], numbers: Iterable[int] | None = None
+) -> bool:
+    """Take out the pods that are done, of some or of all; return whether there were any."""
     before = len(waiting)
-    for number in list(waiting):
+    for number in list(waiting) if numbers is None else numbers:
         if is_done(number):
             del waiting[number]
     return len(waiting) < before
@@ -140,45 +169,73 @@ def _go_instead(
 
 
 def _may(planned: PlanningSnapshot, number: int, row: int) -> bool:
-    is_refused = planned.rows[number] != NOWHERE and planned.disruptions.refusal(
-        planned.pods[number]
-    )
-    return not is_refused and bool(planned.targets(number)[row])
+    wanted = planned.requests[number]
+    if np.any((planned.free[row] < wanted) & (wanted > 0)):
+        return False  # As `targets` would say, which looks at all nodes.
+    return not _refusal(planned, number) and bool(planned.targets(number)[row])
 
 
-def _step_aside(
-    planned: PlanningSnapshot,
-    waiting: Mapping[int, int],
-    steps: list[Step],
-) -> bool:
-    """Make one of those that wait for each other go where it is in nobody's way.
+def _refusal(planned: PlanningSnapshot, number: int) -> str:
+    is_pending = planned.rows[number] == NOWHERE
+    return "" if is_pending else planned.disruptions.refusal(planned.pods[number])
+
+
+def _step_aside(planned: PlanningSnapshot, waiting: dict[int, int], steps: list[Step]) -> bool:
+    """Make a pod move that waits for others, which go where they are in nobody's way until then.
 
     Returns:
-        Whether another one can move now.
+        Whether there was one.
     """
-    goals = set(waiting.values())
+    leaving: dict[int, list[int]] = {}
     for number in waiting:
-        home = int(planned.rows[number])
-        others = [n for n, row in waiting.items() if row == home and n != number]
-        places = np.flatnonzero(planned.targets(number)) if others and home != NOWHERE else ()
-        in_order = sorted(map(int, places), key=lambda row: (row in goals, row))
-        for row in in_order[: _places_to_try(planned, others)]:
-            before = len(steps)
-            if not _go(planned, number, row, steps):
-                break
-            if any(_may(planned, other, home) for other in others):
-                return True
-            steps[before:] = []
-            planned.disruptions.give_back(planned.pods[number])
-            planned.put(number, home)
-            if row in goals:
-                break  # Nor do the further ones help: what was missing is room at home.
+        leaving.setdefault(int(planned.rows[number]), []).append(number)
+    goals = set(waiting.values())
+    for size in range(1, _MOST_ASIDE + 1):
+        for number, row in reversed(list(waiting.items())):
+            if row not in leaving or _refusal(planned, number):
+                continue
+            for aside in _sets_aside(planned, number, row, leaving[row], size):
+                if _after_others(planned, number, row, aside, goals, steps):
+                    del waiting[number]
+                    return True
     return False
 
 
-def _places_to_try(planned: PlanningSnapshot, others: list[int]) -> int:
-    """Return how many places one tries to step aside to: one if it does not matter who is where."""
-    return MOST_PLACES if any(map(planned.has_company, others)) else 1
+def _sets_aside(
+    planned: PlanningSnapshot, number: int, row: int, leaving: Iterable[int], size: int
+) -> Iterator[tuple[int, ...]]:
+    """Yield some sets of pods that leave a node, without which another one has room there."""
+    wanted = planned.requests[number]
+    lacking = np.where(wanted > 0, wanted - planned.free[row], 0)
+    others = (other for other in leaving if other != number)
+    for aside in islice(combinations(others, size), _MOST_SETS):
+        if np.all(planned.requests[list(aside)].sum(axis=0) >= lacking):
+            yield aside
+
+
+def _after_others(
+    planned: PlanningSnapshot,
+    number: int,
+    row: int,
+    aside: Sequence[int],
+    goals: set[int],
+    steps: list[Step],
+) -> bool:
+    """Make a pod move after some others have stepped aside; return whether it did."""
+    if not aside:
+        return _go(planned, number, row, steps)
+    other, *others = aside
+    places = np.flatnonzero(planned.targets(other)).tolist()
+    in_order = sorted(places, key=lambda place: (place in goals, place))
+    # Who is where matters to a pod that minds company.
+    most = MOST_PLACES if planned.has_company(number) and not others else 1
+    for place in in_order[:most]:
+        if not _go(planned, other, place, steps):
+            return False
+        if _after_others(planned, number, row, others, goals, steps):
+            return True
+        take_back(planned, [steps.pop()])
+    return False
 
 
 def _why(planned: PlanningSnapshot, number: int, row: int) -> str:

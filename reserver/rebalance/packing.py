@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
-from reserver.cluster.headroom import Int64s
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 
 DEPTH = 2
@@ -73,11 +72,6 @@ class Packing:
     def by_size(self, numbers: Sequence[int] | Rows) -> list[int]:
         """Return pods, the largest first."""
         return sorted(map(int, numbers), key=lambda number: (-self._sizes[number], number))
-
-    def worth(self, amounts: Int64s) -> Floats:
-        """Return what amounts count, rows × columns; a unit of a scarce resource counts more."""
-        worth: Floats = amounts @ self._weights
-        return worth
 
     def size_of(self, numbers: Sequence[int]) -> float:
         """Return how much pods take together; a unit of a scarce resource counts more."""

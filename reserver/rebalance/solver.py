@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reserver.cluster.capacity_matrix import Rows
+from reserver.rebalance.time_limit import TimeLimit
 
 if TYPE_CHECKING:
     from highspy import HighsLp
@@ -74,31 +75,45 @@ class Program:
         """Change the lower bound of a constraint."""
         self._least[int(constraint[0])] = least
 
-    def most_of(self, variables: Rows) -> float:
-        """Return the greatest sum that variables can have, other constraints aside."""
-        return float(np.array(self._upper)[variables].sum())
-
     @property
     def width(self) -> int:
         """How many variables there are."""
         return len(self._upper)
 
-    def solve(self, costs: Floats, seconds: float, start: Floats) -> Solution | None:
+    def solve(
+        self,
+        costs: Floats,
+        limit: TimeLimit,
+        start: Floats | None = None,
+        *,
+        any_will_do: bool = False,
+    ) -> Solution | None:
         """Return values of which some cost little; None if none were found in time.
 
         Args:
             costs: of each unit of each variable; whole numbers.
-            seconds: how long the search may take.
-            start: values to begin with, of the first variables or of all.
+            limit: of the search, by its clock: HiGHS' own says nothing of a busy machine.
+            start: values to begin with, of the first variables or of all; None for any.
+            any_will_do: the first values that are found are returned, whatever they cost.
         """
         import highspy  # noqa: PLC0415 - what plans nothing does not load it
 
         solver = highspy.Highs()
         for option, value in _OPTIONS.items():
             solver.setOptionValue(option, value)
-        solver.setOptionValue("time_limit", max(seconds, 0.0))
+        if any_will_do:
+            solver.setOptionValue("mip_max_improving_sols", 1)
+
+        def stop_in_time(event: highspy.highs.HighsCallbackEvent) -> None:
+            if limit.is_over:
+                event.interrupt()
+
+        solver.cbMipInterrupt += stop_in_time
+        solver.cbSimplexInterrupt += stop_in_time
         solver.passModel(self._model(costs))
-        solver.setSolution(len(costs), np.arange(len(costs), dtype=np.int32), self._all(start))
+        if start is not None:
+            every = np.arange(len(costs), dtype=np.int32)
+            solver.setSolution(len(costs), every, self._all(start))
         solver.run()
         found = solver.getInfo()
         if found.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:

@@ -28,39 +28,29 @@ _NOTHING = 1e-9
 Floats = NDArray[np.float64]
 
 
-def search(
-    packing: Packing,
-    outside: Sequence[int],
-    patience: int,
-    *,
-    among: Rows | None = None,
-    first: int | None = None,
-) -> bool:
+def search(packing: Packing, outside: Sequence[int], patience: int) -> bool:
     """Find places for pods that have none; others may move, as many as it takes.
 
     Args:
         packing: where the pods are; those that are outside are nowhere.
         outside: the pods.
         patience: how often a pod may change its place.
-        among: the rows that pods may leave and go to, ascending; None for all that are not closed.
-        first: one of them, where the search begins with the pods outside; None for the rows on
-            which they overflow least.
 
     Returns:
         Whether all have places. If not, the caller goes back to a mark.
     """
     planned = packing.planned
-    rows = np.flatnonzero(~planned.closed) if among is None else among
-    is_among = np.zeros(len(planned.closed), dtype=np.bool_)
-    is_among[rows] = True
-    inside = np.flatnonzero(packing.movable & (planned.rows != NOWHERE) & is_among[planned.rows])
+    rows = np.flatnonzero(~planned.closed)
+    inside = np.flatnonzero(
+        packing.movable & (planned.rows != NOWHERE) & ~planned.closed[planned.rows]
+    )
     inside = np.array([n for n in inside if packing.may_leave(int(n))], dtype=np.intp)
     numbers = np.concatenate((inside, np.array(outside, dtype=np.intp)))
     if len(numbers) * len(rows) > MOST_PAIRS:
         return False
     search = _Search(packing, numbers, rows)
     packing.steps_left -= patience // 10
-    found = search.run(patience, None if first is None else int(np.searchsorted(rows, first)))
+    found = search.run(patience)
     return found and _settle(packing, numbers, rows[search.at])
 
 
@@ -111,12 +101,12 @@ class _Search:
         np.add.at(self._room, self.at[there], -self._wanted[there])  # What is left, below 0 too.
         self._rested = np.zeros(self._may.shape, dtype=np.int64)
 
-    def run(self, patience: int, first: int | None) -> bool:
+    def run(self, patience: int) -> bool:
         """Search; return whether nothing overflows any more."""
         for pod in np.flatnonzero(self.at == NOWHERE):
             costs = _overflow(self._room - self._wanted[pod]) - _overflow(self._room)
             costs = np.where(self._may[pod], costs, np.inf)
-            node = int(np.argmin(costs)) if first is None else first
+            node = int(np.argmin(costs))
             if not np.isfinite(costs[node]):
                 return False
             self._go(int(pod), node)

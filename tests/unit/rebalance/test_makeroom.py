@@ -2,16 +2,11 @@
 
 import time
 
-import numpy as np
-
 from reserver.cluster.constraints import Constraints, PodTerm
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.rebalance.landing import land
 from reserver.rebalance.makeroom import make_room
-from reserver.rebalance.packing import Packing
-from reserver.rebalance.planning_snapshot import NOWHERE
 from reserver.rebalance.time_limit import TimeLimit
 from tests.builders import NAMESPACE, node, pod
 from tests.unit.rebalance.scenes import assert_feasible, budget, list_of, moves, scene
@@ -186,16 +181,15 @@ def test_no_solver_finds_fewer_moves_than_are_proved() -> None:
     assert plan.bound[:2] == (1, None)
 
 
-def test_a_search_finds_room_by_more_moves_than_are_tried_one_by_one() -> None:
-    things: list[Node | Pod] = []
-    for name in ("a", "b", "c", "d"):
+def test_the_class_model_finds_room_by_more_moves_than_are_tried_one_by_one() -> None:
+    things: list[Node | Pod] = list_of(node("a", cpu="7"))
+    for at in range(7):
         things += list_of(
-            node(name, cpu="4"), *(pod(f"{name}{n}", node=name, cpu="1") for n in range(3))
+            pod(f"p{at}", node="a", cpu="1"),
+            node(f"b{at}", cpu="1500m"),
+            pod(f"q{at}", node=f"b{at}"),
         )
-    planned = scene(*things, wanted=[BIG])
-    wanted = int(np.flatnonzero(planned.rows == NOWHERE)[0])
-    packing = Packing(planned, planned.movable, 1_000)
-    assert land(packing, [wanted], TimeLimit.after(5, time.monotonic)) == []
-    assert planned.rows[wanted] != NOWHERE
-    packing.back(0)
-    assert land(packing, [wanted], TimeLimit.after(0, time.monotonic)) == [wanted]
+    wanted = [pod("wide", cpu="7")]
+    plan = make_room(scene(*things, wanted=wanted), limit=TimeLimit.after(600, time.monotonic))
+    assert_feasible(plan, *things, wanted=wanted)
+    assert (len(plan.landings), len(plan.moves)) == (1, 7)

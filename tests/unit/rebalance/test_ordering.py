@@ -49,3 +49,29 @@ def test_nobody_steps_aside_for_a_pod_that_a_budget_keeps() -> None:
     assert "PodDisruptionBudget q allows no further disruption" in result.stuck[Q].replace(
         "shop/", ""
     )
+
+
+def test_several_step_aside_at_once() -> None:
+    found = scene(
+        *(node(each, cpu=size) for each, size in (("a", "4"), ("b", "4"), ("c", "2"), ("d", "2"))),
+        pod("large", node="a", cpu="4"),
+        pod("small-1", node="b", cpu="2"),
+        pod("small-2", node="b", cpu="2"),
+    )
+    a, b = (found.snapshot.row(each) for each in "ab")
+    result = order(found, {0: b, 1: a, 2: a})  # type: ignore[dict-item]
+    assert not result.stuck
+    assert _rows(found) == [b, a, a]
+    assert len(result.steps) == 5
+
+
+def test_who_is_waited_for_goes_before_who_would_take_its_room() -> None:
+    found = scene(
+        *(node(each, cpu=size) for each, size in (("a", "2"), ("b", "4"), ("c", "2"))),
+        pod("p", node="a", cpu="2"),
+        pod("q", node="c", cpu="2"),
+        pod("r", node="b", cpu="2"),
+    )
+    b, c = (found.snapshot.row(each) for each in "bc")
+    result = order(found, {0: b, 1: b, 2: c})  # type: ignore[dict-item]
+    assert [step.number for step in result.steps] == [1, 2, 0]

@@ -1,0 +1,63 @@
+"""The program of pods by class."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from reserver.cluster.pod import Pod
+from reserver.rebalance.class_model import ClassModel
+from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
+from reserver.rebalance.time_limit import TimeLimit
+from tests.builders import node, pod
+from tests.unit.rebalance.scenes import scene
+
+LIMIT = TimeLimit.after(600.0, time.monotonic)
+"""Of programs that are solved at once."""
+
+WANTED = pod("wanted", cpu="3")
+
+
+def cluster(*more: Pod) -> PlanningSnapshot:
+    """Return three nodes with pods that leave no room for the wanted one."""
+    return scene(
+        *(node(each, cpu="4") for each in "abc"),
+        pod("p", node="a", cpu="2"),
+        pod("q", node="b", cpu="2"),
+        pod("r", node="c", cpu="2"),
+        *more,
+        wanted=[WANTED],
+    )
+
+
+def model(planned: PlanningSnapshot) -> ClassModel:
+    numbers = np.arange(len(planned.pods))
+    everywhere = np.ones(len(planned.closed), dtype=np.bool_)
+    return ClassModel(planned, planned.rows.copy(), numbers, everywhere, numbers[:0])
+
+
+def test_a_pod_more_lands_with_the_fewest_moves() -> None:
+    planned = cluster()
+    found = model(planned).more(LIMIT)
+    assert found is not None
+    assert NOWHERE not in found.rows.values()
+    moved = [n for n, row in found.rows.items() if planned.rows[n] not in {row, NOWHERE}]
+    assert len(moved) == 1
+
+
+def test_no_more_land_than_there_is_room_for() -> None:
+    full = cluster(pod("s", node="a", cpu="2"), pod("t", node="b", cpu="2"))
+    assert model(full).more(LIMIT) is None
+
+
+def test_what_is_stuck_is_not_tried_again() -> None:
+    planned = cluster()
+    asked = model(planned)
+    seen = set[tuple[tuple[int, int], ...]]()
+    while (found := asked.more(LIMIT)) is not None:
+        goals = {n: row for n, row in found.rows.items() if row != planned.rows[n]}
+        assert tuple(sorted(goals.items())) not in seen
+        seen.add(tuple(sorted(goals.items())))
+        assert asked.forbid(goals)
+    assert seen
