@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reserver.cluster.categorical import Bools
-from reserver.cluster.headroom import Headroom, Int64s, clamped
+from reserver.cluster.headroom import CELL_MAX, Headroom, Int64s, clamped
 from reserver.cluster.topology import Topology
 
 Rows = NDArray[np.intp]
@@ -138,6 +138,33 @@ class CapacityMatrix:
     def name_of(self, row: int) -> str:
         """Return the node of a row."""
         return self._names[row]
+
+    def marked(self, rows: Rows) -> Bools:
+        """Return, for each row, whether it is one of these; -1 is none."""
+        marked: Bools = np.zeros_like(self.exists)
+        marked[rows[rows >= 0]] = True
+        return marked
+
+    def lacks(self, among: Bools) -> Iterator[tuple[str, str, int]]:
+        """Yield each node and resource of which pods and holds need more than there is: how much.
+
+        All rows are compared at once, as they lie in memory: to pick some takes longer. Where a
+        cell is clamped, the sum is exact, and may be none.
+
+        Args:
+            among: bool array, rows: to look at.
+        """
+        offered, requested, held, _ = self._cells[:, : len(self.columns)]
+        free = offered - requested - held
+        at = np.nonzero(((free < 0) | (offered == CELL_MAX)) & among)
+        is_clamped = (np.abs(self._cells[:RETURNING, *at]) == CELL_MAX).any(axis=0)
+        resources = tuple(self.columns)  # In the order of their columns.
+        cells = (*at, -free[at], is_clamped)
+        for column, row, lack, is_inexact in zip(*(each.tolist() for each in cells), strict=True):
+            node, name = self._names[row], resources[column]
+            total = self.amounts(node, name) if is_inexact else None
+            exact = total.requested + total.held - total.allocatable if total else lack
+            yield node, name, exact
 
     def _layer(self, layer: int) -> Int64s:
         cells: Int64s = self._cells[layer].T

@@ -189,6 +189,12 @@ class Reservation:
             occurrence=found.start,
         )
 
+    def identity_at(self, now: float) -> str:
+        """Return the identity that it has `at` a moment, in unix seconds."""
+        found = self.recurrence.at(now) if self.recurrence is not None else None
+        digest = self.digest if found is None else occurrence_digest(self.digest, found.start)
+        return f"{self.record}@{digest}"
+
     def about(self, other: Reservation) -> Reservation:
         """Return what recurs with the occurrence that the same is about elsewhere."""
         if self.occurrence is not None and self.digest == other.digest:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Container, Iterator, Mapping
 
 from reserver.base.moment import Moment
-from reserver.cluster.guests import guests_on
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.account import Account
@@ -63,11 +62,13 @@ class ReservationView:
 
     def current(self, written: Reservation) -> Reservation:
         """Return what is written as it is now: of what recurs with its occurrence."""
-        if written.recurrence is None:
-            return written
+        return written if written.recurrence is None else written.about(self.held_as(written))
+
+    def held_as(self, written: Reservation) -> Reservation:
+        """Return the same as it is held, and placed; its description may be an older one."""
         known = self.get(written.ref)
         is_known = known is not None and known.written_as == written.written_as
-        return written.about(known) if known and is_known else written.at(self._now)
+        return known if known is not None and is_known else written.at(self._now)
 
     def since(self, ref: Ref) -> float:
         """Return when something was first seen at a ref, in unix seconds; 0 for nothing."""
@@ -112,9 +113,7 @@ class ReservationView:
 
     def placed(self, written: Reservation) -> Parts:
         """Return where the reservation of a ref is placed now, whatever its entry says."""
-        known = self.get(written.ref)
-        is_known = known is not None and known.written_as == written.written_as
-        return known.placed if known is not None and is_known else written.placed
+        return self.held_as(written).placed
 
     def is_unplaced(self, ref: Ref) -> bool:
         """Return whether some slots of a reservation that should hold now have no place."""
@@ -201,7 +200,7 @@ class ReservationView:
 
     def copies(self, reservation: Reservation) -> int:
         """Return at how many other refs of its namespace a reservation is written as well."""
-        account = self._register.of(reservation.at(self._now).identity)
+        account = self._register.of(reservation.identity_at(self._now))
         refs = account.refs if account is not None else ()
         namespace = reservation.ref.namespace
         return sum(ref.namespace == namespace and ref != reservation.ref for ref in refs)
@@ -263,19 +262,6 @@ class ReservationView:
         is_in_force = account.reservation.refill_up_to and account.is_holding
         is_waiting = not is_in_force and self._is_unplaced(account)
         return Phase.PENDING if is_waiting else Phase.ACTIVE
-
-    def _idle_since(self, account: Account) -> float:
-        """Return since when no pod has used it, unix seconds; 0 if one does, or none may."""
-        may_hold = self._is_active(account) or self._now >= account.idle_until
-        is_used = self._claims.is_used(account) or self._has_owners(account.reservation)
-        if not (may_hold and account.holds) or is_used:
-            return 0.0
-        return account.idle_since or float(math.ceil(self._now))
-
-    def _has_owners(self, whole: Reservation) -> bool:
-        """Return whether owners are on whole nodes, for which they need not have claimed any."""
-        nodes = [part.node for part in whole.placed] if whole.is_whole else []
-        return any(whole.is_owned_by(pod) for n in nodes for pod in guests_on(n, self._snapshot))
 
     def _phase_by_time(self, account: Account) -> Phase:
         phase = account.reservation.phase(len(account.claimants), self._now)

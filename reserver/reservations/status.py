@@ -10,11 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from reserver.base.schedule import Occurrence
-from reserver.cluster.capacity_matrix import Amounts
 from reserver.cluster.categorical import ABSENT
 from reserver.cluster.constraints import Taint
 from reserver.cluster.guests import on_whole_nodes
-from reserver.cluster.headroom import CELL_MAX
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.printable import printable
@@ -129,28 +127,15 @@ class ShortNodes:
     @classmethod
     def of(cls, snapshot: Snapshot, nodes: Sequence[str] | None = None) -> ShortNodes:
         """Return where allocatable − requested − held is below zero; of these nodes, or of all."""
-        rows = np.flatnonzero(snapshot.has_holds) if nodes is None else snapshot.rows(nodes)
+        looked = snapshot.has_holds
         if nodes is not None:
-            rows = rows[rows >= 0]
-            rows = rows[snapshot.has_holds[rows]]
-        offered, requested, held = (
-            cells[rows] for cells in (snapshot.allocatable, snapshot.requested, snapshot.held)
-        )
-        free = offered - requested - held
-        # A cell that is clamped does not tell by how much the others exceed it.
-        is_clamped = (offered == CELL_MAX) | (abs(requested) == CELL_MAX) | (held == CELL_MAX)
-        short, columns = np.nonzero((free < 0) | (offered == CELL_MAX))
-        resources = tuple(snapshot.columns)  # In the order of their columns.
+            looked = looked & snapshot.marked(snapshot.rows(nodes))
         lacking: dict[str, dict[str, int]] = {}
-        cells = (short, columns, -free[short, columns], is_clamped[short, columns])
-        for index, column, lack, is_inexact in zip(*(c.tolist() for c in cells), strict=True):
-            name = resources[column]
-            node = snapshot.name_of(rows[index])
-            exact = _lack(snapshot.amounts(node, name)) if is_inexact else lack
-            lacking.setdefault(node, {})[name] = exact
-        missing = (snapshot.name_of(row) for row in rows[~snapshot.exists[rows]])
+        for node, name, lack in snapshot.lacks(looked):
+            lacking.setdefault(node, {})[name] = lack
+        missing = map(snapshot.name_of, np.flatnonzero(looked & ~snapshot.exists))
         topology = snapshot.topology
-        may_be_closed = topology.cordoned[rows] | (topology.taints.ids[rows] != ABSENT)
+        may_be_closed = looked & (topology.cordoned | (topology.taints.ids != ABSENT))
         closed = {
             snapshot.name_of(row): taint
             for row, taint in (topology.closed().items() if may_be_closed.any() else ())
@@ -158,7 +143,7 @@ class ShortNodes:
         }
         guests = on_whole_nodes(snapshot) if snapshot.whole_nodes else {}
         lacks = {**lacking, **dict.fromkeys(missing)}
-        return cls(lacks, frozenset(resources), closed, guests)
+        return cls(lacks, frozenset(snapshot.columns), closed, guests)
 
     def status(self, reservation: Reservation, ledger: LedgerView) -> ReservationState:
         """Return the status of a reservation.
@@ -249,11 +234,6 @@ def _not_holding(phase: Phase, reservation: Reservation, ledger: LedgerView) -> 
         return _UNUSED, IDLE
     is_used_up = phase is Phase.CLAIMED and reservation.reusable
     return _USED_UP if is_used_up else _NOT_HOLDING[phase], ""
-
-
-def _lack(amounts: Amounts) -> int:
-    """Return by how much a resource is short, exactly; at most 0 if it is not."""
-    return amounts.requested + amounts.held - amounts.allocatable
 
 
 def _not_refilled(reservation: Reservation, ledger: LedgerView) -> ReservationState | None:

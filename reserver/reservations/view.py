@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+from reserver.cluster.guests import guests_on
 from reserver.cluster.headroom import Int64s
 from reserver.cluster.lending import Loan
+from reserver.cluster.node import NODES
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.quantity import times, total
 from reserver.reservations.account import Account
@@ -233,6 +236,31 @@ class LedgerView(ReservationView):
         if account is None or account.reservation.ref != ref:
             return {}
         return {hold.reservation.node: hold.amounts for hold in account.holds}
+
+    def kept(self, ref: Ref) -> dict[str, Mapping[str, int]]:
+        """Return the same, and with a whole node all that its pods leave of it."""
+        left_on = self._snapshot.left_on
+        return {
+            node: {**amounts, **left_on(node)} if NODES in amounts else amounts
+            for node, amounts in self.holding(ref).items()
+        }
+
+    def owners_on(self, whole: Reservation) -> dict[str, list[Pod]]:
+        """Return the owners that are on whole nodes, also those that were there before."""
+        nodes = [part.node for part in whole.placed] if whole.is_whole else []
+        found: dict[str, list[Pod]] = {}
+        for each in guests_on(nodes, self._snapshot) if nodes else ():
+            if whole.is_owned_by(each.pod):
+                found.setdefault(each.node, []).append(each.pod)
+        return found
+
+    def _idle_since(self, account: Account) -> float:
+        """Return since when no pod has used it, unix seconds; 0 if one does, or none may."""
+        may_hold = self._is_active(account) or self._now >= account.idle_until
+        is_used = self._claims.is_used(account) or bool(self.owners_on(account.reservation))
+        if not (may_hold and account.holds) or is_used:
+            return 0.0
+        return account.idle_since or float(math.ceil(self._now))
 
 
 def _coming_back(account: Account, hold: Hold, gone: Collection[str]) -> int:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
 from zoneinfo import ZoneInfo, available_timezones
 
+from cronsim import CronSim
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -67,6 +68,43 @@ def _starts(cron: str, zone: ZoneInfo, days: int, now: float) -> Iterator[float]
 def _is_left_out(wall: datetime, zone: ZoneInfo) -> bool:
     there = wall.replace(tzinfo=zone)
     return there.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != wall
+
+
+def _told(cron: str, zone: ZoneInfo, now: float) -> Iterator[float]:
+    """Yield the starts that the parser itself would tell, asked for one after the other."""
+    latest = now
+    for start in CronSim(cron, datetime.fromtimestamp(now, zone)):
+        if start.timestamp() > latest:  # It counts by the wall, which may show an hour twice.
+            latest = start.timestamp()
+            yield latest
+
+
+DAYS = st.tuples(
+    _or_any(st.one_of(_field(1, 31), st.just("L"), st.just("LW"))),
+    _or_any(_field(1, 12)),
+    _or_any(st.one_of(_field(0, 7), st.sampled_from(["MON-FRI", "TUE#2", "5L", "*/2"]))),
+).map(" ".join)
+TIMES = st.tuples(
+    st.one_of(_field(0, 59), st.sampled_from(["*", "*/20", "7/15"])),
+    st.one_of(_field(0, 23), st.sampled_from(["*", "*/5"])),
+).map(" ".join)
+
+
+@given(
+    times=TIMES, days=DAYS, zone=st.sampled_from(ZONES), now=st.floats(FIRST, FIRST + 3653 * DAY)
+)
+def test_starts_are_those_that_the_parser_tells(
+    times: str, days: str, zone: str, now: float
+) -> None:
+    schedule = Schedule(f"{times} {days}", 60.0, zone)
+    try:
+        checked(schedule)
+    except ScheduleError as exc:
+        assume(exc.field != "cron")  # Such a day never comes.
+        raise
+    assert list(islice(schedule.starts(now), 5)) == list(
+        islice(_told(schedule.cron, ZoneInfo(zone), now), 5)
+    )
 
 
 @given(

@@ -40,12 +40,11 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
             (reservation, ignored), beyond = _read(item, seen_at, KEPT), str(exc.under("spec"))
         except InvalidInput:
             return Entries(problems=problems)
-    if not reservation.origin:  # A later object of the same name is another reservation.
-        reservation = replace(reservation, origin=f"{ref}#{item.metadata.uid}")
-    created = _created(item, 0.0)
     reservation = replace(
         reservation,
-        created_at=created,
+        # A later object of the same name is another reservation.
+        origin=reservation.origin or f"{ref}#{item.metadata.uid}",
+        created_at=_created(item, 0.0),
         is_seat=item.metadata.is_seat,
         volume_claims=item.metadata.volume_claims,
         fallback=_fallback(item, limits_at(ref, home)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple
@@ -129,8 +129,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
         if known.entries.problems:
             return faulty(known.entries.problems[0], known.said, generation, now)
         # Where it is placed is written with all else, and so it need not be written before.
-        placed = state.ledger.placed(reservation)
-        reservation = replace(state.ledger.current(reservation), placed=placed)
+        reservation = state.ledger.held_as(reservation)
         status = short_nodes.status(reservation, state.ledger)
         claims = _claims(ref, state, show_moment(now))
         entries = known.entries

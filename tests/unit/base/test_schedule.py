@@ -6,7 +6,9 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 import pytest
+from cronsim import CronSim
 
+from reserver.base import cron
 from reserver.base.schedule import Occurrence, Schedule, ScheduleError, checked
 from tests.cpu import MOST_S, least_cpu_s
 
@@ -154,3 +156,19 @@ def test_one_that_comes_rarely_is_compared_with_its_duration() -> None:
         checked(Schedule("0 0,1 * 2 TUE#5", 2 * HOUR))
     with pytest.raises(ScheduleError, match="lasts into the next one"):
         checked(Schedule("0 0 29 2 *", 5 * 365 * 24 * HOUR))
+
+
+def test_many_schedules_have_few_fields_to_parse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start with ten thousand schedules, each at a time of its own, has no second for them."""
+    parsed = list[str]()
+
+    class Counted(CronSim):
+        def __init__(self, expr: str, dt: datetime) -> None:
+            parsed.append(expr)
+            super().__init__(expr, dt)
+
+    monkeypatch.setattr(cron, "CronSim", Counted)
+    for minute, hour, day in ((n % 60, n // 60 % 24, n % 7) for n in range(10_080)):
+        schedule = checked(Schedule(f"{minute} {hour} * * {day}", 167 * HOUR, "Europe/Berlin"))
+        assert schedule.occurrence(at("2030-01-02 00:00"))
+    assert len(parsed) <= 60 + 24 + 7
