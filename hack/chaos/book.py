@@ -87,7 +87,8 @@ class Book:
         self._groups = groups
         self._lock = threading.RLock()
         self._pods: dict[str, SeenPod] = {}
-        self._used: Counter[str] = Counter(dict.fromkeys(nodes, 0))
+        self._nodes = tuple(nodes)
+        self._used: Counter[str] = Counter()
         self._live: dict[str, Hold] = {}  # by owner
         self.bound = 0
         self.written: list[Hold] = []
@@ -162,13 +163,13 @@ class Book:
             held = self._groups.held()
             for hold in self.live():
                 held[hold.terms.node] += hold.terms.cpu
-            fits = [n for n, used in self._used.items() if NODE_CPU - used - held[n] >= cpu]
+            fits = [n for n in self._nodes if NODE_CPU - self._used[n] - held[n] >= cpu]
             return rng.choice(fits) if fits else None
 
-    def has_room(self, node: str) -> bool:
-        """Whether a node has the room for all that is held there."""
+    def has_room(self, node: str, cpu: int = 0) -> bool:
+        """Whether a node has room for all that is held there, and so many millicores more."""
         with self._lock:
-            return self._room(node) >= 0
+            return self._room(node) >= cpu
 
     def add(self, hold: Hold) -> bool:
         """Counts a reservation that is about to be written; False if its room is gone."""

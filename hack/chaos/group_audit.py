@@ -73,7 +73,9 @@ def _phase(group: Group) -> str:
 
 def _waiting(group: Group, book: Book) -> Iterator[str]:
     """Yield the pods of a group that wait though nothing is in the way of a slot that is free."""
-    free = [node for node, slots in group.left.items() if slots and node and book.has_room(node)]
+    asked = group.cpu if group.is_whole else 0
+    places = (node for node, slots in group.left.items() if slots and node)
+    free = [node for node in places if book.has_room(node, asked)]
     for pod in book.pods_of(group) if free else ():
         if not pod.node:
             yield f"{pod.name} waits, and {group.ref} has a slot for it on {free[0]}"

@@ -14,11 +14,14 @@ import yaml
 
 from hack.bed.install import SPEC_STORE
 from hack.chaos.forms import OBJECT_STORE, moment
-from hack.chaos.scale import MEMORY_PER_CPU
+from hack.chaos.scale import MEMORY_PER_CPU, NODE_CPU
 from hack.chaos.store import Ref
 
 APP = "reserver.io/chaos-app"
 """The label that tells whose a pod is; two groups may share it."""
+
+WHOLE = {"reserver.io/chaos-pool": "whole"}
+"""The labels of the nodes that are held whole."""
 
 
 @dataclass(kw_only=True)
@@ -41,6 +44,7 @@ class Group:
         is_reusable: a slot comes back when its pod goes.
         is_refilled: a claimed slot is replaced.
         is_released: if no pod uses it for longer than a storm lasts, so never.
+        is_whole: each slot is a whole node.
         is_over: removed.
         placed: slots by node, as it was read last.
         pods: the nodes of those that said they claimed a slot, by UID.
@@ -62,6 +66,7 @@ class Group:
     is_reusable: bool
     is_refilled: bool = False
     is_released: bool = False
+    is_whole: bool = False
     is_over: bool = False
     placed: Mapping[str, int] = field(default_factory=dict)
     pods: dict[str, str] = field(default_factory=dict)
@@ -74,12 +79,16 @@ class Group:
 
     def text(self) -> str:
         """What is written."""
-        spec = {
+        spec: dict[str, Any] = {
             "owners": self.owners,
-            "resources": {"cpu": f"{self.cpu}m", "memory": str(self.cpu * MEMORY_PER_CPU)},
-            "slots": self.slots,
             "expiresAt": moment(self.expires),
             "policy": self.policy,
+        }
+        if self.is_whole:
+            return self.write(spec | {"nodes": {"count": self.slots, "selector": WHOLE}})
+        spec |= {
+            "resources": {"cpu": f"{self.cpu}m", "memory": str(self.cpu * MEMORY_PER_CPU)},
+            "slots": self.slots,
             "reusable": self.is_reusable,
             **({"refill": True} if self.is_refilled else {}),
             **({"releaseIfIdle": "5m"} if self.is_released else {}),
@@ -100,8 +109,11 @@ class Group:
 
     @property
     def left(self) -> dict[str, int]:
-        """Slots that nobody has, by node; those without a place under an empty name."""
-        taken = Counter(self.claimants.values())
+        """Slots that nobody has, by node; those without a place under an empty name.
+
+        A whole node stays held, whoever is there.
+        """
+        taken = Counter(() if self.is_whole else self.claimants.values())
         if self.is_refilled:
             free = {node: max(0, slots - taken[node]) for node, slots in self.placed.items()}
             return {**free, "": max(0, self.slots - sum(free.values()))}
@@ -111,7 +123,15 @@ class Group:
     @property
     def is_claimed(self) -> bool:
         """Whether every slot is claimed."""
-        return len(self.claimants) >= self.slots and not self.is_refilled
+        is_used_up = len(self.claimants) >= self.slots
+        return is_used_up and not (self.is_refilled or self.is_whole)
+
+    @property
+    def held(self) -> Mapping[str, int]:
+        """What is held for it beside its pods, in millicores by node; of whole nodes in all."""
+        if self.is_whole:
+            return {"": max(0, NODE_CPU * self.slots - self.cpu * len(self.claimants))}
+        return {node: self.cpu * slots for node, slots in self.left.items()}
 
     def is_due(self, now: float) -> bool:
         """Whether it should stand at `now`, unix seconds."""
@@ -181,5 +201,5 @@ class Groups:
             now, held = time.time(), Counter[str]()
             for group in self._all.values():
                 if group.is_due(now):
-                    held.update({n: group.cpu * slots for n, slots in group.left.items()})
+                    held.update(group.held)
             return held

@@ -27,6 +27,8 @@ class Scale:
         pods: how many are created during the storm, besides those that fill the nodes before it.
         reservations: how many the manager writes, if it finds room for so many.
         groups: how many another one writes for pods that it does not name.
+        whole_groups: how many nodes are held whole, for each group of pods; these come beside
+            `nodes`, and nothing is there before the storm.
         seconds: how long the storm lasts at least, in seconds; then it settles.
         longest_seconds: how long it may last until all faults have struck and all pods were
             created, in seconds. Other work on the same cores makes reserver start late, and a storm
@@ -40,6 +42,7 @@ class Scale:
     pods: int = 2000
     reservations: int = 300
     groups: int = 60
+    whole_groups: tuple[int, ...] = (1, 2, 1)
     seconds: float = 80.0
     longest_seconds: float = 240.0
     settle_seconds: float = 60.0
@@ -49,7 +52,7 @@ class Scale:
     @property
     def cpu(self) -> int:
         """Capacity of all nodes, in millicores."""
-        return self.nodes * NODE_CPU
+        return (self.nodes + sum(self.whole_groups)) * NODE_CPU
 
 
 NODE_CPU = 8000

@@ -24,6 +24,7 @@ from hack.chaos.eye import Eye
 from hack.chaos.faults import LONGEST_SILENCE, SEEN, Faults, kind_of, ways_of
 from hack.chaos.forger import Forger
 from hack.chaos.groups import Groups
+from hack.chaos.landlord import Landlord
 from hack.chaos.manager import Writer
 from hack.chaos.scale import Scale
 from hack.chaos.standing import follow
@@ -38,6 +39,8 @@ from hack.promises.history import with_outages
 from hack.promises.record import Recorder
 
 _TICK = 0.2  # seconds
+_PLACED_S = 30.0
+"""How long reserver may take to hold nodes that nobody uses, in seconds."""
 _TIDY_S = 15.0
 """How long reserver may take to remove what is over, and to see what is not, in seconds."""
 _LEADERLESS_S = 20.0
@@ -145,13 +148,18 @@ class Storm:
                 for number, name in enumerate(("anna", "bert"), 1)
             ]
             steward = Steward(self.seed + 3, self.scale, book, groups, store, world.pods)
+            landlord = Landlord(self.seed + 5, self.scale, book, groups, store, world.pods)
             forger = Forger(self.seed + 4, book, groups, world.pods, world.nodes)
             crew = stack.enter_context(Crew(stop, self._attend(book, faults)))
             crew.add(eye.follow, stop)
             crew.add(partial(follow, api, groups), stop)
             crew.until(eye.looked.is_set, "looking", seconds=30)
             book.bound = 0  # the storm's pods only
-            tasks = (churn.blow, steward.write, forger.forge, *(each.write for each in writers))
+            landlord.begin()
+            if not crew.until(lambda: landlord.is_placed, "whole nodes", seconds=_PLACED_S):
+                raise TimeoutError("whole nodes are not held")
+            hands = (landlord, steward, *writers)
+            tasks = (churn.blow, forger.forge, *(each.write for each in hands))
             works = [crew.add(task, crew.calm) for task in tasks]
             with self._tenant(api, bed):
                 self._strike(crew, faults, churn)

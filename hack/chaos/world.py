@@ -12,6 +12,7 @@ from typing import Self
 from hack.bed.api import Api, ApiFault
 from hack.bed.install import LIST_STORE, SPEC_STORE
 from hack.chaos.forms import OBJECT_STORE
+from hack.chaos.groups import WHOLE
 from hack.chaos.pods import Pods, filling
 from hack.chaos.scale import Scale
 from hack.chaos.store import objects_path, path_of
@@ -30,7 +31,7 @@ class World:
     """Full nodes and a namespace of their own, as a context manager.
 
     Attributes:
-        nodes: their names.
+        nodes: their names, those aside that are to be held whole.
         pods: what creates and deletes pods there.
     """
 
@@ -46,12 +47,16 @@ class World:
         labels = {LABEL: self.name}
         self.pods = Pods(api, self.name, SCHEDULER, labels, stop)
         self.nodes: list[str] = []
+        self._empty: list[str] = []
 
     def __enter__(self) -> Self:
         """Creates them, and pods that fill each node."""
         self._api.create("/api/v1/namespaces", {"metadata": {"name": self.name}})
         prefix, labels = f"{self.name}-w", {LABEL: self.name}
         self.nodes = create_nodes(self._kubeconfig, self._scale.nodes, prefix=prefix, labels=labels)
+        if count := sum(self._scale.whole_groups):
+            pool = {"prefix": f"{self.name}-whole", "labels": labels | WHOLE}
+            self._empty = create_nodes(self._kubeconfig, count, **pool)
         self._await_account()
         sizes = ((node, cpu) for node in self.nodes for cpu in filling(self._rng))
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
@@ -69,7 +74,7 @@ class World:
         pods = f"/api/v1/namespaces/{self.name}/pods"
         self._api.delete(pods, grace_seconds=0)
         self._api.delete(f"/api/v1/namespaces/{self.name}")
-        for node in self.nodes:
+        for node in (*self.nodes, *self._empty):
             self._api.delete(f"/api/v1/nodes/{node}")
         for store in (SPEC_STORE, LIST_STORE):
             data = self._api.get(path_of(store)).get("data") or {}

@@ -112,15 +112,14 @@ class PodTable:
             meant = self._namespaces.among(namespaces)
         return meant & self._labels.matching(selector)
 
-    def guests(self, size: int) -> NDArray[np.int64]:
-        """Return how many pods are on each of so many rows that do not belong to their node."""
-        there = self.rows[(self.rows != ABSENT) & ~self.belonging]
-        return np.bincount(there, minlength=size).astype(np.int64)
+    @property
+    def guests(self) -> Bools:
+        """Whether there is a pod that does not belong to its node, for each slot."""
+        return (self.rows != ABSENT) & ~self.belonging
 
     def guests_on(self, rows: Bools) -> list[str]:
         """Return the UIDs of such pods on the rows that are true."""
-        meant = (self.rows != ABSENT) & ~self.belonging
-        slots = np.flatnonzero(meant)
+        slots = np.flatnonzero(self.guests)
         return [self.uids[slot] for slot in slots[rows[self.rows[slots]]]]
 
     def rows_rejecting(

@@ -49,14 +49,14 @@ class WholeNodes(CapacityMatrix):
 
     def _with_rest(self, node: str, held: Totals) -> Totals:
         """Return what is held on a whole node, with all that its pods leave."""
-        rest = self._left(node)
+        rest = self.left_on(node)
         return {n: rest.get(n, 0) + held.get(n, 0) for n in rest.keys() | held.keys()}
 
     def _recount_whole(self, node: str) -> None:
         """Count anew what is held of a whole node: its pods are others, or what it offers."""
         self._set(HELD, node, self._with_rest(node, self.whole_nodes[node]))
 
-    def _left(self, node: str) -> Mapping[str, int]:
+    def left_on(self, node: str) -> Mapping[str, int]:
         """Return what the pods of a node leave of it, holds aside."""
         requested = self._totals[REQUESTED].get(node, {})
         offered = self._totals[ALLOCATABLE].get(node, {})
@@ -65,7 +65,7 @@ class WholeNodes(CapacityMatrix):
     def _free_on(self, node: str) -> Mapping[str, int]:
         """Return what neither pods nor holds of a node have."""
         held = self._totals[HELD].get(node, {})
-        return {name: max(0, n - held.get(name, 0)) for name, n in self._left(node).items()}
+        return {name: max(0, n - held.get(name, 0)) for name, n in self.left_on(node).items()}
 
     def _part(self) -> None:
         """Share amounts with no other snapshot any more."""

@@ -153,9 +153,9 @@ class Placer(Listener):
         pod = slot_pod(reservation.anywhere if ref in self._anywhere else reservation)
         is_anywhere = ref in self._anywhere and reservation.fallback is not None
         shape = shape_of(reservation, pod, state, is_anywhere=is_anywhere)
-        digest = reservation.digest
-        wish = self._wishes.setdefault(ref, Unplaced(pod, shape, digest))
-        wish.pod, wish.shape, wish.digest = pod, shape, digest
+        rules, digest = reservation.rules, reservation.digest
+        wish = self._wishes.setdefault(ref, Unplaced(pod, rules, shape, digest))
+        wish.pod, wish.rules, wish.shape, wish.digest = pod, rules, shape, digest
         wish.is_new = not self.queue.rests(ref, digest)
 
     async def _try(self, ref: Ref, wish: Unplaced, state: State, this: PlacingPass) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from reserver.base.pacer import Pacer
 from reserver.cluster.pod import Pod
 from reserver.reservations.enums import StoreKind
+from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.closures import Nodes
 from reserver.scheduling.placement import AllowedNodes, Placed, placing, room_for
@@ -49,6 +50,7 @@ class Unplaced:
 
     Attributes:
         pod: what a slot of it is judged as.
+        rules: which pods are its owners.
         shape: equal for those of which one fits where another one does.
         digest: of what it asks for.
         is_new: it was not tried as it is now.
@@ -57,6 +59,7 @@ class Unplaced:
     """
 
     pod: Pod
+    rules: tuple[OwnerRule, ...]
     shape: object
     digest: str
     is_new: bool = True
@@ -104,7 +107,7 @@ class PlacingPass:
         if helped is None:
             rows = state.snapshot.rows([n for n in self.changed if state.snapshot.has_node(n)])
             helped = wish.pod.constraints.are_about_neighbours or bool(
-                room_for(wish.pod, state, rows).any()
+                room_for(wish.pod, state, rows, wish.rules).any()
             )
             self.helped[wish.shape] = helped
         return helped
@@ -162,6 +165,7 @@ def shape_of(
         reservation.placement.text,
         reservation.is_seat,
         reservation.volume_claims,
+        reservation.rules if reservation.is_whole else (),
         state.ledger.quotas.is_below_ceiling(reservation.ref.namespace),
         is_anywhere,
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reserver.cluster.node import NODES
+from reserver.cluster.quantity import total
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.view import LedgerView
@@ -176,17 +177,16 @@ def measured(reservation: Reservation, ledger: LedgerView) -> Uses:
     """Return what a reservation holds now, in the three parts of each resource.
 
     What pods use is what they request, up to the slot. A slot whose pod is gone for good holds
-    nothing for anybody. A whole node is used while an owner is there. What no node offers nobody
-    holds: its author invents the names, and an account has only so many.
+    nothing for anybody. What no node offers nobody holds: its author invents the names, and an
+    account has only so many.
     """
     ref = reservation.ref
     if ledger.phase(ref) not in {Phase.ACTIVE, Phase.CLAIMED}:
         return NOTHING
+    if reservation.is_whole:
+        return _of_whole_nodes(reservation, ledger)
     holding = ledger.holding(ref)
     pods = [pod for pod in ledger.claiming(ref).values() if pod is not None and not pod.finished]
-    if reservation.is_whole:
-        used, held = len({pod.node for pod in pods} & holding.keys()), len(holding)
-        return {NODES: HoldUse(held - used, 0, used)} if held else NOTHING
     uses = {}
     for resource, slot in reservation.resources.items():
         if not ledger.is_offered(resource):
@@ -196,6 +196,23 @@ def measured(reservation: Reservation, ledger: LedgerView) -> Uses:
         if free or pods:
             uses[resource] = HoldUse(free, slot * len(pods) - used, used)
     return uses
+
+
+def _of_whole_nodes(reservation: Reservation, ledger: LedgerView) -> Uses:
+    """Return the nodes, used while an owner is there, and all that pods of others leave of them.
+
+    First what an account has room for in any case.
+    """
+    uses, owners = dict[str, HoldUse](), ledger.owners_on(reservation)
+    for node, left in ledger.kept(reservation.ref).items():
+        pods = owners.get(node, [])
+        used = total(pod.requests for pod in pods)
+        for name, amount in left.items():
+            use = HoldUse(0, amount, used.get(name, 0)) if pods else HoldUse(amount)
+            use = HoldUse(used=1) if pods and name == NODES else use
+            uses[name] = uses.get(name, HoldUse()).plus(use)
+    first = (NODES, "cpu", "memory", *(name for name in sorted(uses) if "/" in name), *sorted(uses))
+    return {name: uses[name] for name in first if name in uses and uses[name].held}
 
 
 @dataclass(slots=True)

@@ -57,7 +57,7 @@ def take(
 
 def _add(census: Census, reservation: Reservation, ledger: LedgerView) -> None:
     namespace = owner_namespace(reservation)
-    for amounts in ledger.holding(reservation.ref).values():
+    for amounts in ledger.kept(reservation.ref).values():
         for resource, by_namespace in census.held.items():
             by_namespace[namespace] += amounts.get(resource, 0)
 

@@ -78,7 +78,10 @@ class Claiming(Lifecycle):
         """
         self._claims.over(pod)
         named, claimed = self._register.naming(pod.name), self._accounts(self._claims.by(pod.uid))
-        for account in dict.fromkeys((*named, *claimed)):
+        is_guest = pod.node in self._snapshot.whole_nodes  # Perhaps an owner, also without a claim.
+        holding = self.holding_on(pod.node) if is_guest else ()
+        here = (self._register[each.ref] for each in holding)
+        for account in dict.fromkeys((*named, *claimed, *here)):
             comes_back = account.reservation.reusable and account.release(pod.uid)
             if comes_back or account.reservation.release_if_idle:
                 self._settle(account)

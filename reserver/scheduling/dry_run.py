@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from reserver.cluster.guests import vacant
 from reserver.cluster.node import NODES
 from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import show
@@ -23,6 +22,7 @@ from reserver.reservations.reservation import Reservation
 from reserver.scheduling.placement import Aside, placing, slot_pod
 from reserver.scheduling.request_arrays import ByNode
 from reserver.scheduling.state import State
+from reserver.scheduling.vacancy import vacant
 from reserver.scheduling.what_if import Seat, trial, without
 
 _TRIES = 3
@@ -78,7 +78,7 @@ def judge_set(
         verdict, taken = yield from _judged(reservations, state, instead)
         state.ledger.advance(clock(), most=None)
         with _without(instead, state):
-            if verdict.lacks or _have_room(taken, state.snapshot):
+            if verdict.lacks or _have_room(taken, verdict.reservations, state.snapshot):
                 return verdict
         yield
     return DryRunVerdict((Lack(0, _CHANGES, never=False),), tuple(reservations))
@@ -124,16 +124,17 @@ def _among(
         yield
 
 
-def _have_room(taken: ByNode, snapshot: Snapshot) -> bool:
+def _have_room(taken: ByNode, placed: Iterable[Reservation], snapshot: Snapshot) -> bool:
     """Return whether there is so much free on each node."""
-    free = vacant(snapshot)
+    for each in placed:
+        rows = snapshot.rows([part.node for part in each.placed]) if each.is_whole else ()
+        if len(rows) and not vacant(each.rules, snapshot)[rows].all():
+            return False
     for node, amounts in taken.items():
         row = snapshot.row(node)
         if row is None or not snapshot.has_node(node) or node in snapshot.unreadable_nodes:
             return False
         if NODES in amounts:
-            if not free[row]:
-                return False
             continue
         for name, amount in amounts.items():
             offered, requested, held, _ = snapshot.amounts(node, name)

@@ -10,8 +10,6 @@ import numpy as np
 
 from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
-from reserver.cluster.guests import occupied
-from reserver.cluster.node import NODES
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.enums import Phase
@@ -32,7 +30,7 @@ from reserver.scheduling.node_explanation import (
     explain_nodes,
     show_hold,
 )
-from reserver.scheduling.reasons import HELD, OCCUPIED
+from reserver.scheduling.reasons import HELD
 from reserver.scheduling.state import State
 
 PROMISED = "room promised to pods that were nominated before"
@@ -161,10 +159,6 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
 def reasons_against(pod: Pod, state: State, seats: Sequence[Reservation]) -> dict[str, Bools]:
     """Return each reason why nodes refuse an unbound pod, with the rows of those nodes."""
     snapshot = state.snapshot
-    if NODES in pod.requests:  # What a whole node is judged as (`placement.slot_pod`).
-        others = reasons_against(replace(pod, requests={}), state, ())
-        others[HELD.message] = snapshot.exists & snapshot.guarded
-        return others | {OCCUPIED.message: snapshot.exists & occupied(snapshot)}
     own = seats_by_node(pod, seats, state.ledger)
     held = np.flatnonzero(snapshot.has_holds & snapshot.exists)
     names = [snapshot.name_of(int(row)) for row in held]
@@ -177,17 +171,11 @@ def reasons_against(pod: Pod, state: State, seats: Sequence[Reservation]) -> dic
         beside = fits_beside_holds(pod, snapshot, shares)
         beside = beside & ~fits_beside_holds(pod, snapshot, shares, promised)
         room = has_room(pod, snapshot, held)
-        found[PROMISED] = _spread(held[room & beside[held]], snapshot)
+        found[PROMISED] = snapshot.marked(held[room & beside[held]])
     if seats and state.ledger.required(pod) is not None:
         nodes = [seat.node for seat in seats]
-        found[NOT_ITS_SEAT] = ~_spread(snapshot.rows(nodes), snapshot)
+        found[NOT_ITS_SEAT] = ~snapshot.marked(snapshot.rows(nodes))
     return {reason: rows & snapshot.exists for reason, rows in found.items()}
-
-
-def _spread(rows: Rows, snapshot: Snapshot) -> Bools:
-    spread = np.zeros(len(snapshot.exists), dtype=np.bool_)
-    spread[rows[rows >= 0]] = True
-    return spread
 
 
 def _any(masks: Iterable[Bools], snapshot: Snapshot) -> Bools:

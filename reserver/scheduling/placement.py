@@ -8,7 +8,7 @@ a PodMove to a named node is there before the room is: it holds what others leav
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
@@ -16,13 +16,13 @@ import numpy as np
 
 from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
-from reserver.cluster.guests import vacant
+from reserver.cluster.guests import occupied
 from reserver.cluster.headroom import Int64s
 from reserver.cluster.node import NODES
 from reserver.cluster.pod import ClaimUse, Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations import owner
-from reserver.reservations.enums import Strategy
+from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import Part, Parts
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.closures import Nodes, without
@@ -34,6 +34,7 @@ from reserver.scheduling.request_arrays import amount_table, request_columns
 from reserver.scheduling.seat_ahead import ahead, never_fits
 from reserver.scheduling.slot_distribution import distribute
 from reserver.scheduling.state import State
+from reserver.scheduling.vacancy import refusals, vacant
 from reserver.scheduling.what_if import trial
 
 NO_NODES = "no nodes available to schedule pods"
@@ -169,21 +170,22 @@ def _apart(  # noqa: PLR0913 - of `placing`
         if reservation.volume_claims:
             may_go = may_go & ~too_many(reservation, state)
         most = most_slots(reservation, pod, state)
-        parts = _at_once(pod, reservation.placement.strategy, slots, state, may_go, most)
+        parts = _at_once(pod, reservation, slots, state, may_go, most)
         if parts or not reservation.is_seat:
             return parts
         return ahead(pod, reservation.slots, state.snapshot, may_go)
 
 
-def room_for(pod: Pod, state: State, rows: Rows) -> Int64s:
+def room_for(pod: Pod, state: State, rows: Rows, rules: Sequence[OwnerRule] = ()) -> Int64s:
     """Return for how many pods like this each row has room, constraints aside.
 
-    A whole node is one for a slot that is that, as long as nobody else has anything of it.
+    A whole node is one for a slot that is that, as long as nobody but the owners that match rules
+    has anything of it.
     """
     snapshot, nominations = state.snapshot, state.nominations
     if NODES in pod.requests:
         promised = nominations.promised(pod, nominations.nodes(), (), state.ledger)
-        return (vacant(snapshot) & without(promised, snapshot))[rows].astype(np.int64)
+        return (vacant(rules, snapshot) & without(promised, snapshot))[rows].astype(np.int64)
     columns, amounts = request_columns(pod, snapshot)
     if len(columns) < sum(amount > 0 for amount in pod.requests.values()):
         return np.zeros(len(rows), dtype=np.int64)  # No node offers it.
@@ -197,16 +199,19 @@ def room_for(pod: Pod, state: State, rows: Rows) -> Int64s:
 
 
 def _at_once(
-    pod: Pod, strategy: Strategy, slots: int, state: State, may_go: Bools, most: Int64s
+    pod: Pod, reservation: Reservation, slots: int, state: State, may_go: Bools, most: Int64s
 ) -> Parts:
     """Return where independent slots go, at most so many on each row; nothing if they cannot."""
     rows = np.flatnonzero(may_go)
-    room = np.minimum(np.minimum(room_for(pod, state, rows), most[rows]), slots)
+    room = room_for(pod, state, rows, reservation.rules)
+    room = np.minimum(np.minimum(room, most[rows]), slots)
     rows, room = rows[room > 0], room[room > 0]
     if room.sum() < slots:
         return ()
     if NODES in pod.requests:
+        rows = rows[np.argsort(~occupied(state.snapshot)[rows], kind="stable")]  # By owners.
         return tuple(Part(state.snapshot.name_of(int(row)), 1) for row in rows[:slots])
+    strategy = reservation.placement.strategy
     numbers = distribute(pod, strategy, slots, rows, room, state.snapshot)
     chosen = np.flatnonzero(numbers)
     names = (state.snapshot.name_of(int(rows[index])) for index in chosen)
@@ -220,7 +225,7 @@ def _beside_each_other(
 
     What is placed to that end is taken back at the end of each step.
     """
-    constraints, strategy = pod.constraints, reservation.placement.strategy
+    constraints = pod.constraints
     asked = len(constraints.affinity + constraints.anti_affinity) + len(constraints.spread)
     at_a_time = max(_TERMS_AT_A_TIME // asked, 1)
     numbers: dict[str, int] = {}
@@ -233,7 +238,7 @@ def _beside_each_other(
             for _ in range(min(at_a_time, slots - sum(numbers.values()))):
                 may_go = allowed(pod, state.snapshot) & without(avoided, state.snapshot)
                 left = most - taken(numbers, state.snapshot)
-                parts = _at_once(pod, strategy, 1, state, may_go, left)
+                parts = _at_once(pod, reservation, 1, state, may_go, left)
                 if not parts:
                     return ()
                 seat(pod, parts[0])
@@ -257,7 +262,8 @@ def _refused(reservation: Reservation, pod: Pod, slots: int, state: State) -> Pl
     snapshot = state.snapshot
     if not snapshot.node_count:
         return Placed((), NO_NODES)
-    found = reasons_against(pod, state, ())
+    whole, rules = reservation.is_whole, reservation.rules
+    found = refusals(rules, pod, state) if whole else reasons_against(pod, state, ())
     found |= state.closures.refusals(reservation, snapshot)
     if reservation.volume_claims and (full := too_many(reservation, state)).any():
         found[TOO_MANY_VOLUMES.message] = full
@@ -270,10 +276,7 @@ def _refused(reservation: Reservation, pod: Pod, slots: int, state: State) -> Pl
     fitting = np.flatnonzero(snapshot.exists & ~refused)
     why = summary(snapshot.node_count, len(fitting), count_reasons(found, snapshot))
     if len(fitting):  # Each slot fits, but not all beside each other.
-        room = np.minimum(room_for(pod, state, fitting), most[fitting])
-        some, what = (
-            int(np.minimum(room, slots).sum()),
-            "nodes" if reservation.is_whole else "slots",
-        )
+        room = np.minimum(room_for(pod, state, fitting, rules), most[fitting])
+        some, what = int(np.minimum(room, slots).sum()), "nodes" if whole else "slots"
         why = f"there is room for {min(some, slots - 1)} of {slots} {what}; {why}"
     return Placed((), why, never=never_fits(pod, slots, snapshot))

@@ -50,12 +50,10 @@ def suits(reservation: Reservation, state: State) -> Suits:
 
 def _is_for_itself(reservation: Reservation, state: State) -> bool:
     """Return whether nobody else has anything of the whole nodes where a reservation is placed."""
-    own = reservation.resources
-    return not any(
-        is_less(state.ledger.held_on(part.node), own)
-        or not all(map(reservation.is_owned_by, guests_on(part.node, state.snapshot)))
-        for part in reservation.placed
-    )
+    nodes = [part.node for part in reservation.placed]
+    if any(is_less(state.ledger.held_on(node), reservation.resources) for node in nodes):
+        return False
+    return all(reservation.is_owned_by(each.pod) for each in guests_on(nodes, state.snapshot))
 
 
 def moving_off(

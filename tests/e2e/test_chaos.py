@@ -23,6 +23,7 @@ SCALE = Scale(
     pods=150,
     reservations=40,
     groups=10,
+    whole_groups=(1, 1),
     seconds=12,
     longest_seconds=45,
     settle_seconds=45,

@@ -1,8 +1,9 @@
-"""Occurrences begin and end by the clock, through a change of leaders, as the promises have it."""
+"""Occurrences and whole nodes are held, and end, as the promises have it, whoever leads."""
 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,27 +20,34 @@ from hack.promises.record import Recorder
 from hack.reserver_process import wait_for
 from tests.e2e.cluster import Corner
 from tests.e2e.forms import SPEC
-from tests.e2e.test_status import status
+from tests.e2e.test_placement import parts
+from tests.e2e.test_status import status, wait_status
+from tests.e2e.test_whole_nodes import TRAIN, write
 
 pytestmark = pytest.mark.controlplane
 
 SCHEDULER = "over-leaders"
 OWNERS = ("first", "second")
-ENDS, BEGINS = timedelta(seconds=10), timedelta(seconds=32)
+ENDS, BEGINS = timedelta(seconds=15), timedelta(seconds=50)
 
 
-@pytest.fixture
-def clock(tmp_path: Path) -> WallClock:
-    return WallClock(tmp_path / "clock")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("leaders")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def clock(folder: Path) -> WallClock:
+    return WallClock(folder / "clock")
+
+
+@pytest.fixture(scope="module")
 def leaders(
-    reserver_kubeconfig: Path, control_plane: ControlPlane, tmp_path: Path, clock: WallClock
+    reserver_kubeconfig: Path, control_plane: ControlPlane, folder: Path, clock: WallClock
 ) -> Iterator[Replicas]:
     """A leader and its standby, and a kube-scheduler that asks whichever leads."""
     with (
-        Replicas(reserver_kubeconfig, tmp_path, 2, prepare=clock.code) as replicas,
+        Replicas(reserver_kubeconfig, folder, 2, prepare=clock.code) as replicas,
         scheduling(control_plane, replicas.port, SCHEDULER),
     ):
         yield replicas
@@ -70,38 +78,91 @@ def holds(room: Corner, key: str, start: datetime) -> bool:
     return told.get("phase") == "Active" and starts[:1] == [start.isoformat()]
 
 
+def on(node: str) -> dict[str, Any]:
+    """Return what keeps a pod to a node, whether it is held whole or not."""
+    return {"nodeSelector": {"kubernetes.io/hostname": node}}
+
+
+def train(room: Corner, number: int, node: str) -> None:
+    """Have an owner of whole nodes come, and land."""
+    room.create_pod(f"train-{number}", {"cpu": "1"}, labels=TRAIN, **on(node))
+    assert room.wait_bound(f"train-{number}") == node
+
+
 def test_occurrences_end_begin_and_are_left_out_while_leaders_die(
     room: Corner, leaders: Replicas, clock: WallClock, kubeconfig: Path, tmp_path: Path
 ) -> None:
-    (node,) = room.add_nodes(1, cpu="4")
-    key = f"{room.name}.coming"
+    node, whole = room.add_nodes(2, cpu="4")
+    key, whole_key = f"{room.name}.coming", f"{room.name}.whole"
     with Recorder(kubeconfig, tmp_path, objects=True):
         now = datetime.now(UTC)
         following = now.replace(second=0, microsecond=0) + timedelta(minutes=2)
         names = [{"pod": {"name": name, "namespace": room.name}} for name in OWNERS]
         spec: dict[str, Any] = {"owners": names, "slots": 2, "node": node, "ttl": 0}
         spec |= {"resources": {"cpu": "1500m"}, "schedule": schedule(now, following)}
-        room.patch_store(SPEC.store, {key: json.dumps(spec)})
-        room.create_pod("first", {"cpu": "1500m"})
+        owners = [{"selector": {"matchLabels": TRAIN, "namespace": room.name}}]
+        nodes = {"count": 1, "selector": on(whole)["nodeSelector"]}
+        room_for_all = {"owners": owners, "nodes": nodes, "schedule": spec["schedule"]}
+        entries = {key: json.dumps(spec), whole_key: json.dumps(room_for_all)}
+        room.patch_store(SPEC.store, entries)
+        room.create_pod("first", {"cpu": "1500m"}, **on(node))
         assert room.wait_bound("first") == node
         clock.set_wrong(3_600)
-        room.create_pod("large", {"cpu": "2"})
+        wait_status(room, SPEC, whole_key, phase="Active", backed=True)
+        room.create_pod("large", {"cpu": "2"}, **on(node))
+        room.create_pod("guest", {}, **on(whole))
+        train(room, 1, whole)
         room.wait_refused("large", "held by reservation")
+        room.wait_refused("guest", "held by reservation")
         clock.set_wrong(-3_600)
         leaders.kill_in_turn(0, is_leader=True)
         clock.set_wrong(0)
         assert room.wait_bound("large") == node
-        room.delete_pod("large")
-        room.delete_pod("first")
-        wait_for(lambda: holds(room, key, following), "the next one begins to hold")
-        room.create_pod("larger", {"cpu": "2"})
+        assert room.wait_bound("guest") == whole
+        for name in ("large", "first", "guest"):
+            room.delete_pod(name)
+        for each in (key, whole_key):
+            wait_for(lambda each=each: holds(room, each, following), "the next one holds")
+        room.create_pod("larger", {"cpu": "2"}, **on(node))
+        room.create_pod("late", {}, **on(whole))
         room.wait_refused("larger", "held by reservation")
-        room.create_pod("second", {"cpu": "1500m"})
+        room.wait_refused("late", "held by reservation")
+        room.create_pod("second", {"cpu": "1500m"}, **on(node))
         assert room.wait_bound("second") == node
+        train(room, 2, whole)  # Where an owner runs on from the one before.
         spec["schedule"]["skip"] = [following.isoformat()]
-        room.patch_store(SPEC.store, {key: json.dumps(spec)})
+        entries = {key: json.dumps(spec), whole_key: json.dumps(room_for_all)}
+        room.patch_store(SPEC.store, entries)
         assert room.wait_bound("larger") == node
+        assert room.wait_bound("late") == whole
     rules = Rules(schedulers=frozenset({SCHEDULER}), ends=tuple(leaders.ends))
     report = judge(read_history(tmp_path), rules)
     assert report.violations == ()
     assert report.counts["owners"]  # One at the very start of its occurrence may not be sure.
+
+
+def test_whole_nodes_stay_with_their_owners_whoever_leads(
+    room: Corner, leaders: Replicas, kubeconfig: Path, tmp_path: Path
+) -> None:
+    first, second = room.add_nodes(2, cpu="4")
+    with Recorder(kubeconfig, tmp_path, objects=True):
+        train(room, 1, first)  # Before they are held.
+        key = write(room, SPEC, 2)
+        wait_status(room, SPEC, key, phase="Active", backed=True)
+        assert parts(room, SPEC, key) == {first: 1, second: 1}
+        room.create_pod("stranger", {})
+        room.wait_refused("stranger", "held by reservation")
+        dies = threading.Thread(target=leaders.kill_in_turn, args=(0,), kwargs={"is_leader": True})
+        dies.start()
+        for number, node in enumerate((first, second), 2):
+            train(room, number, node)
+        dies.join()
+        train(room, 4, second)
+        assert parts(room, SPEC, key) == {first: 1, second: 1}
+        assert room.node_of("stranger") is None
+        room.patch_store(SPEC.store, {key: None})
+        room.wait_bound("stranger")
+    rules = Rules(schedulers=frozenset({SCHEDULER}), ends=tuple(leaders.ends))
+    report = judge(read_history(tmp_path), rules)
+    assert report.violations == ()
+    assert report.counts["owners"] == 3

@@ -12,6 +12,7 @@ from hack.bed.install import SPEC_STORE
 from hack.chaos.book import Book, SeenPod
 from hack.chaos.group_audit import GroupRemains
 from hack.chaos.groups import Group, Groups, yaml_text
+from hack.chaos.scale import NODE_CPU
 from hack.chaos.standing import Standing
 
 PLACE = "reserver-system/e2e/chaos.web"
@@ -131,4 +132,21 @@ def test_a_pod_that_waits_for_a_free_slot_is_told_if_the_slot_has_its_room() -> 
     assert scene.remains().violations == (f"web-1 waits, and {PLACE} has a slot for it on n",)
     big = SeenPod(name="big", uid="big", node="n", cpu=7500, claims=frozenset())
     scene.book.pod_seen(big)
+    assert scene.remains().violations == ()
+
+
+def test_whole_nodes_stay_held_and_owners_have_room_there_as_long_as_they_fit() -> None:
+    scene = Scene(node="", slots=1, cpu=3000, is_whole=True, is_reusable=True)
+    assert "nodes" in scene.group.text()
+    assert scene.groups.held() == {"": NODE_CPU}
+    scene.phases["Pending"] = 1
+    assert scene.remains() == GroupRemains(0, ())
+    scene.groups.placed({PLACE: {"n": 1}})
+    scene.phases["Pending"] = 0
+    scene.claim("web-1")
+    assert scene.remains() == GroupRemains(1, ())
+    assert scene.groups.held() == {"": NODE_CPU - 3000}
+    scene.book.pod_seen(pod("web-2", ""))
+    assert scene.remains().violations == (f"web-2 waits, and {PLACE} has a slot for it on n",)
+    scene.book.pod_seen(SeenPod(name="b", uid="b", node="n", cpu=5000, claims=frozenset()))
     assert scene.remains().violations == ()

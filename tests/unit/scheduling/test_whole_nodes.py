@@ -7,19 +7,26 @@ from typing import Any
 
 import pytest
 
+from reserver.base.pacer import outcome
 from reserver.cluster.constraints import Toleration
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Controller, Pod
 from reserver.extender.placer import Placer
+from reserver.reservations.accounts import HoldUse, measured
+from reserver.reservations.census import take
 from reserver.reservations.enums import Phase
+from reserver.reservations.placement import Part
 from reserver.reservations.status import ReservationState, ShortNodes
+from reserver.scheduling import vacancy
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.closures import Closure
+from reserver.scheduling.dry_run import judge_set
 from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.resize import judge_resize
-from tests.builders import NOW, node, pod, reservation, state_of
+from reserver.stores.codec.spec_codec import read
+from tests.builders import NOW, node, pod, ref, reservation, state_of
 from tests.steps import lines
 from tests.unit.extender.test_placer import World
 
@@ -126,15 +133,12 @@ async def test_a_stranger_is_refused_also_while_owners_have_all_there_is() -> No
     assert not may(pod("s"), "g1", world)  # kube-scheduler may know already that it is gone.
 
 
-@pytest.mark.parametrize(
-    "there",
-    [
-        pytest.param(pod("s", node="g1"), id="a stranger"),
-        pytest.param(owner("o", node="g1"), id="an owner that claimed nothing"),
-    ],
-)
-async def test_it_waits_for_a_node_without_pods_and_takes_it_then(there: Pod) -> None:
-    world = await placed(G1, W1, there)
+@pytest.mark.parametrize("beside", [(), (owner("o", node="g1"),)], ids=["alone", "by an owner"])
+async def test_it_waits_for_a_node_without_strangers_and_takes_it_then(
+    beside: tuple[Pod, ...],
+) -> None:
+    there = pod("s", node="g1")
+    world = await placed(G1, W1, there, *beside)
     assert world.placed() == {}
     assert (world.phase(), status(world).reason) == (Phase.PENDING, "NotPlaced")
     assert "1 node(s) had pods beside those of DaemonSets" in status(world).message
@@ -144,6 +148,70 @@ async def test_it_waits_for_a_node_without_pods_and_takes_it_then(there: Pod) ->
     assert (world.placed(), world.phase()) == ({"g1": 1}, Phase.ACTIVE)
     world.make()
     assert (world.phase(), status(world).is_backed) == (Phase.ACTIVE, True)
+
+
+JOB = {"controller": {"kind": "Job", "name": "train"}}
+OF_JOB, OF_ANOTHER = (Controller("Job", name) for name in ("train", "other"))
+
+
+@pytest.mark.parametrize(
+    ("owners", "there", "expected"),
+    [
+        pytest.param(SPEC["owners"], owner("o", node="g2"), "g2", id="by labels"),
+        pytest.param([JOB], pod("o", node="g2", controller=OF_JOB), "g2", id="by controller"),
+        pytest.param([JOB], pod("o", node="g2", controller=OF_ANOTHER), "g1", id="another's"),
+        pytest.param(SPEC["owners"], owner("o", namespace="x", node="g2"), "g1", id="elsewhere"),
+    ],
+)
+async def test_owners_that_run_already_keep_no_node_from_being_held_for_them(
+    owners: list[Any], there: Pod, expected: str
+) -> None:
+    world = await placed(G1, G2, there, owners=owners)
+    assert world.placed() == {expected: 1}
+    assert (world.phase(), status(world).is_backed) == (Phase.ACTIVE, True)
+    assert not may(pod("s"), expected, world)
+    both = await placed(G1, G2, there, owners=owners, nodes={"count": 2, "selector": GPU})
+    assert set(both.placed()) == ({"g1", "g2"} if expected == "g2" else set())
+
+
+async def test_a_node_is_used_by_owners_that_were_there_before() -> None:
+    world = await placed(G1, owner("o", node="g1"), releaseIfIdle="10m")
+    world.state.ledger.past.end()
+    held = measured(world.reservation(), world.state.ledger)
+    assert [*held][:3] == ["nodes", "cpu", "memory"]
+    assert (held["nodes"], held["cpu"]) == (HoldUse(used=1), HoldUse(spare=3000, used=1000))
+    world.state.ledger.advance(NOW + 3600)
+    assert world.phase() is Phase.ACTIVE
+    world.state.pod_gone(owner("o").name)
+    held = measured(world.reservation(), world.state.ledger)
+    assert (held["nodes"], held["cpu"]) == (HoldUse(free=1), HoldUse(free=4000))
+    census = outcome(take(world.state.snapshot, world.state.ledger, ["cpu"]))
+    assert census.held["cpu"] == {"shop": 4000}
+    world.state.ledger.advance(NOW + 7200)
+    assert world.phase() is Phase.EXPIRED
+
+
+async def test_of_too_many_pods_none_is_asked_who_controls_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(vacancy, "MOST_ASKED", 1)
+    there = [pod(name, node=on, controller=OF_JOB) for name, on in (("a", "g1"), ("b", "g2"))]
+    world = await placed(G1, G2, *there, owners=[JOB])
+    assert world.placed() == {"g1": 1}
+    assert vacancy.strangers(world.reservation().rules, world.state.snapshot).sum() == 1
+    by_labels = await placed(G1, G2, owner("a", node="g1"), owner("b", node="g2"))
+    assert not vacancy.strangers(by_labels.reservation().rules, by_labels.state.snapshot).any()
+
+
+def test_a_set_is_judged_beside_the_owners_that_run_there() -> None:
+    state = state_of(G1, owner("o", node="g1"))
+    whole = read(SPEC, ref("r"), NOW)
+    verdict = outcome(judge_set([whole], state, lambda: NOW))
+    assert (verdict.lacks, verdict.reservations[0].placed) == ((), (Part("g1", 1),))
+    twice = outcome(judge_set([whole, replace(whole, ref=ref("s"))], state, lambda: NOW))
+    assert [lack.at for lack in twice.lacks] == [1]
+    state.pod_seen(pod("s", node="g1"))
+    assert outcome(judge_set([whole], state, lambda: NOW)).lacks
 
 
 async def test_of_several_nodes_it_takes_all_or_none() -> None:
