@@ -158,8 +158,8 @@ class Storm:
             landlord.begin()
             if not crew.until(lambda: landlord.is_placed, "whole nodes", seconds=_PLACED_S):
                 raise TimeoutError("whole nodes are not held")
-            hands = (landlord, steward, *writers)
-            tasks = (churn.blow, forger.forge, *(each.write for each in hands))
+            managers = (each.write for each in writers)
+            tasks = (churn.blow, steward.write, landlord.write, forger.forge, *managers)
             works = [crew.add(task, crew.calm) for task in tasks]
             with self._tenant(api, bed):
                 self._strike(crew, faults, churn)

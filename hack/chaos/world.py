@@ -55,8 +55,8 @@ class World:
         prefix, labels = f"{self.name}-w", {LABEL: self.name}
         self.nodes = create_nodes(self._kubeconfig, self._scale.nodes, prefix=prefix, labels=labels)
         if count := sum(self._scale.whole_groups):
-            pool = {"prefix": f"{self.name}-whole", "labels": labels | WHOLE}
-            self._empty = create_nodes(self._kubeconfig, count, **pool)
+            prefix, labels = f"{self.name}-whole", labels | WHOLE
+            self._empty = create_nodes(self._kubeconfig, count, prefix=prefix, labels=labels)
         self._await_account()
         sizes = ((node, cpu) for node in self.nodes for cpu in filling(self._rng))
         with ThreadPoolExecutor(_CONNECTIONS) as pool:

@@ -21,7 +21,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from reserver.cluster.categorical import Bools
+from reserver.cluster.categorical import Bools, Ids
 from reserver.cluster.headroom import CELL_MAX, Headroom, Int64s, clamped
 from reserver.cluster.topology import Topology
 
@@ -139,7 +139,7 @@ class CapacityMatrix:
         """Return the node of a row."""
         return self._names[row]
 
-    def marked(self, rows: Rows) -> Bools:
+    def marked(self, rows: Rows | Ids) -> Bools:
         """Return, for each row, whether it is one of these; -1 is none."""
         marked: Bools = np.zeros_like(self.exists)
         marked[rows[rows >= 0]] = True
@@ -157,7 +157,8 @@ class CapacityMatrix:
         offered, requested, held, _ = self._cells[:, : len(self.columns)]
         free = offered - requested - held
         at = np.nonzero(((free < 0) | (offered == CELL_MAX)) & among)
-        is_clamped = (np.abs(self._cells[:RETURNING, *at]) == CELL_MAX).any(axis=0)
+        amounts = (abs(layer[at]) for layer in (offered, requested, held))
+        is_clamped = np.max([*amounts], axis=0) == CELL_MAX
         resources = tuple(self.columns)  # In the order of their columns.
         cells = (*at, -free[at], is_clamped)
         for column, row, lack, is_inexact in zip(*(each.tolist() for each in cells), strict=True):

@@ -115,7 +115,8 @@ class PodTable:
     @property
     def guests(self) -> Bools:
         """Whether there is a pod that does not belong to its node, for each slot."""
-        return (self.rows != ABSENT) & ~self.belonging
+        found: Bools = (self.rows != ABSENT) & ~self.belonging
+        return found
 
     def guests_on(self, rows: Bools) -> list[str]:
         """Return the UIDs of such pods on the rows that are true."""

@@ -133,7 +133,7 @@ class ShortNodes:
         lacking: dict[str, dict[str, int]] = {}
         for node, name, lack in snapshot.lacks(looked):
             lacking.setdefault(node, {})[name] = lack
-        missing = map(snapshot.name_of, np.flatnonzero(looked & ~snapshot.exists))
+        missing = map(snapshot.name_of, np.flatnonzero(looked & ~snapshot.exists).tolist())
         topology = snapshot.topology
         may_be_closed = looked & (topology.cordoned | (topology.taints.ids != ABSENT))
         closed = {

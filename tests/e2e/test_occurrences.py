@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,7 @@ def test_occurrences_end_begin_and_are_left_out_while_leaders_die(
         for name in ("large", "first", "guest"):
             room.delete_pod(name)
         for each in (key, whole_key):
-            wait_for(lambda each=each: holds(room, each, following), "the next one holds")
+            wait_for(partial(holds, room, each, following), "the next one begins to hold")
         room.create_pod("larger", {"cpu": "2"}, **on(node))
         room.create_pod("late", {}, **on(whole))
         room.wait_refused("larger", "held by reservation")
