@@ -51,12 +51,13 @@ class Recaller:
             await asyncio.sleep(_PASS_EVERY_S)
             with quarantined("pass", "recaller"):
                 if await is_up_to_date():
-                    await self.look(state)
+                    await self.look(state, is_up_to_date)
 
-    async def look(self, state: State) -> None:
+    async def look(self, state: State, is_up_to_date: Callable[[], Awaitable[bool]]) -> None:
         """Look at all nodes with borrowers once; each is judged at the moment that it is written.
 
-        What it lacks in one pass only, perhaps a watch has yet to show.
+        What it lacks in one pass only, perhaps a watch has yet to show. Deleting may take long: the
+        pass ends if the state is not up to date any more.
         """
         before, self._short = self._short, set()
         pacer = Pacer()
@@ -65,6 +66,8 @@ class Recaller:
                 self._short.add(found.node)
                 if found.node in before:
                     await self._recall_for_room(found, state)
+                    if not await is_up_to_date():
+                        return
             await pacer.give_way()
         for wanted in recalls_for_owners(state):
             if wanted is not None:
@@ -72,6 +75,8 @@ class Recaller:
                 for event in recalled((wanted,)):
                     self._report(event)
                 await self._recall(wanted.node, wanted.borrowers)
+                if not await is_up_to_date():
+                    return
             await pacer.give_way()
 
     async def _recall_for_room(self, found: RoomRecall, state: State) -> None:

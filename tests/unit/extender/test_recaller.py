@@ -12,6 +12,14 @@ from tests.builders import BORROWER, NOW, at, node, pod, reservation
 from tests.unit.k8s.fakes import NO_ANSWER
 
 
+async def always() -> bool:
+    return True
+
+
+async def never() -> bool:
+    return False
+
+
 class Deletions:
     """Notes who is deleted; the first request may fail."""
 
@@ -40,10 +48,10 @@ def short() -> State:
 async def test_what_is_short_once_may_be_a_watch_that_lags() -> None:
     made, state = Deletions(), short()
     recaller = Recaller(at(NOW), made.delete, made.events.append)
-    await recaller.look(state)
+    await recaller.look(state, always)
     assert not made.deleted
     state.ledger.drop(reservation("r").ref)
-    await recaller.look(state)
+    await recaller.look(state, always)
     assert not made.deleted
 
 
@@ -51,7 +59,7 @@ async def test_what_is_short_twice_is_recalled_until_it_succeeds() -> None:
     made, state = Deletions(failures=1), short()
     recaller = Recaller(at(NOW), made.delete, made.events.append)
     for _ in range(3):
-        await recaller.look(state)
+        await recaller.look(state, always)
     assert made.deleted == ["b"]
     assert {(event.pod.name.name, event.reason) for event in made.events} == {("b", "Recalled")}
 
@@ -60,7 +68,7 @@ async def test_an_owner_that_no_call_tells_of_has_borrowers_deleted_and_the_node
     made, state = Deletions(), short()
     state.ledger.put(reservation("r", owners=("owner",), lends_below=100, cpu="4"))
     state.pod_seen(replace(pod("owner", cpu="4"), is_unschedulable=True))
-    await Recaller(at(NOW), made.delete, made.events.append).look(state)
+    await Recaller(at(NOW), made.delete, made.events.append).look(state, always)
     assert made.deleted == ["b"]
     assert {(event.pod.name.name, event.reason) for event in made.events} == {("b", "Recalled")}
     state.pod_gone(pod("b").name)
@@ -74,7 +82,7 @@ async def test_what_is_recalled_is_not_lent_again_before_the_hold_starts() -> No
     state.ledger.put(reservation("r", starts=NOW + 40, cpu="4"))
     recaller = Recaller(at(NOW), made.delete, made.events.append)
     for _ in range(2):
-        await recaller.look(state)
+        await recaller.look(state, always)
     state.pod_gone(pod("b").name)
     lending = state.snapshot.lending
     assert lending.left(0, ["worker-1"], NOW + 39) == {}
@@ -100,7 +108,7 @@ async def test_borrowers_of_a_node_stay_that_gets_room_while_others_are_deleted(
 
     recaller = Recaller(at(NOW), slow, made.events.append)
     for _ in range(2):
-        await recaller.look(state)
+        await recaller.look(state, always)
     assert len(made.deleted) == len(made.events) == 1
 
 
@@ -123,5 +131,22 @@ async def test_borrowers_stay_whose_owner_is_gone_while_others_are_deleted() -> 
             if f"b{number}" not in made.deleted:
                 state.pod_gone(pod(f"o{number}").name)
 
-    await Recaller(at(NOW), slow, made.events.append).look(state)
+    await Recaller(at(NOW), slow, made.events.append).look(state, always)
     assert len(made.deleted) == 1
+
+
+async def test_nothing_more_is_deleted_once_the_state_is_out_of_date() -> None:
+    made, state = Deletions(), State()
+    state.snapshot.lending.is_on = True
+    state.ledger.advance(NOW)
+    for number in range(4):
+        on = f"worker-{number}"
+        state.node_seen(node(on, cpu="4"))
+        state.pod_seen(pod(f"b{number}", node=on, constraints=BORROWER, cpu="4"))
+        hold = reservation(f"r{number}", node=on, owners=(f"o{number}",), cpu="4")
+        state.ledger.put(replace(hold, lends_below=100 if number > 1 else None))
+        state.pod_seen(replace(pod(f"o{number}", cpu="4"), is_unschedulable=True))
+    recaller = Recaller(at(NOW), made.delete, made.events.append)
+    for number in (1, 2):  # First for an owner, then for a node that lacks room in two passes.
+        await recaller.look(state, never)
+        assert len(made.deleted) == number
