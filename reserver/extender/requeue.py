@@ -84,6 +84,7 @@ class Requeue:
         pods: Callable[[], Mapping[PodName, Pod]],
         timer: Callable[[], float],
         time: Time | None = None,
+        again: Callable[[Effect], Effect | None] = lambda effect: effect,
     ) -> None:
         """Begin with no pod to send back.
 
@@ -91,10 +92,12 @@ class Requeue:
             pods: the pods as the watch last showed them.
             timer: monotonic seconds.
             time: passes for the queue; None for that of the event loop.
+            again: returns an effect as it is wanted by now; None if it is not.
         """
         self._carrier = carrier
         self._pods = pods
         self._timer = timer
+        self._again = again
         self._tries: TTLCache[str, int] = TTLCache(_TRIED_PODS, TRIES_WINDOW_S, timer=timer)
         self._lately: TTLCache[str, None] = TTLCache(_TRIED_PODS, LATELY_S, timer=timer)
         self._errands: dict[str, _Errand] = {}
@@ -148,14 +151,15 @@ class Requeue:
         errand = self._errands.get(uid)
         if errand is None:
             return  # It was judged meanwhile.
-        if not self._is_due(errand):
+        effect = self._again(errand.effect) if self._is_due(errand) else None
+        if effect is None:
             self._end(uid)
             return
         errand.is_begun = True
         failure: ApiError | None = None
-        with quarantined("effect", errand.effect.pod.name):
+        with quarantined("effect", effect.pod.name):
             try:
-                await self._carrier.carry_out(errand.effect)
+                await self._carrier.carry_out(effect)
             except ApiError as exc:
                 failure = exc
         if self._errands.get(uid) is not errand:

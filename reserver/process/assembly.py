@@ -36,6 +36,7 @@ from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
 from reserver.reservations.view import LedgerView
+from reserver.scheduling.recall import still_wanted
 from reserver.scheduling.state import State
 from reserver.settings.flags import read_percent
 from reserver.settings.serve import Settings
@@ -147,7 +148,12 @@ class Assembly:
         clock = self.clock
         self.pod_writes = PodWrites(client, clock)
         self.recorder = Recorder(client, clock)
-        self.requeue = Requeue(self.pod_writes, lambda: self.state.pods, time.monotonic)
+        self.requeue = Requeue(
+            self.pod_writes,
+            lambda: self.state.pods,
+            time.monotonic,
+            again=lambda effect: still_wanted(effect, self.state),
+        )
         self.waker = Waker(self.requeue, clock)
         self.recaller = Recaller(clock, self.pod_writes.recall, self.recorder.record)
         self.placer = Placer(clock, self.waker.on_capacity_freed, self._placed, self._on_fault)

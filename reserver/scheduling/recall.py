@@ -23,7 +23,7 @@ from reserver.reservations.reservation import Reservation
 from reserver.scheduling.fit import fits_beside_holds, seats_by_node, with_yields
 from reserver.scheduling.node_rules import node_refusals
 from reserver.scheduling.state import State
-from reserver.scheduling.verdicts import Recall
+from reserver.scheduling.verdicts import Effect, Recall
 from reserver.scheduling.volumes import volume_refusals
 
 RECALL_S = 60.0
@@ -55,6 +55,15 @@ def recalls(
             continue
         if going := _fewest(borrowers, lambda gone, seats=seats: _fits(pod, seats, gone, state)):  # type: ignore[misc]
             yield Recall(pod, node, tuple(each for each in going if not each.terminating))
+
+
+def still_wanted(effect: Effect, state: State) -> Effect | None:
+    """Return an effect as it is wanted by now; None for a recall that helps nobody any more."""
+    if not isinstance(effect, Recall):
+        return effect
+    pod = state.pods.get(effect.pod.name, effect.pod)
+    seats = state.ledger.seats(pod, (effect.node,)) if pod.uid == effect.pod.uid else ()
+    return next(recalls(pod, {effect.node: seats}, state), None) if seats else None
 
 
 def borrowed(pod: Pod, by_node: Mapping[str, Sequence[Reservation]], state: State) -> Iterator[str]:

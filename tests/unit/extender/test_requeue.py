@@ -38,7 +38,17 @@ class Scene:
         self.gate = asyncio.Event()
         self.gate.set()
         self.most_at_once = self._at_once = 0
-        self.requeue = Requeue(self, lambda: self.pods, self.time.time, self.time)
+        self.again: Callable[[Effect], Effect | None] = lambda effect: effect
+        self.requeue = Requeue(
+            self,
+            lambda: self.pods,
+            self.time.time,
+            self.time,
+            again=self._judged_again,
+        )
+
+    def _judged_again(self, effect: Effect) -> Effect | None:
+        return self.again(effect)
 
     async def carry_out(self, effect: Effect) -> None:
         self.sent.append(effect)
@@ -93,6 +103,21 @@ async def test_a_request_that_fails_is_sent_again_until_it_does_not(
     scene.requeue.send_sparingly(effect)
     await scene.pass_time(len(failures) * LAST_PAUSE_S)
     assert scene.sent == [effect] * (len(failures) + 1)
+    assert len(scene.requeue) == 0
+
+
+async def test_what_is_wanted_no_more_when_its_turn_comes_is_not_sent(scene: Scene) -> None:
+    other = Retry(OWNER, attempts=1)
+    scene.failures = [refused(500)]
+    scene.requeue.send(STEER)
+    await scene.settle()
+    scene.again = lambda _: other
+    await scene.pass_time(LAST_PAUSE_S)
+    assert scene.sent == [STEER, other]
+    scene.again = lambda _: None
+    scene.requeue.send(STEER)
+    await scene.settle()
+    assert scene.sent == [STEER, other]
     assert len(scene.requeue) == 0
 
 

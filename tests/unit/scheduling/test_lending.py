@@ -20,7 +20,13 @@ from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.fit import has_room
 from reserver.scheduling.pod_events import recalled
 from reserver.scheduling.preempt import PreemptVerdict, judge_preemption
-from reserver.scheduling.recall import AHEAD_S, RECALL_S, recalls_for_owners, recalls_for_room
+from reserver.scheduling.recall import (
+    AHEAD_S,
+    RECALL_S,
+    recalls_for_owners,
+    recalls_for_room,
+    still_wanted,
+)
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import FilterVerdict, Nominate, Recall, WaitsFor
 from reserver.scheduling.what_if import without
@@ -307,6 +313,25 @@ def test_nobody_goes_for_an_owner_that_could_not_be_there(on: Node, asking: Pod)
     verdict = owner_asks(state, asking=asking)
     assert (verdict.effects, verdict.recalled) == ((), "")
     assert wanted_by(state, asking) == set()
+
+
+def test_a_recall_that_was_put_off_is_judged_again() -> None:
+    state = lending(W1, LENT, borrower("a", "4", on="worker-1"), borrower("b", "4", on="worker-1"))
+    (effect,) = owner_asks(state).effects
+    assert isinstance(effect, Recall)
+    assert still_wanted(effect, state) == effect
+    assert still_wanted(Nominate(OWNER, "worker-1"), state) == Nominate(OWNER, "worker-1")
+    state.pod_gone(pod("a").name)
+    assert still_wanted(effect, state) is None
+    state.pod_seen(borrower("c", "4", on="worker-1"))
+    now = still_wanted(effect, state)
+    assert isinstance(now, Recall)
+    assert len(now.borrowers) == 1
+    state.pod_seen(replace(OWNER, uid="another"))
+    assert still_wanted(effect, state) is None
+    state.pod_seen(OWNER)
+    state.ledger.drop(ref("lent"))
+    assert still_wanted(effect, state) is None
 
 
 def test_a_free_seat_where_an_owner_could_not_be_leaves_it_the_borrowed_one() -> None:
