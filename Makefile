@@ -45,8 +45,8 @@ $(VENV)/.installed: requirements-build.lock requirements-dev.lock pyproject.toml
 demo: venv ## See reservations protect capacity, live; TOUR=1 lets you type, ONCE=1 plays and exits
 	@$(BIN)/reserver demo $(if $(ONCE),--once) $(if $(TOUR),--tour)
 
-# On all cores; what a file's tests share is made once.
-SPREAD = $(BIN)/pytest -q --numprocesses auto --dist loadfile
+# On all cores. Each begins with its part, in order; who has ended takes from the end of the longest.
+SPREAD = $(BIN)/pytest -q --numprocesses auto --dist worksteal
 
 test: venv ## Run the tests that need nothing but Python
 	$(SPREAD) $(ARGS)
@@ -73,11 +73,11 @@ check-types:
 	@$(BIN)/python -m hack.page.types --if-built
 
 check-unit:
-	$(SPREAD) tests/unit $(ARGS)
+	RESERVER_HYPOTHESIS=brief $(SPREAD) tests/unit $(ARGS)
 
 # The folders that do no I/O and that everything else rests on; what counts lines or bytes is left to `check`.
 check-decisions:
-	$(SPREAD) tests/unit/cluster tests/unit/reservations tests/unit/scheduling --ignore-glob='*/test_costs*' $(ARGS)
+	RESERVER_HYPOTHESIS=brief $(SPREAD) tests/unit/cluster tests/unit/reservations tests/unit/scheduling --ignore-glob='*/test_costs*' $(ARGS)
 
 check-property:
 	RESERVER_HYPOTHESIS=brief $(BIN)/pytest -q tests/property $(ARGS)

@@ -59,7 +59,8 @@ STEPS = (
     ),
     Step(
         "property",
-        f"python -m pytest -q -n auto tests/property --timeout 1800 --hypothesis-seed {_SEED}",
+        "python -m pytest -q -n auto tests/property tests/unit -m hypothesis --timeout 1800"
+        f" --hypothesis-seed {_SEED}",
         10,
         {"RESERVER_HYPOTHESIS": "wide"},
     ),

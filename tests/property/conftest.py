@@ -1,28 +1,5 @@
-"""Hypothesis profiles, by `RESERVER_HYPOTHESIS`.
+"""Hypothesis draws as many examples as the step of CI wants."""
 
-`brief` (`make check`) and `quick` draw the same examples each time, so that no change fails by
-an unlucky draw. `wide` and `fuzz` (`make release-check`) draw others, by a seed that is printed.
-"""
+from tests.drawing import load_profile
 
-import os
-
-from hypothesis import HealthCheck, settings
-
-_SLOW_ONLY = [HealthCheck.too_slow]
-
-for profile, examples, steps in (
-    ("brief", 25, 30),
-    ("quick", 60, 30),
-    ("wide", 1000, 40),
-    ("fuzz", 20_000, 60),
-):
-    settings.register_profile(
-        profile,
-        max_examples=examples,
-        stateful_step_count=steps,
-        deadline=None,
-        derandomize=profile in {"brief", "quick"},
-        print_blob=True,
-        suppress_health_check=_SLOW_ONLY,
-    )
-settings.load_profile(os.environ.get("RESERVER_HYPOTHESIS", "quick"))
+load_profile()

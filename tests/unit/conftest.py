@@ -1,4 +1,4 @@
-"""A unit test that takes a minute hangs."""
+"""A unit test that takes a minute hangs; Hypothesis draws as for `tests/property`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
+
+from tests.drawing import load_profile
+
+load_profile()
 
 LIMIT_S = 60
 FOLDER = Path(__file__).parent

@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 import typer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reserver.cli import serve_settings
@@ -81,7 +81,6 @@ def by_typer(arguments: list[str], variables: dict[str, str]) -> Settings:
     return READ.pop()
 
 
-@settings(deadline=None)  # The first call imports all that Typer needs.
 @given(ARGUMENTS, VARIABLES)
 def test_what_is_read_without_typer_is_what_typer_reads(
     arguments: list[str], variables: dict[str, str]

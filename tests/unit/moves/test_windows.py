@@ -10,7 +10,7 @@ from math import inf
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reserver.base.schedule import Schedule
@@ -209,7 +209,6 @@ schedules = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.lists(schedules, min_size=1, max_size=2).map(tuple), min_size=1, max_size=3),
     st.integers(0, 72 * 60),

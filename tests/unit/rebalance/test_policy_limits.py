@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reserver.cluster.constraints import Constraints
@@ -128,7 +128,6 @@ PODS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
 @given(pods=PODS, limits=LIMITS, wanted=st.lists(st.sampled_from("234"), min_size=1, max_size=3))
 def test_no_plan_evicts_more_than_its_policy_allows(
     pods: list[tuple[str, str, str]], limits: EvictionLimits, wanted: list[str]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reserver.base.pacer import outcome
@@ -100,7 +100,6 @@ def test_names_that_somebody_invents_hide_nothing_that_is_held() -> None:
     assert dict(accounts)[key].keys() == {*invented, "cpu", "memory"}
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

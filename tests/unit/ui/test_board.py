@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reserver.ui import board as boards
@@ -55,7 +55,6 @@ def test_what_is_gone_is_forgotten_in_the_end() -> None:
 Puts = st.lists(st.tuples(st.sampled_from("abcd"), st.none() | st.integers(0, 3)), max_size=30)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # On busy cores the first inputs are.
 @given(Puts, Puts)
 def test_a_page_that_applies_changes_has_all_documents(first: object, second: object) -> None:
     board, page = Board(), dict[str, object]()
