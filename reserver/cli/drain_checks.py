@@ -16,9 +16,9 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError
 from reserver.rebalance.capacity import NOTHING_HELD, Held, snapshot_of
 from reserver.rebalance.cluster_state import ClusterState
+from reserver.rebalance.dump import list_cluster
 from reserver.rebalance.dump_reader import DumpReading
 from reserver.rebalance.evacuation import without_room
-from reserver.rebalance.listing import list_cluster
 from reserver.scheduling.volumes import confinement
 
 _CLAIMS = "/api/v1/namespaces/{}/persistentvolumeclaims"

@@ -29,10 +29,9 @@ from reserver.k8s import credentials
 from reserver.k8s.client import ApiClient
 from reserver.rebalance.capacity import NOTHING_HELD, Held
 from reserver.rebalance.cluster_state import Amounts, ClusterState
-from reserver.rebalance.dump import is_one_a_line, read_dump, read_lines
+from reserver.rebalance.dump import is_one_a_line, list_cluster, read_dump, read_lines
 from reserver.rebalance.dump_pods import read_pod
 from reserver.rebalance.dump_reader import REMEDY, Dump
-from reserver.rebalance.listing import list_cluster
 from reserver.rebalance.load import SmoothedLoad
 from reserver.rebalance.load_sources import Loads
 from reserver.rebalance.measured_load import Source

@@ -1,17 +1,20 @@
-"""Eviction limits of a cycle: in total, per node and per namespace.
+"""Eviction limits of a cycle, and PodDisruptionBudgets, as a plan spends them.
 
-Order and arithmetic are those of ``EvictPod`` in pkg/descheduler/evictions.
+Order and arithmetic of the limits are those of ``EvictPod`` in pkg/descheduler/evictions. A plan
+counts as if no pod came back before its end: that it can be carried out does not depend on how fast
+pods start.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
+from reserver.cluster.budgets import Budget, Budgets
 from reserver.cluster.pod import Pod
 from reserver.rebalance.cluster_state import ListedPod
-from reserver.rebalance.policy import EvictionLimits
+from reserver.rebalance.policy import NO_LIMITS, EvictionLimits
 
 
 class Reached(StrEnum):
@@ -86,3 +89,36 @@ class Spent:
 
 def _is_spent(spent: int, limit: int | None) -> bool:
     return limit is not None and spent >= limit
+
+
+class Disruptions:
+    """The evictions that budgets, and the limits of a policy, still allow.
+
+    Attributes:
+        limits: of the policy.
+    """
+
+    def __init__(self, budgets: Iterable[Budget] = (), limits: EvictionLimits = NO_LIMITS) -> None:
+        """Begin with what the budgets and the limits say they allow."""
+        self.limits = limits
+        self._spent = Spent(limits)
+        self._budgets = Budgets(budgets)
+
+    def refusal(self, pod: Pod) -> str:
+        """Return why a pod may not be evicted now; empty if it may."""
+        return self._spent.refusal(pod) or self._budgets.refusal(pod)
+
+    def left(self, pod: Pod) -> Iterator[tuple[object, int]]:
+        """Yield all that counts an eviction of a pod, and how many more it allows."""
+        yield from self._spent.left(pod)
+        yield from self._budgets.left(pod)
+
+    def spend(self, pod: Pod) -> None:
+        """Count an eviction."""
+        self._spent.count(pod)
+        self._budgets.spend(pod)
+
+    def give_back(self, pod: Pod) -> None:
+        """Count an eviction no longer: it will not be made."""
+        self._spent.count(pod, -1)
+        self._budgets.spend(pod, -1)

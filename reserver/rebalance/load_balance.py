@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from reserver.rebalance.anomaly import NO_ROUNDS, AnomalyCount, Rounds
 from reserver.rebalance.arguments.load import LowNodeLoad, NodePool
-from reserver.rebalance.balance_input import BalanceInput, BalanceResult
 from reserver.rebalance.cluster_state import ListedNode
-from reserver.rebalance.load_comparison import Comparison, relieve_nodes
-from reserver.rebalance.node_load import NodeLoad, thresholded, weigh
-from reserver.rebalance.prod_pods import prod_usage
+from reserver.rebalance.load_comparison import (
+    BalanceInput,
+    BalanceResult,
+    Comparison,
+    relieve_nodes,
+)
+from reserver.rebalance.measured_load import NO_ROUNDS, AnomalyCount, Rounds
+from reserver.rebalance.node_load import NodeLoad, prod_usage, thresholded, weigh
 from reserver.rebalance.readings import Usage
 
 

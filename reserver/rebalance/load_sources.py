@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,6 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import WireStruct, decode
 from reserver.rebalance.arguments.utilization import UsageSource
 from reserver.rebalance.cluster_state import ClusterState, ListedPod
-from reserver.rebalance.listed_metrics import MetricsApi, node_metrics
 from reserver.rebalance.load import (
     NOTHING_SEEN,
     Departure,
@@ -29,12 +29,18 @@ from reserver.rebalance.load import (
     settled,
 )
 from reserver.rebalance.measured_load import METRICS_API, Source, sources
+from reserver.rebalance.metrics_api import NODE_METRICS, read_node_metrics, read_usage
 from reserver.rebalance.plan import PlannedMove
-from reserver.rebalance.policy import DeschedulerPolicy, MetricsProvider, SecretRef
+from reserver.rebalance.policy import DeschedulerPolicy
+from reserver.rebalance.policy_schema import PrometheusDocument, SecretReference
 from reserver.rebalance.prometheus import Prometheus, queries_for
 from reserver.rebalance.readings import Readings
 
 log = structlog.get_logger(__name__)
+
+_GROUP = "/apis/metrics.k8s.io/v1beta1"
+_MOST_BYTES = 256 * 2**20
+"""Bound on one list: 150,000 pods of a few containers take a third of it."""
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod has the token and the CAs of its service account."""
@@ -92,7 +98,7 @@ class Loads:
         if memory is None:
             return
         try:
-            readings = await MetricsApi(self._client, self._clock).read(with_pods=False)
+            readings = await metrics_api(self._client, self._clock, with_pods=False)
         except LoadUnknown as exc:
             log.warning("load not sampled", why=str(exc))
         else:
@@ -114,29 +120,29 @@ class Loads:
         self, source: Source, policy: DeschedulerPolicy, nodes: frozenset[str]
     ) -> Readings:
         if source.kind is UsageSource.KUBERNETES:
-            return await MetricsApi(self._client, self._clock).read()
+            return await metrics_api(self._client, self._clock)
         if source.kind is UsageSource.NODE_METRIC:
             return await node_metrics(self._client, self._clock())
-        provider = _provider(policy)
-        ca_file = ACCOUNT / "ca.crt"
-        prometheus = Prometheus(
-            provider.url, lambda: self._token(provider), ca_file if ca_file.is_file() else None
-        )
-        async with prometheus as asked:
+        prometheus, ca_file = policy.prometheus, ACCOUNT / "ca.crt"
+        if prometheus is None:
+            problem = "the policy has no metricsProviders of source Prometheus"
+            raise LoadUnknown(f"{problem}; write its URL there")
+        token, ca = partial(self._token, prometheus), ca_file if ca_file.is_file() else None
+        async with Prometheus(prometheus.url, token, ca) as asked:
             if source.share:
                 return await asked.shares(nodes, source.share)
             return await asked.read(nodes, queries_for(source.resources, dict(source.queries)))
 
-    async def _token(self, provider: MetricsProvider) -> str:
+    async def _token(self, prometheus: PrometheusDocument) -> str:
         """Return the token of the policy's Secret; else Reserver's own, and only over TLS."""
-        if provider.token is not None:
-            return await self._secret(provider.token)
+        if prometheus.secret is not None:
+            return await self._secret(prometheus.secret)
         own = ACCOUNT / "token"
-        if not provider.url.startswith("https:") or not own.is_file():
+        if not prometheus.url.startswith("https:") or not own.is_file():
             return ""
         return own.read_text().strip()
 
-    async def _secret(self, ref: SecretRef) -> str:
+    async def _secret(self, ref: SecretReference) -> str:
         name = f"Secret {ref.namespace}/{ref.name}"
         path = f"/api/v1/namespaces/{ref.namespace}/secrets/{ref.name}"
         try:
@@ -148,15 +154,6 @@ class Loads:
             raise LoadUnknown(f"{name} cannot be read: {exc}") from exc
         except (NotBase64, UnicodeDecodeError) as exc:
             raise LoadUnknown(f"{name}: {_TOKEN_KEY} is not text") from exc
-
-
-def _provider(policy: DeschedulerPolicy) -> MetricsProvider:
-    for provider in policy.metrics_providers:
-        if provider.source is UsageSource.PROMETHEUS:
-            return provider
-    raise LoadUnknown(
-        "the policy has no metricsProviders of source Prometheus; write its URL there"
-    )
 
 
 def _owner(pod: ListedPod) -> str:
@@ -173,3 +170,42 @@ def _departure(
 ) -> Departure:
     grace = _GRACE_S if grace_s is None else grace_s
     return Departure(pod.pod.uid, _owner(pod), pod.node, known.get(pod.name, {}), now, grace)
+
+
+async def metrics_api(
+    client: ApiClient, clock: Callable[[], float], *, with_pods: bool = True
+) -> Readings:
+    """Return what metrics.k8s.io says is used: one list of all nodes, and one of all pods.
+
+    Args:
+        client: the lists are read through it.
+        clock: unix seconds.
+        with_pods: of pods as well; their list is the long one.
+
+    Raises:
+        LoadUnknown: nobody answers for it, or not with lists of metrics.
+    """
+    try:
+        nodes = await client.get_bounded(f"{_GROUP}/nodes", _MOST_BYTES)
+        pods = await client.get_bounded(f"{_GROUP}/pods", _MOST_BYTES) if with_pods else None
+        return read_usage(nodes, pods, clock())
+    except ApiError as exc:
+        remedy = "; is metrics-server installed?" if exc.is_absent or exc.is_away else ""
+        raise LoadUnknown(f"metrics.k8s.io cannot be read: {exc}{remedy}") from exc
+    except InvalidInput as exc:
+        raise LoadUnknown(f"metrics.k8s.io answers with what is no list: {exc}") from exc
+
+
+async def node_metrics(client: ApiClient, now: float) -> Readings:
+    """Return what Koordinator's agents said last; `now` is unix seconds.
+
+    Raises:
+        LoadUnknown: there are no NodeMetrics, or they may not be listed.
+    """
+    try:
+        return read_node_metrics(await client.get_bounded(NODE_METRICS, _MOST_BYTES), now)
+    except ApiError as exc:
+        remedy = "; is Koordinator installed?" if exc.is_absent else ""
+        raise LoadUnknown(f"NodeMetrics cannot be read: {exc}{remedy}") from exc
+    except InvalidInput as exc:
+        raise LoadUnknown(f"NodeMetrics are answered with what is no list: {exc}") from exc

@@ -31,9 +31,9 @@ from reserver.rebalance.arguments.recycling import (
 )
 from reserver.rebalance.capacity import NOTHING_HELD, Held, snapshot_of
 from reserver.rebalance.cluster_state import ListedPod, Preference
-from reserver.rebalance.disruptions import Disruptions
 from reserver.rebalance.evictor import Filter
 from reserver.rebalance.exchanges import Exchanges, stay
+from reserver.rebalance.limits import Disruptions
 from reserver.rebalance.measured_load import MeasuredLoad, measured_load_of
 from reserver.rebalance.move_cost import cost, with_costs
 from reserver.rebalance.plan import Plan

@@ -27,7 +27,7 @@ from reserver.rebalance.capacity import (
     takes_room,
 )
 from reserver.rebalance.cluster_state import ClusterState, ListedPod
-from reserver.rebalance.disruptions import Disruptions
+from reserver.rebalance.limits import Disruptions
 from reserver.rebalance.pod_index import Alike, Once
 from reserver.rebalance.policy import NO_LIMITS, EvictionLimits
 from reserver.scheduling.fit import allowed

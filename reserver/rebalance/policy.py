@@ -24,11 +24,8 @@ from reserver.rebalance.arguments.recycling import (
     RemoveFailedPods,
     RemovePodsHavingTooManyRestarts,
 )
-from reserver.rebalance.arguments.utilization import (
-    HighNodeUtilization,
-    LowNodeUtilization,
-    UsageSource,
-)
+from reserver.rebalance.arguments.utilization import HighNodeUtilization, LowNodeUtilization
+from reserver.rebalance.policy_schema import PrometheusDocument
 
 Arguments = (
     RemoveDuplicates
@@ -107,29 +104,6 @@ NO_LIMITS = EvictionLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SecretRef:
-    """A Secret, whose key ``prometheusAuthToken`` has a token."""
-
-    namespace: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricsProvider:
-    """A source of load.
-
-    Attributes:
-        source: metrics.k8s.io or Prometheus.
-        url: of Prometheus.
-        token: for Prometheus; None for the token of Reserver's own service account.
-    """
-
-    source: UsageSource
-    url: str = ""
-    token: SecretRef | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeschedulerPolicy:
     """A whole policy file.
 
@@ -139,7 +113,7 @@ class DeschedulerPolicy:
         limits: how many pods a cycle may evict.
         grace_period_seconds: of each eviction; None for the pod's own.
         eviction_failure_event_notification: an eviction that fails is an event as well.
-        metrics_providers: by source, each once.
+        prometheus: where load is read, if a strategy reads Prometheus.
     """
 
     profiles: tuple[Profile, ...] = ()
@@ -147,7 +121,7 @@ class DeschedulerPolicy:
     limits: EvictionLimits = NO_LIMITS
     grace_period_seconds: int | None = None
     eviction_failure_event_notification: bool = False
-    metrics_providers: tuple[MetricsProvider, ...] = ()
+    prometheus: PrometheusDocument | None = None
 
     def with_most_moves(self, most: int | None) -> DeschedulerPolicy:
         """Return the policy with no more moves than so many; None for what it allows."""

@@ -14,7 +14,6 @@ from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
 from reserver.k8s.objects import labelselector
-from reserver.rebalance import metrics_providers as metricsform
 from reserver.rebalance import policy_schema as written
 from reserver.rebalance.arguments.base import Problems
 from reserver.rebalance.arguments.evictor import UNCONFIGURED, DefaultEvictor
@@ -90,7 +89,7 @@ def _value(policy: written.PolicyDocument, profiles: Sequence[DecodedProfile]) -
         limits=limits,
         grace_period_seconds=policy.grace_period_seconds,
         eviction_failure_event_notification=policy.eviction_failure_event_notification,
-        metrics_providers=metricsform.providers(policy),
+        prometheus=policy.prometheus,
     )
 
 
@@ -105,7 +104,7 @@ def _problems(policy: written.PolicyDocument, profiles: Sequence[DecodedProfile]
                 continue
             for each in config.args.problems():
                 yield each.under(f"{config.path}.args")
-    yield from metricsform.problems(policy)
+    yield from policy.problems()
 
 
 def _load_problems(policy: written.PolicyDocument, profiles: Sequence[DecodedProfile]) -> Problems:
@@ -153,10 +152,7 @@ def _warnings(policy: written.PolicyDocument, profiles: Sequence[DecodedProfile]
             seen.add(config.name)
             for each in config.args.warnings():
                 yield each.under(f"{config.path}.args")
-    yield from metricsform.warnings(policy)
-    if policy.grace_period_seconds is not None and policy.grace_period_seconds < 0:
-        problem = f"{policy.grace_period_seconds} is negative: the API server refuses evictions"
-        yield InvalidInput("gracePeriodSeconds", problem, "write 0 or more")
+    yield from policy.warnings()
 
 
 def _point_warnings(profile: DecodedProfile) -> Problems:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
-from reserver.rebalance.arguments.base import Int64, PolicyPart, UInt
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput
+from reserver.rebalance.arguments.base import Int64, PolicyPart, Problems, UInt
+from reserver.rebalance.arguments.utilization import MEASURED, UsageSource
+
+_BROKEN_URL = re.compile(
+    r"[\x00-\x1f\x7f]|^:|^[^?#]*%(?![0-9a-fA-F]{2})|^[^:/?#]+://[^/?#]*(\s|:[^0-9/?#\]]+)"
+)
+"""What Go's `url.Parse` refuses."""
 
 
 class PluginConfig(PolicyPart, frozen=True):
@@ -49,7 +58,7 @@ class MetricsCollector(PolicyPart, frozen=True):
 
 
 class SecretReference(PolicyPart, frozen=True):
-    """A Secret."""
+    """A Secret, whose key ``prometheusAuthToken`` has a token."""
 
     namespace: str = ""
     name: str = ""
@@ -66,6 +75,23 @@ class PrometheusDocument(PolicyPart, frozen=True):
 
     url: str = ""
     auth_token: AuthToken | None = None
+
+    @property
+    def secret(self) -> SecretReference | None:
+        """The Secret with the token; None for the token of Reserver's own service account."""
+        return self.auth_token.secret_reference if self.auth_token else None
+
+    def problems(self) -> Problems:
+        """Yield what upstream refuses."""
+        if not self.url:
+            yield InvalidInput("url", "is missing", "write the URL of Prometheus")
+        elif _BROKEN_URL.search(self.url):
+            problem = f"{shorten(repr(self.url))} is not a URL"
+            yield InvalidInput("url", problem, "write e.g. http://prometheus.monitoring:9090")
+        secret = self.secret
+        if self.auth_token and not (secret and secret.name and secret.namespace):
+            path = "authToken.secretReference"
+            yield InvalidInput(path, "does not name a Secret", "write namespace and name")
 
 
 class MetricsProviderDocument(PolicyPart, frozen=True):
@@ -89,3 +115,38 @@ class PolicyDocument(PolicyPart, frozen=True):
     metrics_collector: MetricsCollector | None = None
     metrics_providers: tuple[MetricsProviderDocument, ...] = ()
     grace_period_seconds: Int64 | None = None
+
+    @property
+    def prometheus(self) -> PrometheusDocument | None:
+        """The Prometheus where load can be read."""
+        found = (e.prometheus for e in self.metrics_providers if e.source == UsageSource.PROMETHEUS)
+        return next(found, None)
+
+    def problems(self) -> Problems:
+        """Yield what upstream refuses of the sources of load."""
+        sources = set[str]()
+        for index, each in enumerate(self.metrics_providers):
+            path = f"metricsProviders[{index}]"
+            if each.source in sources:
+                problem = f"{shorten(repr(each.source))} is given twice"
+                yield InvalidInput(f"{path}.source", problem, "remove one of them")
+                continue
+            sources.add(each.source)
+            if each.source == UsageSource.PROMETHEUS:
+                for found in (each.prometheus or PrometheusDocument()).problems():
+                    yield found.under(f"{path}.prometheus")
+        is_collected = self.metrics_collector is not None and self.metrics_collector.enabled
+        if is_collected and UsageSource.KUBERNETES in sources:
+            problem = f"is enabled beside a provider {UsageSource.KUBERNETES}"
+            yield InvalidInput("metricsCollector", problem, "remove it")
+
+    def warnings(self) -> Problems:
+        """Yield what is accepted and has no effect."""
+        for index, each in enumerate(self.metrics_providers):
+            if each.source not in MEASURED:
+                problem = f"{shorten(repr(each.source))} is not known, and ignored"
+                remedy = f"write {' or '.join(MEASURED)}"
+                yield InvalidInput(f"metricsProviders[{index}].source", problem, remedy)
+        if self.grace_period_seconds is not None and self.grace_period_seconds < 0:
+            problem = f"{self.grace_period_seconds} is negative: the API server refuses evictions"
+            yield InvalidInput("gracePeriodSeconds", problem, "write 0 or more")

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from reserver.rebalance.anomaly import Rounds
 from reserver.rebalance.cluster_state import ClusterState
 from reserver.rebalance.load import SmoothedLoad
-from reserver.rebalance.measured_load import Source
+from reserver.rebalance.measured_load import Rounds, Source
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import DeschedulerPolicy
 

@@ -17,10 +17,10 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.times import show_moment
 from reserver.moves.manifests import FailedMove, OpenMove
 from reserver.moves.windows import judge
-from reserver.rebalance.anomaly import Rounds
+from reserver.rebalance.dump import list_cluster
 from reserver.rebalance.emptying import NOTHING_SETTLED, Settled, whole_nodes
-from reserver.rebalance.listing import list_cluster
 from reserver.rebalance.load_sources import Loads
+from reserver.rebalance.measured_load import Rounds
 from reserver.rebalance.move_batch import Moving, divide, once, resting
 from reserver.rebalance.outcomes import MoveOutcome, Result, Terms
 from reserver.rebalance.pending import without

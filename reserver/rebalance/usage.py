@@ -7,7 +7,6 @@ resource `METRIC`. The arithmetic is upstream's (pkg/framework/plugins/nodeutili
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
 from reserver.rebalance.arguments.base import Thresholds
 from reserver.rebalance.arguments.utilization import UsageSource
@@ -23,16 +22,19 @@ BASIC = ("cpu", "memory", "pods")
 Percentages = Mapping[str, float]
 
 
-class Usage(Protocol):
-    """The usage of nodes.
+class Usage:
+    """The usage of nodes: what their pods request, if nothing else says more.
 
     Attributes:
-        names: the resources that are looked at.
+        names: the resources that are looked at, and those that every pod has.
         can_tell_pods: it knows what single pods use.
     """
 
-    names: tuple[str, ...]
-    can_tell_pods: bool
+    can_tell_pods: bool = True
+
+    def __init__(self, index: PodIndex, names: Iterable[str]) -> None:
+        self._index = index
+        self.names = tuple(dict.fromkeys((*names, *BASIC)))
 
     def of_node(self, row: int) -> dict[str, int]:
         """Return what is used of a node.
@@ -40,23 +42,6 @@ class Usage(Protocol):
         Raises:
             StrategyFailed: nobody knows.
         """
-
-    def of_pod(self, pod: int) -> Amounts | None:
-        """Return what a pod uses; None if nobody knows."""
-
-
-class Requested:
-    """Usage by what pods request."""
-
-    can_tell_pods: bool = True
-
-    def __init__(self, index: PodIndex, names: Iterable[str]) -> None:
-        """Look at some resources, and at those that every pod has."""
-        self._index = index
-        self.names = tuple(dict.fromkeys((*names, *BASIC)))
-
-    def of_node(self, row: int) -> dict[str, int]:
-        """Return the sum of what the pods of a node request."""
         pods = self._index.listed(row)
         used = dict.fromkeys(self.names, 0)
         for pod in pods:
@@ -66,22 +51,15 @@ class Requested:
         return used | {"pods": len(pods)}
 
     def of_pod(self, pod: int) -> Amounts | None:
-        """Return what a pod requests."""
+        """Return what a pod uses; None if nobody knows."""
         return self._index.pods[pod].requests
 
 
-class Measured:
-    """Usage as metrics.k8s.io reports it."""
-
-    can_tell_pods: bool = True
-
-    def __init__(self, index: PodIndex, names: Iterable[str]) -> None:
-        """Look at some resources, and at those that every pod has."""
-        self._index = index
-        self.names = tuple(dict.fromkeys((*names, *BASIC)))
+class Measured(Usage):
+    """Usage as metrics.k8s.io reports it; the pods of a node are counted."""
 
     def of_node(self, row: int) -> dict[str, int]:
-        """Return what a node uses; its pods are counted."""
+        """Return what metrics say of a node; its pods are counted."""
         name = self._index.nodes[row].name
         known = self._index.cluster.node_usage.get(name)
         if known is None:
@@ -101,15 +79,14 @@ class Measured:
         return {name: sum(each[name] for each in containers) for name in wanted}
 
 
-class Queried:
-    """Usage by a query to Prometheus, for nodes only."""
+class Queried(Usage):
+    """Usage by a query to Prometheus, in percent, for nodes only."""
 
-    can_tell_pods: bool = False
-    names: tuple[str, ...] = (METRIC,)
+    can_tell_pods = False
 
     def __init__(self, index: PodIndex) -> None:
-        """Look at the one metric."""
-        self._index = index
+        super().__init__(index, ())
+        self.names = (METRIC,)
 
     def of_node(self, row: int) -> dict[str, int]:
         """Return the percentage of a node."""
@@ -131,7 +108,7 @@ def usage_from(source: UsageSource, index: PodIndex, names: Iterable[str]) -> Us
             return Measured(index, names)
         case UsageSource.PROMETHEUS:
             return Queried(index)
-    return Requested(index, names)
+    return Usage(index, names)
 
 
 def offered(node: ListedNode) -> dict[str, int]:

@@ -14,7 +14,7 @@ from reserver.cli.flag_groups import taken
 from reserver.cli.main import app
 from reserver.grpc.access import _RIGHTS
 from reserver.k8s.serving_pod import LABEL, SERVING, STATIC_NAMESPACE
-from reserver.rebalance.listing import COLLECTIONS
+from reserver.rebalance.dump import COLLECTIONS
 from reserver.rebalance.policy_reader import read as read_policy
 from reserver.rebalance.settings import RebalanceSettings
 from reserver.settings.flags import parse_address

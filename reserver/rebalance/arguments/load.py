@@ -184,16 +184,8 @@ class LowNodeLoad(Args, frozen=True):
 
     @property
     def _own(self) -> NodePool:
-        return NodePool(
-            node_selector=self.node_selector,
-            low_thresholds=self.low_thresholds,
-            high_thresholds=self.high_thresholds,
-            prod_low_thresholds=self.prod_low_thresholds,
-            prod_high_thresholds=self.prod_high_thresholds,
-            use_deviation_thresholds=self.use_deviation_thresholds,
-            resource_weights=self.resource_weights,
-            anomaly_condition=self.anomaly_condition,
-        )
+        shared = NodePool.__struct_fields__[1:]
+        return NodePool(**{name: getattr(self, name) for name in shared})
 
     @property
     def _has_own(self) -> bool:

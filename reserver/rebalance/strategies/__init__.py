@@ -1,1 +1,1 @@
-"""The strategies, one file each; the names in them are those of upstream's descheduler."""
+"""The strategies; their names are those of upstream's descheduler."""

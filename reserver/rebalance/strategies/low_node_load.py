@@ -9,9 +9,9 @@ import numpy as np
 
 from reserver.cluster.categorical import Bools
 from reserver.rebalance.arguments.load import LowNodeLoad
-from reserver.rebalance.balance_input import BalanceInput
 from reserver.rebalance.cluster_state import ListedPod
 from reserver.rebalance.load_balance import balance
+from reserver.rebalance.load_comparison import BalanceInput
 from reserver.rebalance.measured_load import source_of
 from reserver.rebalance.plan_state import PlanState
 from reserver.rebalance.planning_snapshot import NOWHERE

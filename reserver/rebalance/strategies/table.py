@@ -7,20 +7,15 @@ from typing import Any
 
 from reserver.rebalance.arguments import load, placement, recycling, utilization
 from reserver.rebalance.strategies import (
-    high_node_utilization,
     low_node_load,
-    low_node_utilization,
-    pod_life_time,
     remove_duplicates,
-    remove_failed_pods,
-    remove_pods_having_too_many_restarts,
-    remove_pods_violating_inter_pod_anti_affinity,
-    remove_pods_violating_node_affinity,
-    remove_pods_violating_node_taints,
-    remove_pods_violating_topology_spread_constraint,
     spread_together,
+    upstream_spread,
+    upstream_utilization,
     utilization_together,
 )
+from reserver.rebalance.strategies import placement as violations
+from reserver.rebalance.strategies import recycling as restarts
 from reserver.rebalance.strategies.candidate import Batches
 
 Find = Callable[[Any, Any], Batches]
@@ -28,23 +23,19 @@ Find = Callable[[Any, Any], Batches]
 
 _BOTH: Mapping[type, Find] = {
     placement.RemoveDuplicates: remove_duplicates.find,
-    placement.RemovePodsViolatingInterPodAntiAffinity: (
-        remove_pods_violating_inter_pod_anti_affinity.find
-    ),
-    placement.RemovePodsViolatingNodeAffinity: remove_pods_violating_node_affinity.find,
-    placement.RemovePodsViolatingNodeTaints: remove_pods_violating_node_taints.find,
-    recycling.PodLifeTime: pod_life_time.find,
-    recycling.RemoveFailedPods: remove_failed_pods.find,
-    recycling.RemovePodsHavingTooManyRestarts: remove_pods_having_too_many_restarts.find,
+    placement.RemovePodsViolatingInterPodAntiAffinity: violations.by_anti_affinity,
+    placement.RemovePodsViolatingNodeAffinity: violations.by_node_affinity,
+    placement.RemovePodsViolatingNodeTaints: violations.by_node_taints,
+    recycling.PodLifeTime: restarts.by_life_time,
+    recycling.RemoveFailedPods: restarts.by_failure,
+    recycling.RemovePodsHavingTooManyRestarts: restarts.by_restarts,
 }
 
 UPSTREAM: dict[type, Find] = {
     **_BOTH,
-    placement.RemovePodsViolatingTopologySpreadConstraint: (
-        remove_pods_violating_topology_spread_constraint.find
-    ),
-    utilization.HighNodeUtilization: high_node_utilization.find,
-    utilization.LowNodeUtilization: low_node_utilization.find,
+    placement.RemovePodsViolatingTopologySpreadConstraint: upstream_spread.find,
+    utilization.HighNodeUtilization: upstream_utilization.empty,
+    utilization.LowNodeUtilization: upstream_utilization.level,
 }
 """On a state that forgets what it evicts."""
 

@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
-from reserver.rebalance.anomaly import NO_ROUNDS, Rounds
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad, NodePool
-from reserver.rebalance.balance_input import BalanceInput, BalanceResult
 from reserver.rebalance.cluster_state import ListedNode, ListedPod, Owner
 from reserver.rebalance.load import SmoothedLoad
 from reserver.rebalance.load_balance import balance
+from reserver.rebalance.load_comparison import BalanceInput, BalanceResult
+from reserver.rebalance.measured_load import NO_ROUNDS, Rounds
 from reserver.rebalance.readings import Average
 
 NOW = 10_000.0

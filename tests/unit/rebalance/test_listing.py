@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from reserver.errors import ApiError
-from reserver.rebalance.listing import COLLECTIONS, list_cluster
+from reserver.rebalance.dump import COLLECTIONS, list_cluster
 from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
 
 EMPTY: list[dict[str, Any]] = [{"kind": "List", "items": []}] * (len(COLLECTIONS) - 1)

@@ -5,9 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from reserver.cluster.pod import PodName
-from reserver.rebalance.anomaly import NO_ROUNDS, Rounds
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad
-from reserver.rebalance.balance_input import BalanceInput
 from reserver.rebalance.cluster_state import ListedPod
 from reserver.rebalance.load import (
     NOTHING_SEEN,
@@ -20,6 +18,8 @@ from reserver.rebalance.load import (
     settled,
 )
 from reserver.rebalance.load_balance import balance
+from reserver.rebalance.load_comparison import BalanceInput
+from reserver.rebalance.measured_load import NO_ROUNDS, Rounds
 from reserver.rebalance.readings import Reading, Readings
 from tests.unit.rebalance.loaded import NOW, World, cores, hot_and_cool, node, pod, pool
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from reserver.errors import ApiError, LoadUnknown
-from reserver.rebalance.listed_metrics import MetricsApi
+from reserver.rebalance.load_sources import metrics_api
 from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
 
 NODES = {"kind": "NodeMetricsList", "items": []}
@@ -12,14 +12,14 @@ PODS = {"kind": "PodMetricsList", "items": []}
 
 async def test_all_nodes_are_one_list_and_all_pods_another() -> None:
     client = ScriptedClient(NODES, PODS)
-    await MetricsApi(client, lambda: 0.0).read()
+    await metrics_api(client, lambda: 0.0)
     paths = [request.path for request in client.requests]
     assert paths == ["/apis/metrics.k8s.io/v1beta1/nodes", "/apis/metrics.k8s.io/v1beta1/pods"]
 
 
 async def test_the_list_of_pods_is_read_only_if_somebody_asks_for_it() -> None:
     client = ScriptedClient(NODES)
-    await MetricsApi(client, lambda: 0.0).read(with_pods=False)
+    await metrics_api(client, lambda: 0.0, with_pods=False)
     assert len(client.requests) == 1
 
 
@@ -38,5 +38,5 @@ async def test_the_list_of_pods_is_read_only_if_somebody_asks_for_it() -> None:
 )
 async def test_without_lists_of_metrics_load_is_unknown(answer: object, said: str) -> None:
     with pytest.raises(LoadUnknown) as raised:
-        await MetricsApi(ScriptedClient(answer), lambda: 0.0).read(with_pods=False)
+        await metrics_api(ScriptedClient(answer), lambda: 0.0, with_pods=False)
     assert said in str(raised.value)

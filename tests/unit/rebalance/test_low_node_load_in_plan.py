@@ -6,9 +6,9 @@ import msgspec
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.rebalance.anomaly import Rounds
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad, NodePool
 from reserver.rebalance.cluster_state import ClusterState, Owner
+from reserver.rebalance.measured_load import Rounds
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.planner import decide
 from reserver.rebalance.policy import DeschedulerPolicy, EvictionLimits, Profile

@@ -8,9 +8,9 @@ import pytest
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput, LoadUnknown
 from reserver.rebalance.arguments.load import LoadSource, LowNodeLoad
-from reserver.rebalance.listed_metrics import node_metrics
+from reserver.rebalance.load_sources import node_metrics
 from reserver.rebalance.measured_load import NODE_METRICS, source_of
-from reserver.rebalance.node_metric import read_node_metrics
+from reserver.rebalance.metrics_api import read_node_metrics
 from reserver.rebalance.readings import Reading
 from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
 

@@ -1,6 +1,6 @@
 """The order in which pods get to where they are to be."""
 
-from reserver.rebalance.disruptions import Disruptions
+from reserver.rebalance.limits import Disruptions
 from reserver.rebalance.ordering import Step, order, take_back
 from reserver.rebalance.planning_snapshot import PlanningSnapshot
 from tests.builders import node, pod

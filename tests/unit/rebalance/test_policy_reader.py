@@ -19,8 +19,8 @@ from reserver.rebalance.arguments.evictor import (
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad
 from reserver.rebalance.arguments.placement import RemoveDuplicates, RemovePodsViolatingNodeTaints
 from reserver.rebalance.arguments.recycling import PodLifeTime, RemoveFailedPods
-from reserver.rebalance.arguments.utilization import UsageSource
-from reserver.rebalance.policy import DeschedulerPolicy, EvictionLimits, MetricsProvider, SecretRef
+from reserver.rebalance.policy import DeschedulerPolicy, EvictionLimits
+from reserver.rebalance.policy_schema import SecretReference
 from tests.unit.rebalance.policies import HEAD, JSON, configured, reading
 
 
@@ -106,14 +106,9 @@ profiles:
     assert found.grace_period_seconds == 0
     assert found.node_selector.matches({"zone": "b"})
     assert not found.node_selector.matches({"zone": "c"})
-    assert found.metrics_providers == (
-        MetricsProvider(
-            source=UsageSource.PROMETHEUS,
-            url="http://p:9090",
-            token=SecretRef(namespace="ns", name="s"),
-        ),
-        MetricsProvider(source=UsageSource.KUBERNETES),
-    )
+    assert found.prometheus is not None
+    assert found.prometheus.url == "http://p:9090"
+    assert found.prometheus.secret == SecretReference(namespace="ns", name="s")
 
 
 @pytest.mark.parametrize(

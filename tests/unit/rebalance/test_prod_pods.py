@@ -7,7 +7,7 @@ from reserver.cluster.pod import PodName
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad
 from reserver.rebalance.cluster_state import ListedPod
 from reserver.rebalance.load import SmoothedLoad
-from reserver.rebalance.prod_pods import is_prod, prod_usage
+from reserver.rebalance.node_load import is_prod, prod_usage
 from tests.unit.rebalance.loaded import World, node, pod, pool
 
 PROD = {"koordinator.sh/priority-class": "koord-prod"}

@@ -9,12 +9,11 @@ from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, ConfigurationError, InvalidInput, LoadUnknown, ReserverError
 from reserver.k8s.objects.move_windows import parse
 from reserver.k8s.objects.times import show_micro
-from reserver.rebalance.anomaly import Rounds
 from reserver.rebalance.capacity import Held
+from reserver.rebalance.dump import COLLECTIONS
 from reserver.rebalance.emptying import Settled
 from reserver.rebalance.evictions import Evictions, Pace
-from reserver.rebalance.listing import COLLECTIONS
-from reserver.rebalance.measured_load import METRICS_API
+from reserver.rebalance.measured_load import METRICS_API, Rounds
 from reserver.rebalance.node_marks import NodeMarks
 from reserver.rebalance.outcomes import OutcomeReporter, Result
 from reserver.rebalance.plan import Plan, PlannedMove
