@@ -3,14 +3,14 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
 from reserver.k8s.client import ApiClient
-from reserver.k8s.watch.pages import PAGE
+from reserver.k8s.watch.collection import PAGE
+from reserver.k8s.watch.object_view import ObjectView
 from reserver.k8s.watch.reflector import Reflector
-from reserver.k8s.watch.watch_view import WatchView
 
 
 class Replay:
@@ -33,7 +33,7 @@ class Replay:
         self._ended = asyncio.Event()
         self._handed_out: float | None = None
 
-    async def feed(self, view: WatchView) -> None:
+    async def feed(self, view: ObjectView[Any]) -> None:
         """Have a reflector read everything into a view."""
         reflector = Reflector(cast("ApiClient", self), "/", view)
         reading = asyncio.create_task(reflector.run())

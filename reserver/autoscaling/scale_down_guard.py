@@ -8,8 +8,8 @@ import structlog
 
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.nodes import keeping_changes
 from reserver.k8s.objects.objects import Metadata, decode
-from reserver.k8s.objects.scale_down import changes
 from reserver.k8s.objects.watch import PartialObject
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.listener import Listener
@@ -98,7 +98,7 @@ class ScaleDownGuard(Listener):
 
     async def _annotate(self, path: str, found: Metadata, name: str) -> None:
         """Write what is to be changed, unless somebody writes the node meanwhile."""
-        wanted = changes(found.annotations or {}, is_needed=self._is_needed(name))
+        wanted = keeping_changes(found.annotations or {}, is_needed=self._is_needed(name))
         if wanted:
             metadata = {"resourceVersion": found.resource_version, "annotations": wanted}
             await self._client.patch(path, {"metadata": metadata})

@@ -175,10 +175,10 @@ class SelectionFlags:
         from reserver.cli import owner_flags, serialization
         from reserver.cli.create_requests import flag_of
         from reserver.client import PodOwner, Selection
-        from reserver.k8s.objects import labelselector
+        from reserver.k8s.objects import selectors
 
         try:
-            labelselector.parse(self.selector)
+            selectors.parse_selector(self.selector)
         except InvalidInput as exc:
             raise WrongUsage(f"--selector: {exc}") from exc
         chosen = Selection(

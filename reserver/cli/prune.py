@@ -13,7 +13,7 @@ from reserver.cli.output import Output
 from reserver.cli.terminal import confirmed, progress
 from reserver.client import Client, ReservationInfo, Selection
 from reserver.errors import InvalidInput
-from reserver.k8s.objects import labelselector
+from reserver.k8s.objects import selectors
 
 
 def check(selector: str, *, can_ask: bool) -> None:
@@ -25,7 +25,7 @@ def check(selector: str, *, can_ask: bool) -> None:
     if not selector:
         raise WrongUsage("--prune: releases what labels select; give them, e.g. -l team=shop")
     try:
-        labelselector.parse(selector)
+        selectors.parse_selector(selector)
     except InvalidInput as exc:
         raise WrongUsage(f"--selector: {exc}") from exc
     if not can_ask:

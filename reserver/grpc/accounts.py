@@ -11,9 +11,9 @@ from reserver.grpc import documents
 from reserver.grpc.paging import PageToken
 from reserver.k8s.objects.times import parse_moment
 from reserver.reservations.accounts import WEEK_S, AccountKey, HoldUse
-from reserver.stores.account_writer import AccountWriter
 from reserver.stores.codec.account_codec import week_name
 from reserver.stores.codec.prices import Prices
+from reserver.stores.hold_accounts import AccountWriter
 from reserver.v1 import capacity_pb2 as pb
 
 

@@ -10,7 +10,7 @@ from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
 from reserver.grpc import convert
-from reserver.k8s.objects import labelselector
+from reserver.k8s.objects import selectors
 from reserver.reservations.owner import OwnerRule
 from reserver.v1 import reservation_pb2 as pb
 
@@ -125,7 +125,7 @@ def _labels(text: str) -> Selector:
         problem = f"{len(text)} characters are too many"
         raise InvalidInput("filter.labelSelector", problem, f"send {_MOST_SELECTOR} at most")
     with under("filter.labelSelector"):
-        return labelselector.parse(text)
+        return selectors.parse_selector(text)
 
 
 def _pod(text: str) -> PodName | None:

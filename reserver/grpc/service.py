@@ -24,8 +24,8 @@ from reserver.grpc.reservation_list import Catalogue
 from reserver.grpc.reservations import Reservations
 from reserver.grpc.scheduler import SchedulerServicer
 from reserver.scheduling.state import State
-from reserver.stores.account_writer import AccountWriter
 from reserver.stores.archive_writer import ArchiveWriter
+from reserver.stores.hold_accounts import AccountWriter
 from reserver.stores.stores import Stores
 from reserver.v1.capacity_pb2_grpc import add_CapacityServiceServicer_to_server
 from reserver.v1.reservation_pb2_grpc import add_ReservationServiceServicer_to_server

@@ -1,17 +1,21 @@
-"""Tokens and rights, reviewed by the API server; its answers are cached for a short while."""
+"""Tokens and rights, reviewed by the API server; its answers are cached for a short while.
+
+Anybody can send unknown tokens: how many are reviewed is bounded.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Coroutine, Hashable
-from contextlib import nullcontext
+from collections.abc import Callable, Coroutine, Hashable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, TypeVar
 
 from cachetools import LRUCache, TTLCache
 
-from reserver.errors import ApiError
+from reserver.base.fairness import FairCount
+from reserver.errors import ApiError, TooMany
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.reviews import (
@@ -22,7 +26,63 @@ from reserver.k8s.objects.reviews import (
     path_review,
     token_review,
 )
-from reserver.k8s.review_limits import ReviewLimits
+
+MOST_FAILURES = 50
+"""How many calls with an unknown token may come from one peer..."""
+
+WINDOW_S = 10.0
+"""...until none came for this long, in seconds; refused calls do not count."""
+
+MOST_PENDING = 100
+"""How many unknown tokens are asked about at once, from all peers together; each has its part."""
+
+_PEERS = 4096
+
+
+class ReviewLimits:
+    """Counts of reviews of unknown tokens, by peer and in all."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Begin with none; `clock` gives seconds."""
+        self._failures: TTLCache[str, int] = TTLCache(_PEERS, WINDOW_S, clock)
+        self._pending = FairCount(MOST_PENDING)
+
+    @contextmanager
+    def asking(self, peer: str) -> Iterator[None]:
+        """Count a token as unknown, from before it is asked about; `known` takes that back.
+
+        Raises:
+            TooMany: that would be one too many.
+        """
+        if not self._pending.has_room(peer):
+            raise TooMany("too many unknown tokens are being asked about; try again")
+        self.failed(peer)
+        self._pending.add(peer)
+        try:
+            yield
+        finally:
+            self._pending.add(peer, -1)
+
+    def failed(self, peer: str) -> None:
+        """Count a call of an unknown caller.
+
+        Raises:
+            TooMany: that is one too many.
+        """
+        failures = self._failures.get(peer, 0)
+        if failures >= MOST_FAILURES:
+            what = f"more than {MOST_FAILURES} calls without a valid token came from {peer}"
+            raise TooMany(f"{what}; wait {WINDOW_S:.0f} seconds")
+        self._failures[peer] = failures + 1
+
+    def known(self, peer: str) -> None:
+        """Take back the count of a token: it is known, or that cannot be told."""
+        failures = self._failures.get(peer, 0)
+        if failures > 1:
+            self._failures[peer] = failures - 1
+        else:
+            self._failures.pop(peer, None)
+
 
 BELIEVED_S = 10.0
 """How long a verdict is cached, in seconds: a revoked right serves as long."""

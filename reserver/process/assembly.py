@@ -40,17 +40,15 @@ from reserver.scheduling.recall import still_wanted
 from reserver.scheduling.state import State
 from reserver.settings.flags import read_percent
 from reserver.settings.serve import Settings
-from reserver.stores.account_writer import AccountWriter
 from reserver.stores.archive_writer import ArchiveWriter
 from reserver.stores.codec import prices, quota_codec
 from reserver.stores.codec.archive import Archive
 from reserver.stores.configmap.cache import ConfigMapCache
 from reserver.stores.configmap.status import CompanionStatuses
 from reserver.stores.configmap.writer import ConfigMapWriter
-from reserver.stores.edits import StoreEdits
 from reserver.stores.expiry_warnings import ExpiryWarnings
 from reserver.stores.history import HistoryReader
-from reserver.stores.hold_accounts import HoldAccounts
+from reserver.stores.hold_accounts import AccountWriter, HoldAccounts
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.codec import RESERVATION
 from reserver.stores.object.edits import Tidying
@@ -60,6 +58,7 @@ from reserver.stores.quota_objects import QuotaCache, QuotaWriter
 from reserver.stores.status import RoomReport
 from reserver.stores.stores import Store, Stores
 from reserver.stores.watches import object_reflector, quota_reflector, store_reflectors
+from reserver.stores.writer import StoreEdits
 
 _MOST_REPORTED = 300
 """How many characters of an error of the API server are reported."""

@@ -12,7 +12,7 @@ import msgspec
 from reserver.cluster.labels import NOTHING, Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
-from reserver.k8s.objects import labelselector, names, selectors
+from reserver.k8s.objects import names, selectors
 from reserver.rebalance.arguments.base import Int32, LabelSelector, PolicyPart
 from reserver.rebalance.arguments.evictor import SYSTEM_CRITICAL
 from reserver.settings.struct_reader import Readers, Walk
@@ -82,7 +82,7 @@ def _duration(walk: Walk, value: Any, path: str) -> float:  # noqa: ANN401 - as 
 
 def _text_selector(walk: Walk, value: Any, path: str) -> Selector:  # noqa: ANN401 - as above
     try:
-        return labelselector.parse(walk.text(value, path))
+        return selectors.parse_selector(walk.text(value, path))
     except InvalidInput:
         if not isinstance(value, str):
             raise

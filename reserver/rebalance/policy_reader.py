@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
-from reserver.k8s.objects import labelselector
+from reserver.k8s.objects import selectors
 from reserver.rebalance import policy_schema as written
 from reserver.rebalance.arguments.base import Problems
 from reserver.rebalance.arguments.evictor import UNCONFIGURED, DefaultEvictor
@@ -186,4 +186,6 @@ def _strategies(profile: DecodedProfile, enabled: tuple[str, ...]) -> tuple[Argu
 
 def _node_selector(policy: written.PolicyDocument) -> Selector:
     with under("nodeSelector"):
-        return labelselector.parse(policy.node_selector) if policy.node_selector else EVERYTHING
+        return (
+            selectors.parse_selector(policy.node_selector) if policy.node_selector else EVERYTHING
+        )

@@ -22,9 +22,9 @@ from reserver.stores.codec import document, rewrite
 from reserver.stores.configmap import companion_codec, entry_edits
 from reserver.stores.configmap.entries import Entries, read_key
 from reserver.stores.configmap.entry_edits import Deletion, Edit
-from reserver.stores.edits import StoreEdits
 from reserver.stores.object.codec import API_VERSION, KIND, ReservationObject, collection, path
 from reserver.stores.object.entries import read_object
+from reserver.stores.writer import StoreEdits
 
 _LOOK_EVERY_S = 0.2
 _MOST_TRIES = 20

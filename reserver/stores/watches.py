@@ -9,7 +9,7 @@ from operator import eq
 from reserver.base.pacer import Steps
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import ConfigMapObject, Metadata
-from reserver.k8s.watch.enclosing import CRDS, NAMESPACES, Enclosing
+from reserver.k8s.watch.collection import CRDS, NAMESPACES, Enclosing
 from reserver.k8s.watch.object_view import UNKNOWN, ObjectView
 from reserver.k8s.watch.reflector import Reflector
 from reserver.reservations.reservation import Ref

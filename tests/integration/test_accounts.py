@@ -11,8 +11,8 @@ import pytest
 
 from reserver.client import Client, PodOwner, Spec
 from reserver.reservations.accounts import HoldUse
-from reserver.stores import account_writer
-from reserver.stores.account_writer import NAME
+from reserver.stores import hold_accounts
+from reserver.stores.hold_accounts import NAME
 from tests.integration.world import CONFIGMAPS, World, serving
 
 SPEC = Spec(
@@ -22,7 +22,7 @@ SPEC = Spec(
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(account_writer, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(hold_accounts, "LOOK_EVERY_S", 0.02)
 
 
 async def written(world: World) -> dict[str, Any]:

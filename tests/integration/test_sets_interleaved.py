@@ -18,7 +18,7 @@ import pytest
 from reserver.errors import ApiError
 from reserver.k8s.client import MERGE_PATCH, ApiClient
 from reserver.k8s.objects.objects import encode
-from reserver.stores.edits import StoreEdits
+from reserver.stores.writer import StoreEdits
 from tests.builders import NOW
 from tests.unit.k8s.fakes import patched, refused
 from tests.unit.stores.desks import HOME, ItemDesk

@@ -22,7 +22,7 @@ from hack.bed.bed import scheduling
 from hack.controlplane.cluster import ControlPlane
 from hack.karpenter.running import crds, provisioning
 from hack.reserver_process import ReserverProcess, wait_for
-from reserver.k8s.objects.scale_down import KEPT
+from reserver.k8s.objects.nodes import KEPT
 
 ROOT = Path(__file__).parents[2]
 SCHEDULER = "reserver-scheduler"

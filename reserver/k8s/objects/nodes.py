@@ -1,6 +1,8 @@
-"""Nodes and namespaces as the API server sends them."""
+"""Nodes and namespaces as the API server sends them, and what keeps autoscalers from a node."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from reserver.cluster import quantity
 from reserver.cluster.constraints import Taint
@@ -8,7 +10,39 @@ from reserver.cluster.node import LIFECYCLE, READY, Node, NodeCondition
 from reserver.k8s.objects.limits import MOST_OFFERED
 from reserver.k8s.objects.objects import Metadata, WireStruct
 from reserver.k8s.objects.requests import Amounts, nano
-from reserver.k8s.objects.scale_down import is_kept
+
+KEPT = "reserver.io/kept"
+"""On a Node that Reserver keeps: which of the annotations below it has set, with commas between."""
+
+KEEPING = (
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled",
+    "karpenter.sh/do-not-disrupt",
+)
+"""What says that a node is not to be removed: to the Cluster Autoscaler (eligibility.go of
+cluster-autoscaler/core/scaledown), to Karpenter (pkg/controllers/state/statenode.go)."""
+
+_KEEP = "true"
+
+
+def is_kept(annotations: Mapping[str, str] | None) -> bool:
+    """Return whether Reserver keeps a node that has these annotations."""
+    return KEPT in (annotations or {})
+
+
+def keeping_changes(annotations: Mapping[str, str], *, is_needed: bool) -> dict[str, str | None]:
+    """Return what Reserver changes of a node's annotations; None removes one.
+
+    What somebody else has set is left alone, and so is what somebody has changed since. A node
+    `is_needed` if something is held there, or it is kept for pods that are there.
+    """
+    if is_needed == is_kept(annotations):
+        return {}
+    if is_needed:
+        unset = [name for name in KEEPING if name not in annotations]
+        return {KEPT: ",".join(unset), **dict.fromkeys(unset, _KEEP)}
+    own = [name for name in annotations[KEPT].split(",") if name in KEEPING]
+    return {KEPT: None, **{name: None for name in own if annotations.get(name) == _KEEP}}
+
 
 MAINTENANCE_ANNOTATION = "reserver.io/maintenance"
 """On a node: how far MaintenanceWindows are with it."""

@@ -1,7 +1,8 @@
-"""Selectors of labels and of nodes, from what objects say.
+"""Selectors of labels and of nodes: as objects have them, and as one text.
 
-One that the API server would not have let in means nothing here: it matches nothing, as in
-kube-scheduler, and the rest of the object is read.
+One in an object that the API server would not have let in means nothing here: it matches nothing,
+as in kube-scheduler, and the rest of the object is read. A text, such as ``zone in (a,b),!spot``, is read
+as `labels.Parse` of apimachinery reads it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from reserver.cluster.constraints import NodeTerm
 from reserver.cluster.labels import NOTHING, Requirement, Selector, equals, integer
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.names import check_label_key, check_label_value
 from reserver.k8s.objects.objects import WireStruct
 
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
@@ -99,3 +103,66 @@ def field_requirement(expression: Expression) -> Requirement | None:
     if expression.operator not in _SET_OPERATORS or len(expression.values or ()) != 1:
         return None
     return Requirement(expression.key, expression.operator, values)
+
+
+_WORD = r"[^\s=!(),<>]+"
+_TERM = re.compile(
+    rf"""\s*(?: !\s*(?P<absent>{_WORD})
+         | (?P<key>{_WORD}) (?: \s*(?P<operator>==|=|!=|<|>)\s*(?P<value>{_WORD})?
+                              | \s+(?P<among>in|notin)\s*\((?P<values>[^()=!<>]*)\) )? )\s*""",
+    re.VERBOSE,
+)
+_TEXT_OPERATORS = {"==": "In", "=": "In", "!=": "NotIn", "in": "In", "notin": "NotIn"}
+_BOUNDS = {">": "Gt", "<": "Lt"}
+_REMEDY = "write a label selector such as zone in (a,b),disk=ssd,!spot"
+
+
+def parse_selector(text: str) -> Selector:
+    """Return a label selector; an empty text selects everything.
+
+    Raises:
+        InvalidInput: it is not one.
+    """
+    requirements: list[Requirement] = []
+    position = 0
+    while text.strip():
+        match = _TERM.match(text, position)
+        if match is None:
+            problem = f"{shorten(text)!r} is not a label selector from {shorten(text[position:])!r}"
+            raise InvalidInput("", problem, _REMEDY)
+        requirements.append(_requirement_of(match))
+        position = match.end()
+        if position == len(text):
+            break
+        if text[position] != ",":
+            problem = f"{shorten(text)!r} has no comma before {shorten(text[position:])!r}"
+            raise InvalidInput("", problem, _REMEDY)
+        position += 1
+    return Selector(tuple(requirements))
+
+
+def _requirement_of(match: re.Match[str]) -> Requirement:
+    key = match["key"] or match["absent"]
+    check_label_key(key, "")
+    if match["absent"]:
+        return Requirement(key, "DoesNotExist")
+    written = match["operator"] or match["among"]
+    if not written:
+        return Requirement(key, "Exists")
+    values = _values(match)
+    for value in values:
+        check_label_value(value, "")
+    if written in _BOUNDS and integer(next(iter(values))) is None:
+        problem = f"{key}{written}{shorten(next(iter(values)))} compares with no integer"
+        raise InvalidInput("", problem, "write a whole number")
+    return Requirement(key, _TEXT_OPERATORS.get(written) or _BOUNDS[written], values)
+
+
+def _values(match: re.Match[str]) -> frozenset[str]:
+    if match["among"] is None:
+        return frozenset({match["value"] or ""})
+    values = frozenset(value.strip() for value in match["values"].split(","))
+    if any(re.search(r"\s", value) for value in values):
+        problem = f"({shorten(match['values'])}) has no comma between two values"
+        raise InvalidInput("", problem, _REMEDY)
+    return values

@@ -9,7 +9,7 @@ from contextlib import suppress
 from reserver.base.backoff import Backoff
 from reserver.errors import ApiError, InvalidInput, WentBack
 from reserver.k8s.client import ApiClient
-from reserver.k8s.watch.interval import WatchedCollection, changes, latest
+from reserver.k8s.watch.collection import WatchedCollection, changes, latest
 
 MUTE_AFTER_S = 10.0
 """How long a watch may take to show what was missed, in seconds; its cache may be behind."""

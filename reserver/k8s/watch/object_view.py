@@ -75,7 +75,11 @@ class ObjectView(Generic[T]):
         self.unreadable = 0
 
     def list_began(self, seen: int = 0) -> None:
-        """Begin a list: it may not show what becomes known from now on."""
+        """Begin a list: it may not show what becomes known from now on.
+
+        Args:
+            seen: everything up to this resourceVersion was shown; 0 for nothing.
+        """
         self._seen_up_to = seen
         self._unlisted = set(self._known())
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
+from typing import Any
 
 import structlog
 
@@ -21,10 +22,9 @@ from reserver.errors import ApiError, InvalidInput, WentBack
 from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.watch import ObjectList, metadata_of, read_event_of
-from reserver.k8s.watch.enclosing import Enclosing
+from reserver.k8s.watch.collection import Enclosing, Pages
 from reserver.k8s.watch.lag import RELIST_AFTER_S, STALE_AFTER_S, Lag, catch_up, require_progress
-from reserver.k8s.watch.pages import Pages
-from reserver.k8s.watch.watch_view import WatchView
+from reserver.k8s.watch.object_view import ObjectView
 
 log = structlog.get_logger(__name__)
 
@@ -64,7 +64,7 @@ class Reflector:
         self,
         client: ApiClient,
         path: str,
-        view: WatchView,
+        view: ObjectView[Any],
         selector: Mapping[str, str] | None = None,
         *,
         is_optional: bool = False,

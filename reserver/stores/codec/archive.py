@@ -19,7 +19,7 @@ from reserver.k8s.objects.times import parse_moment, show_micro, show_moment
 from reserver.reservations.enums import Outcome
 from reserver.reservations.outcome import Ending, describe
 from reserver.reservations.owner import home
-from reserver.stores.codec.kept_spec import kept_spec
+from reserver.stores.codec.rewrite import kept_spec
 from reserver.stores.object.status_codec import summary
 
 LABEL = "reserver.io/history"

@@ -1,4 +1,4 @@
-"""Rewriting a reservation for another store, so that it is the same one there."""
+"""Rewriting a reservation: for another store, as the same one, and for the history."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.limits import limits_at
-from reserver.reservations.enums import StoreKind
+from reserver.k8s.objects.objects import encode
+from reserver.reservations.enums import Outcome, StoreKind
+from reserver.reservations.outcome import Ending
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.stores.codec import placement_codec, spec_codec
+from reserver.stores.codec import document, placement_codec, spec_codec
 
 _PARTS = ("pod", "controller", "selector")
 _MOST_NAME = 253
@@ -89,3 +91,31 @@ def _text(amount: str | float) -> str | int:
 
 def _moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+
+
+_MOST_SPEC = 2048
+"""How many bytes of a spec are kept; of a larger one nothing is."""
+
+_MOST_WRITTEN = 8192
+"""So long a text is looked at."""
+
+_NOT_RESTORED = {"author", "expiresAt", "origin", "placements", "requestId", "ttl"}
+"""Fields of a spec that another reservation does not inherit; `expires_at` has its end."""
+
+
+def kept_spec(ending: Ending) -> str:
+    """Return what is kept of the spec of a removed or idle reservation; empty if nothing is."""
+    if (
+        ending.outcome not in {Outcome.REMOVED, Outcome.IDLE}
+        or not 0 < len(ending.text) <= _MOST_WRITTEN
+    ):
+        return ""
+    try:
+        written = document.parse(ending.text)
+    except InvalidInput:
+        return ""
+    if not isinstance(written, dict):
+        return ""
+    kept = {key: value for key, value in written.items() if key not in _NOT_RESTORED}
+    text = encode(kept).decode()
+    return text if len(text.encode()) <= _MOST_SPEC else ""

@@ -28,7 +28,7 @@ from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.codec import ReservationObject, ReservationStatus, StatusClaim, path
-from reserver.stores.object.reading import KnownObject
+from reserver.stores.object.entries import KnownObject
 from reserver.stores.object.status_codec import (
     faulty,
     invalid,

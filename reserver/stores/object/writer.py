@@ -21,7 +21,7 @@ from reserver.stores.configmap.entry_edits import Deletion, Edit
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.codec import ReservationObject, collection, path
 from reserver.stores.object.edits import completion, manifest, replacement
-from reserver.stores.object.reading import KnownObject
+from reserver.stores.object.entries import KnownObject
 from reserver.stores.writer import MOST_BYTES, MOST_TRIES, Outcome, Writer
 
 log = structlog.get_logger(__name__)

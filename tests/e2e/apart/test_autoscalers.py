@@ -16,8 +16,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config import new_client_from_config
 
 from hack.reserver_process import wait_for
-from reserver.k8s.objects.nodes import MAINTENANCE_ANNOTATION
-from reserver.k8s.objects.scale_down import KEEPING, KEPT
+from reserver.k8s.objects.nodes import KEEPING, KEPT, MAINTENANCE_ANNOTATION
 from tests.e2e.apart.yard import Yard
 from tests.e2e.cluster import GROUP
 from tests.e2e.conftest import grant

@@ -12,7 +12,7 @@ import grpc
 import pytest
 
 from reserver import app
-from reserver.k8s.review_limits import MOST_FAILURES
+from reserver.k8s.reviewer import MOST_FAILURES
 from reserver.settings.serve import Settings
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from reserver.autoscaling.scale_down_guard import AFTER_S, ScaleDownGuard
-from reserver.k8s.objects.scale_down import KEEPING, KEPT
+from reserver.k8s.objects.nodes import KEEPING, KEPT
 from reserver.k8s.work_queue import WorkQueue
 from tests.builders import NOW, node, reservation, state_of
 from tests.unit.k8s.clocks import ManualTime, worked_off

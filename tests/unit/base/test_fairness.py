@@ -16,7 +16,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.errors import TooMany
 from reserver.grpc.concurrency import MOST_CALLS, CallCounts
 from reserver.k8s.objects.objects import decode, encode
-from reserver.k8s.review_limits import MOST_PENDING, ReviewLimits
+from reserver.k8s.reviewer import MOST_PENDING, ReviewLimits
 from reserver.moves.index import MOST_MOVES, MOST_MOVES_IN_ALL, MoveIndex
 from reserver.moves.podmove import MoveObject
 from reserver.reservations.enums import Phase

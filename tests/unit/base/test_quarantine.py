@@ -22,7 +22,7 @@ from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
 from reserver.stores.codec import spec_codec
 from reserver.stores.configmap.cache import ConfigMapCache
-from reserver.stores.object import reading as objects_module
+from reserver.stores.object import entries as objects_module
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.entries import read_object
 from tests.builders import NOW, held, node, pod, reservation, state_of

@@ -9,7 +9,7 @@ from reserver.errors import ApiError
 from reserver.extender.pod_writes import PodWrites
 from reserver.scheduling.verdicts import Activate, Effect, Nominate, Recall, Retry
 from reserver.stores.configmap.entry_edits import Edit
-from reserver.stores.edits import StoreEdits
+from reserver.stores.writer import StoreEdits
 from tests.builders import pod, ref, reservation
 from tests.unit.k8s.fakes import (
     NO_ANSWER,

@@ -19,7 +19,7 @@ from hack.bench.replay import Replay, pages
 from reserver.base.pacer import Pacer
 from reserver.extender.cluster_watches import node_view, pod_view
 from reserver.k8s.watch import reflector
-from reserver.k8s.watch.pages import PAGE
+from reserver.k8s.watch.collection import PAGE
 from reserver.scheduling.state import State
 
 CODE = str(Path(reserver.__file__).parent)

@@ -6,7 +6,7 @@ import pytest
 
 from reserver.cluster.labels import EVERYTHING, Requirement, Selector
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.labelselector import parse
+from reserver.k8s.objects.selectors import parse
 
 
 def term(key: str, operator: str, *values: str) -> Requirement:

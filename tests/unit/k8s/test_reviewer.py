@@ -6,8 +6,7 @@ import pytest
 
 from reserver.errors import ApiError, TooMany
 from reserver.k8s.objects.reviews import User
-from reserver.k8s.review_limits import MOST_FAILURES, MOST_PENDING, WINDOW_S
-from reserver.k8s.reviewer import BELIEVED_S, Reviewer
+from reserver.k8s.reviewer import BELIEVED_S, MOST_FAILURES, MOST_PENDING, WINDOW_S, Reviewer
 from tests.unit.k8s.fakes import NO_ANSWER, Request, ScriptedClient
 
 ANN = User("ann", "u-1", ("people",))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reserver.k8s.objects.nodes import NodeObject
+from reserver.k8s.objects.nodes import KEPT, NodeObject, keeping_changes
 from reserver.k8s.objects.objects import decode, encode
-from reserver.k8s.objects.scale_down import KEPT, changes
 
 CA, KARPENTER = (
     "cluster-autoscaler.kubernetes.io/scale-down-disabled",
@@ -42,13 +41,13 @@ ENDS = {
 @pytest.mark.parametrize("found", BEGINS)
 def test_what_nobody_has_set_is_set_when_a_hold_begins(found: str) -> None:
     annotations, wanted = BEGINS[found]
-    assert changes(annotations, is_needed=True) == wanted
+    assert keeping_changes(annotations, is_needed=True) == wanted
 
 
 @pytest.mark.parametrize("found", ENDS)
 def test_what_reserver_has_set_is_removed_when_the_last_hold_ends(found: str) -> None:
     annotations, wanted = ENDS[found]
-    assert changes(annotations, is_needed=False) == wanted
+    assert keeping_changes(annotations, is_needed=False) == wanted
 
 
 def test_a_node_says_whether_it_is_kept() -> None:

@@ -25,9 +25,8 @@ from reserver.reservations.accounts import (
     week_of,
 )
 from reserver.scheduling.state import State
-from reserver.stores.account_writer import NAME, AccountWriter
 from reserver.stores.codec import account_codec
-from reserver.stores.hold_accounts import HoldAccounts
+from reserver.stores.hold_accounts import NAME, AccountWriter, HoldAccounts
 from tests.builders import NOW, node, pod, reservation, state_of
 from tests.cpu import MOST_S, longest_step_s
 from tests.unit.k8s.fakes import ScriptedClient, refused

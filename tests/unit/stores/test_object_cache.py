@@ -12,7 +12,7 @@ from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from reserver.stores.configmap.entries import EntryProblem
 from reserver.stores.configmap.entry_edits import Deletion
-from reserver.stores.object import reading
+from reserver.stores.object import entries
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.codec import ReservationObject
 from reserver.stores.object.edits import Abandonment
@@ -222,7 +222,7 @@ def test_a_spec_that_is_not_utf8_is_a_broken_one() -> None:
 def test_of_too_many_in_a_namespace_no_more_are_read_until_there_is_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reading, "MOST_OBJECTS", 3)
+    monkeypatch.setattr(entries, "MOST_OBJECTS", 3)
     world = World()
     world.put(*(made(f"r{number}") for number in range(5)))
     assert world.held == 6
@@ -245,7 +245,7 @@ def test_of_too_many_in_a_namespace_no_more_are_read_until_there_is_room(
 def test_what_was_read_before_a_start_is_read_again_whatever_is_listed_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reading, "MOST_OBJECTS", 2)
+    monkeypatch.setattr(entries, "MOST_OBJECTS", 2)
     world = World()
     told = {"phase": "Active", "observedGeneration": 1, "claimed": 0}
     status = {**told, "placements": [], "claims": [], "conditions": []}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reserver.k8s.watch.enclosing import CRDS, Enclosing
+from reserver.k8s.watch.collection import CRDS, Enclosing
 from reserver.k8s.watch.reflector import Reflector
 from tests.unit.k8s.fakes import PatientClient, refused
 from tests.unit.k8s.watch.scripts import PATH, Played, Recorded, event, page, run

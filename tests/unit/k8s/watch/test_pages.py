@@ -9,8 +9,8 @@ import pytest
 
 from reserver.errors import ApiError
 from reserver.k8s.client import ApiClient
-from reserver.k8s.watch import pages
-from reserver.k8s.watch.pages import PAGE, Pages
+from reserver.k8s.watch import collection
+from reserver.k8s.watch.collection import PAGE, Pages
 
 KIB = 2**10
 
@@ -51,7 +51,7 @@ async def listed(client: Lists) -> int:
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "PAGE_BYTES", 64 * KIB)
+    monkeypatch.setattr(collection, "PAGE_BYTES", 64 * KIB)
 
 
 async def test_small_objects_come_in_full_pages() -> None:

@@ -11,8 +11,8 @@ from reserver.base.pacer import Pacer, Steps
 from reserver.errors import ApiError
 from reserver.extender.cluster_watches import pod_view
 from reserver.k8s.watch import reflector as reflector_module
+from reserver.k8s.watch.collection import PAGE
 from reserver.k8s.watch.lag import Lag
-from reserver.k8s.watch.pages import PAGE
 from reserver.k8s.watch.reflector import IDLE_LIMIT_S, Reflector
 from reserver.scheduling.state import State
 from tests.unit.k8s.fakes import NO_ANSWER, PatientClient, refused

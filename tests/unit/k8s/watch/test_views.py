@@ -16,7 +16,7 @@ from reserver.extender.cluster_watches import (
 )
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.pods import PodObject
-from reserver.k8s.watch.watch_view import WatchView
+from reserver.k8s.watch.object_view import ObjectView
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Written
 from reserver.scheduling.state import State
@@ -42,7 +42,7 @@ def node(node_name: str, cpu: str = "8") -> msgspec.Raw:
     return raw({"metadata": {"name": node_name}, "status": {"allocatable": {"cpu": cpu}}})
 
 
-def listed(view: WatchView, *pages: list[msgspec.Raw]) -> None:
+def listed(view: ObjectView[Any], *pages: list[msgspec.Raw]) -> None:
     view.list_began()
     for items in pages:
         for item in items:
@@ -161,7 +161,7 @@ def test_claims_volumes_and_classes_come_and_go(state: State) -> None:
     claim = raw({"metadata": {"name": "data", "namespace": "shop"}, "spec": {"volumeName": "pv"}})
     volume = raw({"metadata": {"name": "pv"}, "spec": {}})
     one = raw({"metadata": {"name": "ssd"}, "volumeBindingMode": "WaitForFirstConsumer"})
-    views: list[WatchView] = [claim_view(storage), volume_view(storage), class_view(storage)]
+    views: list[ObjectView[Any]] = [claim_view(storage), volume_view(storage), class_view(storage)]
     for view, item in zip(views, (claim, volume, one), strict=True):
         listed(view, [item])
     assert storage.claims[PodName("shop", "data")].volume == "pv"
