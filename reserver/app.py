@@ -143,7 +143,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
 async def _require_crds(client: ApiClient, settings: Settings) -> None:
     """Raise ConfigurationError if CRDs are missing that features need."""
     if settings.provisioning_requests:
-        from reserver.provisioning.crd import require_crd  # noqa: PLC0415 - few ask for it
+        from reserver.provisioning.setup import require_crd  # noqa: PLC0415 - few ask for it
 
         await require_crd(client)
     if settings.capacity_buffers:

@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 from google.protobuf import json_format
 from google.protobuf.struct_pb2 import Struct
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from reserver.base.pacer import Pacer
 from reserver.cluster import quantity
@@ -19,17 +20,21 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.errors import under
 from reserver.extender.handlers import Extender
 from reserver.grpc import convert, documents
-from reserver.grpc.accounts import AccountList
-from reserver.grpc.paging import PageToken
+from reserver.grpc.selection import PageToken
 from reserver.grpc.status_errors import CallError
 from reserver.k8s.objects.limits import check_amount, limits_at
 from reserver.k8s.objects.objects import encode
+from reserver.k8s.objects.times import parse_moment
+from reserver.reservations.accounts import WEEK_S, AccountKey, HoldUse
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.dry_run import Lack, judge_set
 from reserver.scheduling.state import State
 from reserver.stores.codec import quota_codec, spec_codec
+from reserver.stores.codec.account_codec import week_name
+from reserver.stores.codec.prices import Prices
+from reserver.stores.hold_accounts import AccountWriter
 from reserver.stores.stores import Stores
 from reserver.v1 import capacity_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceServicer
@@ -52,7 +57,7 @@ class CapacityServicer(CapacityServiceServicer):
     clock: Callable[[], float]
     stores: Stores
     home: str
-    accounts: AccountList
+    accounts: AccountWriter
     dump: Callable[[], Awaitable[bytes]]
 
     async def ListNodes(self, request: pb.ListNodesRequest, context: Aio) -> pb.ListNodesResponse:  # noqa: ARG002, N802
@@ -96,7 +101,20 @@ class CapacityServicer(CapacityServiceServicer):
         context: Aio,  # noqa: ARG002
     ) -> pb.ListAccountsResponse:
         """Return what was held, claimed and used, page by page."""
-        return await self.accounts.page(request)
+        pages, prices = PageToken.of(request), self.accounts.prices
+        since = parse_moment(documents.moment(request.since, "since"))
+        found: list[tuple[str, AccountKey, str, HoldUse]] = []
+        pacer = Pacer()
+        for key, uses in tuple(self.accounts.held.accounts):
+            if request.namespace in {"", key.namespace} and key.week + WEEK_S > since:
+                name = f"{week_name(key.week)}/{key.namespace}/{key.owner}"
+                found += [(f"{name}/{what}", key, what, use) for what, use in uses.items()]
+            await pacer.give_way()
+        page, token = pages.cut(found, lambda each: each[0])
+        shown = [_account(key, resource, use, prices) for _, key, resource, use in page]
+        return pb.ListAccountsResponse(
+            accounts=shown, next_page_token=token, currency=prices.currency
+        )
 
     async def WhatIf(self, request: pb.WhatIfRequest, context: Aio) -> pb.WhatIfResponse:  # noqa: ARG002, N802
         """Say whether a set would be created at this instant."""
@@ -185,3 +203,20 @@ def _node(name: str, snapshot: Snapshot, slot: Mapping[str, int]) -> pb.NodeCapa
         )
     fits = [max(0, free.get(each, 0) // amount) for each, amount in slot.items() if amount]
     return pb.NodeCapacity(node=name, resources=resources, fits=min(fits, default=0))
+
+
+def _account(key: AccountKey, resource: str, use: HoldUse, prices: Prices) -> pb.Account:
+    per_unit = 1000 if resource == "cpu" else 1
+    cost = prices.cost({resource: use})
+    return pb.Account(
+        week=Timestamp(seconds=key.week),
+        namespace=key.namespace,
+        owner=key.owner,
+        resource=resource,
+        held=use.held / per_unit,
+        claimed=use.claimed / per_unit,
+        used=use.used / per_unit,
+        unused=use.unused / per_unit,
+        cost=None if cost is None else cost.held,
+        unused_cost=None if cost is None else cost.unused,
+    )

@@ -1,13 +1,39 @@
-"""How many calls may be open at once: of one peer, of one user, and in all."""
+"""Callers: their user and address, and how many calls they may have open at once."""
 
 from __future__ import annotations
 
+import ipaddress
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from reserver.base.fairness import FairCount
 from reserver.errors import TooMany
+
+LOCAL = "loopback"
+"""Any caller on a loopback listener: on this machine, or in this pod."""
+
+caller: ContextVar[str] = ContextVar("caller", default=LOCAL)
+"""The name of the user."""
+
+_HOST_BITS = 64
+"""The host part of an IPv6 address, in bits: one host may have a whole /64."""
+
+
+def peer_of(address: str) -> str:
+    """Return the peer of an address as gRPC has it: ``ipv4:10.0.0.1:4242``."""
+    text = address.partition(":")[2].rpartition(":")[0].replace("%5B", "[").replace("%5D", "]")
+    try:
+        host = ipaddress.ip_address(text.strip("[]").partition("%")[0])
+    except ValueError:
+        return "unknown"
+    if host.version == 4:  # noqa: PLR2004
+        return str(host)
+    if mapped := host.ipv4_mapped:
+        return str(mapped)
+    return str(ipaddress.ip_network((host, _HOST_BITS), strict=False))
+
 
 MOST_CALLS = 2_000
 """In all: gRPC itself refuses more."""

@@ -11,7 +11,7 @@ from reserver.base.pacer import Pacer
 from reserver.errors import InvalidInput, NotReady, under
 from reserver.extender.readiness import Readiness, require_ready, up_to_date
 from reserver.grpc import documents, status_errors
-from reserver.grpc.caller import LOCAL, caller
+from reserver.grpc.concurrency import LOCAL, caller
 from reserver.grpc.documents import Draft
 from reserver.grpc.idempotency import (
     CreationCall,

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from cachetools import TTLCache
 
 from reserver.errors import InvalidInput, ReserverError
-from reserver.grpc.caller import caller
+from reserver.grpc.concurrency import caller
 from reserver.reservations.reservation import Ref
 from reserver.v1 import reservation_pb2 as pb
 

@@ -10,19 +10,68 @@ from typing import Any, TypeAlias
 
 import grpc
 import structlog
+from google.protobuf.message import DecodeError
 
 from reserver.base.quarantine import take_note
 from reserver.cluster.quantity import shorten
 from reserver.errors import NotReady, ReserverError
 from reserver.extender.metrics import Metrics
-from reserver.grpc import message_size, status_errors
-from reserver.grpc.access import Call, CallAccess, call_of
-from reserver.grpc.caller import caller, peer_of
-from reserver.grpc.concurrency import CallCounts
-from reserver.grpc.message_size import Decode, most_bytes, receive
-from reserver.grpc.revocation import while_lasting
+from reserver.grpc import status_errors
+from reserver.grpc.access import Call, CallAccess, call_of, while_lasting
+from reserver.grpc.concurrency import CallCounts, caller, peer_of
 from reserver.grpc.status_errors import DETAILS_KEY, CallError
+from reserver.k8s.objects.limits import SET_BYTES
 from reserver.k8s.objects.reviews import User
+
+PATIENCE_S = 10.0
+"""How long the message of a call may take to come, and all of reflection, in seconds."""
+
+_POD_BYTES = 4 * 2**20
+_BYTES = SET_BYTES + SET_BYTES // 4
+_POD_METHODS = "SchedulerService/"
+
+Decode = Callable[[bytes], Any]
+
+
+def most_bytes(method: str) -> int:
+    """Return how long the messages of a method, ``Service/Method``, may be, in bytes.
+
+    To unpack a megabyte of small fields takes some thirty milliseconds. Only pods may be longer; a
+    set has its names beside its specs.
+    """
+    return _POD_BYTES if method.startswith(_POD_METHODS) else _BYTES
+
+
+async def receive(requests: AsyncIterator[bytes], decode: Decode, most: int) -> Any:  # noqa: ANN401
+    """Return the message of a call that has one, of at most `most` packed bytes.
+
+    Raises:
+        CallError: it does not come, is too long, or is none.
+    """
+    invalid = grpc.StatusCode.INVALID_ARGUMENT
+    packed = await _first(requests)
+    if packed is None:
+        raise CallError(invalid, "NO_MESSAGE", "the call has no message")
+    if len(packed) > most:
+        problem = f"the message has {len(packed)} bytes; send {most} at most"
+        raise CallError(invalid, "MESSAGE_TOO_LONG", problem)
+    try:
+        return decode(packed)
+    except DecodeError as exc:
+        problem = "the message is not of this method; see docs/grpc-reference.md"
+        raise CallError(invalid, "MALFORMED", problem) from exc
+
+
+async def _first(requests: AsyncIterator[bytes]) -> bytes | None:
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            async for packed in requests:
+                return packed
+    except TimeoutError as exc:
+        problem = f"no message came within {PATIENCE_S:.0f} seconds"
+        raise CallError(grpc.StatusCode.DEADLINE_EXCEEDED, "NO_MESSAGE", problem) from exc
+    return None
+
 
 log = structlog.get_logger(__name__)
 
@@ -85,7 +134,7 @@ class Calls(grpc.aio.ServerInterceptor):
             try:
                 with share.of(peer_of(context.peer())):
                     if handler.stream_stream is not None:
-                        async with asyncio.timeout(message_size.PATIENCE_S):
+                        async with asyncio.timeout(PATIENCE_S):
                             async for response in handler.stream_stream(requests, context):
                                 await context.write(response)
                         return None

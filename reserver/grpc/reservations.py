@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
 import grpc
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from reserver.base.pacer import Pacer
 from reserver.cluster.pod import Pod, PodName
+from reserver.grpc import documents
 from reserver.grpc.changes import Changes
 from reserver.grpc.creation import Creation
-from reserver.grpc.feed import ReservationFeed
-from reserver.grpc.following import follow
-from reserver.grpc.history import History
-from reserver.grpc.paging import PageToken
+from reserver.grpc.feed import ReservationFeed, follow
 from reserver.grpc.reservation_list import Catalogue
-from reserver.grpc.selection import ReservationSelector
+from reserver.grpc.selection import PageToken, ReservationSelector
+from reserver.k8s.objects.times import parse_moment
+from reserver.stores.archive_writer import ArchiveWriter
+from reserver.stores.codec.archive import ArchivedReservation
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceServicer
 
@@ -27,13 +29,14 @@ Aio = grpc.aio.ServicerContext[Any, Any]
 
 @dataclass(eq=False, repr=False)
 class Reservations(ReservationServiceServicer):
-    """ReservationService on a catalogue, a feed, and what creates and changes."""
+    """ReservationService on a catalogue, a feed, the history, and what creates and changes."""
 
     catalogue: Catalogue
     feed: ReservationFeed
     creation: Creation
     changes: Changes
-    history: History
+    past: ArchiveWriter
+    clock: Callable[[], float]
     pods: Mapping[PodName, Pod]
 
     async def Create(self, request: pb.CreateRequest, context: Aio) -> pb.CreateResponse:  # noqa: ARG002, N802
@@ -88,5 +91,49 @@ class Reservations(ReservationServiceServicer):
         return pb.ReleaseResponse()
 
     async def History(self, request: pb.HistoryRequest, context: Aio) -> pb.HistoryResponse:  # noqa: ARG002, N802
-        """Return what became of reservations that are over, page by page."""
-        return await self.history.page(request)
+        """Return what became of reservations that are over, the oldest first, page by page."""
+        pages = PageToken.of(request)
+        since = parse_moment(documents.moment(request.since, "since"))
+        await self.past.refresh()
+        found: list[tuple[str, ArchivedReservation]] = []
+        pacer = Pacer()
+        for key, one in self.past.archive.all(self.clock()):
+            is_named = request.name in {"", one.name, one.id}
+            is_owned = request.owner_namespace in {"", one.owner_namespace}
+            if is_named and is_owned and parse_moment(one.ended) >= since:
+                found.append((f"{one.ended}/{key}", one))
+            await pacer.give_way()
+        page, token = pages.cut(found, lambda each: each[0])
+        shown = [_past(one) for _, one in page]
+        return pb.HistoryResponse(reservations=shown, next_page_token=token)
+
+
+def _past(one: ArchivedReservation) -> pb.PastReservation:
+    return pb.PastReservation(
+        name=one.name,
+        id=one.id,
+        owner_namespace=one.owner_namespace,
+        owners=one.owners,
+        outcome=f"OUTCOME_{one.outcome.name}",
+        since=_moment(one.since),
+        ended=_moment(one.ended),
+        expires_at=_moment(one.expires_at),
+        nodes=one.nodes,
+        resources=one.resources,
+        slots=one.slots,
+        claimed=one.claimed,
+        claims=[
+            pb.PastClaim(pod=c.pod, uid=c.uid, node=c.node, at=_moment(c.at)) for c in one.claims
+        ],
+        description=one.description,
+        author=one.author,
+        spec=one.spec,
+    )
+
+
+def _moment(text: str) -> Timestamp | None:
+    if not text:
+        return None
+    moment = Timestamp()
+    moment.FromJsonString(text)
+    return moment

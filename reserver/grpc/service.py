@@ -13,12 +13,10 @@ from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.extender.readiness import Readiness
 from reserver.grpc.access import CallAccess
-from reserver.grpc.accounts import AccountList
 from reserver.grpc.capacity import CapacityServicer
 from reserver.grpc.changes import Changes
 from reserver.grpc.creation import Creation
 from reserver.grpc.feed import ReservationFeed
-from reserver.grpc.history import History
 from reserver.grpc.interceptor import Calls
 from reserver.grpc.reservation_list import Catalogue
 from reserver.grpc.reservations import Reservations
@@ -65,12 +63,11 @@ class Service:
         creation = Creation(state, clock, catalogue, stores, readiness)
         changes = Changes(state, clock, catalogue, stores, readiness)
         self.feed = ReservationFeed(catalogue)
-        history = History(past, clock)
         self._reservations = Reservations(
-            catalogue, self.feed, creation, changes, history, state.pods
+            catalogue, self.feed, creation, changes, past, clock, state.pods
         )
         self._capacity = CapacityServicer(
-            state, extender, clock, stores, namespace, AccountList(counted_holds), dump
+            state, extender, clock, stores, namespace, counted_holds, dump
         )
         self._scheduler = SchedulerServicer(extender)
         calls = Calls(access, readiness.obstacles, counted)

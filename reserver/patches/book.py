@@ -1,13 +1,15 @@
-"""All SchedPatches of a cluster, and which of them a new pod gets."""
+"""All SchedPatches of a cluster, which of them a new pod gets, and the marks of a patched pod."""
 
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reserver.cluster.labels import Labels
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.objects import decode, encode
 from reserver.patches.merge import Conflict, merged
 from reserver.patches.model import PatchName, SchedPatch, Scheduling
 from reserver.patches.slots import PatchSlots
@@ -226,3 +228,29 @@ class Book:
         if entry.conflict is None or entry.conflict[1] != conflict:
             entry.conflict = name, conflict
             self._changed(entry.patch.name)
+
+
+_MARKS_BYTES = MOST_MERGED * 400
+_MARK_PARTS = 3
+_MOST_DIGITS = 6
+
+
+def show_marks(marks: Iterable[Mark]) -> str:
+    """Return marks as the annotation `MARKS_ANNOTATION` has them."""
+    return encode([f"{each.patch}/{each.uid}/{each.slot}" for each in marks]).decode()
+
+
+def read_marks(text: str | None) -> tuple[Mark, ...]:
+    """Return what an annotation says of patches; nothing if Reserver did not write it."""
+    if text is None or len(text) > _MARKS_BYTES:
+        return ()
+    try:
+        written = decode(list[str], text.encode(errors="replace"))
+    except InvalidInput:
+        return ()
+    found = []
+    for each in written[:MOST_MERGED]:
+        parts = each.split("/")
+        if len(parts) == _MARK_PARTS and parts[2].isdecimal() and len(parts[2]) <= _MOST_DIGITS:
+            found.append(Mark(parts[0], parts[1], int(parts[2])))
+    return tuple(found)

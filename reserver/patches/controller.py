@@ -19,7 +19,7 @@ from reserver.k8s.watch.back_in_time import watched
 from reserver.k8s.watch.object_view import ObjectView
 from reserver.k8s.watch.reflector import Reflector
 from reserver.k8s.work_queue import WorkQueue
-from reserver.patches.book import Book
+from reserver.patches.book import Book, read_marks
 from reserver.patches.codec import (
     COLLECTION,
     PatchMetadata,
@@ -27,7 +27,6 @@ from reserver.patches.codec import (
     object_path,
     read_object,
 )
-from reserver.patches.marks import read_marks
 from reserver.patches.model import PatchName
 from reserver.patches.status_codec import (
     PatchStatus,

@@ -17,8 +17,7 @@ from reserver.k8s.objects.limits import POD
 from reserver.k8s.objects.objects import Metadata, WireStruct, decode, decode_part, encode
 from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION
 from reserver.k8s.objects.requests import Actuated, Requesting, request
-from reserver.patches.book import NewPod, PatchVerdict
-from reserver.patches.marks import read_marks, show_marks
+from reserver.patches.book import NewPod, PatchVerdict, read_marks, show_marks
 from reserver.patches.model import Scheduling
 from reserver.printable import printable
 from reserver.scheduling.resize import Subject

@@ -12,7 +12,7 @@ from reserver.cluster.lending import MOST_BORROWERS
 from reserver.cluster.pod import MOST_UNOFFERED
 from reserver.grpc import listen
 from reserver.grpc.concurrency import CallCounts
-from reserver.grpc.paging import MOST_IN_PAGE
+from reserver.grpc.selection import MOST_IN_PAGE
 from reserver.http.message import ListenerLimits
 from reserver.k8s.objects import limits, move_windows
 from reserver.k8s.objects.limits import HOME, POD, TENANT

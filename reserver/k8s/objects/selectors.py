@@ -1,8 +1,8 @@
 """Selectors of labels and of nodes: as objects have them, and as one text.
 
 One in an object that the API server would not have let in means nothing here: it matches nothing,
-as in kube-scheduler, and the rest of the object is read. A text, such as ``zone in (a,b),!spot``, is read
-as `labels.Parse` of apimachinery reads it.
+as in kube-scheduler, and the rest of the object is read. A text, such as ``zone in (a,b),!spot``,
+is read as `labels.Parse` of apimachinery reads it.
 """
 
 from __future__ import annotations

@@ -13,10 +13,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from reserver.errors import ApiError, TooMany
-from reserver.grpc import listen, message_size
+from reserver.grpc import interceptor, listen
 from reserver.grpc.access import UNCONFIRMED_S, CallAccess, call_of
-from reserver.grpc.caller import peer_of
-from reserver.grpc.concurrency import CallCount
+from reserver.grpc.concurrency import CallCount, peer_of
 from reserver.grpc.listen import MOST_METADATA_BYTES, serving
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
@@ -66,7 +65,7 @@ async def silence() -> AsyncIterator[bytes]:
 async def test_a_message_that_does_not_come_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(message_size, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(interceptor, "PATIENCE_S", 0.05)
     async with served(Reviewer()) as address, channel(address) as slow:
         call = slow.stream_unary(GET)(silence(), metadata=ROOT)
         assert await code_of(call) is grpc.StatusCode.DEADLINE_EXCEEDED
@@ -131,7 +130,7 @@ async def test_reflection_is_open_for_a_moment_only(monkeypatch: pytest.MonkeyPa
         wanted = reflection_pb2.ServerReflectionRequest(list_services="")
         answers = [each async for each in stub.ServerReflectionInfo(iter([wanted]))]
         assert len(answers[0].list_services_response.service) > 3
-        monkeypatch.setattr(message_size, "PATIENCE_S", 0.05)
+        monkeypatch.setattr(interceptor, "PATIENCE_S", 0.05)
         call = stub.ServerReflectionInfo(silence())
         assert await code_of(call.read()) is grpc.StatusCode.DEADLINE_EXCEEDED
 
@@ -160,7 +159,7 @@ async def test_one_user_has_so_many_watches_and_gets_another_once_one_has_ended(
 async def test_one_peer_has_so_many_calls(
     reviewer: Reviewer | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(message_size, "PATIENCE_S", 300.0)
+    monkeypatch.setattr(interceptor, "PATIENCE_S", 300.0)
     refused = 300 - (128 if reviewer else 256)
     speak = asyncio.Event()
     outcomes: asyncio.Queue[grpc.StatusCode] = asyncio.Queue()

@@ -2,8 +2,7 @@
 
 import pytest
 
-from reserver.patches.book import Mark
-from reserver.patches.marks import read_marks, show_marks
+from reserver.patches.book import Mark, read_marks, show_marks
 
 MARKS = (Mark("fast", "uid-fast", 0), Mark("near", "uid-near", 999_999))
 

@@ -9,8 +9,7 @@ import pytest
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.objects import decode, encode
 from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION
-from reserver.patches.book import Mark, NewPod, PatchVerdict
-from reserver.patches.marks import read_marks
+from reserver.patches.book import Mark, NewPod, PatchVerdict, read_marks
 from reserver.patches.model import Scheduling
 from reserver.webhook import review
 from reserver.webhook.review import CreatedPod
