@@ -209,7 +209,7 @@ async def _serve_grpc(
 ) -> str | None:
     if settings.grpc_address is None or service is None:
         return None
-    from reserver.grpc.listen import serving  # noqa: PLC0415 - as in `_service`
+    from reserver.grpc.service import serving  # noqa: PLC0415 - as in `_service`
 
     tls = settings.grpc_tls
     site = serving(settings.grpc_address, service, assembly.readiness.obstacles, SHUTDOWN_S, tls)

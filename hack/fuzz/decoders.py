@@ -30,7 +30,7 @@ from reserver.extender.cluster_watches import (
     volume_view,
 )
 from reserver.extender.protocol import decode_bind, decode_filter, decode_preempt
-from reserver.k8s.objects import lease
+from reserver.k8s import lease
 from reserver.k8s.objects.nodes import NodeObject
 from reserver.k8s.objects.objects import ConfigMapObject, decode, encode
 from reserver.k8s.objects.pods import PodObject

@@ -8,18 +8,98 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import NamedTuple
 
+import msgspec
 import structlog
 
 from reserver.errors import ApiError, InvalidInput, LeadershipLost
 from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
-from reserver.k8s.objects import lease as wire
-from reserver.k8s.objects.lease import BESIDE_SCHEDULER, LeaseObject, LeaseSpec, Timing
-from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.limits import Int32
+from reserver.k8s.objects.objects import Metadata, decode
+from reserver.k8s.objects.times import show_micro
 from reserver.k8s.watch.lag import require_progress
 
 log = structlog.get_logger(__name__)
+
+
+class Timing(NamedTuple):
+    """How long a lease lasts, and how often it is renewed.
+
+    Attributes:
+        duration_s: how long a lease that is not renewed keeps others out, in seconds.
+        renew_deadline_s: how long a leader goes on that cannot renew it: less than it lasts.
+        retry_s: seconds between two looks at the lease.
+    """
+
+    duration_s: int
+    renew_deadline_s: float
+    retry_s: float
+
+
+BESIDE_SCHEDULER = Timing(15, 10.0, 2.0)
+"""As kube-scheduler has it."""
+
+
+class LeaseSpec(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """Who holds the lease, and since when."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: Int32 | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: Int32 | None = None
+
+
+class LeaseObject(msgspec.Struct, rename="camel", frozen=True):
+    """A Lease of coordination.k8s.io/v1."""
+
+    metadata: Metadata = Metadata()
+    spec: LeaseSpec = LeaseSpec()
+
+    @property
+    def holder(self) -> str:
+        """Who holds it; empty if nobody does."""
+        return self.spec.holder_identity or ""
+
+    @property
+    def duration_s(self) -> int:
+        """How long it keeps others out after its last renewal, in seconds."""
+        return self.spec.lease_duration_seconds or 0
+
+
+def held_by(before: LeaseObject, identity: str, now: float, duration_s: int) -> LeaseSpec:
+    """Return what to write so that `identity` holds a lease from `now` (unix seconds) on."""
+    moment, is_new = show_micro(now), before.holder != identity
+    transitions = before.spec.lease_transitions or 0
+    return LeaseSpec(
+        holder_identity=identity,
+        lease_duration_seconds=duration_s,
+        acquire_time=moment if is_new else before.spec.acquire_time,
+        renew_time=moment,
+        lease_transitions=transitions + is_new,
+    )
+
+
+def released(before: LeaseObject, now: float) -> LeaseSpec:
+    """Return what to write to release a lease, so that a standby need not wait for its end."""
+    return msgspec.structs.replace(
+        before.spec, holder_identity="", lease_duration_seconds=1, renew_time=show_micro(now)
+    )
+
+
+def manifest(name: str, namespace: str, version: str, spec: LeaseSpec) -> dict[str, object]:
+    """Return the object to create or, if `version` is its resourceVersion, to replace."""
+    metadata = {"name": name, "namespace": namespace}
+    if version:
+        metadata["resourceVersion"] = version
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": metadata,
+        "spec": spec,
+    }
 
 
 class Lease:
@@ -103,7 +183,7 @@ class Lease:
         if self.is_held:
             self._renewed_at = None
             try:
-                await self._put(wire.released(self._seen, self._wall()))
+                await self._put(released(self._seen, self._wall()))
             except (ApiError, InvalidInput) as exc:
                 log.warning("lease could not be released", why=str(exc))
 
@@ -119,7 +199,7 @@ class Lease:
                 if not self.is_held and not await self._is_free():
                     return False
                 await self._put(
-                    wire.held_by(self._seen, self.identity, self._wall(), self._timing.duration_s)
+                    held_by(self._seen, self.identity, self._wall(), self._timing.duration_s)
                 )
         except TimeoutError:
             self._complain("the API server did not answer in time")
@@ -164,7 +244,7 @@ class Lease:
 
     async def _put(self, spec: LeaseSpec) -> None:
         version = self._seen.metadata.resource_version
-        body = wire.manifest(self._name, self._namespace, version, spec)
+        body = manifest(self._name, self._namespace, version, spec)
         if version:
             raw = await self._client.replace(f"{self._collection}/{self._name}", body)
         else:

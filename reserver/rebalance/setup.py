@@ -21,8 +21,7 @@ from reserver.http.checks import Hosts
 from reserver.http.listen import listening
 from reserver.k8s.authentication import Credentials
 from reserver.k8s.client import ApiClient
-from reserver.k8s.lease import Lease
-from reserver.k8s.objects.lease import Timing
+from reserver.k8s.lease import Lease, Timing
 from reserver.moves.phases import MoveMode
 from reserver.rebalance import emptying, pending, planner, upstream
 from reserver.rebalance.capacity import Held

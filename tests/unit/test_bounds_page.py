@@ -10,7 +10,7 @@ from reserver.autoscaling.buffer_writer import MOST_A_TURN, MOST_POD_BYTES
 from reserver.base.schedule import MOST_CRON
 from reserver.cluster.lending import MOST_BORROWERS
 from reserver.cluster.pod import MOST_UNOFFERED
-from reserver.grpc import listen
+from reserver.grpc import service
 from reserver.grpc.concurrency import CallCounts
 from reserver.grpc.selection import MOST_IN_PAGE
 from reserver.http.message import ListenerLimits
@@ -106,15 +106,15 @@ ROWS: dict[str, list[float]] = {
     "what a CapacityBuffer": [MOST_POD_BYTES, MOST_BUFFERS, MOST_A_TURN],
     "Node": [limits.MOST_OFFERED],
     "gRPC call": [
-        listen.MOST_BYTES,
-        listen.MOST_METADATA_BYTES,
+        service.MOST_BYTES,
+        service.MOST_METADATA_BYTES,
         limits.MOST_IN_SET,
         limits.SET_BYTES,
         MOST_IN_PAGE,
         _SHARES.users._each,
         _SHARES.watches._each,
         _SHARES.peers._each,
-        listen.MOST_CONNECTIONS,
+        service.MOST_CONNECTIONS,
     ],
     "configuration file": [document.MOST_BYTES, configuration.MOST_ITEMS],
     "policy of": [document.MOST_BYTES],

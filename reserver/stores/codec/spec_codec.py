@@ -29,19 +29,12 @@ from reserver.reservations.entry import identified
 from reserver.reservations.enums import Policy, StoreKind
 from reserver.reservations.placement import ANYWHERE, Parts, Placement, clipped
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.stores.codec import (
-    lifetime_codec,
-    nodes_codec,
-    owner_codec,
-    placement_codec,
-    slot_rules,
-)
+from reserver.stores.codec import lifetime_codec, owner_codec, placement_codec, slot_rules
 from reserver.stores.codec.decode_errors import misfit
 from reserver.stores.codec.lifetime_codec import LifetimeFields
-from reserver.stores.codec.nodes_codec import NodesFields
 from reserver.stores.codec.owner_codec import OwnerEntry, Owners
 from reserver.stores.codec.placement_codec import PartObject
-from reserver.stores.codec.slot_rules import LendFields
+from reserver.stores.codec.slot_rules import LendFields, NodesFields
 
 _ORIGIN = re.compile(
     r"[-a-z0-9]{1,63}(/[-._a-zA-Z0-9]{1,253}){1,2}(\[[-./a-z0-9]{1,317}\])?(#[-a-zA-Z0-9]{1,64})?"
@@ -161,15 +154,15 @@ def check_set(reservations: Iterable[Reservation]) -> None:
 
 def _slots(spec: SpecFields, limits: SpecLimits) -> int:
     if spec.nodes is not None:
-        return nodes_codec.count(spec, spec.nodes)
+        return slot_rules.node_count(spec, spec.nodes)
     return slot_rules.slots(spec, limits)
 
 
 def _placement(spec: SpecFields, owners: Owners, limits: SpecLimits) -> Placement:
     home = owner.home(owners.named, owners.rules)
     if spec.nodes is not None:
-        nodes_codec.check_owners(owners)
-        return nodes_codec.placement(spec, spec.nodes, home, limits)
+        slot_rules.check_node_owners(owners)
+        return slot_rules.node_placement(spec, spec.nodes, home, limits)
     if spec.placement is None:
         return ANYWHERE
     if spec.node:
@@ -207,7 +200,7 @@ def _origin(text: str) -> str:
 
 def _resources(spec: SpecFields, limits: SpecLimits) -> Mapping[str, int]:
     if spec.nodes is not None:
-        return nodes_codec.WHOLE
+        return slot_rules.WHOLE
     written, slots = spec.resources, spec.slots
     check_count(written, "resources", limits.resources)
     # Each owner takes one of the node's pods, whether or not the spec says so.

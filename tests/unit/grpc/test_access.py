@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from reserver.errors import ApiError, ConfigurationError
 from reserver.grpc.access import CallAccess, call_of
-from reserver.grpc.listen import serving
+from reserver.grpc.service import serving
 from reserver.http.tls_files import TlsFiles
 from reserver.k8s.objects.reviews import User
 from reserver.v1 import reservation_pb2 as pb

@@ -13,10 +13,10 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from reserver.errors import ApiError, TooMany
-from reserver.grpc import interceptor, listen
+from reserver.grpc import interceptor, service
 from reserver.grpc.access import UNCONFIRMED_S, CallAccess, call_of
 from reserver.grpc.concurrency import CallCount, peer_of
-from reserver.grpc.listen import MOST_METADATA_BYTES, serving
+from reserver.grpc.service import MOST_METADATA_BYTES, serving
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 from tests.builders import node, state_of
@@ -115,10 +115,10 @@ async def test_health_says_at_each_moment_what_readiness_is() -> None:
     async with ready as address, channel(address) as made:
         stub = health_pb2_grpc.HealthStub(made)
         watch = stub.Watch(health_pb2.HealthCheckRequest())
-        for service in ("", *listen.SERVICES):
+        for each in ("", *service.SERVICES):
             for expected in (status.SERVING, status.NOT_SERVING):
                 obstacles[:] = ["no lease"] if expected == status.NOT_SERVING else []
-                answer = await stub.Check(health_pb2.HealthCheckRequest(service=service))
+                answer = await stub.Check(health_pb2.HealthCheckRequest(service=each))
                 assert answer.status == expected
         while (await watch.read()).status != status.NOT_SERVING:
             pass  # Who watches is told as well.
@@ -198,9 +198,9 @@ async def test_headers_have_a_bound() -> None:
 def option(monkeypatch: pytest.MonkeyPatch, **values: int) -> None:
     """Set options of gRPC that are there already."""
     given = {f"grpc.{name}": value for name, value in values.items()}
-    assert given.keys() <= dict(listen._OPTIONS).keys()
-    options = tuple((name, given.get(name, value)) for name, value in listen._OPTIONS)
-    monkeypatch.setattr(listen, "_OPTIONS", options)
+    assert given.keys() <= dict(service._OPTIONS).keys()
+    options = tuple((name, given.get(name, value)) for name, value in service._OPTIONS)
+    monkeypatch.setattr(service, "_OPTIONS", options)
 
 
 async def closed_at_last(address: str) -> bool:

@@ -12,7 +12,7 @@ from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.errors import InvalidInput
 from reserver.extender.protocol import decode_preempt
-from reserver.k8s.objects.lease import LeaseObject
+from reserver.k8s.lease import LeaseObject
 from reserver.k8s.objects.nodes import NodeObject
 from reserver.k8s.objects.objects import decode, encode
 from reserver.k8s.objects.pods import PodObject
