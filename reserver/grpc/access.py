@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import grpc
@@ -93,26 +93,23 @@ UNCONFIRMED_S = 300.0
 """How long a call goes on while the API server does not say whether it may, in seconds."""
 
 
+@dataclass(eq=False, repr=False)
 class CallAccess:
-    """Decides who may call."""
+    """Decides who may call.
 
-    def __init__(
-        self, reviewer: TokenReviews, again_s: float = AGAIN_S, *, writes_objects: bool = True
-    ) -> None:
-        """Begin without calls.
+    Attributes:
+        again_s: how often calls that last are reviewed again, in seconds.
+        writes_objects: the namespace of a request is where something is created.
+    """
 
-        Args:
-            again_s: how often calls that last are reviewed again, in seconds.
-            writes_objects: the namespace of a request is where something is created.
-        """
-        self._reviewer = reviewer
-        self._again_s = again_s
-        self._writes_objects = writes_objects
+    reviewer: TokenReviews
+    again_s: float = AGAIN_S
+    writes_objects: bool = field(default=True, kw_only=True)
 
     def target(self, call: Call, request: Any) -> str:  # noqa: ANN401 - any message
         """Return what the right for a call is reviewed for, as `TokenReviews.may` has it."""
         name = str(getattr(request, "name", ""))
-        is_placed = self._writes_objects and call.verb == "create"
+        is_placed = self.writes_objects and call.verb == "create"
         namespace = getattr(request, "namespace", "") if is_placed else ""
         return f"{namespace}/{name}" if namespace else name
 
@@ -126,7 +123,7 @@ class CallAccess:
         """
         scheme, _, token = str(metadata.get("authorization", "")).partition(" ")
         token = token if scheme.lower() == "bearer" else ""
-        user = await self._reviewer.authenticate(token, peer)
+        user = await self.reviewer.authenticate(token, peer)
         if user is None:
             message = "send a token that the API server knows: authorization: Bearer TOKEN"
             raise CallError(grpc.StatusCode.UNAUTHENTICATED, "NO_VALID_TOKEN", message)
@@ -139,7 +136,7 @@ class CallAccess:
             CallError: they may not.
             ApiError: the API server does not say.
         """
-        if not await self._reviewer.may(user, call.verb, call.resource, name):
+        if not await self.reviewer.may(user, call.verb, call.resource, name):
             message = f"{user.name} may not {call.verb} {call.resource}.{GROUP}"
             raise CallError(grpc.StatusCode.PERMISSION_DENIED, "NOT_ALLOWED", message)
 
@@ -155,7 +152,7 @@ class CallAccess:
         loop = asyncio.get_running_loop()
         confirmed_at = loop.time()
         while True:
-            await asyncio.sleep(self._again_s)
+            await asyncio.sleep(self.again_s)
             try:
                 await self.require(await self.identify(metadata, peer), call, name)
             except (ApiError, TooMany):

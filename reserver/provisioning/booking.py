@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
@@ -40,33 +41,24 @@ Document = dict[str, Any]
 Outcome = asyncio.Task[ReserverError | None]
 
 
+@dataclass(eq=False, repr=False)
 class Booking:
-    """The Reservations that hold room for requests."""
+    """The Reservations that hold room for requests; `clock` gives unix seconds."""
 
-    def __init__(
-        self,
-        client: ApiClient,
-        clock: Callable[[], float],
-        state: State,
-        objects: ObjectCache,
-        writer: Writer[Any],
-    ) -> None:
-        """Hold nothing yet.
+    client: ApiClient
+    clock: Callable[[], float]
+    state: State
+    objects: ObjectCache
+    writer: Writer[Any]
 
-        Args:
-            clock: unix seconds.
-        """
-        self._client = client
-        self._clock = clock
-        self._state = state
-        self._objects = objects
-        self._writer = writer
+    def __post_init__(self) -> None:
+        """Hold nothing yet."""
         self._templates: ByteCache[str, tuple[bytes, ...]] = ByteCache(_REMEMBERED_BYTES)
 
     def look(self, request: ProvisioningRequest) -> BookingObservation:
         """Return what is seen of a request's Reservations."""
-        ledger = self._state.ledger
-        ledger.advance(self._clock())
+        ledger = self.state.ledger
+        ledger.advance(self.clock())
         there, why, until, claimed = [], "", 0.0, 0
         for ref in refs(request):
             hold, obstacle = self._hold(request, ref)
@@ -80,11 +72,11 @@ class Booking:
 
     def _hold(self, request: ProvisioningRequest, ref: Ref) -> tuple[BookingState, str]:
         """Return how far a Reservation is, and why it is lost."""
-        known, ledger = self._objects.known(ref), self._state.ledger
+        known, ledger = self.objects.known(ref), self.state.ledger
         if known is None or known.metadata.controller_uid != request.uid:
-            is_coming = known is None and self._objects.latest(ref) is not None
+            is_coming = known is None and self.objects.latest(ref) is not None
             return (BookingState.UNSETTLED if is_coming else BookingState.ABSENT), ""
-        if self._objects.is_unfinished(ref):
+        if self.objects.is_unfinished(ref):
             return BookingState.UNSETTLED, ""  # Who starts takes an unfinished set back.
         written = known.reservation
         if written is None:
@@ -113,7 +105,7 @@ class Booking:
         found = []
         for index, each in enumerate(request.pod_sets):
             try:
-                found.append(await self._client.get(f"{path}/{each.template}"))
+                found.append(await self.client.get(f"{path}/{each.template}"))
             except ApiError as exc:
                 if not exc.is_absent:
                     raise
@@ -136,7 +128,7 @@ class Booking:
         new = [one for one, _ in drafts]
         if refusal := self._obstacle(new):
             return refusal
-        verdict = await pacer.run(judge_set(new, self._state, self._clock))
+        verdict = await pacer.run(judge_set(new, self.state, self.clock))
         if verdict.lacks:
             return NoBooking(ConditionReason.CAPACITY_IS_NOT_FOUND, verdict.lacks[0].message)
         if refusal := self._obstacle(new):
@@ -144,15 +136,15 @@ class Booking:
         entries = {one.ref.key: Entries((one,)) for one in verdict.reservations}
         texts = {one.ref.key: encode(written).decode() for one, written in drafts}
         where = Ref.of_object(request.name.namespace, "")
-        return self._writer.insert(where, texts, entries, {}, owner_reference(request))
+        return self.writer.insert(where, texts, entries, {}, owner_reference(request))
 
     def _obstacle(self, new: Sequence[Reservation]) -> NoBooking | None:
         """Return what keeps Reservations from being written, room aside."""
         for one in new:
-            if self._objects.latest(one.ref) is not None:
+            if self.objects.latest(one.ref) is not None:
                 message = f"there is a Reservation {one.ref.key} of somebody else; delete it"
                 return NoBooking(ConditionReason.RESERVATIONS_REFUSED, message)
-        if why := self._state.ledger.quotas.trial(new, self._clock()):
+        if why := self.state.ledger.quotas.trial(new, self.clock()):
             return NoBooking(ConditionReason.QUOTA_EXCEEDED, why)
         return None
 
@@ -164,7 +156,7 @@ class Booking:
         Raises:
             InvalidInput: a PodTemplate cannot be held room for.
         """
-        now, limits = self._clock(), limits_at(refs(request)[0], self._objects.home)
+        now, limits = self.clock(), limits_at(refs(request)[0], self.objects.home)
         drafts = []
         written = documents(request, templates, now, limits)
         for ref, spec in zip(refs(request), written, strict=True):
@@ -179,12 +171,12 @@ class Booking:
             ApiError: one may still be there; it is to be tried again.
         """
         for ref in refs(request):
-            known = self._objects.known(ref)
+            known = self.objects.known(ref)
             if known is None or known.metadata.controller_uid != request.uid:
                 continue
             options = {"preconditions": {"uid": known.metadata.uid}}
             try:
-                await self._client.delete(reservation.path(ref), options)
+                await self.client.delete(reservation.path(ref), options)
             except ApiError as exc:
                 if not exc.is_absent and exc.status != HTTPStatus.CONFLICT:
                     raise

@@ -60,23 +60,24 @@ class _Attempt:
     is_open: bool = False
 
 
-class Evictions:
-    """Evicts pods, at a bounded rate."""
+@dataclass(eq=False, repr=False)
+class Executor:
+    """Carries out moves, at a bounded rate.
 
-    def __init__(
-        self, client: ApiClient, clock: Callable[[], float], pace: Pace, reporter: OutcomeReporter
-    ) -> None:
-        """Evict through a client.
+    Attributes:
+        clock: unix seconds.
+        pace: how often a request may be sent.
+        reporter: told of each outcome.
+    """
 
-        Args:
-            clock: unix seconds.
-            pace: how often a request may be sent.
-            reporter: told of each outcome.
-        """
-        self._client = client
-        self._clock = clock
-        self._pace = pace
-        self._reporter = reporter
+    client: ApiClient
+    clock: Callable[[], float]
+    pace: Pace
+    reporter: OutcomeReporter
+
+
+class Evictions(Executor):
+    """Evicts pods."""
 
     async def carry_out(self, moves: Iterable[PlannedMove], terms: Terms) -> list[MoveOutcome]:
         """Evict the pods of a plan, in its order; return what became of each.
@@ -84,7 +85,7 @@ class Evictions:
         What a budget forbids is tried again while others go on, until the round's patience ends.
         So is a request without an answer: the precondition makes that safe.
         """
-        until = self._clock() + terms.patience_s
+        until = self.clock() + terms.patience_s
         due = [
             (0.0, order, _Attempt(move, Backoff(FIRST_PAUSE_S, LAST_PAUSE_S)))
             for order, move in enumerate(moves)
@@ -92,17 +93,17 @@ class Evictions:
         outcomes = []
         while due:
             at, order, attempt = heapq.heappop(due)
-            await self._pace.wait(self._clock(), at)
+            await self.pace.wait(self.clock(), at)
             result = await self._try(attempt, terms)
             if result is None:
-                again = self._clock() + attempt.backoff.failed()
+                again = self.clock() + attempt.backoff.failed()
                 if again <= until:
                     heapq.heappush(due, (again, order, attempt))
                     continue
             why = "" if result is Result.SUCCESS else attempt.why
-            outcome = MoveOutcome(attempt.move, result or Result.ERROR, self._clock(), why)
+            outcome = MoveOutcome(attempt.move, result or Result.ERROR, self.clock(), why)
             outcomes.append(outcome)
-            await self._reporter.report(outcome, terms)
+            await self.reporter.report(outcome, terms)
         return outcomes
 
     async def _try(self, attempt: _Attempt, terms: Terms) -> Result | None:
@@ -111,7 +112,7 @@ class Evictions:
         reason = f"triggered by {move.profile}/{move.strategy}: {move.reason}"
         annotations = {"reason": reason, "requested-by": NAME}
         body = eviction(move.pod, move.uid, terms.grace_period_s, annotations)
-        reply, attempt.why = await evict(self._client, body)
+        reply, attempt.why = await evict(self.client, body)
         if reply is Reply.GONE:
             return Result.SUCCESS if attempt.is_open else Result.ERROR
         attempt.is_open = attempt.is_open or reply is Reply.UNSURE

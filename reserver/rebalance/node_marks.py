@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -24,24 +25,20 @@ _TRIES = 5
 """How often a node is written anew that somebody else has written meanwhile."""
 
 
+@dataclass(eq=False, repr=False)
 class NodeMarks:
     """Writes the cordons and annotations of the nodes that rounds empty.
 
     Cordon and annotation are one write: whoever finds the one finds the other.
+
+    Attributes:
+        clock: unix seconds.
+        hands_over: emptied nodes stay cordoned, for an autoscaler to remove.
     """
 
-    def __init__(
-        self, client: ApiClient, clock: Callable[[], float], *, hands_over: bool = False
-    ) -> None:
-        """Write through a client.
-
-        Args:
-            clock: unix seconds.
-            hands_over: emptied nodes stay cordoned, for an autoscaler to remove.
-        """
-        self._client = client
-        self._clock = clock
-        self._hands_over = hands_over
+    client: ApiClient
+    clock: Callable[[], float]
+    hands_over: bool = field(default=False, kw_only=True)
 
     async def prepare(
         self, plan: Plan, cluster: ClusterState, held: Held, pods: Container[PodName]
@@ -71,7 +68,7 @@ class NodeMarks:
         Raises:
             ApiError: the API server refuses, or does not answer.
         """
-        since = show_moment(self._clock())
+        since = show_moment(self.clock())
 
         def change(found: NodeObject) -> dict[str, Any] | None:
             if found.spec.unschedulable:
@@ -89,14 +86,14 @@ class NodeMarks:
             ApiError: the API server refuses, or does not answer.
         """
         for node in settled.emptied:
-            await self._end(node, hands_over=self._hands_over)
-            log.info("node is emptied", node=node, handed_over=self._hands_over)
+            await self._end(node, hands_over=self.hands_over)
+            log.info("node is emptied", node=node, handed_over=self.hands_over)
         for node in settled.given_back:
             await self._end(node, hands_over=False)
             log.warning("node is given back, as not all of its pods can leave", node=node)
 
     async def _end(self, node: str, *, hands_over: bool) -> None:
-        since = show_moment(self._clock())
+        since = show_moment(self.clock())
 
         def change(found: NodeObject) -> dict[str, Any] | None:
             if EMPTYING_ANNOTATION not in (found.metadata.annotations or {}):
@@ -115,11 +112,11 @@ class NodeMarks:
         path = f"/api/v1/nodes/{name}"
         for attempt in range(1, _TRIES + 1):
             try:
-                found = decode(NodeObject, await self._client.get(path))
+                found = decode(NodeObject, await self.client.get(path))
                 if (body := change(found)) is None:
                     return
                 body["metadata"]["resourceVersion"] = found.metadata.resource_version
-                await self._client.patch(path, body)
+                await self.client.patch(path, body)
             except ApiError as exc:
                 if exc.is_absent:
                     return

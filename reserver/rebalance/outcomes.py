@@ -71,24 +71,18 @@ class Terms:
     patience_s: float = 60.0
 
 
+@dataclass(eq=False, repr=False)
 class OutcomeReporter:
-    """Tells what became of moves."""
+    """Tells what became of moves.
 
-    def __init__(
-        self,
-        client: ApiClient,
-        instance: str,
-        counted: Callable[[MoveOutcome], None] = lambda _: None,
-    ) -> None:
-        """Tell through a client.
+    Attributes:
+        instance: names this process in events.
+        counted: told of each outcome.
+    """
 
-        Args:
-            instance: names this process in events.
-            counted: told of each outcome.
-        """
-        self._client = client
-        self._instance = instance
-        self._counted = counted
+    client: ApiClient
+    instance: str
+    counted: Callable[[MoveOutcome], None] = lambda _: None
 
     async def report(self, outcome: MoveOutcome, terms: Terms) -> None:
         """Log and count what became of a move, and write an event on the pod."""
@@ -100,12 +94,12 @@ class OutcomeReporter:
             log.info("wrote PodMove", **context, profile=move.profile, name=outcome.pod_move)
         else:
             log.info("evicted pod", **context, profile=move.profile, reason=move.reason)
-        self._counted(outcome)
+        self.counted(outcome)
         if outcome.result is Result.ERROR and not terms.tells_failures:
             return
         path = f"/apis/events.k8s.io/v1/namespaces/{move.pod.namespace}/events"
         try:
-            await self._client.create(path, _event(outcome, self._instance))
+            await self.client.create(path, _event(outcome, self.instance))
         except ApiError as exc:
             log.warning("event not written", pod=str(move.pod), why=str(exc))
 

@@ -10,7 +10,8 @@ that lists it is written before (docs/adr/0061).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 
 import structlog
@@ -18,16 +19,15 @@ import structlog
 from reserver.base.backoff import Backoff
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, ConfigurationError
-from reserver.k8s.client import ApiClient
 from reserver.moves import manifests, podmove, podmove_group
 from reserver.moves.arbitration import DEFAULT
 from reserver.moves.manifests import FailedMove, OpenMove
 from reserver.moves.model import GroupMember, MoveGroup
 from reserver.moves.phases import MoveMode
 from reserver.rebalance import evictions
-from reserver.rebalance.evictions import Pace
+from reserver.rebalance.evictions import Executor
 from reserver.rebalance.move_batch import Missing, chains, makes_room
-from reserver.rebalance.outcomes import MoveOutcome, OutcomeReporter, Result, Terms
+from reserver.rebalance.outcomes import MoveOutcome, Result, Terms
 from reserver.rebalance.plan import PlannedMove
 
 MOST_OPEN = DEFAULT.ahead
@@ -36,36 +36,18 @@ MOST_OPEN = DEFAULT.ahead
 _KEEP_S = 3600
 """How long a PodMove is there after its end, in seconds: rounds would pile them up.
 
-As long a round knows that it has failed (`rebalance.seats.LONGEST_REST_S`)."""
+As long a round knows that it has failed (`move_batch.LONGEST_REST_S`)."""
 
 _PAGE = "500"
 
 log = structlog.get_logger(__name__)
 
 
-class PodMoves:
-    """Writes PodMoves, at a bounded rate."""
+@dataclass(eq=False, repr=False)
+class PodMoves(Executor):
+    """Writes PodMoves."""
 
-    def __init__(
-        self,
-        client: ApiClient,
-        clock: Callable[[], float],
-        pace: Pace,
-        reporter: OutcomeReporter,
-        mode: MoveMode = MoveMode.RESERVE_FIRST,
-    ) -> None:
-        """Write through a client.
-
-        Args:
-            clock: unix seconds.
-            pace: how often a request may be sent.
-            reporter: told of each outcome.
-        """
-        self._mode = mode
-        self._client = client
-        self._clock = clock
-        self._pace = pace
-        self._reporter = reporter
+    mode: MoveMode = MoveMode.RESERVE_FIRST
 
     async def known(self) -> tuple[list[OpenMove], list[FailedMove]]:
         """Return the PodMoves that have not ended, and those that failed, whoever wrote them.
@@ -78,7 +60,7 @@ class PodMoves:
         found, failed, params = list[OpenMove](), list[FailedMove](), {"limit": _PAGE}
         while True:
             try:
-                page = manifests.read_page(await self._client.get(podmove.COLLECTION, params))
+                page = manifests.read_page(await self.client.get(podmove.COLLECTION, params))
             except ApiError as exc:
                 if exc.status != HTTPStatus.NOT_FOUND:
                     raise
@@ -97,7 +79,7 @@ class PodMoves:
 
         Their names follow from the round and from that order, which is the order of their turns.
         """
-        now = self._clock()
+        now = self.clock()
         plan, until = f"rebalance-{int(now * 1000):x}", now + terms.patience_s
         moves = tuple(moves)
         groups = _groups(plan, moves)
@@ -109,7 +91,7 @@ class PodMoves:
                 grace_period_s=terms.grace_period_s,
                 group=groups[move],
                 keep_s=_KEEP_S,
-                mode=self._mode,
+                mode=self.mode,
             )
             after = steps.get(move.pod)
             why = "the room that it needs is not left"
@@ -122,12 +104,12 @@ class PodMoves:
             steps[move.pod] = "" if why else name
             if why:
                 missing.add(move)
-                outcome = MoveOutcome(move, Result.ERROR, self._clock(), why)
+                outcome = MoveOutcome(move, Result.ERROR, self.clock(), why)
             else:
-                outcome = MoveOutcome(move, Result.BACKGROUND, self._clock(), pod_move=name)
+                outcome = MoveOutcome(move, Result.BACKGROUND, self.clock(), pod_move=name)
             outcomes.append(outcome)
             if move.source:
-                await self._reporter.report(outcome, terms)
+                await self.reporter.report(outcome, terms)
             else:
                 log.info("room is held", pod=str(move.pod), node=move.target, name=name, why=why)
         return outcomes
@@ -178,13 +160,13 @@ class PodMoves:
         backoff = Backoff(evictions.FIRST_PAUSE_S, evictions.LAST_PAUSE_S)
         again = 0.0
         while True:
-            await self._pace.wait(self._clock(), again)
+            await self.pace.wait(self.clock(), again)
             try:
-                await self._client.create(collection, body)
+                await self.client.create(collection, body)
             except ApiError as exc:
                 if exc.is_conflict and backoff.failures:
                     return ""  # An earlier request was carried out after all.
-                again = self._clock() + backoff.failed()
+                again = self.clock() + backoff.failed()
                 if exc.is_definite or again > until:
                     return str(exc)
             else:

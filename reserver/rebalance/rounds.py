@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -46,39 +46,29 @@ _POLL_S = 2.0
 """How often is asked whether PodMoves have ended, in seconds."""
 
 
+@dataclass(eq=False, repr=False)
 class Rebalancer:
-    """Runs rounds.
+    """Runs rounds by a policy file.
 
     Attributes:
+        file: of the policy; None for one that says nothing.
+        options: say when rounds run, and what holds room.
+        clock: unix seconds.
+        dry_run: nothing is evicted.
         loads: what is known of load.
     """
 
-    def __init__(
-        self,
-        client: ApiClient,
-        file: PolicyFile | None,
-        executors: Executors,
-        options: RoundOptions,
-        clock: Callable[[], float],
-        *,
-        dry_run: bool = False,
-    ) -> None:
-        """Run rounds by a policy file.
+    client: ApiClient
+    file: PolicyFile | None
+    executors: Executors
+    options: RoundOptions
+    clock: Callable[[], float]
+    dry_run: bool = field(default=False, kw_only=True)
 
-        Args:
-            file: of the policy; None for one that says nothing.
-            options: say when rounds run, and what holds room.
-            clock: unix seconds.
-            dry_run: nothing is evicted.
-        """
-        self._client = client
-        self._file = file
-        self._executors = executors
-        self._options = options
-        self._clock = clock
-        self._dry_run = dry_run
+    def __post_init__(self) -> None:
+        """Begin without rounds."""
         self._rounds: Mapping[str, Rounds] = {}
-        self.loads = Loads(client, clock)
+        self.loads = Loads(self.client, self.clock)
 
     async def round(self, most_s: float = _PATIENCE_S, most_moves: int | None = None) -> Round:
         """Read the cluster, decide and evict once.
@@ -95,8 +85,8 @@ class Rebalancer:
             ConfigurationError: the policy is broken, and was never good; or the API server has no
                 PodMoves, which are to be written.
         """
-        windows = () if self._dry_run else self._options.windows
-        if windows and (opens_at := judge((windows,), self._clock()).opens_at):
+        windows = () if self.dry_run else self.options.windows
+        if windows and (opens_at := judge((windows,), self.clock()).opens_at):
             note = f"rounds move nothing before {show_moment(opens_at)}, by --move-window"
             log.info("rebalancing", note=note)
             return Round(plan=Plan(notes=(note,)), settled=await self.give_back())
@@ -110,20 +100,20 @@ class Rebalancer:
         leaving = {move.pod for move in under_way}
         policy = look.policy.with_most_moves(most_moves)
         look = replace(look, cluster=without(look.cluster, leaving), policy=policy)
-        held = await self._options.held()
+        held = await self.options.held()
         # In a thread, because it may take seconds, and a Lease is to be renewed meanwhile.
-        decision = await asyncio.to_thread(self._options.decide, look, held)
+        decision = await asyncio.to_thread(self.options.decide, look, held)
         self._rounds = decision.rounds
         moving = frozenset((move.pod, move.uid) for move in under_way)
         rests = resting(failed, look.now)
         plan, seats, left = self._divided(decision.plan, look, (moving, rests), own)
         for note in plan.notes:
             log.info("rebalancing", note=note)
-        if self._dry_run:
+        if self.dry_run:
             _tell(plan.moves)
             return Round(plan=plan, left=left)
         nodes = NOTHING_SETTLED
-        if (marks := self._options.marks) is not None:
+        if (marks := self.options.marks) is not None:
             nodes = await marks.prepare(plan, look.cluster, held, leaving)
         terms = Terms(
             grace_period_s=policy.grace_period_seconds,
@@ -138,10 +128,10 @@ class Rebalancer:
 
     async def give_back(self) -> Settled:
         """Give back the nodes that no pod leaves; return those whose emptying has ended."""
-        if (marks := self._options.marks) is None:
+        if (marks := self.options.marks) is None:
             return NOTHING_SETTLED
         under_way, _ = await self._known()
-        cluster, held = (await self._look()).cluster, await self._options.held()
+        cluster, held = (await self._look()).cluster, await self.options.held()
         return await marks.prepare(Plan(), cluster, held, {move.pod for move in under_way})
 
     async def settle(self) -> None:
@@ -152,24 +142,24 @@ class Rebalancer:
 
     async def _look(self) -> RoundInput:
         """Return all that a round looks at."""
-        dump = await list_cluster(self._client)
+        dump = await list_cluster(self.client)
         for broken in dump.broken[:_MOST_SHOWN]:
             log.warning("object passed over", what=broken.what, why=str(broken.error))
         classes = dump.inventory.priority_classes.get
-        policy = self._file.read(classes) if self._file else DeschedulerPolicy()
+        policy = self.file.read(classes) if self.file else DeschedulerPolicy()
         return RoundInput(
             policy=policy,
             cluster=dump.inventory,
             loads=await self.loads.read(policy, dump.inventory),
             rounds=self._rounds,
-            now=self._clock(),
-            timed=self._options.timed,
-            least_gain=self._options.least_gain,
+            now=self.clock(),
+            timed=self.options.timed,
+            least_gain=self.options.least_gain,
         )
 
     async def _known(self) -> tuple[list[OpenMove], list[FailedMove]]:
         """Return the PodMoves that a round looks at; none if none are to be written."""
-        pod_moves = self._executors.pod_moves
+        pod_moves = self.executors.pod_moves
         return ([], []) if pod_moves is None else await pod_moves.known()
 
     def _divided(
@@ -184,14 +174,14 @@ class Rebalancer:
             own: how many PodMoves of rounds are under way.
         """
         moving, rests = apart
-        if self._executors.pod_moves is None:
+        if self.executors.pod_moves is None:
             moves = once(plan.moves)
             further = len(plan.moves) - len(moves)
             note = f"{further} further steps of pods are left out: who is evicted is gone"
             notes = (*plan.notes, note) if further else plan.notes
             return replace(plan, moves=moves, notes=notes), 0, 0
         now, most = plan.moves, MOST_OPEN - own
-        if self._options.marks is not None:
+        if self.options.marks is not None:
             begun = {name for name, node in look.cluster.nodes.items() if node.is_marked}
             now = whole_nodes(plan, begun, rests, most)
         found = divide(now, look.cluster, moving | rests, most)
@@ -204,7 +194,7 @@ class Rebalancer:
         self, moves: tuple[PlannedMove, ...], seats: int, terms: Terms
     ) -> list[MoveOutcome]:
         """Write the first moves as PodMoves, as many as take seats, and evict the others."""
-        evictions, pod_moves = self._executors
+        evictions, pod_moves = self.executors
         written = [] if pod_moves is None else await pod_moves.carry_out(moves[:seats], terms)
         return written + await evictions.carry_out(moves[seats:], terms)
 
@@ -222,21 +212,21 @@ class Rebalancer:
             done: told whether a round did what it was to do, and how long it took in seconds.
         """
         while True:
-            began = self._clock()
+            began = self.clock()
             try:
                 await self.round(interval_s, most_moves)
             except ConfigurationError:
                 raise
             except ReserverError as exc:
                 log.error("round failed, nothing more is evicted in it", why=str(exc))
-                done(False, self._clock() - began)  # noqa: FBT003 - whether it succeeded
+                done(False, self.clock() - began)  # noqa: FBT003 - whether it succeeded
             else:
-                done(True, self._clock() - began)  # noqa: FBT003 - as above
+                done(True, self.clock() - began)  # noqa: FBT003 - as above
             await self._rest(began + interval_s)
 
     async def _rest(self, until: float) -> None:
         """Wait for the next round, and read load meanwhile: one reading may be of a peak."""
-        while (pause := until - self._clock()) > 0:
+        while (pause := until - self.clock()) > 0:
             await asyncio.sleep(min(pause, SAMPLE_S))
             if pause > SAMPLE_S:
                 await self.loads.sample()

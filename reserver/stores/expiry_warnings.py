@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 
 from reserver.base.pacer import Pacer
@@ -20,32 +21,22 @@ _OF_LIFE = 0.5
 """What lives shorter is warned of once so much of its life is over: else it would be at once."""
 
 
+@dataclass(eq=False, repr=False)
 class ExpiryWarnings:
     """Warns of holds that end soon, once for each: they expire, or are released as idle.
 
     Attributes:
         before_s: how long before its expiry, 0 for never.
+        clock: unix seconds.
+        warn: called with each, a message, and since when no pod has used it if it ends because of
+            that; 0 if it expires.
         expiring: the reservations that expire soon, as of the last pass, by their edition.
     """
 
-    def __init__(
-        self,
-        before_s: float,
-        clock: Callable[[], float],
-        warn: Callable[[Reservation, str, float], None],
-    ) -> None:
-        """Warn of holds that end soon.
-
-        Args:
-            before_s: so many seconds before, 0 for never.
-            clock: unix seconds.
-            warn: called with each, a message, and since when no pod has used it if it ends because
-                of that; 0 if it expires.
-        """
-        self.expiring: frozenset[str] = frozenset()
-        self.before_s = before_s
-        self._clock = clock
-        self._warn = warn
+    before_s: float
+    clock: Callable[[], float]
+    warn: Callable[[Reservation, str, float], None]
+    expiring: frozenset[str] = frozenset()
 
     async def run(self, ledger: LedgerView) -> None:
         """Warn until cancelled."""
@@ -59,7 +50,7 @@ class ExpiryWarnings:
         """Look at all reservations once."""
         expiring = set[str]()
         for ref in ledger.refs() if self.before_s > 0 else ():
-            now = self._clock()
+            now = self.clock()
             reservation, since = ledger.get(ref), ledger.since(ref)
             ends_at, idle_since = ledger.ends_at(ref), 0.0
             if reservation and ends_at != reservation.expires_at:
@@ -72,7 +63,7 @@ class ExpiryWarnings:
                 if reservation.edition not in self.expiring:
                     said = _message(reservation, ledger.claimed(ref), now)
                     said = _idle_message(idle_since, ends_at, now) if idle_since else said
-                    self._warn(reservation, said, idle_since)
+                    self.warn(reservation, said, idle_since)
             await pacer.give_way()
         self.expiring = frozenset(expiring)
 
