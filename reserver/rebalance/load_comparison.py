@@ -13,6 +13,9 @@ from reserver.rebalance.cluster_state import ListedNode, ListedPod
 from reserver.rebalance.load import SmoothedLoad
 from reserver.rebalance.measured_load import AnomalyCount, counted
 from reserver.rebalance.node_load import Destinations, NodeLoad, is_prod, thresholded
+from reserver.rebalance.readings import Usage
+
+_QOS = {"BestEffort": 1, "Burstable": 2, "Guaranteed": 3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +61,6 @@ class BalanceResult:
     notes: list[str] = field(default_factory=list)
 
 
-_QOS = {"BestEffort": 1, "Burstable": 2, "Guaranteed": 3}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """A comparison with thresholds: what all pods of nodes use, or what prod pods use.
@@ -74,174 +74,140 @@ class Comparison:
     """
 
     args: LowNodeLoad
+    given: BalanceInput
+    found: BalanceResult
     pool: NodePool
     nodes: Mapping[str, NodeLoad]
     beside: Mapping[str, NodeLoad]
     counts: dict[str, AnomalyCount]
     is_prod: bool = False
 
-
-def relieve_nodes(
-    compared: Comparison,
-    low: Sequence[NodeLoad],
-    hot: Sequence[NodeLoad],
-    given: BalanceInput,
-    found: BalanceResult,
-) -> None:
-    """Move pods from hot nodes of one comparison to low ones."""
-    lasting = _lasting(compared, hot, given.now, found)
-    # `numberOfNodes` and the like come after the count of rounds: it is of nodes, not of decisions.
-    if not low or len(low) <= compared.args.number_of_nodes or not lasting:
-        return
-    room = {
-        each: sum(_room(node, compared, each) for node in low)
-        - given.load.on_the_way.get(each, 0.0)
-        for each in thresholded(compared.pool)
-    }
-    weights = compared.pool.resource_weights
-    lasting.sort(key=lambda node: (-node.score(weights), node.name))
-    destinations = Destinations(low, room, weights)
-    for node in lasting:
-        _relieve(node, destinations, compared, given, found)
-        if not node.exceeded:
-            compared.counts.pop(node.name, None)
-
-
-def _room(node: NodeLoad, compared: Comparison, resource: str) -> float:
-    """Return how much more a node takes; of prod pods no more than of all."""
-    both = (node, compared.beside[node.name]) if compared.is_prod else (node,)
-    return min(each.high[resource] - each.usage[resource] for each in both)
-
-
-def _lasting(
-    compared: Comparison, hot: Sequence[NodeLoad], now: float, found: BalanceResult
-) -> list[NodeLoad]:
-    """Count this round, and return the nodes that are hot for long enough."""
-    condition, counts = compared.pool.anomaly_condition, compared.counts
-    if condition.consecutive_abnormalities <= 1:
-        return list(hot)
-    names = {node.name for node in hot}
-    for node in compared.nodes.values():
-        before = counts.pop(node.name, AnomalyCount())
-        if node.name in names or not node.is_low:
-            count = counted(before, condition, now, is_hot=node.name in names)
-            if count.hot or count.until is not None:
-                counts[node.name] = count
-    found.notes.extend(
-        f"LowNodeLoad waits: node {node.name} was hot for {counts[node.name].hot} rounds "
-        f"in a row, and moves begin after {condition.consecutive_abnormalities}"
-        for node in hot
-        if counts[node.name].until is None
-    )
-    return [node for node in hot if counts[node.name].until is not None]
-
-
-def _relieve(
-    node: NodeLoad,
-    destinations: Destinations,
-    compared: Comparison,
-    given: BalanceInput,
-    found: BalanceResult,
-) -> None:
-    """Move pods from one node until it is no longer hot, or no room is left."""
-    args = compared.args
-    pods = [pod for pod in given.pods.get(node.name, ()) if _may_leave(pod, compared, given)]
-    for pod in _in_order(pods, node, compared.pool, given.load):
-        short = node.exceeded
-        if not short or not destinations.have_room:
+    def relieve(self, low: Sequence[NodeLoad], hot: Sequence[NodeLoad]) -> None:
+        """Move pods from hot nodes to low ones."""
+        lasting = self._lasting(hot)
+        # `numberOfNodes` comes after the count of rounds: it is of nodes, not of decisions.
+        if not low or len(low) <= self.args.number_of_nodes or not lasting:
             return
-        usage = {**given.load.pods[pod.name], "pods": 1.0}
-        if not any(usage.get(each) for each in short):
-            continue
-        fits = partial(_fits, pod, usage, compared, given)
-        target = destinations.target(usage, fits) if args.node_fit else None
-        gain, why = destinations.gain(usage, node, target), ""
-        if args.node_fit and target is None:
-            why = "no node that takes load has room for it"
-        elif gain is not None and given.least_gain and gain < given.least_gain:
-            why = f"it would gain {gain:.1f} points, less than {given.least_gain:g}"
-        elif args.dry_run:
-            why = "LowNodeLoad is set to dryRun"
-        elif given.evict(pod, target, _reason(node, short, compared), gain):
-            destinations.take(usage, target)
-            node.take(usage, -1)
-            _take_beside(compared, pod, usage, node.name, target)
-        if why:
-            found.spared.append((pod, why))
+        coming = self.given.load.on_the_way
+        room = {
+            each: sum(self._room(node, each) for node in low) - coming.get(each, 0.0)
+            for each in thresholded(self.pool)
+        }
+        weights = self.pool.resource_weights
+        lasting.sort(key=lambda node: (-node.score(weights), node.name))
+        destinations = Destinations(low, room, weights)
+        for node in lasting:
+            self._relieve(node, destinations)
+            if not node.exceeded:
+                self.counts.pop(node.name, None)
 
+    def _room(self, node: NodeLoad, resource: str) -> float:
+        """Return how much more a node takes; of prod pods no more than of all."""
+        both = (node, self.beside[node.name]) if self.is_prod else (node,)
+        return min(each.high[resource] - each.usage[resource] for each in both)
 
-def _fits(
-    pod: ListedPod,
-    usage: Mapping[str, float],
-    compared: Comparison,
-    given: BalanceInput,
-    target: str,
-) -> bool:
-    """Return whether a node has room for a pod, and as a whole stays below its thresholds."""
-    is_cool = not compared.is_prod or compared.beside[target].has_room(usage)
-    return is_cool and given.fits(pod, target)
+    def _lasting(self, hot: Sequence[NodeLoad]) -> list[NodeLoad]:
+        """Count this round, and return the nodes that are hot for long enough."""
+        condition, counts = self.pool.anomaly_condition, self.counts
+        if condition.consecutive_abnormalities <= 1:
+            return list(hot)
+        names = {node.name for node in hot}
+        for node in self.nodes.values():
+            before = counts.pop(node.name, AnomalyCount())
+            if node.name in names or not node.is_low:
+                count = counted(before, condition, self.given.now, is_hot=node.name in names)
+                if count.hot or count.until is not None:
+                    counts[node.name] = count
+        self.found.notes.extend(
+            f"LowNodeLoad waits: node {node.name} was hot for {counts[node.name].hot} rounds "
+            f"in a row, and moves begin after {condition.consecutive_abnormalities}"
+            for node in hot
+            if counts[node.name].until is None
+        )
+        return [node for node in hot if counts[node.name].until is not None]
 
+    def _relieve(self, node: NodeLoad, destinations: Destinations) -> None:
+        """Move pods from one node until it is no longer hot, or no room is left."""
+        args, given = self.args, self.given
+        pods = filter(self._may_leave, given.pods.get(node.name, ()))
+        for pod in self._in_order(pods, node):
+            short = node.exceeded
+            if not short or not destinations.have_room:
+                return
+            usage = {**given.load.pods[pod.name], "pods": 1.0}
+            if not any(usage.get(each) for each in short):
+                continue
+            fits = partial(self._fits, pod, usage)
+            target = destinations.target(usage, fits) if args.node_fit else None
+            gain, why = destinations.gain(usage, node, target), ""
+            if args.node_fit and target is None:
+                why = "no node that takes load has room for it"
+            elif gain is not None and given.least_gain and gain < given.least_gain:
+                why = f"it would gain {gain:.1f} points, less than {given.least_gain:g}"
+            elif args.dry_run:
+                why = "LowNodeLoad is set to dryRun"
+            elif given.evict(pod, target, self._reason(node, short), gain):
+                destinations.take(usage, target)
+                node.take(usage, -1)
+                self._take_beside(pod, usage, node.name, target)
+            if why:
+                self.found.spared.append((pod, why))
 
-def _take_beside(
-    compared: Comparison,
-    pod: ListedPod,
-    usage: Mapping[str, float],
-    source: str,
-    target: str | None,
-) -> None:
-    """Count a move in the other comparison, too."""
-    if compared.is_prod or is_prod(pod):
-        for name, sign in ((source, -1), (target, 1)):
-            if (node := compared.beside.get(name or "")) is not None:
-                node.take(usage, sign)
+    def _fits(self, pod: ListedPod, usage: Usage, target: str) -> bool:
+        """Return whether a node has room for a pod, and as a whole stays below its thresholds."""
+        is_cool = not self.is_prod or self.beside[target].has_room(usage)
+        return is_cool and self.given.fits(pod, target)
 
+    def _take_beside(self, pod: ListedPod, usage: Usage, source: str, target: str | None) -> None:
+        """Count a move in the other comparison, too."""
+        if self.is_prod or is_prod(pod):
+            for name, sign in ((source, -1), (target, 1)):
+                if (node := self.beside.get(name or "")) is not None:
+                    node.take(usage, sign)
 
-def _may_leave(pod: ListedPod, compared: Comparison, given: BalanceInput) -> bool:
-    args = compared.args
-    is_selected = not args.pod_selectors or any(
-        selector.matches(pod.pod.labels) for selector in args.pod_selectors
-    )
-    return (
-        pod.name in given.load.pods
-        and pod.pod.uid not in given.load.moved
-        and not pod.pod.finished
-        and is_selected
-        and (not compared.is_prod or is_prod(pod))
-        and args.evictable_namespaces.has(pod.name.namespace)
-        and given.may_leave(pod)
-    )
+    def _may_leave(self, pod: ListedPod) -> bool:
+        args, load = self.args, self.given.load
+        is_selected = not args.pod_selectors or any(
+            selector.matches(pod.pod.labels) for selector in args.pod_selectors
+        )
+        return (
+            pod.name in load.pods
+            and pod.pod.uid not in load.moved
+            and not pod.pod.finished
+            and is_selected
+            and (not self.is_prod or is_prod(pod))
+            and args.evictable_namespaces.has(pod.name.namespace)
+            and self.given.may_leave(pod)
+        )
 
+    def _in_order(self, pods: Iterable[ListedPod], node: NodeLoad) -> list[ListedPod]:
+        """Return pods as they leave: the least important first, then those that relieve most."""
+        above = {each: node.usage[each] - node.high[each] for each in node.exceeded}
+        weights = {each: self.pool.resource_weights.get(each, 1) for each in above}
 
-def _in_order(
-    pods: Iterable[ListedPod], node: NodeLoad, pool: NodePool, load: SmoothedLoad
-) -> list[ListedPod]:
-    """Return pods as they leave: the least important first, then those that relieve most."""
-    above = {each: node.usage[each] - node.high[each] for each in node.exceeded}
-    weights = {each: pool.resource_weights.get(each, 1) for each in above}
+        def relief(pod: ListedPod) -> float:
+            usage = {**self.given.load.pods[pod.name], "pods": 1.0}
+            shares = {each: min(1.0, usage.get(each, 0.0) / above[each]) for each in above}
+            return sum(share * weights[each] for each, share in shares.items())
 
-    def relief(pod: ListedPod) -> float:
-        usage = {**load.pods[pod.name], "pods": 1.0}
-        return sum(min(1.0, usage.get(each, 0.0) / above[each]) * weights[each] for each in above)
+        return sorted(
+            pods,
+            key=lambda pod: (
+                pod.priority or 0,
+                _QOS.get(pod.qos, 0),
+                integer(pod.annotations.get(COST_ANNOTATION)) or 0,
+                -relief(pod),
+                -pod.created,
+                pod.name,
+            ),
+        )
 
-    return sorted(
-        pods,
-        key=lambda pod: (
-            pod.priority or 0,
-            _QOS.get(pod.qos, 0),
-            integer(pod.annotations.get(COST_ANNOTATION)) or 0,
-            -relief(pod),
-            -pod.created,
-            pod.name,
-        ),
-    )
-
-
-def _reason(node: NodeLoad, short: Iterable[str], compared: Comparison) -> str:
-    prod = "prod " if compared.is_prod else ""
-    parts = (
-        f"{prod}{each} usage({node.percent(each):.2f}%)>"
-        f"threshold({100 * node.high[each] / node.node.offered[each]:.2f}%)"
-        for each in short
-        if node.node.offered.get(each)
-    )
-    return f"node is overutilized, {', '.join(parts)}"
+    def _reason(self, node: NodeLoad, short: Iterable[str]) -> str:
+        prod = "prod " if self.is_prod else ""
+        parts = (
+            f"{prod}{each} usage({node.percent(each):.2f}%)>"
+            f"threshold({100 * node.high[each] / node.node.offered[each]:.2f}%)"
+            for each in short
+            if node.node.offered.get(each)
+        )
+        return f"node is overutilized, {', '.join(parts)}"

@@ -1,21 +1,132 @@
-"""LowNodeLoad: pods go where it wants them, and have room there by all of `fit`.
+"""LowNodeLoad: pods leave nodes whose real load is high for nodes where it is low.
 
-Upstream has no such strategy, so only plans have it. It moves its pods itself.
+The rules are those of koord-descheduler (pkg/descheduler/framework/plugins/loadaware), with these
+differences: the load of a pod that has moved counts at once where it goes (`rebalance.load`), and
+it stays there for a while; a pod that does not use what its node is short of stays, too; the nodes
+that take load are filled evenly, and ties are broken by name. Thresholds of prod pods are judged
+after those of all pods, and a node that takes a prod pod stays below both.
+
+Upstream has no such strategy, so only plans have it: it moves its pods itself, and they have room
+by all of `fit`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
 import numpy as np
 
 from reserver.cluster.categorical import Bools
-from reserver.rebalance.arguments.load import LowNodeLoad
-from reserver.rebalance.cluster_state import ListedPod
-from reserver.rebalance.load_balance import balance
-from reserver.rebalance.load_comparison import BalanceInput
-from reserver.rebalance.measured_load import source_of
+from reserver.rebalance.arguments.load import LowNodeLoad, NodePool
+from reserver.rebalance.cluster_state import ListedNode, ListedPod
+from reserver.rebalance.load_comparison import (
+    BalanceInput,
+    BalanceResult,
+    Comparison,
+)
+from reserver.rebalance.measured_load import NO_ROUNDS, AnomalyCount, Rounds, source_of
+from reserver.rebalance.node_load import NodeLoad, prod_usage, thresholded, weigh
 from reserver.rebalance.plan_state import PlanState
 from reserver.rebalance.planning_snapshot import NOWHERE
+from reserver.rebalance.readings import Usage
 from reserver.rebalance.strategies.candidate import Batches, Candidate
+
+
+def balance(
+    args: LowNodeLoad, given: BalanceInput, rounds: Rounds = NO_ROUNDS
+) -> tuple[BalanceResult, Rounds]:
+    """Move pods from hot nodes to cool ones.
+
+    Args:
+        args: the policy's.
+        given: what to look at, and what is called for each move.
+        rounds: what the round before has returned.
+    """
+    # A node whose metrics were missing for so long begins anew, however far apart rounds are.
+    oldest = min(rounds.at, given.now - args.detector_cache_timeout_s)
+    found = BalanceResult(_since(oldest, rounds.anomalies), _since(oldest, rounds.prod))
+    if args.paused:
+        found.notes.append("LowNodeLoad is paused")
+        return found, Rounds({}, given.now)
+    claimed: set[str] = set()
+    for pool in args.node_pools:
+        nodes = [
+            node
+            for node in given.nodes
+            if node.name not in claimed and pool.node_selector.matches(node.node.labels)
+        ]
+        claimed |= _balance_pool(args, pool, nodes, given, found)
+    return found, Rounds(found.anomalies, given.now, found.prod)
+
+
+def _since(oldest: float, counts: Mapping[str, AnomalyCount]) -> dict[str, AnomalyCount]:
+    return {node: count for node, count in counts.items() if count.seen_at >= oldest}
+
+
+def _balance_pool(
+    args: LowNodeLoad,
+    pool: NodePool,
+    nodes: Sequence[ListedNode],
+    given: BalanceInput,
+    found: BalanceResult,
+) -> set[str]:
+    """Balance one pool; return its hot nodes."""
+    resources = thresholded(pool)
+    measured, skipped = weigh(nodes, pool, lambda node: _usage(node, args, given, resources))
+    found.notes += skipped
+    whole = {node.name: node for node in measured}
+    part = _prod_loads(pool, measured, given, found)
+    hot = [node for node in measured if node.exceeded and not node.is_low]
+    names = {node.name for node in hot}
+    prod_hot = [node for node in part.values() if node.exceeded and node.name not in names]
+    prod_names = {node.name for node in prod_hot}
+    low = [node for node in measured if node.is_low and node.name not in prod_names]
+    compare = partial(Comparison, args=args, given=given, found=found)
+    compare(pool=pool, nodes=whole, beside=part, counts=found.anomalies).relieve(low, hot)
+    if pool.prod is not None:
+        prod_low = [
+            node
+            for node in part.values()
+            if node.is_low and node.name not in names and node.name not in prod_names
+        ]
+        prod = compare(pool=pool.prod, nodes=part, beside=whole, counts=found.prod, is_prod=True)
+        prod.relieve(prod_low, prod_hot)
+    return names | prod_names
+
+
+def _prod_loads(
+    pool: NodePool, measured: Iterable[NodeLoad], given: BalanceInput, found: BalanceResult
+) -> dict[str, NodeLoad]:
+    """Return what prod pods use of each node, as far as anybody asks and knows."""
+    if pool.prod is None:
+        return {}
+    resources = thresholded(pool.prod)
+    nodes, skipped = weigh(
+        [node.node for node in measured],
+        pool.prod,
+        lambda node: prod_usage(given.pods.get(node.name, ()), given.load, resources),
+    )
+    found.notes += skipped
+    return {node.name: node for node in nodes}
+
+
+def _usage(
+    node: ListedNode, args: LowNodeLoad, given: BalanceInput, resources: Iterable[str]
+) -> Usage | str:
+    """Return what a node uses of some resources, or why that is not known."""
+    known = given.load.nodes.get(node.name)
+    if known is None:
+        return "it has no metrics"
+    age_s = given.now - known.at
+    if 0 < args.node_metric_expiration_seconds <= age_s:
+        return f"its metrics are {age_s:.0f} seconds old"
+    running = sum(not pod.pod.finished for pod in given.pods.get(node.name, ()))
+    usage = {**known.usage, "pods": running}
+    missing = [each for each in resources if each not in usage]
+    if missing:
+        return f"its metrics do not say how much {', '.join(missing)} it uses"
+    return {each: float(round(usage[each])) for each in resources}
 
 
 def find(args: LowNodeLoad, state: PlanState) -> Batches:

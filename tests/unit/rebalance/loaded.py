@@ -10,10 +10,10 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad, NodePool
 from reserver.rebalance.cluster_state import ListedNode, ListedPod, Owner
 from reserver.rebalance.load import SmoothedLoad
-from reserver.rebalance.load_balance import balance
 from reserver.rebalance.load_comparison import BalanceInput, BalanceResult
 from reserver.rebalance.measured_load import NO_ROUNDS, Rounds
 from reserver.rebalance.readings import Average
+from reserver.rebalance.strategies.low_node_load import balance
 
 NOW = 10_000.0
 CORES = 10_000

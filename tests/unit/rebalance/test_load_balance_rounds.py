@@ -17,10 +17,10 @@ from reserver.rebalance.load import (
     seen,
     settled,
 )
-from reserver.rebalance.load_balance import balance
 from reserver.rebalance.load_comparison import BalanceInput
 from reserver.rebalance.measured_load import NO_ROUNDS, Rounds
 from reserver.rebalance.readings import Reading, Readings
+from reserver.rebalance.strategies.low_node_load import balance
 from tests.unit.rebalance.loaded import NOW, World, cores, hot_and_cool, node, pod, pool
 
 WAITS = pool(anomaly_condition=AnomalyCondition())
