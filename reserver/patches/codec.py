@@ -14,10 +14,10 @@ import msgspec
 from reserver.cluster.labels import Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
-from reserver.k8s.objects import names, selectors
+from reserver.k8s.objects import names
 from reserver.k8s.objects.limits import TENANT, Int64, check_bytes, check_count, check_number
 from reserver.k8s.objects.objects import Metadata, decode
-from reserver.k8s.objects.selectors import LabelSelector
+from reserver.k8s.objects.selectors import checked_selector
 from reserver.k8s.objects.times import parse_duration, parse_moment
 from reserver.patches.merge import KINDS, MOST_BYTES, NODE_AFFINITY, PREFERRED, REQUIRED, size
 from reserver.patches.model import Json, PatchName, SchedPatch, Scheduling
@@ -130,28 +130,11 @@ def _selector(written: LabelsSelector) -> Selector:
     if not labels and not expressions:
         remedy = "write the labels of the pods to patch, e.g. matchLabels: {app: web}"
         raise InvalidInput("selector", "selects everything", remedy)
-    for key, value in labels.items():
-        names.check_label_key(key, f"selector.matchLabels.{shorten(key)}")
-        names.check_label_value(value, f"selector.matchLabels.{shorten(key)}")
-    for index, term in enumerate(expressions):
-        path = f"selector.matchExpressions[{index}]"
-        names.check_label_key(term.key, f"{path}.key")
-        check_count(term.values or (), f"{path}.values", TENANT.values)
-        if term.operator not in placement_codec.LABEL_OPERATORS or not _is_requirement(term):
-            remedy = "write In or NotIn with values of labels, Exists or DoesNotExist without"
-            raise InvalidInput(
-                path, f"{shorten(term.operator)!r} and its values do not fit", remedy
-            )
-    read = selectors.label_selector(
-        msgspec.convert(msgspec.to_builtins(written), LabelSelector, strict=True)
-    )
+    terms = ((each.key, each.operator, each.values or ()) for each in expressions)
+    with under("selector"):
+        read = checked_selector(labels, terms, TENANT.values)
     check_number(len(read.requirements), "selector", TENANT.labels, "labels")
     return read
-
-
-def _is_requirement(term: _Expression) -> bool:
-    expression = selectors.Expression(term.key, term.operator, term.values)
-    return selectors.requirement(expression) is not None
 
 
 def _expiry(spec: PatchSpec, created: str) -> float | None:

@@ -12,7 +12,7 @@ import msgspec
 from reserver.cluster.labels import NOTHING, Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
-from reserver.k8s.objects import names, selectors
+from reserver.k8s.objects import selectors
 from reserver.rebalance.arguments.base import Int32, LabelSelector, PolicyPart
 from reserver.rebalance.arguments.evictor import SYSTEM_CRITICAL
 from reserver.settings.struct_reader import Readers, Walk
@@ -20,7 +20,6 @@ from reserver.settings.struct_reader import Readers, Walk
 PriorityClasses = Callable[[str], int | None]
 """The value of a PriorityClass by its name; None if there is no such class."""
 
-_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _DURATION = re.compile(
     r"(?P<sign>[-+]?)(?P<parts>(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+|0)"
 )
@@ -92,38 +91,9 @@ def _text_selector(walk: Walk, value: Any, path: str) -> Selector:  # noqa: ANN4
 def _selector(walk: Walk, value: Any, path: str) -> Selector:  # noqa: ANN401 - as above
     """Return a label selector; one that the API server would refuse is a problem."""
     written = walk.struct(value, _Selector, path)
+    terms = ((each.key, each.operator, each.values) for each in written.match_expressions)
     with under(path):
-        for key, label in written.match_labels.items():
-            _check_label(f"matchLabels.{shorten(key)}", key, (label,))
-        for index, term in enumerate(written.match_expressions):
-            _check_term(f"matchExpressions[{index}]", term)
-    terms = written.match_expressions
-    return selectors.label_selector(
-        selectors.LabelSelector(
-            written.match_labels,
-            [selectors.Expression(each.key, each.operator, list(each.values)) for each in terms],
-        )
-    )
-
-
-def _named_selector(walk: Walk, value: Any, path: str) -> Selector:  # noqa: ANN401 - as above
-    return walk.struct(value, _NamedSelector, path).selector
-
-
-def _check_term(path: str, term: _Expression) -> None:
-    _check_label(path, term.key, term.values)
-    if term.operator not in _OPERATORS:
-        problem = f"{shorten(repr(term.operator))} is not an operator"
-        raise InvalidInput(f"{path}.operator", problem, f"write {', '.join(_OPERATORS)}")
-    if bool(term.values) is not (term.operator in {"In", "NotIn"}):
-        remedy = "remove them" if term.values else "write at least one value"
-        raise InvalidInput(f"{path}.values", f"do not fit operator {term.operator}", remedy)
-
-
-def _check_label(path: str, key: str, values: tuple[str, ...]) -> None:
-    names.check_label_key(key, path)
-    for value in values:
-        names.check_label_value(value, path)
+        return selectors.checked_selector(written.match_labels, terms)
 
 
 def _priority(walk: Walk, value: Any, path: str, classes: PriorityClasses) -> int:  # noqa: ANN401 - as above

@@ -8,12 +8,13 @@ is read as `labels.Parse` of apimachinery reads it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from reserver.cluster.constraints import NodeTerm
 from reserver.cluster.labels import NOTHING, Requirement, Selector, equals, integer
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
+from reserver.k8s.objects.limits import check_count
 from reserver.k8s.objects.names import check_label_key, check_label_value
 from reserver.k8s.objects.objects import WireStruct
 
@@ -21,6 +22,7 @@ _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _SET_OPERATORS = frozenset({"In", "NotIn"})
 _KEY_OPERATORS = frozenset({"Exists", "DoesNotExist"})
 _NUMBER_OPERATORS = frozenset({"Gt", "Lt"})
+_WITH_VALUES = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
 
 
 class Expression(WireStruct, frozen=True):
@@ -103,6 +105,44 @@ def field_requirement(expression: Expression) -> Requirement | None:
     if expression.operator not in _SET_OPERATORS or len(expression.values or ()) != 1:
         return None
     return Requirement(expression.key, expression.operator, values)
+
+
+def checked_selector(
+    labels: Mapping[str, str],
+    expressions: Iterable[tuple[str, str, Sequence[str]]],
+    most_values: int = 2**31,
+) -> Selector:
+    """Return a label selector of one of our own objects, where a person can act on a mistake.
+
+    Args:
+        labels: of ``matchLabels``.
+        expressions: key, operator and values of each of ``matchExpressions``.
+        most_values: how many values one of them may have.
+
+    Raises:
+        InvalidInput: the API server would refuse it; the error carries the path.
+    """
+    terms: list[Requirement] = []
+    for key, value in labels.items():
+        path = f"matchLabels.{shorten(key)}"
+        check_label_key(key, path)
+        check_label_value(value, path)
+        terms.append(Requirement(key, "In", frozenset({value})))
+    for index, (key, operator, values) in enumerate(expressions):
+        path = f"matchExpressions[{index}]"
+        check_count(values, f"{path}.values", most_values)
+        check_label_key(key, f"{path}.key")
+        wants_values = _WITH_VALUES.get(operator)
+        if wants_values is None:
+            problem = f"{shorten(operator)!r} is not an operator"
+            raise InvalidInput(f"{path}.operator", problem, f"write {', '.join(_WITH_VALUES)}")
+        if wants_values is not bool(values):
+            remedy = "write at least one value" if wants_values else "remove them"
+            raise InvalidInput(f"{path}.values", f"do not fit operator {operator}", remedy)
+        for at, value in enumerate(values):
+            check_label_value(value, f"{path}.values[{at}]")
+        terms.append(Requirement(key, operator, frozenset(values)))
+    return Selector(tuple(terms))
 
 
 _WORD = r"[^\s=!(),<>]+"

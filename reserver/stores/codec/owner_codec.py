@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from reserver.cluster.labels import EVERYTHING, NOTHING, Requirement, Selector
+from reserver.cluster.labels import EVERYTHING, NOTHING, Selector
 from reserver.cluster.pod import NO_CONTROLLER, Controller, PodName
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
 from reserver.k8s.objects import names
 from reserver.k8s.objects.limits import HOME, SpecLimits, check_count, check_number
+from reserver.k8s.objects.selectors import checked_selector
 from reserver.reservations.owner import MOST_EXISTING, NOBODY, OwnerRule, Replaced
 
 _UID = re.compile(r"[-_.:A-Za-z0-9]{1,128}")
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
-_WITH_VALUES = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
 
 
 class _Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -179,30 +179,9 @@ def _replaced(replaced: _Replaced | None) -> Replaced:
 def _selector(selector: _Selector | None, limits: SpecLimits) -> Selector:
     if selector is None:
         return EVERYTHING
-    terms: list[Requirement] = []
-    for key, value in selector.match_labels.items():
-        path = f"selector.matchLabels.{shorten(key)}"
-        names.check_label_key(key, path)
-        names.check_label_value(value, path)
-        terms.append(Requirement(key, "In", frozenset({value})))
-    for index, expression in enumerate(selector.match_expressions):
-        path = f"selector.matchExpressions[{index}]"
-        check_count(expression.values, f"{path}.values", limits.values)
-        terms.append(_requirement(expression, path))
-    if not terms:
-        raise InvalidInput("selector", "is empty: it matches every pod", "write matchLabels")
-    return Selector(tuple(terms))
-
-
-def _requirement(expression: _Expression, path: str) -> Requirement:
-    names.check_label_key(expression.key, f"{path}.key")
-    wants_values = _WITH_VALUES.get(expression.operator)
-    if wants_values is None:
-        problem = f"{shorten(expression.operator)!r} is not an operator"
-        raise InvalidInput(f"{path}.operator", problem, f"write {', '.join(_WITH_VALUES)}")
-    if wants_values is not bool(expression.values):
-        remedy = "write at least one value" if wants_values else "remove them"
-        raise InvalidInput(f"{path}.values", f"do not fit operator {expression.operator}", remedy)
-    for index, value in enumerate(expression.values):
-        names.check_label_value(value, f"{path}.values[{index}]")
-    return Requirement(expression.key, expression.operator, frozenset(expression.values))
+    expressions = ((each.key, each.operator, each.values) for each in selector.match_expressions)
+    with under("selector"):
+        found = checked_selector(selector.match_labels, expressions, limits.values)
+        if not found.requirements:
+            raise InvalidInput("", "is empty: it matches every pod", "write matchLabels")
+    return found

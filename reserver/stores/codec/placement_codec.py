@@ -49,8 +49,8 @@ _TYPES = {name: inspect.type_info(kind) for name, kind in _PARTS.items()}
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _POLICIES = ("Honor", "Ignore")
-LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-_NODE_OPERATORS = (*LABEL_OPERATORS, "Gt", "Lt")
+_LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
 
 
 class PartObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -226,7 +226,7 @@ def _(value: NodeSelectorTerm) -> Problems:
 @_problems.register
 def _(value: LabelSelector) -> Problems:
     for index, term in enumerate(value.match_expressions or ()):
-        yield from _term_problems(term, f"matchExpressions[{index}]", LABEL_OPERATORS)
+        yield from _term_problems(term, f"matchExpressions[{index}]", _LABEL_OPERATORS)
 
 
 @_problems.register
