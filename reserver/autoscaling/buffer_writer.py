@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Container
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -67,37 +68,31 @@ async def check_served(client: ApiClient) -> None:
         log.warning("CapacityBuffers cannot be read yet", why=str(exc))
 
 
+@dataclass(eq=False, repr=False)
 class BufferWriter:
     """Writes CapacityBuffers as they are wanted, and deletes those that nobody wants any more.
 
     Attributes:
+        subject: returns metadata and kind of the object in which a reservation is written.
+        changed: called when a buffer has come or gone.
+        time: passes for the queue; None for that of the event loop.
         backlog: of the buffers that may have to be written, or deleted, in a turn to come.
         queue: of those that have their turn.
         reflector: shows which there are.
         writes: how many buffers were written or deleted.
     """
 
-    def __init__(
-        self,
-        client: ApiClient,
-        subject: Callable[[Ref], tuple[Metadata, ObjectKind] | None],
-        changed: Callable[[], None],
-        time: Time | None = None,
-    ) -> None:
-        """Begin with nothing known.
+    client: ApiClient
+    subject: Callable[[Ref], tuple[Metadata, ObjectKind] | None]
+    changed: Callable[[], None]
+    time: Time | None = None
 
-        Args:
-            subject: returns metadata and kind of the object in which a reservation is written.
-            changed: called when a buffer has come or gone.
-            time: passes for the queue; None for that of the event loop.
-        """
-        self._client = client
-        self._subject = subject
-        self._changed = changed
-        self.backlog = WorkQueue[Name]("CapacityBuffers to come", time=time)
-        self.queue = WorkQueue[Name]("CapacityBuffers", time=time)
+    def __post_init__(self) -> None:
+        """Begin with nothing known."""
+        self.backlog = WorkQueue[Name]("CapacityBuffers to come", time=self.time)
+        self.queue = WorkQueue[Name]("CapacityBuffers", time=self.time)
         self.reflector = Reflector(
-            client, COLLECTION, _view(self), {"labelSelector": LABEL}, is_optional=True
+            self.client, COLLECTION, _view(self), {"labelSelector": LABEL}, is_optional=True
         )
         self._wanted: dict[Name, Buffer] = {}
         self._written: dict[Name, Buffer] = {}
@@ -121,13 +116,13 @@ class BufferWriter:
         """Note that a buffer exists; returns at once."""
         if name not in self._there:
             self._there.add(name)
-            self._changed()
+            self.changed()
 
     def gone(self, name: Name) -> None:
         """Note that a buffer exists no more; returns at once."""
         self._there.discard(name)
         self._written.pop(name, None)
-        self._changed()
+        self.changed()
 
     def wanted(self, name: Name) -> Buffer | None:
         """Return what a buffer is to be; None if there is to be none."""
@@ -193,7 +188,7 @@ class BufferWriter:
                 await self._apply(name, wanted)
             else:
                 self._written.pop(name, None)
-                await self._client.delete(path_of(*name), {"propagationPolicy": "Background"})
+                await self.client.delete(path_of(*name), {"propagationPolicy": "Background"})
         except ApiError as exc:
             if wanted is not None or not exc.is_absent:
                 self.queue.failed(name, exc, wanted)
@@ -213,9 +208,9 @@ class BufferWriter:
             return  # Its reservation or pod is gone, as a change to come will say.
         owner, kind, shape = owned
         at, template_at = applied_at(*name)
-        raw = await self._client.patch(at, show_buffer(wanted, owner, kind), _APPLY)
+        raw = await self.client.patch(at, show_buffer(wanted, owner, kind), _APPLY)
         made = decode(PartialObject, raw).metadata
-        await self._client.patch(template_at, show_template(wanted, made, shape), _APPLY)
+        await self.client.patch(template_at, show_template(wanted, made, shape), _APPLY)
         self._there.add(name)
         self._written[name] = wanted
 
@@ -224,10 +219,10 @@ class BufferWriter:
     ) -> tuple[Metadata, ObjectKind, dict[str, Any] | None] | None:
         """Return the object with which a buffer goes, its kind, and the shape of a pod."""
         if wanted.reservation is not None:
-            subject = self._subject(wanted.reservation.ref)
+            subject = self.subject(wanted.reservation.ref)
             return (*subject, None) if subject is not None else None
         try:
-            raw = await self._client.get(pod_path(wanted.pod.name))
+            raw = await self.client.get(pod_path(wanted.pod.name))
         except ApiError as exc:
             if exc.is_absent:
                 return None

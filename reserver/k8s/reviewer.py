@@ -101,7 +101,7 @@ class Reviewer:
     """Asks the API server with TokenReviews and SubjectAccessReviews.
 
     Equal questions share one request. Tokens that were somebody's before are asked about whatever
-    others send; of unknown ones only so many (`review_limits`).
+    others send; of unknown ones only so many (`ReviewLimits`).
     """
 
     def __init__(

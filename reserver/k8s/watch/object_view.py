@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -25,54 +26,41 @@ UNKNOWN = -1
 """For the resourceVersion of an object of which nobody keeps it."""
 
 
+@dataclass(eq=False, repr=False)
 class ObjectView(Generic[T]):
-    """Reports each object that is seen, and each that is gone.
+    """Reports each object of a collection that is seen, and each that is gone.
 
     Attributes:
+        seen: called with each object that exists, whenever it may have changed, and whether a
+            list shows it: then it may have changed more than once; raises InvalidInput.
+        gone: called with each object that no longer exists.
+        known: the objects that are believed to exist.
+        has_successor: whether one of the same name is known, but of another UID than this.
+        revision_of: the resourceVersion that an object is known at; 0 if there is none.
+        broken: called with each object that cannot be read or judged: what is known of it is
+            out of date from then on.
+        ended: called with the resourceVersion of each list that has been taken.
         events: what a watch of them shows.
         unreadable: how many objects were skipped because they could not be read.
         revision: the resourceVersion at which what is gone was.
     """
 
-    def __init__(  # noqa: PLR0913 - what a collection tells
-        self,
-        kind: type[T],
-        seen: Callable[[T, bool], Steps | None],
-        gone: Callable[[Key], Steps | None],
-        known: Callable[[], Iterable[Key]],
-        has_successor: Callable[[Key, str], bool] = lambda *_: False,
-        *,
-        revision_of: Callable[[Key], int] = lambda _: UNKNOWN,
-        broken: Callable[[Key, T | msgspec.Raw], None] = lambda *_: None,
-        ended: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        """Report a collection's objects.
+    kind: type[T]
+    seen: Callable[[T, bool], Steps | None]
+    gone: Callable[[Key], Steps | None]
+    known: Callable[[], Iterable[Key]]
+    has_successor: Callable[[Key, str], bool] = lambda *_: False
+    _: KW_ONLY
+    revision_of: Callable[[Key], int] = lambda _: UNKNOWN
+    broken: Callable[[Key, T | msgspec.Raw], None] = lambda *_: None
+    ended: Callable[[int], None] = lambda _: None
 
-        Args:
-            seen: called with each object that exists, whenever it may have changed, and whether a
-                list shows it: then it may have changed more than once; raises InvalidInput.
-            gone: called with each object that no longer exists.
-            known: the objects that are believed to exist.
-            has_successor: whether one of the same name is known, but of another UID than this.
-            revision_of: the resourceVersion that an object is known at; 0 if there is none.
-            broken: called with each object that cannot be read or judged: what is known of it is
-                out of date from then on.
-            ended: called with the resourceVersion of each list that has been taken.
-        """
-        self._kind = kind
-        self._seen = seen
-        self._gone = gone
-        self._known = known
-        self._has_successor = has_successor
-        self._broken = broken
-        self._revision_of = revision_of
-        self._seen_up_to = 0
+    def __post_init__(self) -> None:
+        """Begin with nothing seen."""
+        self.events: type[ReadEvent[T]] = ReadEvent[self.kind]  # type: ignore[name-defined]
+        self.revision = self.unreadable = self._seen_up_to = 0
         self._unread: set[Key] = set()
-        self._ended = ended
-        self.events: type[ReadEvent[T]] = ReadEvent[kind]  # type: ignore[valid-type]
-        self.revision = 0
         self._unlisted: set[Key] = set()
-        self.unreadable = 0
 
     def list_began(self, seen: int = 0) -> None:
         """Begin a list: it may not show what becomes known from now on.
@@ -81,7 +69,7 @@ class ObjectView(Generic[T]):
             seen: everything up to this resourceVersion was shown; 0 for nothing.
         """
         self._seen_up_to = seen
-        self._unlisted = set(self._known())
+        self._unlisted = set(self.known())
 
     def listed(self, item: T | msgspec.Raw) -> Steps:
         """Take an object that a page of a list shows."""
@@ -97,7 +85,7 @@ class ObjectView(Generic[T]):
         now, key = metadata.revision, _key(metadata)
         if not 0 < now <= self._seen_up_to or key in self._unread:
             return
-        was = self._revision_of(key)
+        was = self.revision_of(key)
         if not was or now < was <= self._seen_up_to:
             name = "/".join(filter(None, key))
             state = f"at resourceVersion {was}" if was else "gone"
@@ -109,7 +97,7 @@ class ObjectView(Generic[T]):
         while self._unlisted:
             yield from self._drop(self._unlisted.pop())
             yield
-        self._ended(revision)
+        self.ended(revision)
 
     def changed(self, item: T | msgspec.Raw) -> Generator[None, None, Metadata]:
         """Take an object that was added or modified; return its metadata."""
@@ -119,7 +107,7 @@ class ObjectView(Generic[T]):
         """Drop an object, after taking its last state: a pod may have been bound in between."""
         self.revision = metadata_of(item).revision
         metadata = yield from self._take(item, listed=False)
-        if not self._has_successor(_key(metadata), metadata.uid):
+        if not self.has_successor(_key(metadata), metadata.uid):
             yield from self._drop(_key(metadata))
         return metadata
 
@@ -134,7 +122,7 @@ class ObjectView(Generic[T]):
             self._unread.discard(key)
             with quarantined("watch", "/".join(key), partial(self._failed, key, item)):
                 try:
-                    yield from self._seen(shown, listed) or ()
+                    yield from self.seen(shown, listed) or ()
                 except InvalidInput as exc:
                     self._pass_over(key, item, exc)
         return metadata
@@ -144,7 +132,7 @@ class ObjectView(Generic[T]):
         if not isinstance(item, msgspec.Raw):
             return item.metadata, item
         try:
-            shown = decode(self._kind, item)
+            shown = decode(self.kind, item)
         except InvalidInput as exc:
             metadata = metadata_of(item)
             self._pass_over(_key(metadata), item, exc)
@@ -158,12 +146,12 @@ class ObjectView(Generic[T]):
     def _failed(self, key: Key, item: T | msgspec.Raw, _: InvalidInput) -> None:
         self.unreadable += 1
         self._unread.add(key)
-        self._broken(key, item)
+        self.broken(key, item)
 
     def _drop(self, key: Key) -> Steps:
         self._unread.discard(key)
         with quarantined("watch", "/".join(key)):
-            yield from self._gone(key) or ()
+            yield from self.gone(key) or ()
 
 
 def _key(metadata: Metadata) -> Key:
