@@ -6,7 +6,7 @@ import pytest
 
 from reserver.cluster.labels import EVERYTHING, Requirement, Selector
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.selectors import parse
+from reserver.k8s.objects.selectors import parse_selector
 
 
 def term(key: str, operator: str, *values: str) -> Requirement:
@@ -36,11 +36,11 @@ def term(key: str, operator: str, *values: str) -> Requirement:
     ],
 )
 def test_a_selector_means_what_kubernetes_says(text: str, expected: list[Requirement]) -> None:
-    assert parse(text) == Selector(tuple(expected))
+    assert parse_selector(text) == Selector(tuple(expected))
 
 
 def test_an_empty_text_selects_everything() -> None:
-    assert parse("") == EVERYTHING
+    assert parse_selector("") == EVERYTHING
 
 
 @pytest.mark.parametrize(
@@ -62,5 +62,5 @@ def test_an_empty_text_selects_everything() -> None:
 )
 def test_what_is_no_selector_is_refused_with_a_remedy(text: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        parse(text)
+        parse_selector(text)
     assert caught.value.remedy

@@ -370,8 +370,8 @@ def emptying(world: World, *, emptied: tuple[str, ...] = ("n1",)) -> World:
         return {}
 
     marks = NodeMarks(world.client, lambda: world.now)
-    options = replace(world.rebalancer._options, decide=decide, held=held, marks=marks)
-    world.rebalancer._options = options
+    options = replace(world.rebalancer.options, decide=decide, held=held, marks=marks)
+    world.rebalancer.options = options
     return world
 
 
@@ -411,8 +411,8 @@ async def test_a_dry_run_and_no_more_moves_close_nothing(path: Path) -> None:
 async def test_outside_of_its_windows_a_round_gives_back_what_no_move_leaves(path: Path) -> None:
     nodes = {"kind": "NodeList", "items": [MARKED]}
     world = emptying(World(path, NO_MOVES, nodes, OWNED, *REST, MARKED, {}, reserves_first=True))
-    closed = replace(world.rebalancer._options, windows=(parse("0 22 * * * 6h"),))
-    world.rebalancer._options = closed
+    closed = replace(world.rebalancer.options, windows=(parse("0 22 * * * 6h"),))
+    world.rebalancer.options = closed
     world.now = 1_896_084_000.0
     found = await world.rebalancer.round()
     assert (found.settled, world.looks) == (Settled((), ("n1",)), [])
@@ -442,8 +442,8 @@ async def test_the_end_of_the_pod_moves_of_rounds_is_waited_for(
 
 async def test_outside_of_its_windows_a_round_moves_nothing_and_says_until_when(path: Path) -> None:
     world = World(path, *CLUSTER, {}, {})
-    judge = world.rebalancer._options
-    world.rebalancer._options = replace(judge, windows=(parse("0 22 * * * 6h"),))
+    judge = world.rebalancer.options
+    world.rebalancer.options = replace(judge, windows=(parse("0 22 * * * 6h"),))
     world.now = 1_896_084_000.0
     found = await world.rebalancer.round()
     assert found.plan.notes == (
