@@ -61,7 +61,7 @@ class _Attempt:
 
 
 @dataclass(eq=False, repr=False)
-class Executor:
+class PacedMoves:
     """Carries out moves, at a bounded rate.
 
     Attributes:
@@ -76,7 +76,7 @@ class Executor:
     reporter: OutcomeReporter
 
 
-class Evictions(Executor):
+class Evictions(PacedMoves):
     """Evicts pods."""
 
     async def carry_out(self, moves: Iterable[PlannedMove], terms: Terms) -> list[MoveOutcome]:

@@ -25,7 +25,7 @@ from reserver.moves.manifests import FailedMove, OpenMove
 from reserver.moves.model import GroupMember, MoveGroup
 from reserver.moves.phases import MoveMode
 from reserver.rebalance import evictions
-from reserver.rebalance.evictions import Executor
+from reserver.rebalance.evictions import PacedMoves
 from reserver.rebalance.move_batch import Missing, chains, makes_room
 from reserver.rebalance.outcomes import MoveOutcome, Result, Terms
 from reserver.rebalance.plan import PlannedMove
@@ -44,7 +44,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(eq=False, repr=False)
-class PodMoves(Executor):
+class PodMoves(PacedMoves):
     """Writes PodMoves."""
 
     mode: MoveMode = MoveMode.RESERVE_FIRST

@@ -153,8 +153,8 @@ async def test_an_event_warns_of_a_hold_that_nobody_claims_before_it_expires(
     await client.extend("move", datetime.now(UTC) + timedelta(minutes=5))
     assembly = world.running.assembly
     told: list[str] = []
-    clock = assembly.reminder._clock
-    assembly.reminder._clock = lambda: clock() + 200.0
+    clock = assembly.reminder.clock
+    assembly.reminder.clock = lambda: clock() + 200.0
     async with asyncio.timeout(20):
         await assembly.reminder.look(assembly.state.ledger, Pacer())
         while not told:
