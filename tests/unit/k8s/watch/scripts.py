@@ -9,25 +9,25 @@ import msgspec
 
 from reserver.base.pacer import Steps
 from reserver.k8s.objects.objects import Metadata
-from reserver.k8s.objects.watch import PartialObject, ReadEvent, metadata_of
+from reserver.k8s.objects.watch import PartialObject, metadata_of
+from reserver.k8s.watch.object_view import ObjectView
 from reserver.k8s.watch.reflector import Reflector
 from tests.unit.k8s.fakes import PatientClient
 
 PATH = "/api/v1/pods"
 
 
-class Recorded:
+class Recorded(ObjectView[PartialObject]):
     """A view that writes down what it is told."""
 
     def __init__(self) -> None:
+        super().__init__(PartialObject, lambda *_: None, lambda _: None, known=tuple)
         self.told: list[str] = []
-        self.unreadable = 0
-        self.events = ReadEvent[PartialObject]
 
     def list_began(self, seen: int = 0) -> None:
-        self.seen = seen
+        self.seen_up_to = seen
 
-    def listed(self, item: msgspec.Raw) -> Steps:
+    def listed(self, item: PartialObject | msgspec.Raw) -> Steps:
         yield
         self.told.append(f"listed {_name(item)}")
 

@@ -169,7 +169,7 @@ async def test_a_collection_that_comes_back_is_compared_with_nothing() -> None:
     await client.played.wait()
     task.cancel()
     assert view.told[-2:] == ["listed a", "end"]
-    assert view.seen == 0
+    assert view.seen_up_to == 0
 
 
 async def test_the_process_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
