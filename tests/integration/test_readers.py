@@ -33,8 +33,8 @@ from reserver.moves import podmove
 from reserver.patches import codec as patches_codec
 from reserver.provisioning import codec as provisioning_codec
 from reserver.provisioning import template
-from reserver.rebalance import node_metric as node_metrics
-from reserver.rebalance.node_metric import read_node_metrics
+from reserver.rebalance import metrics_api as node_metrics
+from reserver.rebalance.metrics_api import read_node_metrics
 from reserver.scheduling.placement import placing
 from reserver.stores.codec import prices, quota_codec, spec_codec
 from reserver.stores.object import codec as objects
