@@ -34,7 +34,7 @@ Document = Mapping[str, Any]
 
 
 class KubeClient(Protocol):
-    """What calls the API server (`kube.api.client.ApiClient`)."""
+    """What calls the API server (`k8s.client.ApiClient`)."""
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
         """Return an object, or a list."""

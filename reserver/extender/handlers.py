@@ -33,7 +33,7 @@ _MOST_LOGGED = 5
 
 
 class Requeuing(Protocol):
-    """What sends pods back to kube-scheduler (`kube.loops.requeue.Requeue`)."""
+    """What sends pods back to kube-scheduler (`requeue.Requeue`)."""
 
     def send_sparingly(self, effect: Effect) -> None:
         """Have kube-scheduler ask about a pod again, with as many attempts as it takes."""

@@ -14,7 +14,7 @@ PATHS: Mapping[str, str] = {
     "StatefulSet": "/apis/apps/v1/namespaces/{namespace}/statefulsets/{name}",
     "Job": "/apis/batch/v1/namespaces/{namespace}/jobs/{name}",
 }
-"""Where controllers of these kinds are; others are asked by their scale (`moves.scale`)."""
+"""Where controllers of these kinds are; others are asked by their scale (`workloads.Scales`)."""
 
 _MOST_SAID = 300
 """How many characters of a refusal are repeated."""

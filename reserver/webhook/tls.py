@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 class WebhookTls:
     """What webhooks are served with: files, or a certificate that Reserver keeps.
 
-    API servers need no certificate. So unlike the extender's (`server.tls`) there is one context,
+    API servers need no certificate. So unlike the extender's (`http.tls`) there is one context,
     into which a new certificate is loaded: it counts for new connections, and no call on one that
     is open is lost.
     """
