@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -87,6 +87,19 @@ class FairMemory(dict[K, V]):
                 self.pop(key, None)
             if not own:
                 del self._of[who]
+
+
+def in_turns(every: Iterable[V], who: Callable[[V], str]) -> Iterator[V]:
+    """Yield the first of each who shares, then the second of each, and so on."""
+    of: defaultdict[str, deque[V]] = defaultdict(deque)
+    for each in every:
+        of[who(each)].append(each)
+    turns = deque(of.values())
+    while turns:
+        turn = turns.popleft()
+        yield turn.popleft()
+        if turn:
+            turns.append(turn)
 
 
 def _level(sizes: Sequence[int], room: int) -> int:

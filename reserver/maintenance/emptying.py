@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import NamedTuple
 
+from reserver.base.fairness import in_turns
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
 from reserver.k8s.client import ApiClient
@@ -27,6 +29,9 @@ from reserver.moves.manifests import SharedFields, manifest
 MOST_BYTES = 64 * 2**20
 """How long the list of a node's pods may be."""
 
+MOST_ENDED = 50
+"""How many moves of windows without any nodes in hand are deleted in one pass. Whoever may write
+PodMoves may write their label, and a finalizer that keeps what is deleted."""
 
 LOOK_AGAIN_S = 5.0
 """How long what was seen of a node's pods is good, in seconds."""
@@ -82,7 +87,8 @@ class NodeEmptying:
                 for effect in tuple(emptying(window, drain, self._moves_of, self._named, now)):
                     await self._carry_out(window, effect)
         in_hand = frozenset(window.key for window in nodes.values())
-        for effect in tuple(leftovers(self._ours(), in_hand)):
+        over = in_turns(leftovers(self._ours(), in_hand), lambda each: each.name.namespace)
+        for effect in tuple(islice(over, MOST_ENDED)):
             await self._delete(effect.name, effect.uid)
 
     async def _carry_out(self, window: Window, effect: MoveEffect) -> None:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, zip_longest
+from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
+from reserver.base.fairness import in_turns
 from reserver.cluster.categorical import Bools
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.quantity import times, total
@@ -146,13 +147,13 @@ def recalls_for_owners(state: State) -> Iterator[Recall | None]:
     The first owner of each namespace comes before the second of any.
     """
     waiting = tuple(state.pods.values()) if state.snapshot.lending.nodes() else ()
-    owners: dict[str, list[PodName]] = {}
+    owners: list[PodName] = []
     for number, pod in enumerate(waiting):
         if number % _PODS_AT_ONCE == 0:
             yield None
         if pod.is_unschedulable and state.ledger.may_concern(pod):
-            owners.setdefault(pod.name.namespace, []).append(pod.name)
-    for name in filter(None, chain.from_iterable(zip_longest(*owners.values()))):
+            owners.append(pod.name)
+    for name in in_turns(owners, lambda owner: owner.namespace):
         owner = state.pods.get(name)
         if owner is None or not owner.is_unschedulable or owner.terminating:
             continue

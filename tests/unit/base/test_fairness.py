@@ -10,7 +10,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.base.fairness import FairCount, FairMemory
+from reserver.base.fairness import FairCount, FairMemory, in_turns
 from reserver.cluster.pod import Controller
 from reserver.cluster.snapshot import Snapshot
 from reserver.errors import TooMany
@@ -201,3 +201,17 @@ def test_who_binds_many_pods_has_no_reservation_of_others_come_back() -> None:
         state.ledger.bound(replace(owner, name=name, uid=f"uid-{number}"), exact=True)
     state.ledger.put(reservation("r", cpu="1"), Written(5, 5))
     assert state.ledger.phase(ref("r")) is Phase.CLAIMED
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers()), max_size=20))
+def test_the_first_of_each_comes_before_the_second_of_any(asked: list[tuple[str, int]]) -> None:
+    found = list(in_turns(asked, lambda each: each[0]))
+    assert Counter(found) == Counter(asked)
+    turns = Counter[str]()
+    rounds = []
+    for who, _ in found:
+        rounds.append(turns[who])
+        turns[who] += 1
+    assert rounds == sorted(rounds)
+    for one in "abc":
+        assert [each for each in found if each[0] == one] == [e for e in asked if e[0] == one]
