@@ -108,11 +108,18 @@ def write_spec(spec: Spec) -> pb.ReservationSpec:
         value = getattr(spec, field.name)
         try:
             message = _WRITERS[field.name](value) if field.name in _WRITERS else value
+        except (AttributeError, TypeError, ValueError) as exc:
+            raise _misfit(field, value, f": {exc}") from exc
+        try:
             written.MergeFrom(pb.ReservationSpec(**{field.name: message}))
         except (AttributeError, TypeError, ValueError) as exc:
-            remedy = _REMEDIES.get(field.name, "check its type")
-            raise InvalidInput(field.json_name, f"{value!r} cannot be sent: {exc}", remedy) from exc
+            raise _misfit(field, value, f" as {type(value).__name__}") from exc
     return written
+
+
+def _misfit(field: FieldDescriptor, value: object, why: str) -> InvalidInput:
+    remedy = _REMEDIES.get(field.name) or _REMEDIES_BY_TYPE.get(field.type, "write a str")
+    return InvalidInput(field.json_name, f"{value!r} cannot be sent{why}", remedy)
 
 
 def _write_resources(resources: Mapping[str, str]) -> dict[str, str]:
@@ -222,6 +229,10 @@ _REMEDIES = {
     "nodes": 'write Nodes(count=3, selector={"pool": "gpu"})',
     "policy": f"write {' or '.join(f'Policy.{each.name}' for each in Policy)}",
     "placement": "write what docs/reservations.md has below `placement`",
+}
+_REMEDIES_BY_TYPE = {
+    FieldDescriptor.TYPE_INT32: "write a number, such as 3",
+    FieldDescriptor.TYPE_BOOL: "write True or False",
 }
 
 

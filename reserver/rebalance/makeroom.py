@@ -46,6 +46,7 @@ _MOST_TOGETHER = 3
 
 _NO_WAY = f"no way was found to make room for it with {MOST_MOVES} moves or fewer"
 _NO_WAY_IN_TIME = "the search ended before it found room; give it more --solver-seconds"
+_NOTHING_MOVES = "no pod may be moved to make room for it"
 _TOO_LARGE = "it requests more than any node has"
 _NO_BETTER = "no plan makes room for more pods than this one"
 _ALLOWED = ", with as many moves as the policy's maxNoOfPodsToEvict… or --most-moves allow"
@@ -92,6 +93,7 @@ def make_room(
     landed = sum(source == NOWHERE for _, source, _ in steps.steps)
     why = _NO_WAY if limit is None else _NO_BETTER if landed == most else _NO_WAY_IN_TIME
     why += "" if planned.disruptions.limits == NO_LIMITS else _ALLOWED
+    why = why if planned.movable.any() else _NOTHING_MOVES
     kept = [_kept(planned, number, why) for number in room.without]
     kept += [_kept(planned, number, why) for number, why in steps.stuck.items()]
     return plan_of(planned, steps, lambda _, __: _why(planned, wanted), kept=kept, bound=bound)

@@ -86,6 +86,13 @@ def test_a_pod_that_is_larger_than_every_node_is_told_so() -> None:
     ]
 
 
+def test_where_no_pod_may_be_moved_that_is_said() -> None:
+    things = list_of(node("a", cpu="4"), pod("p", node="a", cpu="3"))
+    cluster = scene(*things, wanted=[pod("wanted", cpu="2")], protects=lambda _: "protected")
+    plan = make_room(cluster, limit=TimeLimit.after(5, time.monotonic))
+    assert [each.why for each in plan.kept] == ["no pod may be moved to make room for it"]
+
+
 def _lane(name: str, length: int) -> list[Node | Pod]:
     """Return a pod on node a that may go along nodes of its own, all but the last one full."""
     things: list[Node | Pod] = []
