@@ -117,7 +117,7 @@ def write_spec(spec: Spec) -> pb.ReservationSpec:
     return written
 
 
-def _misfit(field: FieldDescriptor, value: object, why: str) -> InvalidInput:
+def _misfit(field: Any, value: object, why: str) -> InvalidInput:  # noqa: ANN401 - of either kind
     remedy = _REMEDIES.get(field.name) or _REMEDIES_BY_TYPE.get(field.type, "write a str")
     return InvalidInput(field.json_name, f"{value!r} cannot be sent{why}", remedy)
 

@@ -158,6 +158,21 @@ async def test_numbers_stand_beside_bars(show: Show, screen: Screen) -> None:
     assert fits(shown, screen)
 
 
+async def test_odd_amounts_are_rounded_for_people_and_exact_for_programs(
+    world: World, show: Show, screen: Screen, name: str
+) -> None:
+    odd = SPEC | {"node": "worker-2", "resources": {"memory": "4000000005"}}
+    await write(world, name, {f"{name}-odd": json.dumps(odd)})
+    async with asyncio.timeout(20):
+        while "4000000005" not in (await show("top", "nodes", "-o", "csv")).text:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    shown = await show("top", "nodes", "worker-2")
+    assert "12.3Gi" in shown.words
+    assert "4000000005" not in shown.words
+    await show("release", f"{name}-odd")
+    assert fits(shown, screen)
+
+
 async def test_owners_show_their_namespace(show: Show, screen: Screen, name: str) -> None:
     await made(show, name)
     assert "shop/pod/web-0" in (await show("describe", name)).words
