@@ -106,20 +106,15 @@ def write_spec(spec: Spec) -> pb.ReservationSpec:
     written = pb.ReservationSpec()
     for field in written.DESCRIPTOR.fields:
         value = getattr(spec, field.name)
+        writer = _WRITERS.get(field.name)
         try:
-            message = _WRITERS[field.name](value) if field.name in _WRITERS else value
-        except (AttributeError, TypeError, ValueError) as exc:
-            raise _misfit(field, value, f": {exc}") from exc
-        try:
+            message = writer(value) if writer else value
             written.MergeFrom(pb.ReservationSpec(**{field.name: message}))
         except (AttributeError, TypeError, ValueError) as exc:
-            raise _misfit(field, value, f" as {type(value).__name__}") from exc
+            why = f": {exc}" if writer else f" as {type(value).__name__}"
+            remedy = _REMEDIES.get(field.name, f"see Spec.{field.name}")
+            raise InvalidInput(field.json_name, f"{value!r} cannot be sent{why}", remedy) from exc
     return written
-
-
-def _misfit(field: Any, value: object, why: str) -> InvalidInput:  # noqa: ANN401 - of either kind
-    remedy = _REMEDIES.get(field.name) or _REMEDIES_BY_TYPE.get(field.type, "write a str")
-    return InvalidInput(field.json_name, f"{value!r} cannot be sent{why}", remedy)
 
 
 def _write_resources(resources: Mapping[str, str]) -> dict[str, str]:
@@ -229,10 +224,6 @@ _REMEDIES = {
     "nodes": 'write Nodes(count=3, selector={"pool": "gpu"})',
     "policy": f"write {' or '.join(f'Policy.{each.name}' for each in Policy)}",
     "placement": "write what docs/reservations.md has below `placement`",
-}
-_REMEDIES_BY_TYPE = {
-    FieldDescriptor.TYPE_INT32: "write a number, such as 3",
-    FieldDescriptor.TYPE_BOOL: "write True or False",
 }
 
 

@@ -30,7 +30,6 @@ class Written(NamedTuple):
 ANY_TIME = Written(0, 2**63)
 """It is unknown when it was written."""
 
-
 NOT_YET = Written(2**63, 2**63)
 """It is being written, after everything that is known."""
 
@@ -96,16 +95,14 @@ class Reservation:
         refill_up_to: claimed slots are replaced where there is room, so that `slots` of them are
             free, as long as both are no more than this; 0: none is replaced.
         release_if_idle: it ends once no pod has had a slot for so many seconds; 0: it does not.
-        lends_below: pods of a lower priority than this may borrow what it holds while no owner has
-            come, if they tolerate the recall (`reserver.cluster.lending`); None: none may.
+        lends_below: pods of a lower priority than this may borrow it (`cluster.lending`).
         recurrence: when it comes again; then `starts_at` and `expires_at` are of one occurrence.
         placement: where Reserver may choose.
         placed: where it has, as far as that is written or decided; empty while it has not, and
             where the reservation names its node. Not part of what the reservation says.
         origin: the ref under which claims are recorded, where that is not `ref`: it was written
             there before it was moved here, or the ref alone does not tell it from another one.
-        created_at: when its object was created, unix seconds; 0 where nothing tells, as of a key of
-            a ConfigMap. Not part of what it says.
+        created_at: when its object was created, unix seconds; 0 for a key. Not part of it.
         occurrence: of what recurs: when the one that it is about starts, unix seconds; None once
             none is to come. Not part of what it says.
         drift: by how many seconds its expiry may differ where somebody else has worked it out from
@@ -192,8 +189,9 @@ class Reservation:
     def identity_at(self, now: float) -> str:
         """Return the identity that it has `at` a moment, in unix seconds."""
         found = self.recurrence.at(now) if self.recurrence is not None else None
-        digest = self.digest if found is None else occurrence_digest(self.digest, found.start)
-        return f"{self.record}@{digest}"
+        if found is None:
+            return self.identity
+        return f"{self.record}@{occurrence_digest(self.digest, found.start)}"
 
     def about(self, other: Reservation) -> Reservation:
         """Return what recurs with the occurrence that the same is about elsewhere."""
@@ -276,8 +274,8 @@ class Reservation:
 
     def lends_to(self, pod: Pod) -> bool:
         """Return whether a pod may borrow what it holds."""
-        is_below = self.lends_below is not None and pod.priority < self.lends_below
-        return is_below and pod.constraints.tolerates_recall
+        below = self.lends_below
+        return below is not None and pod.priority < below and pod.constraints.tolerates_recall
 
     def phase(self, claims: int, now: float) -> Phase:
         """Return its phase at `now` (unix seconds), with this many slots claimed."""
@@ -292,11 +290,7 @@ class Reservation:
         return Phase.ACTIVE
 
     def unclaimed(self, claimed_on: Sequence[str]) -> tuple[dict[str, int], int]:
-        """Return how many slots are not claimed, by node, and how many of these have no place.
-
-        Args:
-            claimed_on: the node of each claim; empty if unknown.
-        """
+        """Return its unclaimed slots by node, and how many have no place, beside such claims."""
         if self.node:
             return {self.node: max(0, self.slots - len(claimed_on))}, 0
         if self.refill_up_to:

@@ -232,6 +232,7 @@ def test_one_that_is_extended_while_it_is_moved_ends_with_the_last_of_both(
         origin=str(here.ref),
     )
     seen = state(here, there, owner("web", here.identity))
+    assert (seen.ledger.copies(here), seen.ledger.copies(there)) == (1, 1)
     seen.ledger.advance(NOW + HOUR)
     assert held(seen, "worker-1") == 2000
     seen.ledger.drop((there if stays == "here" else here).ref)
