@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reserver.base.pacer import outcome
+from reserver.base.schedule import Schedule
+from reserver.cluster.constraints import UNCONSTRAINED
 from reserver.cluster.labels import equals
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 from reserver.k8s.objects.objects import decode, encode
@@ -31,12 +33,13 @@ from reserver.provisioning.observe import KnownRequests
 from reserver.reservations.entry import identified
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.quota import Quota
+from reserver.reservations.recurrence import Recurrence
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
 from reserver.stores.object.codec import ABANDONED, SET_LABEL, UNFINISHED_ANNOTATION, ObjectMetadata
 from reserver.stores.object.sets import Sets
-from tests.builders import node, pod, reservation, state_of
+from tests.builders import BORROWER, node, pod, reservation, state_of
 
 E = TypeVar("E")
 
@@ -318,9 +321,13 @@ def written(draw: st.DrawFn, space: str) -> Reservation:
         slots=draw(st.integers(1, 2)),
         require=draw(st.booleans()),
         reusable=draw(st.booleans()),
+        refill_up_to=draw(st.sampled_from([0, 0, 3])),
+        lends_below=draw(st.sampled_from([None, None, 10])),
         expires=draw(st.none() | st.just(NOW + 5)),
         cpu=str(draw(st.integers(1, 3))),
     )
+    if draw(st.booleans()):
+        made = replace(made, recurrence=Recurrence(schedule=Schedule("* * * * *", 60.0)))
     ref = Ref.of_object(space, draw(st.sampled_from(KEYS)))
     if draw(st.booleans()):
         names = draw(st.sets(st.sampled_from(PODS), min_size=1))
@@ -346,7 +353,8 @@ def events(draw: st.DrawFn) -> tuple[str, tuple[str, Any]]:
         group = draw(st.sampled_from(["", "", "gang"]))
         cpu = str(draw(st.integers(1, 3)))
         made = pod(subject, namespace=space, uid=f"{space}-{subject}", controller=WEB, cpu=cpu)
-        subject = replace(made, group=group)
+        demands = draw(st.sampled_from([UNCONSTRAINED, BORROWER]))
+        subject = replace(made, group=group, constraints=demands)
     return space, (what, subject)
 
 
@@ -360,6 +368,7 @@ class Cluster:
     def __init__(self) -> None:
         nodes = [node(each, cpu="4") for own in NODES.values() for each in own]
         self.state: State = state_of(*nodes, now=NOW)
+        self.state.snapshot.lending.is_on = True
         self.now = NOW
         self.told: list[Any] = []
 
@@ -374,7 +383,7 @@ class Cluster:
             ledger.quotas.limit(space, [quota])
             tuple(ledger.admit(space))
         elif what == "time":
-            self.now += 2 * (space == HERE)  # Else both would not have the same time.
+            self.now += 20 * (space == HERE)  # Else both would not have the same time.
             ledger.advance(self.now)
         elif what == "seen":
             self.state.pod_seen(subject)
@@ -389,7 +398,8 @@ class Cluster:
             return
         verdict = filter_nodes(subject, NODES[space], self.state, self.now)
         if space == HERE:
-            self.told.append((sorted(verdict.nodes), dict(verdict.refused), verdict.in_the_way))
+            said = (sorted(verdict.nodes), dict(verdict.refused), verdict.in_the_way)
+            self.told.append((*said, verdict.recalled, verdict.effects))
         if binds and verdict.nodes:
             nodes = sorted(verdict.nodes)
             seats = self.state.ledger.seats(subject)
