@@ -189,7 +189,8 @@ class Lending:
         lent = self._lent.get(node)
         if lent is None:
             pods = list(self.borrowers(node))
-            is_closed = len(pods) >= MOST_BORROWERS or any(pod.terminating for pod in pods)
+            is_leaving = any(pod.terminating and not pod.lingers for pod in pods)
+            is_closed = is_leaving or len(pods) >= MOST_BORROWERS
             borrowed: dict[str, int] = {}
             left: dict[int, dict[str, int]] = {}
             for loan, taken in _matched(self._loans[node], pods):

@@ -14,6 +14,9 @@ MOST_UNOFFERED = 64
 """How many of the resources count that a pod requests and no node offers."""
 
 
+GRACE_S = 120
+"""How long a pod has to end that Reserver deletes, in seconds, whatever its own grace period is."""
+
 _APPS = "apps/v1"
 
 _EVERYWHERE = ("cpu", "memory", "ephemeral-storage", "pods")
@@ -82,6 +85,7 @@ class Pod:
         is_refused: it is pending, and its condition says that a reservation keeps it from a node.
         is_unschedulable: it is pending, and its scheduler has found no node for it.
         terminating: it is being deleted.
+        lingers: it is, and has more time for that than `GRACE_S`.
         is_mirror: a mirror pod: its kubelet shows with it what it runs from a file, under a name
             that the kubelet chose.
         has_resource_claims: it has ResourceClaims (DRA), whose devices only kube-scheduler knows.
@@ -110,6 +114,7 @@ class Pod:
     is_refused: bool = False
     is_unschedulable: bool = False
     terminating: bool = False
+    lingers: bool = False
     is_mirror: bool = False
     has_resource_claims: bool = False
 

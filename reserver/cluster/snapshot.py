@@ -50,6 +50,9 @@ class CountedPod(NamedTuple):
             and own.labels == pod.labels
             and own.constraints == pod.constraints
             and own.terminating == pod.terminating
+            and own.lingers == pod.lingers
+            and own.controller == pod.controller
+            and own.controller_version == pod.controller_version
             and own.volume_claims == pod.volume_claims
         )
 

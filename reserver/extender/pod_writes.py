@@ -9,7 +9,7 @@ from itertools import count
 import structlog
 
 from reserver.base.backoff import Backoff
-from reserver.cluster.pod import Pod, PodName
+from reserver.cluster.pod import GRACE_S, Pod, PodName
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.client import STRATEGIC_PATCH, ApiClient
 from reserver.k8s.objects.objects import decode, encode
@@ -22,9 +22,6 @@ log = structlog.get_logger(__name__)
 
 _AT_ONCE = 4
 """How many pods of a PodGroup are nominated at a time."""
-
-_GRACE_S = 120
-"""How long a borrower has to end, in seconds, whatever its own grace period is."""
 
 _MOST_FAILURES = 4
 """How often a binding may fail with a server error before Reserver looks at the pod."""
@@ -150,7 +147,7 @@ class PodWrites:
             "message": "a reservation needs the room that it has borrowed",
             "lastTransitionTime": show_moment(self._clock()),
         }
-        options = {"preconditions": {"uid": borrower.uid}, "gracePeriodSeconds": _GRACE_S}
+        options = {"preconditions": {"uid": borrower.uid}, "gracePeriodSeconds": GRACE_S}
         try:
             patch = _for_uid(borrower, {"status": {"conditions": [condition]}})
             await self._client.patch(f"{pod_path(borrower.name)}/status", patch, STRATEGIC_PATCH)

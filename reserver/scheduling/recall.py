@@ -55,7 +55,7 @@ def recalls(
         if row is None or not may_go[row]:
             continue
         if going := _fewest(borrowers, lambda gone, seats=seats: _fits(pod, seats, gone, state)):  # type: ignore[misc]
-            yield Recall(pod, node, tuple(each for each in going if not each.terminating))
+            yield Recall(pod, node, tuple(filter(_is_to_be_deleted, going)))
 
 
 def still_wanted(effect: Effect, state: State) -> Effect | None:
@@ -123,7 +123,7 @@ def recalls_for_room(state: State, clock: Callable[[], float]) -> Iterator[RoomR
         names = total(each.requests for each in borrowers).keys()
         wanted = {name: needed.get(name, 0) for name in names}
         going = _fewest(borrowers, partial(_is_enough, node, wanted, state=state))
-        if leaving := [each for each in going if not each.terminating]:
+        if leaving := list(filter(_is_to_be_deleted, going)):
             yield RoomRecall(node, leaving, starts or clock())
             coming = _coming(state, clock())
 
@@ -210,6 +210,14 @@ def _fewest(pods: Iterable[Pod], is_enough: Callable[[Sequence[Pod]], bool]) -> 
         if not each.terminating and is_enough(others):
             going = others
     return going
+
+
+def _is_to_be_deleted(pod: Pod) -> bool:
+    """Return whether a borrower that has to go does not, or takes its time: a year, if it says so.
+
+    To delete it again shortens that (`BeforeDelete` in apiserver's pkg/registry/rest/delete.go).
+    """
+    return pod.lingers or not pod.terminating
 
 
 def _in_order(pod: Pod) -> tuple[bool, int, Sequence[int]]:

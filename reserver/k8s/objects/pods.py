@@ -14,7 +14,7 @@ import msgspec
 
 from reserver.cluster.byte_cache import ByteCache, reckoned
 from reserver.cluster.labels import UNREAD, Labels
-from reserver.cluster.pod import NO_CONTROLLER, ClaimUse, Controller, Pod, PodName
+from reserver.cluster.pod import GRACE_S, NO_CONTROLLER, ClaimUse, Controller, Pod, PodName
 from reserver.k8s.objects.constraints import BEYOND, Demands, WrittenDemands, pod_demands
 from reserver.k8s.objects.limits import POD, Int32
 from reserver.k8s.objects.objects import Metadata, WireStruct, decode_part
@@ -42,6 +42,7 @@ class Owned(Metadata, frozen=True):
     owner_references: msgspec.Raw = _ABSENT
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
     generation: int = 0
 
     @property
@@ -197,6 +198,7 @@ class PodObject(WireStruct, frozen=True):
             is_refused="reservation" in said.message,  # Each of our refusals names one.
             is_unschedulable=said.reason == "Unschedulable",  # What waits for a gate says another.
             terminating=metadata.deletion_timestamp is not None,
+            lingers=(metadata.deletion_grace_period_seconds or 0) > GRACE_S,
             is_mirror=MIRROR_ANNOTATION in annotations,
             has_resource_claims=bytes(spec.resource_claims) not in _NONE,
         )

@@ -39,6 +39,16 @@ def test_a_mirror_pod_is_known_as_one() -> None:
     assert not pod().value().is_mirror
 
 
+@pytest.mark.parametrize(("seconds", "lingers"), [(None, False), (120, False), (121, True)])
+def test_a_pod_that_is_deleted_lingers_if_it_has_more_than_two_minutes(
+    seconds: int | None,
+    lingers: bool,  # noqa: FBT001 - of the table
+) -> None:
+    at = {"metadata__deletionTimestamp": "2030-01-01T00:00:00Z"}
+    read = pod(**at, metadata__deletionGracePeriodSeconds=seconds).value()
+    assert (read.terminating, read.lingers) == (True, lingers)
+
+
 @pytest.mark.parametrize(
     ("written", "group"),
     [

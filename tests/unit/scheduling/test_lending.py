@@ -199,6 +199,20 @@ def test_who_is_on_the_way_out_is_waited_for() -> None:
     assert verdict.waits_for is WaitsFor.SEAT
 
 
+def test_who_takes_a_year_to_end_is_given_two_minutes_and_closes_nothing() -> None:
+    """A borrower deleted by its author, with a grace period of a year, kept the owner out."""
+    lingers = replace(borrower("a", "5", on="worker-1"), terminating=True, lingers=True)
+    state = lending(W1, LENT, lingers)
+    assert passes(borrower("b", "3"), state)
+    assert recalled_by(owner_asks(state)) == {"a"}
+    assert wanted_by(state) == {"a"}
+    state.ledger.put(reservation("lent", cpu="4"))
+    assert short(state) == {"worker-1": {"a"}}
+    state.pod_seen(replace(lingers, lingers=False))  # As it is once it was deleted again.
+    assert not owner_asks(state).effects
+    assert short(state) == {}
+
+
 def test_nothing_more_is_lent_while_an_owner_waits() -> None:
     state = lending(W1, LENT, borrower("a", "5", on="worker-1"))
     assert recalled_by(owner_asks(state)) == {"a"}

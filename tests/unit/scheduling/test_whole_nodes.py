@@ -10,7 +10,7 @@ import pytest
 from reserver.base.pacer import outcome
 from reserver.cluster.constraints import Toleration
 from reserver.cluster.node import Node
-from reserver.cluster.pod import Controller, Pod
+from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod
 from reserver.extender.placer import Placer
 from reserver.reservations.accounts import HoldUse, measured
 from reserver.reservations.census import take
@@ -110,6 +110,13 @@ async def test_a_pod_that_calls_itself_a_daemon_sets_is_a_stranger(version: str)
     assert not may(forged, "g1", world)
     there = await placed(G1, replace(forged, node="g1"))
     assert there.placed() == {}
+
+
+async def test_a_pod_that_its_daemon_set_has_left_behind_keeps_its_node() -> None:
+    agent = pod("agent", node="g1", controller=AGENT)
+    orphan = replace(agent, controller=NO_CONTROLLER, controller_version="", revision=5)
+    assert (await placed(G1, agent)).placed() == {"g1": 1}
+    assert (await placed(G1, agent, orphan)).placed() == {}
 
 
 async def test_owners_fill_it_together_and_it_stays_theirs_when_they_go() -> None:
