@@ -51,7 +51,8 @@ def _problem(error: Any) -> str:  # noqa: ANN401 - Typer's own
     if parameter is None:
         if hint := option_hint(error, context):
             return hint
-        return f"{error.format_message().rstrip('.')}{remedy}".replace("?; see", "? See")
+        said = error.format_message().rstrip(".").replace("No such command", "there is no command")
+        return f"{said}{remedy}".replace("?; see", "? See")
     arguments = parameter.param_type_name == "argument"
     name = kind(parameter) if arguments else max(parameter.opts, key=len)
     if not error.message:

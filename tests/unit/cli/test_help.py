@@ -70,7 +70,7 @@ def test_help_of_serve_points_to_the_file_instead_of_the_flags_that_it_replaces(
         ("create a --owner thing/x --dry-run", "--owner: 'thing' is not a kind; write the kind"),
         ("create a --owner pod/x --starts-at noon --dry-run", "--starts-at: 'noon' is not a time;"),
         ("create a --owner pod/x --wait=soon", "--wait: 'soon' is not a duration"),
-        ("gett", "No such command 'gett'. Did you mean 'get'? See "),
+        ("gett", "there is no command 'gett'. Did you mean 'get'? See "),
         ("describe", "NAME: is missing; see "),
         ("top nodes --kubeconfig", "Option '--kubeconfig' requires an argument"),
     ],
