@@ -364,7 +364,7 @@ ELSEWHERE: dict[str, str] = {
     "k8s.objects.watch.": "the API server: pages have PAGE_BYTES, items stay JSON",
     "k8s.objects.objects.Labelled": "managers and Reserver: ConfigMaps, in its own namespace",
     "stores.codec.recovery.": "managers and Reserver: what READERS have, of before",
-    "moves.scale.": "the API server: its discovery, by scale._MOST_BYTES, and one number",
+    "moves.workloads.": "the API server: its discovery, by workloads._MOST_BYTES, and one number",
     "moves.workload_object.": "the API server: one workload, of which numbers are read",
     "moves.surge_object.": "the API server: a pod, its ReplicaSet and Deployment, read one by one",
     "stores.codec.demands.": "a pod or template that READERS have bounded",
