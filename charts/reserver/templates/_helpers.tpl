@@ -20,11 +20,11 @@ right, port and probe; docs/adr/0048-one-source-for-kustomize-and-helm.md. */}}
 {{- end }}
 {{- end }}
 
-{{/* A CRD, which outlives the release. */}}
-{{- define "reserver.crd" -}}
-{{- $crd := include "reserver.file" . | fromYaml }}
-{{- $_ := set $crd.metadata "annotations" (merge (dict "helm.sh/resource-policy" "keep") ($crd.metadata.annotations | default dict)) }}
-{{- toYaml $crd }}
+{{/* An object that outlives the release, with what people wrote: a CRD, the store. (list $ "core/crd.yaml") */}}
+{{- define "reserver.kept" -}}
+{{- $kept := include "reserver.file" . | fromYaml }}
+{{- $_ := set $kept.metadata "annotations" (merge (dict "helm.sh/resource-policy" "keep") ($kept.metadata.annotations | default dict)) }}
+{{- toYaml $kept }}
 {{- end }}
 
 {{/* The image of Reserver. */}}
@@ -37,6 +37,7 @@ right, port and probe; docs/adr/0048-one-source-for-kustomize-and-helm.md. */}}
 {{- $args := list }}
 {{- if .Values.autoscalers.enabled }}{{ $args = append $args "--keep-held-nodes" }}{{ end }}
 {{- if .Values.capacityBuffers.enabled }}{{ $args = append $args "--capacity-buffers" }}{{ end }}
+{{- if .Values.grpc.enabled }}{{ $args = concat $args (list "--tls-cert-file=/etc/reserver/tls/tls.crt" "--tls-private-key-file=/etc/reserver/tls/tls.key") }}{{ end }}
 {{- if .Values.lending.enabled }}{{ $args = append $args "--lending" }}{{ end }}
 {{- if .Values.maintenance.enabled }}{{ $args = append $args "--maintenance-windows" }}{{ end }}
 {{- if and .Values.monitoring.enabled (eq .Values.mode "sidecar") }}{{ $args = append $args "--health-address=0.0.0.0:9441" }}{{ end }}

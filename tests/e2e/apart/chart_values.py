@@ -111,6 +111,7 @@ ARRIVALS: dict[str, Arrival] = {
         "ClusterRole/reserver-edit metadata.labels",
         {"rbac.authorization.k8s.io/aggregate-to-edit": "true"},
     ),
+    "grpc.enabled": Arrival("true", "Service/reserver spec.ports.0.name", "grpc"),
     "autoscalers.enabled": Arrival("true", f"{RESERVER}.args", ["--keep-held-nodes"]),
     "capacityBuffers.enabled": Arrival(
         "true", f"{RESERVER}.args", ["--capacity-buffers"], "{autoscalers: {enabled: true}}"

@@ -18,6 +18,7 @@ from hack.go_tool import HELM
 from reserver.cli import serve_settings
 from reserver.settings.configuration_file import configured
 from tests.e2e.apart.chart_values import ARRIVALS, Arrival
+from tests.pages import section
 
 pytestmark = pytest.mark.controlplane  # for its kubectl
 
@@ -33,6 +34,9 @@ COMPONENTS = tuple(
     sorted(each.name for each in (MANIFESTS / "components").iterdir() if each.name != _OF_ROUNDS)
 )
 BASES = {"base": "sidecar", "standby": "standby"}
+_OF_BASE = "grpc"
+"""The component that `standby` has in it."""
+
 TEMPLATE = (
     "template",
     "reserver",
@@ -94,7 +98,7 @@ def without_differences(rendered: dict[Key, Any]) -> dict[Key, Any]:
 
     - The namespace: Helm's is the release's, which `--create-namespace` makes; an object of the
       chart with that name would be in its way.
-    - CRDs stay when a release is uninstalled.
+    - CRDs and the store stay when a release is uninstalled.
     - The hash in the name of kube-scheduler's configuration is that of another function.
     - A list of things with names has no order for Kubernetes, and comments are no content.
     """
@@ -103,7 +107,8 @@ def without_differences(rendered: dict[Key, Any]) -> dict[Key, Any]:
         if key[0] == "Namespace":
             continue
         metadata = each["metadata"]
-        if metadata.get("annotations") == KEEP and key[0] == "CustomResourceDefinition":
+        is_kept = key[0] == "CustomResourceDefinition" or key[::2] == ("ConfigMap", "reservations")
+        if is_kept and metadata.get("annotations") == KEEP:
             del metadata["annotations"]
         if key[2] == "kube-scheduler-configuration":
             metadata["name"] = key[2]
@@ -171,13 +176,17 @@ def overlay(folder: Path, base: str, components: tuple[str, ...]) -> Path:
     return folder
 
 
+def components_of(base: str) -> tuple[str, ...]:
+    return tuple(each for each in COMPONENTS if base == "base" or each != _OF_BASE)
+
+
 VARIANTS = [
     (base, components)
     for base in BASES
     for components in [
         (),
-        *(tuple(sorted((*NEEDED.get(each, ()), each))) for each in COMPONENTS),
-        COMPONENTS,
+        *(tuple(sorted((*NEEDED.get(each, ()), each))) for each in components_of(base)),
+        components_of(base),
     ]
 ]
 
@@ -237,9 +246,21 @@ def test_the_static_pods_files_are_rendered_as_kustomize_does(helm: Path) -> Non
 
 
 def test_no_object_names_a_namespace_that_the_release_is_not_in(helm: Path) -> None:
-    flags = ("--namespace=elsewhere", *enabled(COMPONENTS))
-    for mode in BASES.values():
-        assert "reserver-system" not in _run(helm, *TEMPLATE, *flags, f"--set=mode={mode}")
+    for base, mode in BASES.items():
+        flags = ("--namespace=elsewhere", *enabled(components_of(base)), f"--set=mode={mode}")
+        assert "reserver-system" not in _run(helm, *TEMPLATE, *flags)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_manifests_with_another_namespace_are_what_the_chart_renders_there(
+    helm: Path, tmp_path: Path, base: str
+) -> None:
+    (tmp_path / "scheduler-config").symlink_to(MANIFESTS)
+    for line in section("docs/install.md", "Another namespace"):
+        subprocess.run(["bash", "-c", line], cwd=tmp_path, check=True)
+    found = render_like_kustomize(helm, "--namespace=held", f"--set=mode={BASES[base]}")
+    del found["Pod", "held", "reserver-test"]
+    assert_same(found, kustomize(tmp_path / "held" / base))
 
 
 def test_a_table_says_of_each_value_where_it_arrives() -> None:
@@ -335,8 +356,9 @@ def test_reserver_takes_the_configuration_beside_the_charts_own_flags(
 
 
 def test_another_service_account_has_all_rights_and_the_pods(helm: Path) -> None:
+    bases = {mode: base for base, mode in BASES.items()}
     for mode in ("sidecar", "standby", "static-pod"):
-        components = () if mode == "static-pod" else COMPONENTS
+        components = components_of(bases[mode]) if mode in bases else ()
         flags = (f"--set=mode={mode},serviceAccount.name=mine", *enabled(components))
         found = render(helm, *flags, "--set=rebalance.enabled=true")
         accounts = {
@@ -469,7 +491,9 @@ REFUSED = {
     "tls.certManager.enabled=true": "a sidecar is called over loopback, without TLS",
     "mode=static-pod,tls.certManager.enabled=true": "reads its certificates from its node",
     "settings.tracing=true": "no trace would leave the pod; write e.g. [4317]",
-    "serviceAnnotations.a=b": "only mode: standby has a Service that is called",
+    "serviceAnnotations.a=b": "only mode: standby and grpc.enabled have a Service that is called",
+    "mode=standby,grpc.enabled=true": "the Service of mode: standby has gRPC, too; leave it out",
+    "mode=static-pod,grpc.enabled=true": "grpc.enabled: no Service leads to a static pod",
     "mode=static-pod,nodeSelector.a=b": "nodeSelector: the pod is that of the cluster's own",
     "mode=static-pod,configuration.historyTTL=1h": "configuration: the pod is that of the",
     "configuration.featureGates.PodMoves=true": "needs rights, too; write moves.enabled",
@@ -527,6 +551,7 @@ def test_one_image_of_a_kustomization_names_every_kube_scheduler(
         ("--set=mode=standby",),
         ("--set=mode=standby", "--set=tls.certManager.issuerRef.name=own"),
         ("--set=webhooks.enabled=true", f"--set=networkPolicy.webhooksFrom={{{CALLERS}}}"),
+        ("--set=grpc.enabled=true",),
     ],
 )
 def test_cert_managers_own_schema_takes_the_certificates(
