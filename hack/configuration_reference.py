@@ -50,6 +50,8 @@ def _gate(entry: ConfigurationField) -> str:
 def _default(entry: ConfigurationField) -> str:
     if entry.path == "defaultQuota":
         return "[below](#the-default-quota)"
+    if default := configuration_schema.default_in_words(entry):
+        return default
     value = document(Settings())
     for name in entry.path.split("."):
         value = value[name]

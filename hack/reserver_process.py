@@ -21,6 +21,9 @@ from hack.programs import end
 _DEADLINE_S = 90.0
 """After an API server restart its clients come back at their own pace: half a minute and more."""
 
+CEILING = "--tenant-ceiling-cluster"
+"""None is given unless a caller asks for one: tests hold the whole of few small nodes."""
+
 T = TypeVar("T")
 
 
@@ -50,6 +53,8 @@ class ReserverProcess:
         """Prepare one; `logs_addresses` is False for programs of before 0.2, which print them."""
         self._command = [*program, "serve", "--kubeconfig", str(kubeconfig)]
         self._command += ["--log-level", "debug", *flags]
+        if logs_addresses and not any(flag.startswith(CEILING) for flag in flags):
+            self._command.append(f"{CEILING}=none")
         self._held = HeldPort()
         self._wait_ready = wait_ready
         self._logs_addresses = logs_addresses

@@ -153,7 +153,11 @@ async def started(folder: Path, console: Console) -> AsyncIterator[Demo]:
         kubeconfig = folder / "kubeconfig"
         cluster.write_kubeconfig(kubeconfig)
         settings = Settings(
-            kubeconfig=kubeconfig, http_port=0, grpc_address=("127.0.0.1", 0), pod_moves=True
+            kubeconfig=kubeconfig,
+            http_port=0,
+            grpc_address=("127.0.0.1", 0),
+            pod_moves=True,
+            tenant_ceiling_cluster="none",  # Stories fill a cluster of three nodes.
         )
         async with app.running(settings) as reserver, aiohttp.ClientSession() as session:
             variables = workdir.environment(folder, cluster.url, str(reserver.grpc_address))

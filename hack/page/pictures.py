@@ -79,6 +79,7 @@ async def main() -> None:
                 grpc_address=("127.0.0.1", 0),
                 pod_moves=True,
                 maintenance_windows=True,
+                tenant_ceiling_cluster="none",
                 lending=True,
             )
             async with app.running(settings) as reserver:

@@ -149,7 +149,11 @@ async def _run(folder: Path) -> None:
         own = folder / "own"
         cluster.write_kubeconfig(own)
         settings = Settings(
-            kubeconfig=own, http_port=0, grpc_address=("127.0.0.1", 0), pod_moves=True
+            kubeconfig=own,
+            http_port=0,
+            grpc_address=("127.0.0.1", 0),
+            pod_moves=True,
+            tenant_ceiling_cluster="none",
         )
         running = await stack.enter_async_context(app.running(settings))
         address = str(running.grpc_address)

@@ -71,6 +71,7 @@ STEPS = (
     Step("optimum", "make optimum", 30),
     Step("load", "python -m pytest -q tests/load", 20),
     Step("bench", "make bench", 4),
+    Step("sizing", "python -m hack.bench.sizing", 6),
     Step("hostile", "make hostile", 5),
     Step("presses", "python -m hack.presses --presses 400", 12),
     Step("moving", "make moving", 12),

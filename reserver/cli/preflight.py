@@ -15,7 +15,13 @@ import typer
 
 from reserver import DISTRIBUTION
 from reserver.base.backoff import Backoff
-from reserver.cli import interrupt, preflight_files, preflight_holds, preflight_programs
+from reserver.cli import (
+    interrupt,
+    preflight_ceiling,
+    preflight_files,
+    preflight_holds,
+    preflight_programs,
+)
 from reserver.cli.connection import calling
 from reserver.cli.doctor import Finding, show
 from reserver.cli.failure import ExitStatus, WrongUsage
@@ -150,8 +156,12 @@ class _Looking:
             *preflight_holds.of_moves(moves, keeps_seats=keeps_seats),
             *(await self._of_features(there, version)),
             *(await self._of_files(there) if there else ()),
-            *(preflight_programs.of_settings(there) if version == _own() else ()),
         ]
+        is_upgrade = bool(there) and version == _own()
+        if is_upgrade:
+            nodes = await self._items("/api/v1/nodes")
+            found += preflight_ceiling.of_ceiling(written, nodes, there, self._home)
+            found += preflight_programs.of_settings(there)
         checks = (
             "entries",
             "fields",
@@ -159,7 +169,7 @@ class _Looking:
             "moves",
             "features",
             *(("leftovers", "apply") if there else ()),
-            *(("settings",) if there and version == _own() else ()),
+            *(("ceiling", "settings") if is_upgrade else ()),
         )
         named = {each.check for each in found}
         quiet = [Finding(each, True, "nothing to do") for each in checks if each not in named]

@@ -48,9 +48,14 @@ def _configurations(objects: Mapping[Id, Object]) -> set[str]:
 
 
 def _images(deployment: Object) -> Iterator[str]:
-    pod = deployment["spec"]["template"]["spec"]
-    for container in (*(pod.get("initContainers") or ()), *pod["containers"]):
+    for container in containers(deployment):
         yield container.get("image", "")
+
+
+def containers(deployment: Object) -> Iterator[Object]:
+    """Yield the containers of a Deployment's pods, sidecars among them."""
+    pod = deployment["spec"]["template"]["spec"]
+    yield from (*(pod.get("initContainers") or ()), *pod["containers"])
 
 
 def _minor(version: str) -> tuple[int, ...]:
@@ -79,7 +84,7 @@ def of_settings(there: Mapping[Id, Object]) -> Iterator[Finding]:
 
 def _of_deployment(deployment: Object) -> Iterator[str]:
     known = {each.name: each.kind for each in declared(Settings)}
-    for container in deployment["spec"]["template"]["spec"]["containers"]:
+    for container in containers(deployment):
         command = [*(container.get("command") or ()), *(container.get("args") or ())]
         if command[:2] != _SERVE:
             continue

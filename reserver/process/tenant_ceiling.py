@@ -6,6 +6,7 @@ import asyncio
 
 import numpy as np
 
+from reserver.cluster.node import NODES
 from reserver.reservations.ceiling import NO_LIMITS, CeilingLimits
 from reserver.scheduling.state import State
 from reserver.settings.flags import read_percent
@@ -14,6 +15,9 @@ from reserver.settings.serve import Settings
 LOOK_EVERY_S = 1.0
 """How often the sum of what the nodes offer is taken, in seconds."""
 
+_Percents = tuple[int | None, int | None]
+"""Of the cluster and of each node; None without a limit."""
+
 
 class TenantCeiling:
     """Keeps the limits as the settings and the nodes have them."""
@@ -21,13 +25,13 @@ class TenantCeiling:
     def __init__(self, state: State, settings: Settings) -> None:
         """Begin without limits; `look` sets them."""
         self._state = state
-        self._before: tuple[object, object] = None, None
+        self._before: tuple[_Percents, object] = (None, None), None
         state.ledger.quotas.ceiling.freed = state.listener.on_node_changed
         self.follow(settings)
 
     def follow(self, settings: Settings) -> None:
         """Take the shares of other settings, with the next look."""
-        self._percent_of_cluster = read_percent(settings.tenant_ceiling_cluster)
+        self._percent_of_cluster = read_percent(settings.cluster_ceiling)
         self._percent_of_node = read_percent(settings.tenant_ceiling_node)
 
     async def run(self) -> None:
@@ -42,7 +46,7 @@ class TenantCeiling:
         offered = self._offered() if percents != (None, None) else {}
         if (percents, offered) == self._before:
             return
-        is_other = percents != self._before[0]
+        is_other = percents[1] != self._before[0][1]
         self._before = percents, offered
         of_cluster = {} if percents[0] is None else _shares(offered, percents[0])
         limits = CeilingLimits(of_cluster, self._of_node, percents[1]) if offered else NO_LIMITS
@@ -53,7 +57,8 @@ class TenantCeiling:
     def _offered(self) -> dict[str, int]:
         snapshot = self._state.snapshot
         totals = snapshot.allocatable.sum(axis=0, dtype=np.float64)  # Integers might overflow.
-        return {name: int(totals[column]) for name, column in snapshot.columns.items()}
+        offered = {name: int(totals[column]) for name, column in snapshot.columns.items()}
+        return offered | {NODES: snapshot.node_count}
 
     def _of_node(self, node: str, resource: str) -> int | None:
         offered = self._state.snapshot.amounts(node, resource).allocatable
@@ -67,6 +72,6 @@ def _shares(offered: dict[str, int], percent: int) -> dict[str, int]:
 
 
 def _share(amount: int, percent: int) -> int:
-    """Return a share of an amount; of many bytes whole MiB, which a person can read."""
-    share = amount * percent // 100
+    """Return a share of an amount, of devices rounded up; of many bytes whole MiB, to be read."""
+    share = -(-amount * percent // 100)
     return share - share % 2**20 if share > 2**30 else share

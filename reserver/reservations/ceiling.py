@@ -50,25 +50,20 @@ class Ceiling:
 
     Attributes:
         limits: the most that tenants may hold.
+        quota: the limits of the cluster as a quota.
         is_open: what was admitted before a start is counted; nobody is admitted before.
         freed: is called with each node that nothing names any more that did.
     """
 
     def __init__(self, changed: Callable[[str], None]) -> None:
         """Begin without limits; `changed` is called with a namespace that may have room now."""
-        self.limits = NO_LIMITS
+        self.limits, self.quota = NO_LIMITS, Quota(name=NAME, hard={})
         self.is_open = True
         self.freed: Callable[[str], None] = lambda _: None
         self._changed = changed
         self._used: dict[str, dict[str, int]] = {}
         self._releases = 0
         self._waiting: dict[str, int] = {}  # At which release each was tried.
-
-    @property
-    def quota(self) -> Quota:
-        """The limits of the cluster as a quota, to show them."""
-        hard = {f"{HELD}{name}": amount for name, amount in self.limits.cluster.items()}
-        return Quota(name=NAME, hard=hard)
 
     @property
     def used(self) -> Amounts:
@@ -85,7 +80,8 @@ class Ceiling:
 
     def limit(self, limits: CeilingLimits) -> None:
         """Take other limits."""
-        self.limits = limits
+        hard = {f"{HELD}{name}": amount for name, amount in limits.cluster.items()}
+        self.limits, self.quota = limits, Quota(name=NAME, hard=hard)
         self._released()
 
     def count(self, reservation: Reservation, asked: Amounts, sign: int) -> None:

@@ -45,7 +45,7 @@ def most_slots(reservation: Reservation, pod: Pod, state: State) -> Int64s:
         return np.full(len(snapshot.exists), _UNLIMITED if percent >= 100 else 0)  # noqa: PLR2004
     columns, amounts = request_columns(pod, snapshot)
     offered = snapshot.allocatable[:, columns]
-    limits = offered // 100 * percent + offered % 100 * percent // 100  # Without overflow.
+    limits = offered // 100 * percent + -(-(offered % 100) * percent // 100)  # Without overflow.
     every = np.arange(len(offered), dtype=np.intp)
     free = limits - amount_table(quotas.ceiling.on_nodes, snapshot, every, columns)
     most: Int64s = np.maximum((free // amounts).min(axis=1, initial=_UNLIMITED), 0)

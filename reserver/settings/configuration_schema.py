@@ -72,7 +72,7 @@ def schema() -> dict[str, Any]:
         place = properties.setdefault(group, empty)["properties"] if dot else properties
         place[name] = {
             **_type(entry),
-            "description": staged(entry.here, description(entry)),
+            "description": staged(entry.here, _described(entry)),
             "default": entry.show(entry.of.default),
         }
     return {
@@ -87,11 +87,25 @@ def schema() -> dict[str, Any]:
 
 def description(entry: ConfigurationField) -> str:
     """Return what a field means: the help of the flag that it replaces, in the file's words."""
-    text = entry.of.flag.help.partition(" Default: ")[0]
+    return _in_words_of_file(entry.of.flag.help.partition(" Default: ")[0])
+
+
+def default_in_words(entry: ConfigurationField) -> str:
+    """Return what a field without a value means, in the file's words; empty where that is one."""
+    said = entry.of.flag.help.partition(" Default: ")[2]
+    return "" if entry.of.default is not None else _in_words_of_file(said).removesuffix(".")
+
+
+def _described(entry: ConfigurationField) -> str:
+    default = default_in_words(entry)
+    return f"{description(entry)} Default: {default}." if default else description(entry)
+
+
+def _in_words_of_file(text: str) -> str:
     for each in entries():
-        text = text.replace(f"{each.of.name} ", f"{each.path} ")
-        text = text.replace(f"{each.of.name},", f"{each.path},")
-        text = text.replace(f"{each.of.name}.", f"{each.path}.")
+        text = text.replace(f"--no-{each.of.name.removeprefix('--')} ", f"{each.path}: false ")
+        for end in " ,.":
+            text = text.replace(f"{each.of.name}{end}", f"{each.path}{end}")
     return text
 
 
@@ -108,4 +122,5 @@ def _type(entry: ConfigurationField) -> dict[str, Any]:
         if isinstance(kind, EnumType):
             is_optional = kind is not entry.of.kind
             return {"enum": [*map(str, kind), *((None,) if is_optional else ())]}
-    return {"type": "boolean" if entry.of.kind is bool else "string"}
+    kind = "boolean" if entry.of.kind is bool else "string"
+    return {"type": [kind, "null"] if entry.of.default is None else kind}

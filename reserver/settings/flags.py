@@ -103,8 +103,10 @@ def read_percent(text: str) -> int | None:
     return None if text == NO_PERCENT else int(text.removesuffix("%"))
 
 
-def check_percent(flag: str, text: str) -> None:
-    """Refuse what is no percentage."""
+def check_percent(flag: str, text: str | None) -> None:
+    """Refuse what is no percentage; nothing is given by None."""
+    if text is None:
+        return
     number = text.removesuffix("%")
     is_number = number != text and number.isascii() and number.isdecimal() and len(number) <= 3  # noqa: PLR2004 - 100
     if text != NO_PERCENT and not (is_number and 1 <= int(number) <= 100):  # noqa: PLR2004

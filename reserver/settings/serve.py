@@ -98,6 +98,10 @@ DEFAULT_QUOTA = (
 )
 """The quota of namespaces without one: a worker's worth, for a week at most (docs/adr/0018)."""
 
+CEILING = "80%"
+"""What all tenants may hold of the cluster: far from what a packed cluster has free, and never all
+of it (docs/adr/0072)."""
+
 WEBHOOK_SERVICE = "reserver-webhook"
 """Name of the Service that API servers call the webhooks by."""
 
@@ -187,16 +191,16 @@ class Settings(MoveSettings):
         metavar="NAME=LIMIT,…",
         in_file=InFile("defaultQuota", is_live=True, read=read_default, show=show_default),
     )
-    tenant_ceiling_cluster: str = setting(
-        "Share of the nodes' resources, such as 80%, that all tenants may hold together. "
-        "Reserver's own namespaces are no tenants.",
-        default=NO_PERCENT,
+    tenant_ceiling_cluster: str | None = setting(
+        "Share of the nodes' resources that all tenants may hold together; none: any. "
+        "Reserver's own namespaces are no tenants. Default: 80%, with --capacity-buffers none.",
+        default=None,
         metavar="PERCENT",
         check=check_percent,
         in_file=InFile("tenantCeiling.cluster", is_live=True, keeps_flag=True),
     )
     tenant_ceiling_node: str = setting(
-        "The same of each node, for what names it or is placed there.",
+        "The same of each node, for what names it or is placed there; none: any.",
         default=NO_PERCENT,
         metavar="PERCENT",
         check=check_percent,
@@ -280,6 +284,15 @@ class Settings(MoveSettings):
     def store(self) -> StoreKind:
         """What the gRPC API creates."""
         return self.reservation_store or (StoreKind.OBJECT if self.crd else StoreKind.CONFIGMAP)
+
+    @property
+    def cluster_ceiling(self) -> str:
+        """The share of the cluster that tenants may hold.
+
+        None where autoscalers add nodes for reservations: these are larger than what is there.
+        """
+        default = NO_PERCENT if self.capacity_buffers else CEILING
+        return self.tenant_ceiling_cluster or default
 
     @property
     def needs_crd(self) -> bool:

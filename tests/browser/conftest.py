@@ -54,6 +54,7 @@ class Bed:
             http_port=0,
             grpc_address=(host, int(port)),
             pod_moves=True,
+            tenant_ceiling_cluster="none",
         )
         running = await self._reserver.enter_async_context(app.running(settings))
         self.grpc = str(running.grpc_address)

@@ -90,7 +90,8 @@ async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     file.write("defaultQuota: {hard: {held.cpu: 2}}")
     async with contextlib.AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(EmbeddedCluster())
-        await cluster.create_node("worker-1")
+        for name in ("worker-1", "worker-2"):
+            await cluster.create_node(name)
         for namespace in (SYSTEM, "shop"):
             body = {"metadata": {"name": namespace}}
             await cluster.client.send("POST", "/api/v1/namespaces", body)

@@ -103,7 +103,12 @@ class Shop:
 
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator[app.Running]:
-        settings = Settings(kubeconfig=self.kubeconfig, http_port=0, provisioning_requests=True)
+        settings = Settings(
+            kubeconfig=self.kubeconfig,
+            http_port=0,
+            provisioning_requests=True,
+            tenant_ceiling_cluster="none",
+        )
         async with app.running(settings) as running:
             async with asyncio.timeout(20):
                 while not running.assembly.is_ready:  # noqa: ASYNC110 - nothing tells

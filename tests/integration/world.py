@@ -83,6 +83,7 @@ async def serving(
             grpc_address=("127.0.0.1", 0),
             reservation_store=store,
             pod_moves=pod_moves,
+            tenant_ceiling_cluster="none",  # Tests hold the whole of few small nodes.
         )
         async with app.running(settings) as running:
             assert running.grpc_address

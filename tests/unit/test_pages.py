@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from reserver.cli import serve_settings
 from reserver.moves.phases import MoveReason
 from reserver.provisioning import model as provisioning
 from reserver.reservations.enums import Phase
@@ -62,8 +63,9 @@ BY_THEMSELVES = (
     "docs/high-availability.md",
     "docs/install.md",
     "docs/troubleshooting.md",
+    "docs/upgrade.md",
 )
-"""tests/e2e/test_cli.py; in apart/ test_{certificates,disaster,first_day,install,rolls}.py."""
+"""tests/e2e/test_cli.py; the rest in apart/, in files that name these pages."""
 MOST_WORDS, MOST_WORDS_OF_A_PAGE, MOST_WORDS_OF_README = 33_000, 1_800, 700
 _GENERATED = re.compile(
     r"\A# .+\n\n(?:Written|Made) by `make .*|<!-- [^>]*written by `make .*?<!-- end of .*?-->",
@@ -151,6 +153,15 @@ def test_every_command_runs_in_ci(page: str) -> None:
             assert page in {*ON_THE_DEMO, *TASKS, *ON_A_CLUSTER, *BY_THEMSELVES}
         elif command.line.startswith(REAL):
             assert page in {*TASKS, *ON_A_CLUSTER, *BY_THEMSELVES}
+
+
+def test_flags_of_serve_on_a_page_go_together() -> None:
+    """What serves for ever is in no `console` block; flags that contradict are read as None."""
+    pattern = re.compile(r"^reserver serve ((?:.*\\\n)*.*)$", re.MULTILINE)
+    found = [line for page in PAGES for line in pattern.findall(page.read_text())]
+    assert len(found) > 1
+    for line in found:
+        assert serve_settings.read_plainly(line.replace("\\\n", " ").split(), {}), line
 
 
 def test_the_documentation_is_short() -> None:

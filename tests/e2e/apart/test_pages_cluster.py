@@ -143,7 +143,10 @@ CLEAN_UPS = {
         "kubectl delete rolebinding reserve -n shop",
     ),
     "docs/patches.md": ("kubectl delete -f patched.yaml --wait=false",),
-    "docs/security-hardening.md": ("kubectl delete -f examples/admission-policy.yaml",),
+    "docs/security-hardening.md": (
+        "kubectl kustomize . | grep -q 'cidr: 192.0.2.0/28'",
+        "kubectl delete -f examples/admission-policy.yaml",
+    ),
     "README.md": (*_MOVED, "kubectl delete deployments -n reserver-system --all"),
 }
 

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from reserver.base.backoff import Backoff
-from reserver.cli import preflight, preflight_files, preflight_holds, preflight_programs
+from reserver.cli import (
+    preflight,
+    preflight_ceiling,
+    preflight_files,
+    preflight_holds,
+    preflight_programs,
+)
 from reserver.cli.preflight_files import Id
 from reserver.cli.preflight_holds import WrittenSpec
 from reserver.errors import ApiError
@@ -426,6 +432,47 @@ def test_settings_with_which_it_would_not_start_are_named(there: Any, lines: lis
         assert str(each).startswith(line)
         assert each.remedy
         assert not each.is_ok
+
+
+WORKER = {"status": {"allocatable": {"cpu": "2", "memory": "64Gi"}}}
+
+
+def sidecar(*args: str) -> Any:
+    """Return a Deployment in whose pod Reserver is a sidecar."""
+    reserver = {"command": ["reserver", "serve"], "args": list(args)}
+    pod = {"initContainers": [reserver], "containers": [{"command": ["kube-scheduler"]}]}
+    return of(an("Deployment", "reserver-scheduler", spec={"template": {"spec": pod}}))
+
+
+@pytest.mark.parametrize(
+    ("there", "is_told"),
+    [
+        (sidecar(), True),
+        (sidecar("--tenant-ceiling-cluster=100%"), False),
+        (sidecar("--tenant-ceiling-cluster=90%"), True),
+        (sidecar("--keep-held-nodes", "--capacity-buffers"), False),
+        (serving(RESERVER_TENANT_CEILING_CLUSTER="none"), False),
+        (configured(f"{BEGIN}tenantCeiling: {{cluster: none}}\n"), False),
+        (configured(f"{BEGIN}featureGates: {{CapacityBuffers: true}}\n"), False),
+        (configured(f"{BEGIN}tenantCeiling: {{cluster: 7}}\n"), True),
+    ],
+)
+def test_what_tenants_hold_beyond_the_ceiling_is_named(there: Any, *, is_told: bool) -> None:
+    own = keys({}, a=SPEC)  # Reserver's own namespace is no tenant.
+    found = list(preflight_ceiling.of_ceiling([reservation(OWN, {}), *own], [WORKER], there, HOME))
+    assert len(found) == is_told
+    if found:
+        assert "tenants hold more than" in found[0].said
+        assert found[0].said.endswith("% of the nodes' resources: held.cpu=2")
+        assert "set tenantCeiling.cluster" in found[0].remedy
+        assert not found[0].is_ok
+    two = [WORKER, WORKER]
+    assert not list(preflight_ceiling.of_ceiling([reservation(OWN, {})], two, there, HOME))
+
+
+def test_flags_of_a_sidecar_are_looked_at_as_well() -> None:
+    (found,) = preflight_programs.of_settings(sidecar("--rebalance-interval=5m"))
+    assert "--rebalance-interval is no flag of this version" in found.said
 
 
 class Answering:
