@@ -10,7 +10,7 @@ import structlog
 
 from reserver.errors import ApiError, InvalidInput, WentBack
 from reserver.k8s.client import ApiClient
-from reserver.k8s.watch.interval import WatchedCollection, latest
+from reserver.k8s.watch.collection import WatchedCollection, latest
 from reserver.k8s.watch.lag import require_progress
 from reserver.k8s.watch.reflector import Reflector
 
