@@ -69,11 +69,25 @@ class Replay:
         self._handed_out = None
 
 
+class _Metadata(msgspec.Struct, rename="camel"):
+    resource_version: str = "1"
+
+
+class _Item(msgspec.Struct):
+    metadata: _Metadata
+
+
+def _revision(item: bytes) -> int:
+    return int(msgspec.json.decode(item, type=_Item).metadata.resource_version)
+
+
 def pages(items: Iterable[bytes], count: int) -> Iterator[bytes]:
-    """Yield so many items in pages, as the API server sends a list."""
-    rest = iter(items)
+    """Yield so many items in pages, as the API server sends a list: no item is newer than it."""
+    rest, revision = iter(items), 1
     for start in range(0, count, PAGE):
         last = min(start + PAGE, count)
-        metadata = {"resourceVersion": "1"} | ({"continue": "more"} if last < count else {})
         raws = [msgspec.Raw(next(rest)) for _ in range(start, last)]
+        revision = max([revision, *map(_revision, raws)])
+        metadata = {"resourceVersion": str(revision)}
+        metadata |= {"continue": "more"} if last < count else {}
         yield msgspec.json.encode({"kind": "List", "metadata": metadata, "items": raws})

@@ -72,7 +72,7 @@ def _events(count: int) -> list[bytes]:
     shown = []
     for number, raw in enumerate(running_pods(count, NODES)):
         pod = json.loads(raw)
-        version = 1_000 + 3 * number
+        version = 200_000_000 + 3 * number
         for event, phase, is_bound in (
             ("ADDED", "Pending", False),
             ("MODIFIED", "Pending", True),

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reserver.process.tenant_ceiling import TenantCeiling
 from reserver.scheduling.state import State
 from reserver.settings.serve import Settings
-from tests.builders import node, state_of
+from tests.builders import amounts, node, state_of
 
 
 def of(settings: Settings) -> tuple[TenantCeiling, State]:
-    gpu = {"example.com/gpu": "1"}
-    state = state_of(
-        *(node(f"worker-{number}", cpu="4", memory="8Gi", **gpu) for number in range(3))
-    )
+    offered = {"cpu": "4", "memory": "8Gi", "example.com/gpu": "1"}
+    names = ("worker-0", "worker-1", "worker-2")
+    state = state_of(*(replace(node(name), allocatable=amounts(offered)) for name in names))
     return TenantCeiling(state, settings), state
 
 
