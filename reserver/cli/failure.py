@@ -120,7 +120,8 @@ def _of_call(error: CallFailed, before: str) -> Failed:
 
 def cause(error: CallFailed) -> str:
     """Return the cause of a missing answer, without gRPC's own preface."""
-    return error.message.rpartition("last error: ")[2]
+    last = error.message.rpartition("last error: ")[2]
+    return last.rpartition("Failed to connect to remote host: ")[2]
 
 
 def is_without_answer(error: ReserverError) -> bool:

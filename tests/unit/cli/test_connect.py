@@ -89,7 +89,8 @@ def test_where_no_api_server_answers_the_kubeconfig_is_named(tmp_path: Path) -> 
 
 def test_who_waits_for_longer_than_a_second_is_told_why(capsys: pytest.CaptureFixture[str]) -> None:
     retries = Retries("127.0.0.1:1")
-    why = CallFailed("UNAVAILABLE", "last error: Connection refused", "", {})
+    where = "UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote host: "
+    why = CallFailed("UNAVAILABLE", f"last error: {where}Connection refused", "", {})
     retries(why, 0.9, 2.1)
     assert capsys.readouterr().err == ""
     for waited in (1.2, 2.0):
