@@ -52,7 +52,7 @@ test: venv ## Run the tests that need nothing but Python
 	$(SPREAD) $(ARGS)
 
 test-rest: venv
-	$(SPREAD) tests/integration tests/contract tests/property $(ARGS)
+	$(SPREAD) -m 'long or not unit' $(ARGS)
 
 quick: venv ## Format, lint, types, and the tests of the core's decisions, in half a minute
 	@$(MAKE) --no-print-directory check-lint
@@ -73,11 +73,11 @@ check-types:
 	@$(BIN)/python -m hack.page.types --if-built
 
 check-unit:
-	RESERVER_HYPOTHESIS=brief $(SPREAD) tests/unit $(ARGS)
+	RESERVER_HYPOTHESIS=brief $(SPREAD) tests/unit -m 'not long' $(ARGS)
 
 # The folders that do no I/O and that everything else rests on; what counts lines or bytes is left to `check`.
 check-decisions:
-	RESERVER_HYPOTHESIS=brief $(SPREAD) tests/unit/cluster tests/unit/reservations tests/unit/scheduling --ignore-glob='*/test_costs*' $(ARGS)
+	RESERVER_HYPOTHESIS=brief $(SPREAD) tests/unit/cluster tests/unit/reservations tests/unit/scheduling --ignore-glob='*/test_costs*' -m 'not long' $(ARGS)
 
 check-property:
 	RESERVER_HYPOTHESIS=brief $(BIN)/pytest -q tests/property $(ARGS)

@@ -15,10 +15,13 @@ LIMIT_S = 60
 FOLDER = Path(__file__).parent
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if FOLDER in item.path.parents and item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(LIMIT_S))
+        if FOLDER in item.path.parents:
+            item.add_marker("unit")
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(LIMIT_S))
 
 
 @pytest.fixture

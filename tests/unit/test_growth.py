@@ -32,6 +32,8 @@ from tests.builders import NOW
 from tests.unit.k8s.clocks import ManualTime, worked_off
 from tests.unit.k8s.fakes import always, refused
 
+pytestmark = pytest.mark.long
+
 NODES = [f"worker-{number}" for number in range(4)]
 PODS, NODE_PATH = "/api/v1/pods", "/api/v1/nodes"
 STORES = "/api/v1/namespaces/reserver-system/configmaps"

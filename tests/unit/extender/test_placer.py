@@ -345,6 +345,7 @@ WIDE = {
 }
 
 
+@pytest.mark.long
 async def test_a_namespace_whose_thousand_fit_nowhere_keeps_nobody_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

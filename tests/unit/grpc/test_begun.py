@@ -14,6 +14,8 @@ from reserver.grpc.idempotency import CreationCall
 from reserver.reservations.reservation import Ref
 from reserver.v1 import reservation_pb2 as pb
 
+pytestmark = pytest.mark.long
+
 ENOUGH = 16 * 2**20
 """So much of each kind is remembered, in bytes, that what the process takes besides is little."""
 

@@ -65,7 +65,11 @@ class Mortal(Protocol):
 Cluster = TypeVar("Cluster", bound=Mortal)
 
 done_or_not = pytest.mark.parametrize(
-    "is_done", [False, True], ids=["before it is carried out", "after it"]
+    "is_done",
+    [
+        pytest.param(False, id="before it is carried out", marks=pytest.mark.long),
+        pytest.param(True, id="after it", marks=pytest.mark.long),
+    ],
 )
 
 

@@ -287,6 +287,7 @@ def test_the_next_pass_comes_when_time_changes_something() -> None:
         now = moment
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("now", [DRAIN_AT - 1, START])
 def test_no_step_is_long_with_as_many_windows_as_are_read(now: float) -> None:
     """Each of 100 windows has each of 5,000 nodes: the last step took 1.5 s."""

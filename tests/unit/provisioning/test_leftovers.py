@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.moves.world import SEATS
 from tests.unit.provisioning.shop import REQUESTS, Shop
 from tests.unit.test_growth import sizes
 
 
+@pytest.mark.long
 async def test_requests_that_come_and_go_at_any_moment_leave_nothing() -> None:
     shop = Shop()
     await shop.start()

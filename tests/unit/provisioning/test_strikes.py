@@ -18,6 +18,8 @@ from tests.unit.k8s.crashes import Crash, crash_at_each_write
 from tests.unit.moves.world import PODS, SEATS
 from tests.unit.provisioning.shop import POD_SETS, REQUESTS, Shop, asked
 
+pytestmark = pytest.mark.long
+
 NODE = "/api/v1/nodes/worker-2"
 ACCEPTED = {"Accepted": ("True", "Accepted")}
 PROVISIONED = ACCEPTED | {"Provisioned": ("True", "CapacityIsFound")}

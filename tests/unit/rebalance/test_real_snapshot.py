@@ -23,6 +23,8 @@ from reserver.rebalance.time_limit import TimeLimit
 from tests.builders import node, pod
 from tests.unit.rebalance.scenes import assert_feasible, scene
 
+pytestmark = pytest.mark.long
+
 SNAPSHOT = Path(__file__).parent / "data/reset_vm_pm_id_clear2.json.gz"
 SECONDS = 120.0
 """Ends earlier, with a proof: within a second on a quiet core."""

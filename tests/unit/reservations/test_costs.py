@@ -113,6 +113,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("play", SHAPES, ids=lambda play: play.__name__)
 def test_four_times_as_many_cost_four_times_as_much(
     play: Callable[[World], None],

@@ -23,6 +23,8 @@ from reserver.stores.object import status_codec as object_status
 from reserver.stores.object.codec import ReservationStatus, StatusClaim
 from tests.builders import NOW, node, parts, pod, reservation, rule, state_of
 
+pytestmark = pytest.mark.long
+
 MORE = 60
 COUNT = MOST_CLAIMS_RECORDED + MORE
 SLOTS = COUNT + 40

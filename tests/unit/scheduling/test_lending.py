@@ -407,6 +407,7 @@ def test_as_many_may_borrow_of_a_node_as_a_call_can_ask_about() -> None:
     assert passes(borrower("y", "10m"), state)
 
 
+@pytest.mark.long
 def test_pods_that_name_their_node_cost_an_owner_little() -> None:
     """5,000 of them, which any tenant may create, had held the event loop for 0.2 s."""
     holds = [reservation(f"r{n}", owners=(f"o{n}",), lends_below=n, cpu="100m") for n in range(500)]
@@ -428,6 +429,7 @@ def test_who_has_to_go_is_asked_a_node_at_a_time() -> None:
     assert longest_step_s(lambda: recalls_for_room(state, lambda: NOW)) < MOST_S / 5
 
 
+@pytest.mark.long
 def test_the_first_borrower_of_a_priority_costs_little_however_many_nodes_lend() -> None:
     """5,000 nodes had held the event loop for 0.05 s, each time a priority was new."""
     names = [f"worker-{n}" for n in range(4_000)]

@@ -118,6 +118,7 @@ def test_a_namespace_has_room_for_so_many_and_for_so_much() -> None:
     assert max(map(archive.size, range(SHARDS))) <= module.NAMESPACE_BYTES
 
 
+@pytest.mark.long
 def test_who_ends_thousands_pushes_out_their_own_and_what_is_kept_in_all_is_bounded() -> None:
     archive = Archive(WEEK)
     for tenant in range(100):

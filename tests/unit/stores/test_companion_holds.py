@@ -113,6 +113,7 @@ async def test_a_flood_of_one_reason_does_not_drown_events_of_another() -> None:
 # Many at once.
 
 
+@pytest.mark.long
 async def test_ten_thousand_entries_are_a_handful_of_writes_and_keep_nobody_waiting() -> None:
     workers = [f"worker-{number}" for number in range(100)]
     world = World(things=tuple(node(worker, cpu="64", pods="200") for worker in workers))
