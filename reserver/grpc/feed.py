@@ -17,6 +17,7 @@ from reserver.errors import InvalidInput
 from reserver.grpc.reservation_list import Catalogue
 from reserver.grpc.selection import ReservationSelector
 from reserver.grpc.status_errors import CallError
+from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
 from reserver.v1 import reservation_pb2 as pb
@@ -101,7 +102,7 @@ class _Room:
         return self._seen[1]
 
 
-class ReservationFeed:
+class ReservationFeed(Listener):
     """The changes of the reservations that a catalogue shows, in their order.
 
     Resume tokens are good for as long as this process lives, and remembers.
@@ -119,7 +120,7 @@ class ReservationFeed:
         self._watchers: set[Watcher] = set()
         self._catching_up = asyncio.Lock()
 
-    def on_changed(self, ref: Ref) -> None:
+    def on_reservation_changed(self, ref: Ref) -> None:
         """Note that a ref or one of its items may look different now; returns at once."""
         self._changed[ref.whole] = None
         self._something_touched.set()

@@ -8,26 +8,13 @@ from functools import partial
 from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.grpc.access import CallAccess
-from reserver.grpc.feed import ReservationFeed
 from reserver.grpc.service import Service
 from reserver.k8s.client import ApiClient
 from reserver.k8s.reviewer import Reviewer
 from reserver.process.assembly import Assembly
 from reserver.process.dump import dump
 from reserver.reservations.enums import StoreKind
-from reserver.reservations.listener import Listener
-from reserver.reservations.reservation import Ref
 from reserver.settings.serve import Settings
-
-
-class _FeedListener(Listener):
-    """Has the watches of reservations look at those that change."""
-
-    def __init__(self, feed: ReservationFeed) -> None:
-        self._feed = feed
-
-    def on_reservation_changed(self, ref: Ref) -> None:
-        self._feed.on_changed(ref)
 
 
 def prepare(
@@ -59,5 +46,5 @@ def prepare(
         counted_holds=assembly.accountant,
         dump=partial(dump, settings, assembly, metrics.exposition.text),
     )
-    assembly.listeners.add(_FeedListener(service.feed))
+    assembly.listeners.add(service.feed)
     return service

@@ -276,7 +276,7 @@ async def in_the_feed(_: pytest.MonkeyPatch) -> None:
 
     feed = ReservationFeed(cast(Catalogue, Shows()))
     for key in ("a", POISON, "z"):
-        feed.on_changed(ref(key))
+        feed.on_reservation_changed(ref(key))
     await feed.catch_up()
     shown = map(pb.Reservation.FromString, feed.all())
     assert sorted(each.id for each in shown) == ["a", "z"]

@@ -50,11 +50,11 @@ class Scene:
         self.feed = ReservationFeed(
             Catalogue(self.written, self.state, lambda: NOW, "home", Archive(0.0))
         )
-        self.written.room = RoomReport(self.feed.on_changed)
+        self.written.room = RoomReport(self.feed.on_reservation_changed)
 
     async def write(self, *keys: str, text: str | None = TEXT) -> None:
         for key in keys:
-            self.feed.on_changed(ref(key))
+            self.feed.on_reservation_changed(ref(key))
             if text is None:
                 del self.written.keys[ref(key)]
             else:
@@ -93,7 +93,7 @@ async def test_room_is_not_judged_by_an_earlier_turn() -> None:
         (held,) = read_key(ref(key), TEXT, NOW).reservations
         scene.state.ledger.put(held)
         scene.written.keys[ref(key)] = TEXT
-        scene.feed.on_changed(ref(key))
+        scene.feed.on_reservation_changed(ref(key))
     with scene.feed.watching() as watcher:
 
         async def room_comes_after_the_first() -> None:
@@ -176,6 +176,6 @@ class Counting(Pacer):
 async def test_refs_where_nothing_is_written_give_way_too() -> None:
     scene, pacer = Scene(), Counting()
     for number in range(20):
-        scene.feed.on_changed(ref(f"gone-{number}"))
+        scene.feed.on_reservation_changed(ref(f"gone-{number}"))
     await scene.feed.catch_up(pacer)
     assert pacer.ways >= 20
