@@ -241,6 +241,14 @@ def test_other_holds_count_when_an_owner_comes() -> None:
     assert recalled_by(owner_asks(state, "worker-1", asking=small)) == {"b"}
 
 
+def test_an_owner_gets_back_its_own_beside_what_others_lend_of_another_kind() -> None:
+    gpu = reservation("gpu", owners=("g",), lends_below=100, gpu="1")
+    state = lending(
+        node("worker-1", cpu="8", gpu="2"), LENT, gpu, borrower("a", "8", on="worker-1")
+    )
+    assert recalled_by(owner_asks(state)) == {"a"}
+
+
 def test_borrowers_go_though_nothing_is_lent_any_more() -> None:
     state = lending(W1, LENT, borrower("a", "8", on="worker-1"))
     state.ledger.put(reservation("lent", cpu="4"))
