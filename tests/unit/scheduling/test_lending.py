@@ -105,6 +105,15 @@ def test_a_borrower_counts_against_the_loan_first() -> None:
     assert not passes(pod("b", cpu="5"), state)
 
 
+def test_a_borrower_that_goes_leaves_the_others_what_they_borrow() -> None:
+    state = lending(W1, LENT, borrower("a", "2", on="worker-1"), borrower("b", "2", on="worker-1"))
+    state.pod_gone(pod("a").name)
+    assert passes(pod("c", cpu="4"), state)
+    assert not passes(pod("c", cpu="5"), state)
+    state.pod_gone(pod("b").name)
+    assert not state.snapshot.lending.nodes()
+
+
 def test_who_may_not_borrow_of_a_loan_takes_nothing_of_it() -> None:
     state = lending(W1, LENT, borrower("a", "4", priority=100, on="worker-1"))
     assert not passes(pod("b", cpu="1"), state)
