@@ -15,7 +15,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions check-property e2e e2e-scenarios e2e-others grpcurl helm cluster controlplane chaos hostile moving differential conformance descheduler browser page-pictures fuzz mutants optimum release image-archive workflows-check release-check bench bench-live bench-cycle bench-upstream bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
+.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions e2e e2e-scenarios e2e-others grpcurl helm cluster controlplane chaos hostile moving differential conformance descheduler browser page-pictures fuzz mutants optimum release image-archive workflows-check release-check bench bench-live bench-cycle bench-upstream bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
 
 # What whoever uses Reserver needs first; all others are for whoever changes it.
 FIRST := demo venv docs cluster
@@ -60,7 +60,7 @@ quick: venv ## Format, lint, types, and the tests of the core's decisions, in ha
 
 check: venv ## Format, lint, types, import contracts, shell scripts and unit tests
 	@$(MAKE) --no-print-directory check-lint
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-unit check-types check-property
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-unit check-types
 
 check-lint:
 	$(BIN)/ruff format --check .
@@ -78,9 +78,6 @@ check-unit:
 # The folders that do no I/O and that everything else rests on; what counts lines or bytes is left to `check`.
 check-decisions:
 	RESERVER_HYPOTHESIS=brief $(SPREAD) tests/unit/cluster tests/unit/reservations tests/unit/scheduling --ignore-glob='*/test_costs*' -m 'not long' $(ARGS)
-
-check-property:
-	RESERVER_HYPOTHESIS=brief $(BIN)/pytest -q tests/property $(ARGS)
 
 controlplane: venv ## Build kube-apiserver, kube-scheduler, etcd and KWOK (once)
 	$(BIN)/python -m hack.controlplane.build

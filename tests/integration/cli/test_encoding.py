@@ -29,8 +29,9 @@ def shown(*words: str, width: int, address: str, variables: dict[str, str]) -> t
         return status, screen.written
 
 
-@pytest.mark.parametrize("variables", [ASCII, LATIN], ids=["ascii", "latin-1"])
-@pytest.mark.parametrize("width", [80, 160])
+@pytest.mark.parametrize(
+    ("width", "variables"), [(80, ASCII), (160, LATIN)], ids=["ascii", "latin-1"]
+)
 async def test_a_terminal_that_is_not_utf_8_shows_all(
     run: Run, world: World, width: int, variables: dict[str, str]
 ) -> None:
