@@ -13,7 +13,7 @@ from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
 from reserver.k8s.objects import names, schedules
 from reserver.k8s.objects.limits import Int64, check_number
-from reserver.k8s.objects.objects import Metadata, ObjectKind, decode
+from reserver.k8s.objects.objects import CustomResource, ObjectKind, decode, decode_or_none
 from reserver.k8s.objects.schedules import ScheduleFields
 from reserver.k8s.objects.selectors import Expression, LabelSelector, label_selector
 from reserver.k8s.objects.times import parse_duration, parse_moment, show_moment
@@ -79,12 +79,6 @@ class _Spec(msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=T
     delete_empty_dir_data: bool = False
 
 
-class WindowMetadata(Metadata, frozen=True):
-    """The metadata of a MaintenanceWindow."""
-
-    generation: Int64 = 0
-
-
 class NodeStatusObject(msgspec.Struct, frozen=True, omit_defaults=True):
     """A node in ``status.nodes``."""
 
@@ -105,19 +99,12 @@ class WindowStatusObject(msgspec.Struct, rename="camel", frozen=True, kw_only=Tr
     nodes: tuple[NodeStatusObject, ...] = ()
 
 
-class WindowObject(msgspec.Struct, frozen=True):
-    """A MaintenanceWindow on the wire; spec and status stay raw: a broken one hides nothing."""
-
-    metadata: WindowMetadata = WindowMetadata()
-    spec: msgspec.Raw = msgspec.Raw(b"")
-    status: msgspec.Raw = msgspec.Raw(b"")
+class WindowObject(CustomResource, frozen=True):
+    """A MaintenanceWindow on the wire."""
 
     def said(self) -> WindowStatusObject | None:
         """Return its status; None if it has none that Reserver wrote."""
-        try:
-            return decode(WindowStatusObject, self.status)
-        except InvalidInput:
-            return None
+        return decode_or_none(WindowStatusObject, self.status)
 
 
 def path(name: str) -> str:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from reserver.cluster.node import READY, Node
 from reserver.errors import InvalidInput
+from reserver.k8s.objects.objects import ResourceMetadata
 from reserver.k8s.objects.times import parse_moment
 from reserver.k8s.watch.object_view import Key, ObjectView
 from reserver.maintenance.codec import (
     MOST_WINDOWS,
-    WindowMetadata,
     WindowObject,
     WindowStatusObject,
     read_object,
@@ -33,7 +33,7 @@ class KnownWindow:
         waiting: the object, where it is not read as long as there are `MOST_WINDOWS` others.
     """
 
-    metadata: WindowMetadata
+    metadata: ResourceMetadata
     window: Window | None
     problem: InvalidInput | None
     said: WindowStatusObject | None

@@ -10,10 +10,11 @@ from typing import TypeVar
 from reserver.base.fairness import FairCount
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
+from reserver.k8s.objects.objects import ResourceMetadata
 from reserver.moves.model import MOST_IN_A_ROW, Move, MoveStatus, Replacement
 from reserver.moves.observation import ObservedMove
 from reserver.moves.phases import MovePhase
-from reserver.moves.podmove import MoveMetadata, MoveObject, read_object
+from reserver.moves.podmove import MoveObject, read_object
 from reserver.moves.podmove_status import StatusObject, said
 from reserver.moves.workloads import Workload
 
@@ -40,7 +41,7 @@ class KnownMove:
         writing: what is being written of it, and what it follows from; None while nothing is.
     """
 
-    metadata: MoveMetadata
+    metadata: ResourceMetadata
     generation: int
     spec: bytes
     move: Move | None

@@ -10,8 +10,8 @@ import msgspec
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput, under
 from reserver.k8s.objects import names
-from reserver.k8s.objects.limits import TENANT, Int64, check_count, check_length
-from reserver.k8s.objects.objects import LabelledMetadata, Metadata, WireStruct, decode
+from reserver.k8s.objects.limits import TENANT, check_count, check_length
+from reserver.k8s.objects.objects import CustomResource, Metadata, WireStruct, decode
 from reserver.k8s.objects.times import parse_duration, parse_moment
 from reserver.moves.model import (
     ALONE,
@@ -97,19 +97,8 @@ class SpecObject(_Strict, frozen=True):
     ttl_seconds_after_finished: Annotated[int, msgspec.Meta(ge=0, le=MOST_KEPT_S)] | None = None
 
 
-class MoveMetadata(LabelledMetadata, frozen=True):
-    """The metadata of a PodMove."""
-
-    creation_timestamp: str = ""
-    generation: Int64 = 0
-
-
-class MoveObject(msgspec.Struct, frozen=True):
-    """A PodMove on the wire; spec and status stay raw, so a broken one does not hide it."""
-
-    metadata: MoveMetadata = MoveMetadata()
-    spec: msgspec.Raw = msgspec.Raw(b"")
-    status: msgspec.Raw = msgspec.Raw(b"")
+class MoveObject(CustomResource, frozen=True):
+    """A PodMove on the wire."""
 
     @property
     def name(self) -> PodName:

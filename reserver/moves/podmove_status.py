@@ -10,7 +10,7 @@ from reserver.cluster.pod import NO_CONTROLLER, Controller
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.conditions import Condition
 from reserver.k8s.objects.limits import Int64
-from reserver.k8s.objects.objects import decode, decode_part
+from reserver.k8s.objects.objects import decode_or_none, decode_part
 from reserver.k8s.objects.times import parse_moment, show_micro
 from reserver.moves.model import NOBODY, MoveStatus, Replacement
 from reserver.moves.phases import MovePhase, MoveReason
@@ -101,10 +101,7 @@ def read_status(raw: msgspec.Raw) -> MoveStatus:
 
 def said(raw: msgspec.Raw) -> StatusObject | None:
     """Return the status of a PodMove; None if it has none that Reserver wrote."""
-    try:
-        return decode(StatusObject, raw)
-    except InvalidInput:
-        return None
+    return decode_or_none(StatusObject, raw)
 
 
 def show_status(status: MoveStatus, generation: int) -> StatusObject:

@@ -15,8 +15,8 @@ from reserver.cluster.labels import Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
 from reserver.k8s.objects import names
-from reserver.k8s.objects.limits import TENANT, Int64, check_bytes, check_count, check_number
-from reserver.k8s.objects.objects import Metadata, decode
+from reserver.k8s.objects.limits import TENANT, check_bytes, check_count, check_number
+from reserver.k8s.objects.objects import CustomResource, decode
 from reserver.k8s.objects.selectors import checked_selector
 from reserver.k8s.objects.times import parse_duration, parse_moment
 from reserver.patches.merge import KINDS, MOST_BYTES, NODE_AFFINITY, PREFERRED, REQUIRED, size
@@ -65,19 +65,8 @@ class PatchSpec(_Strict):
     expires_at: str | None = None
 
 
-class PatchMetadata(Metadata, frozen=True):
-    """The metadata of a SchedPatch."""
-
-    creation_timestamp: str = ""
-    generation: Int64 = 0
-
-
-class PatchObject(msgspec.Struct, frozen=True):
-    """A SchedPatch on the wire; spec and status stay raw, so a broken one does not hide it."""
-
-    metadata: PatchMetadata = PatchMetadata()
-    spec: msgspec.Raw = msgspec.Raw(b"")
-    status: msgspec.Raw = msgspec.Raw(b"")
+class PatchObject(CustomResource, frozen=True):
+    """A SchedPatch on the wire."""
 
     @property
     def name(self) -> PatchName:

@@ -14,7 +14,7 @@ from reserver.base.quarantine import quarantined
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
-from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.objects import ResourceMetadata, decode
 from reserver.k8s.watch.back_in_time import watched
 from reserver.k8s.watch.object_view import ObjectView
 from reserver.k8s.watch.reflector import Reflector
@@ -22,7 +22,6 @@ from reserver.k8s.work_queue import WorkQueue
 from reserver.patches.book import Book, read_marks
 from reserver.patches.codec import (
     COLLECTION,
-    PatchMetadata,
     PatchObject,
     object_path,
     read_object,
@@ -60,7 +59,7 @@ _AT_ONCE = 4
 class _Known:
     """A SchedPatch as it was last read."""
 
-    metadata: PatchMetadata
+    metadata: ResourceMetadata
     spec: bytes
     status: PatchStatus
     error: InvalidInput | None
@@ -245,7 +244,7 @@ class SchedPatches(Listener):
         self.queue.add(name, 0.0 if is_urgent else SETTLE_S)
 
 
-def _as_seen(metadata: PatchMetadata) -> dict[str, Any]:
+def _as_seen(metadata: ResourceMetadata) -> dict[str, Any]:
     """Return the options of a deletion that fails if the object is no longer as it was seen."""
     version = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
     return {"preconditions": version}

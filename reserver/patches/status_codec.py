@@ -11,10 +11,10 @@ import msgspec
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.conditions import Condition, ConditionWriter
 from reserver.k8s.objects.limits import Int64
-from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.objects import ResourceMetadata, decode
 from reserver.k8s.objects.times import show_moment
 from reserver.patches.book import PatchEntry
-from reserver.patches.codec import MOST_PODS, PatchMetadata
+from reserver.patches.codec import MOST_PODS
 from reserver.patches.slots import Record, Stock
 
 _RANGES = re.compile(r"([0-9]{1,6}(-[0-9]{1,6})?(,[0-9]{1,6}(-[0-9]{1,6})?)*)?")
@@ -72,7 +72,7 @@ def read_record(status: PatchStatus) -> Record:
 
 
 def show_status(
-    entry: PatchEntry, record: Record, before: PatchStatus, metadata: PatchMetadata, now: float
+    entry: PatchEntry, record: Record, before: PatchStatus, metadata: ResourceMetadata, now: float
 ) -> PatchStatus:
     """Return the status of a patch, with this record of its slots."""
     patch, spent = entry.patch, len(record.spent)
@@ -105,7 +105,7 @@ def show_status(
 
 
 def show_invalid(
-    error: InvalidInput, before: PatchStatus, metadata: PatchMetadata, now: float
+    error: InvalidInput, before: PatchStatus, metadata: ResourceMetadata, now: float
 ) -> PatchStatus:
     """Return the status of a patch that cannot be read: the count stays as it was."""
     say = ConditionWriter(before.conditions, metadata.generation, now).condition
@@ -117,7 +117,7 @@ def show_invalid(
     return invalid
 
 
-def patch_body(status: PatchStatus, metadata: PatchMetadata) -> dict[str, Any]:
+def patch_body(status: PatchStatus, metadata: ResourceMetadata) -> dict[str, Any]:
     """Return the merge patch that replaces a status, if the object is still as it was seen."""
     version = {"resourceVersion": metadata.resource_version, "uid": metadata.uid}
     return {"metadata": version, "status": msgspec.to_builtins(status)}

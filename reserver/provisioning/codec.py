@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import msgspec
-
 from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
 from reserver.k8s.objects import names
 from reserver.k8s.objects.conditions import Condition
 from reserver.k8s.objects.conditions import ConditionWriter as Saying
-from reserver.k8s.objects.limits import TENANT, Int32, Int64, check_count, check_number
-from reserver.k8s.objects.objects import Metadata, WireStruct, decode
+from reserver.k8s.objects.limits import TENANT, Int32, check_count, check_number
+from reserver.k8s.objects.objects import (
+    CustomResource,
+    Metadata,
+    WireStruct,
+    decode,
+    decode_or_none,
+)
 from reserver.k8s.objects.pod_annotations import PROVISIONING_CLASS
 from reserver.k8s.objects.times import parse_duration
 from reserver.provisioning.model import (
@@ -45,12 +49,6 @@ _MOST_SAID = 1_000
 """How many characters of a message are written."""
 
 
-class RequestMetadata(Metadata, frozen=True):
-    """The metadata of a ProvisioningRequest."""
-
-    generation: Int64 = 0
-
-
 class _Template(WireStruct, frozen=True):
     name: str = ""
 
@@ -74,12 +72,8 @@ class _Status(WireStruct, frozen=True):
     conditions: list[Condition] | None = None
 
 
-class RequestObject(msgspec.Struct, frozen=True):
-    """A ProvisioningRequest on the wire; spec and status stay raw: a broken one is told so."""
-
-    metadata: RequestMetadata = RequestMetadata()
-    spec: msgspec.Raw = msgspec.Raw(b"")
-    status: msgspec.Raw = msgspec.Raw(b"")
+class RequestObject(CustomResource, frozen=True):
+    """A ProvisioningRequest on the wire."""
 
     @property
     def name(self) -> PodName:
@@ -89,17 +83,13 @@ class RequestObject(msgspec.Struct, frozen=True):
     @property
     def is_ours(self) -> bool:
         """Whether it is of Reserver's class."""
-        try:
-            return decode(_Class, self.spec).provisioning_class_name == PROVISIONING_CLASS
-        except InvalidInput:
-            return False
+        written = decode_or_none(_Class, self.spec)
+        return written is not None and written.provisioning_class_name == PROVISIONING_CLASS
 
     def conditions(self) -> tuple[Condition, ...]:
         """Return the conditions of its status; none if it has none, or they cannot be read."""
-        try:
-            return tuple((decode(_Status, self.status).conditions or ())[:_MOST_CONDITIONS])
-        except InvalidInput:
-            return ()
+        status = decode_or_none(_Status, self.status) or _Status()
+        return tuple((status.conditions or ())[:_MOST_CONDITIONS])
 
 
 def path(name: PodName) -> str:

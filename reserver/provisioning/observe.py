@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from reserver.cluster.pod import PodName
 from reserver.k8s.objects.conditions import Condition
-from reserver.provisioning.codec import RequestMetadata, RequestObject, read_object
+from reserver.k8s.objects.objects import ResourceMetadata
+from reserver.provisioning.codec import RequestObject, read_object
 from reserver.provisioning.model import ConditionReason, ProvisioningRequest
 from reserver.reservations.reservation import Ref
 
@@ -24,7 +25,7 @@ class KnownRequest:
         request: what it asks for, and what is said of it.
     """
 
-    metadata: RequestMetadata
+    metadata: ResourceMetadata
     request: ProvisioningRequest
     conditions: tuple[Condition, ...]
 

@@ -24,7 +24,7 @@ from reserver.errors import InvalidInput
 from reserver.k8s.objects import constraints, nodes, pods, requests, storage, watch
 from reserver.k8s.objects.constraints import Affinity
 from reserver.k8s.objects.limits import POD, TENANT
-from reserver.k8s.objects.objects import ConfigMapObject, decode, encode
+from reserver.k8s.objects.objects import ConfigMapObject, ResourceMetadata, decode, encode
 from reserver.k8s.objects.pods import BoundPod, PodObject
 from reserver.maintenance import codec as maintenance
 from reserver.maintenance.model import Window
@@ -100,27 +100,27 @@ def reservation(spec: bytes) -> object:
 
 
 def patch(spec: bytes) -> object:
-    metadata = patches_codec.PatchMetadata(
+    metadata = ResourceMetadata(
         name="p", namespace="shop", creation_timestamp="2030-01-01T00:00:00Z"
     )
     return patches_codec.read_object(patches_codec.PatchObject(metadata, msgspec.Raw(spec)))
 
 
 def move(spec: bytes) -> object:
-    metadata = podmove.MoveMetadata(
+    metadata = ResourceMetadata(
         name="m", namespace="shop", creation_timestamp="2030-01-01T00:00:00Z"
     )
     return podmove.read_object(podmove.MoveObject(metadata, msgspec.Raw(spec)))
 
 
 def request(spec: bytes) -> object:
-    metadata = provisioning_codec.RequestMetadata(name="p", namespace="shop")
+    metadata = ResourceMetadata(name="p", namespace="shop")
     said = provisioning_codec.RequestObject(metadata, msgspec.Raw(spec))
     return said.is_ours, provisioning_codec.read_object(said)
 
 
 def window(spec: bytes) -> object:
-    metadata = maintenance.WindowMetadata(name="w", uid="u")
+    metadata = ResourceMetadata(name="w", uid="u")
     return maintenance.read_object(maintenance.WindowObject(metadata, msgspec.Raw(spec)))
 
 

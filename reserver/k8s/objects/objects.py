@@ -12,9 +12,13 @@ import msgspec
 
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput, under
+from reserver.k8s.objects.limits import Int64
 
 _MOST_DIGITS = 20
 """Of a 64-bit number."""
+
+
+T = TypeVar("T")
 
 
 class WireStruct(msgspec.Struct, rename="camel", frozen=True):
@@ -81,7 +85,19 @@ class LabelledConfigMap(ConfigMapObject, frozen=True):
     metadata: LabelledMetadata = LabelledMetadata()
 
 
-T = TypeVar("T")
+class ResourceMetadata(LabelledMetadata, frozen=True):
+    """The metadata of a custom resource."""
+
+    creation_timestamp: str = ""
+    generation: Int64 = 0
+
+
+class CustomResource(msgspec.Struct, frozen=True):
+    """A custom resource; spec and status stay raw, so a broken one does not hide it."""
+
+    metadata: ResourceMetadata = ResourceMetadata()
+    spec: msgspec.Raw = msgspec.Raw(b"")
+    status: msgspec.Raw = msgspec.Raw(b"")
 
 
 @cache
@@ -116,6 +132,14 @@ def decode_part(kind: type[T], raw: bytes | msgspec.Raw, path: str) -> T | None:
         return None
     with under(path):
         return decode(kind, raw)
+
+
+def decode_or_none(kind: type[T], raw: msgspec.Raw) -> T | None:
+    """Return JSON as one of the types above; None if it is absent, or of another shape."""
+    try:
+        return decode(kind, raw)
+    except InvalidInput:
+        return None
 
 
 def from_msgspec(error: Exception, remedy: str) -> InvalidInput:

@@ -12,7 +12,13 @@ from reserver.cluster import quantity
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
 from reserver.k8s.objects.names import is_resource
-from reserver.k8s.objects.objects import Metadata, decode, from_msgspec
+from reserver.k8s.objects.objects import (
+    CustomResource,
+    Metadata,
+    decode,
+    decode_or_none,
+    from_msgspec,
+)
 from reserver.k8s.objects.times import parse_duration
 from reserver.reservations.quota import (
     HELD,
@@ -62,19 +68,12 @@ class QuotaStatus(msgspec.Struct):
     used: dict[str, str]
 
 
-class QuotaObject(msgspec.Struct, frozen=True):
-    """A ReservationQuota on the wire; spec and status stay raw, so a broken one hides nothing."""
-
-    metadata: Metadata = Metadata()
-    spec: msgspec.Raw = msgspec.Raw(b"")
-    status: msgspec.Raw = msgspec.Raw(b"")
+class QuotaObject(CustomResource, frozen=True):
+    """A ReservationQuota on the wire."""
 
     def said(self) -> QuotaStatus | None:
         """Return its status; None if it has none, or one that Reserver did not write."""
-        try:
-            return decode(QuotaStatus, self.status)
-        except InvalidInput:
-            return None
+        return decode_or_none(QuotaStatus, self.status)
 
 
 def status_path(namespace: str, name: str) -> str:

@@ -15,7 +15,12 @@ from reserver.k8s.objects.limits import (
     Int64,
     check_count,
 )
-from reserver.k8s.objects.objects import LabelledMetadata, ObjectKind, decode
+from reserver.k8s.objects.objects import (
+    CustomResource,
+    ObjectKind,
+    ResourceMetadata,
+    decode_or_none,
+)
 from reserver.k8s.objects.pods import OwnerReference
 from reserver.reservations.reservation import Ref
 from reserver.stores.codec.placement_codec import PartObject
@@ -115,11 +120,9 @@ class ReservationStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=Tru
     conditions: list[Condition]
 
 
-class ObjectMetadata(LabelledMetadata, frozen=True):
+class ObjectMetadata(ResourceMetadata, frozen=True):
     """The metadata of a Reservation."""
 
-    creation_timestamp: str = ""
-    generation: Int64 = 0
     owner_references: list[OwnerReference] | None = None
 
     @property
@@ -162,12 +165,10 @@ class ObjectMetadata(LabelledMetadata, frozen=True):
         return self.unfinished == ABANDONED
 
 
-class ReservationObject(msgspec.Struct, frozen=True):
-    """A Reservation on the wire; spec and status stay raw, so a broken one does not hide it."""
+class ReservationObject(CustomResource, frozen=True):
+    """A Reservation on the wire."""
 
     metadata: ObjectMetadata = ObjectMetadata()
-    spec: msgspec.Raw = msgspec.Raw(b"")
-    status: msgspec.Raw = msgspec.Raw(b"")
 
     @property
     def ref(self) -> Ref:
@@ -181,10 +182,7 @@ class ReservationObject(msgspec.Struct, frozen=True):
 
     def said(self) -> ReservationStatus | None:
         """Return its status; None without one, or if it is not in the form that Reserver writes."""
-        try:
-            return decode(ReservationStatus, self.status)
-        except InvalidInput:
-            return None
+        return decode_or_none(ReservationStatus, self.status)
 
 
 def path(ref: Ref) -> str:

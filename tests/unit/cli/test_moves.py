@@ -18,11 +18,12 @@ from reserver.cli.main import app
 from reserver.cli.output import Output
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
+from reserver.k8s.objects.objects import ResourceMetadata
 from reserver.moves.drain import DrainOptions
 from reserver.moves.manifests import SharedFields, manifest
 from reserver.moves.phases import MoveMode
-from reserver.moves.podmove import MoveMetadata, MoveObject, read_object
-from reserver.patches.codec import PatchMetadata, PatchObject
+from reserver.moves.podmove import MoveObject, read_object
+from reserver.patches.codec import PatchObject
 from reserver.patches.codec import read_object as read_patch
 from reserver.patches.merge import PREFERRED
 from reserver.patches.model import SchedPatch
@@ -105,7 +106,7 @@ class Api:
         made = body | {"metadata": metadata}
         made = json.loads(json.dumps(made))
         raw = msgspec.Raw(msgspec.json.encode(made["spec"]))
-        read_object(MoveObject(metadata=MoveMetadata(**META), spec=raw))  # Or it is refused.
+        read_object(MoveObject(metadata=ResourceMetadata(**META), spec=raw))  # Or it is refused.
         status: dict[str, Any] = {"phase": self.phase, "message": "said", "to": "worker-2"}
         status["replacement"] = {"node": self.landed}
         self.moves[f"{path}/{name}"] = made | {"status": status}
@@ -129,7 +130,7 @@ class Api:
         return b"{}"
 
     def _patch(self, body: dict[str, Any]) -> bytes:
-        metadata = PatchMetadata(namespace="shop", creation_timestamp=META["creation_timestamp"])
+        metadata = ResourceMetadata(namespace="shop", creation_timestamp=META["creation_timestamp"])
         raw = msgspec.Raw(msgspec.json.encode(body["spec"]))
         self.patch_read = read_patch(PatchObject(metadata=metadata, spec=raw))
         active = {"type": "Active", "status": self.active, "reason": "Said", "message": "so"}

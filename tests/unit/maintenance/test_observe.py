@@ -5,15 +5,15 @@ from __future__ import annotations
 from msgspec import Raw
 
 from reserver.base.pacer import outcome
-from reserver.k8s.objects.objects import encode
-from reserver.maintenance.codec import MOST_WINDOWS, WindowMetadata, WindowObject
+from reserver.k8s.objects.objects import ResourceMetadata, encode
+from reserver.maintenance.codec import MOST_WINDOWS, WindowObject
 from reserver.maintenance.observe import KnownWindows
 
 SPEC = {"start": "2030-01-01T00:00:00Z", "end": "2030-01-01T01:00:00Z", "nodes": ["a"]}
 
 
 def written(name: str, revision: int) -> WindowObject:
-    metadata = WindowMetadata(name=name, uid=f"uid-{name}", resource_version=str(revision))
+    metadata = ResourceMetadata(name=name, uid=f"uid-{name}", resource_version=str(revision))
     return WindowObject(metadata, Raw(encode(SPEC)))
 
 

@@ -12,10 +12,10 @@ from reserver.cluster.labels import equals
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.conditions import Condition
 from reserver.k8s.objects.limits import TENANT
-from reserver.k8s.objects.objects import encode
+from reserver.k8s.objects.objects import ResourceMetadata, encode
 from reserver.patches import codec, status_codec
 from reserver.patches.book import PatchEntry
-from reserver.patches.codec import PatchMetadata, PatchObject, read_object
+from reserver.patches.codec import PatchObject, read_object
 from reserver.patches.merge import Conflict
 from reserver.patches.model import PatchName, SchedPatch
 from reserver.patches.slots import PatchSlots, Record, Stock
@@ -32,7 +32,7 @@ LEAST = {
     "maxCount": 1,
     "nodeSelector": {"a": "b"},
 }
-METADATA = PatchMetadata(
+METADATA = ResourceMetadata(
     name="to-2", namespace="shop", uid="uid", creation_timestamp=CREATED, generation=7
 )
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.objects import Metadata, encode
+from reserver.k8s.objects.objects import Metadata, ResourceMetadata, encode
 from reserver.reservations.quota import Quota
 from reserver.settings.serve import DEFAULT_QUOTA
 from reserver.stores.codec.quota_codec import (
@@ -26,7 +26,7 @@ CRD = Path(__file__).parents[3] / "scheduler-config/core/crd-quota.yaml"
 
 def read(spec: Any) -> Quota:
     raw = msgspec.Raw(encode(spec))
-    return read_object(QuotaObject(metadata=Metadata(name="team"), spec=raw))
+    return read_object(QuotaObject(metadata=ResourceMetadata(name="team"), spec=raw))
 
 
 def test_a_quota_is_read_in_the_units_of_reservations() -> None:
