@@ -80,6 +80,7 @@ class Cron(NamedTuple):
         return 60.0 * min(self.minutes.gap, 60 * hours - self.minutes.span)
 
 
+@lru_cache(1024)  # Who checks one asks for its first occurrence, too.
 def parse(text: str) -> Cron:
     """Return an expression of five fields; raises what `cronsim` does."""
     minutes, hours, fields = text.split(maxsplit=2)
@@ -112,7 +113,7 @@ def days(fields: str, since: int) -> Iterator[int]:
     first = date.fromordinal(since)
     year, last = first.year, min(first.year + _YEARS, LAST_YEAR)
     while year <= last:
-        for month in sorted(_rule(fields).months):
+        for month in _months(fields):
             if (year, month) < (first.year, first.month):
                 continue
             before, *like = _month(year, month)
@@ -125,6 +126,11 @@ def days(fields: str, since: int) -> Iterator[int]:
                 found ^= lowest
                 last = min(year + _YEARS, LAST_YEAR)
         year += 1
+
+
+@lru_cache(_KEPT)
+def _months(fields: str) -> tuple[int, ...]:
+    return tuple(sorted(_rule(fields).months))
 
 
 @lru_cache(1024)

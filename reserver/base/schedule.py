@@ -100,35 +100,34 @@ class Schedule:
         if here.year > LAST_YEAR:
             return
         read = cron.parse(self.cron)
-        is_fixed = read.is_fixed or self.zone == "UTC"
-        for at in _fixed(read, here, zone) if is_fixed else _running(self.cron, here):
+        if read.is_fixed or self.zone == "UTC":
+            yield from _fixed(read, after, here, zone)
+            return
+        for start in CronSim(self.cron, here):
+            at = start.timestamp()
             if at > latest:  # cron counts by the clock on the wall, which may show an hour twice.
                 latest = at
                 yield at
+            if start.year > LAST_YEAR:
+                return
 
 
-def _running(text: str, here: datetime) -> Iterator[float]:
-    """Yield the starts of a schedule that follows real time, later than a moment."""
-    for start in CronSim(text, here):
-        yield start.timestamp()
-        if start.year > LAST_YEAR:
-            return
-
-
-def _fixed(read: Cron, here: datetime, zone: ZoneInfo) -> Iterator[float]:
-    """Yield the starts of a schedule of fixed times, some of them before the moment.
+def _fixed(read: Cron, after: float, here: datetime, zone: ZoneInfo) -> Iterator[float]:
+    """Yield the starts of a schedule of fixed times, each once, later than a moment.
 
     As `cronsim` does, but day by day: a start with ten thousand schedules has no second for it.
     """
-    today, since = here.toordinal(), 60 * here.hour + here.minute
+    today, since, latest = here.toordinal(), 60 * here.hour + here.minute, after
     # A change of clocks may leave out a whole day, whose times come at its end.
     before = here - timedelta(days=2)
     begin = today if before.utcoffset() == here.utcoffset() else before.toordinal()
     for day in cron.days(read.days, begin):
         midnight = _midnight(day, zone)
         for minute in (read.last,) if day < today else read.times(since if day == today else 0):
-            is_known = not isnan(midnight)
-            yield midnight + 60.0 * minute if is_known else _moment(day, minute, zone)
+            at = _moment(day, minute, zone) if isnan(midnight) else midnight + 60.0 * minute
+            if at > latest:  # A gap has one end for all that it leaves out.
+                latest = at
+                yield at
 
 
 @lru_cache(16_384)  # Many start on the same days.

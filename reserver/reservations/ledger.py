@@ -210,8 +210,10 @@ class Ledger(Claiming):
 
     def _reschedule(self, account: Account, entry: Entry, after: Recurrence | None) -> None:
         """Take when it comes again after this occurrence, or that it is suspended."""
-        entry.reservation = replace(entry.reservation, recurrence=after)
-        account.reservation = replace(account.reservation, recurrence=after)
+        about = entry.reservation.occurrence
+        shown = after.shown(about) if after is not None and about is not None else ()
+        for each in (entry, account):
+            each.reservation = replace(each.reservation, recurrence=after, next_occurrences=shown)
         self._settle(account)
 
     def place(self, ref: Ref, parts: Parts) -> None:

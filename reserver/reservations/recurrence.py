@@ -41,7 +41,7 @@ class Recurrence:
 
     def at(self, now: float) -> Occurrence | None:
         """Return the occurrence under way at `now` (unix seconds), or the next; None if none."""
-        return _at(self, now)
+        return next(iter(self.shown(now)), None)
 
     def occurrences(self, now: float) -> Iterator[Occurrence]:
         """Yield the occurrence under way at `now` (unix seconds), and all later ones."""
@@ -56,7 +56,7 @@ class Recurrence:
 
     def shown(self, since: float) -> tuple[Occurrence, ...]:
         """Return the occurrences to show to people, from a moment on (unix seconds)."""
-        return tuple(islice(self.occurrences(since), SHOWN))
+        return _shown(self, since)
 
     @property
     def ends_at(self) -> float | None:
@@ -65,9 +65,9 @@ class Recurrence:
         return None if until is None else until + self.schedule.duration
 
 
-@lru_cache(64)  # It is asked for twice for what is written, at the same moment.
-def _at(recurrence: Recurrence, now: float) -> Occurrence | None:
-    return next(recurrence.occurrences(now), None)
+@lru_cache(64)  # They are asked for twice for what is written, at the same moment.
+def _shown(recurrence: Recurrence, since: float) -> tuple[Occurrence, ...]:
+    return tuple(islice(recurrence.occurrences(since), SHOWN))
 
 
 def counted(schedule: Schedule, first: float, count: int) -> Schedule:

@@ -105,6 +105,7 @@ class Reservation:
         created_at: when its object was created, unix seconds; 0 for a key. Not part of it.
         occurrence: of what recurs: when the one that it is about starts, unix seconds; None once
             none is to come. Not part of what it says.
+        next_occurrences: that one, and those after it, to show to people. Not part of what it says.
         drift: by how many seconds its expiry may differ where somebody else has worked it out from
             the same ``ttl``; 0 where it is written as a moment. Not part of what it says.
         is_seat: it belongs to a PodMove. Like all that follows not part of what it says.
@@ -137,6 +138,7 @@ class Reservation:
     origin: str = ""
     created_at: float = 0.0
     occurrence: float | None = field(default=None, compare=False)
+    next_occurrences: tuple[Occurrence, ...] = field(default=(), compare=False)
     drift: int = field(default=0, compare=False)
     lasting: str = field(default="", compare=False)
     is_seat: bool = field(default=False, compare=False)
@@ -173,17 +175,18 @@ class Reservation:
         more, it stays as it is: over.
         """
         recurrence = self.recurrence
-        found = recurrence.at(now) if recurrence is not None else None
-        if recurrence is None or (found is None and self.occurrence is not None):
+        found = recurrence.shown(now) if recurrence is not None else ()
+        if recurrence is None or (not found and self.occurrence is not None):
             return self
-        if found is None:
+        if not found:
             return replace(self, expires_at=min(now, recurrence.ends_at or now))
         return replace(
             self,
-            digest=occurrence_digest(self.digest, found.start),
-            starts_at=found.start - recurrence.lead,
-            expires_at=found.end,
-            occurrence=found.start,
+            digest=occurrence_digest(self.digest, found[0].start),
+            starts_at=found[0].start - recurrence.lead,
+            expires_at=found[0].end,
+            occurrence=found[0].start,
+            next_occurrences=found,
         )
 
     def identity_at(self, now: float) -> str:
@@ -203,14 +206,8 @@ class Reservation:
             starts_at=other.starts_at,
             expires_at=other.expires_at,
             occurrence=other.occurrence,
+            next_occurrences=other.next_occurrences,
         )
-
-    @property
-    def next_occurrences(self) -> tuple[Occurrence, ...]:
-        """The occurrence that it is about, and those after it, to show to people."""
-        if self.recurrence is None or self.occurrence is None:
-            return ()
-        return self.recurrence.shown(self.occurrence)
 
     @property
     def recurs(self) -> bool:

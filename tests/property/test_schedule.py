@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from reserver.base.schedule import Schedule, ScheduleError, checked
+from reserver.k8s.objects.times import show_in
 
 ZONES = sorted(each for each in available_timezones() if "/" in each or each == "UTC")
 DAY = 86_400.0
@@ -131,3 +132,13 @@ def test_occurrences_are_those_that_the_wall_shows(
     for occurrence in within:  # The same occurrence whenever it is asked for, until it ends.
         assert schedule.occurrence(occurrence.start) == occurrence
         assert schedule.occurrence((occurrence.start + occurrence.end) / 2) == occurrence
+
+
+@given(
+    zone=st.sampled_from(ZONES),
+    seconds=st.one_of(st.integers(-5_000_000_000, 5_000_000_000), st.floats(FIRST, FIRST + DAY)),
+)
+def test_a_moment_is_shown_as_the_clocks_of_its_zone_show_it(zone: str, seconds: float) -> None:
+    """Also where these were half an hour off, or by local mean time."""
+    shown = datetime.fromtimestamp(int(seconds), ZoneInfo(zone)).isoformat()
+    assert show_in(seconds, zone) == shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from reserver.cluster.quantity import shorten
@@ -97,7 +98,26 @@ def show_duration(duration: timedelta) -> str:
 
 def show_in(seconds: float, zone: str) -> str:
     """Return unix seconds as RFC 3339 in an IANA time zone, to the second."""
-    return datetime.fromtimestamp(int(seconds), ZoneInfo(zone)).isoformat()
+    hour, rest = divmod(int(seconds), 3600)
+    begin = _hour_in(hour, zone)
+    if len(begin) == 1:
+        return datetime.fromtimestamp(int(seconds), ZoneInfo(zone)).isoformat()
+    before, after = begin
+    return f"{before}{rest // 60:02}:{rest % 60:02}{after}"
+
+
+@lru_cache(4096)  # Many begin and end in the same hours.
+def _hour_in(hour: int, zone: str) -> tuple[str, ...]:
+    """Return what comes before and after the minutes and seconds of an hour of unix time.
+
+    That is one text if the clocks of the zone show no full hour when it begins, or change in it.
+    """
+    first, last = (
+        datetime.fromtimestamp(3600 * hour + s, ZoneInfo(zone)).isoformat() for s in (0, 3599)
+    )
+    before, after = first[:14], first[19:]
+    is_even = first[14:19] == "00:00" and last == f"{before}59:59{after}"
+    return (before, after) if is_even else (first,)
 
 
 def show_moment(seconds: float) -> str:
