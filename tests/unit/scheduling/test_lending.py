@@ -109,9 +109,16 @@ def test_a_borrower_that_goes_leaves_the_others_what_they_borrow() -> None:
     state = lending(W1, LENT, borrower("a", "2", on="worker-1"), borrower("b", "2", on="worker-1"))
     state.pod_gone(pod("a").name)
     assert passes(pod("c", cpu="4"), state)
-    assert not passes(pod("c", cpu="5"), state)
+    assert not passes(pod("c", cpu="4001m"), state)
     state.pod_gone(pod("b").name)
     assert not state.snapshot.lending.nodes()
+
+
+def test_one_of_the_pods_of_a_node_is_lent_with_the_rest() -> None:
+    state = lending(node("worker-1", cpu="8", pods="2"), LENT, borrower("a", "1", on="worker-1"))
+    assert passes(pod("c", cpu="1"), state)
+    state.pod_seen(pod("c", node="worker-1", cpu="1"))
+    assert not passes(pod("d"), state)
 
 
 def test_who_may_not_borrow_of_a_loan_takes_nothing_of_it() -> None:
