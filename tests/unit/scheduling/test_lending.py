@@ -307,6 +307,10 @@ def test_what_is_recalled_for_long_stays_closed_when_an_owner_comes_in_between()
         lending_.recall("worker-1", until)
     assert lending_.left(0, ["worker-1"], NOW + 139) == {}
     assert "worker-1" in lending_.left(0, ["worker-1"], NOW + 140)
+    for until in (NOW + 150, NOW + 200):
+        lending_.recall("worker-1", until)
+    assert lending_.left(0, ["worker-1"], NOW + 199) == {}
+    assert "worker-1" in lending_.left(0, ["worker-1"], NOW + 200)
     lending_.recall("worker-1", NOW + 3_600 + RECALL_S)
     lending_.recall("worker-1", NOW + RECALL_S)  # The clock was set back.
     assert lending_.left(0, ["worker-1"], NOW) == {}
