@@ -31,8 +31,8 @@ from reserver.rebalance.time_limit import TimeLimit
 MOST_PLACES = 6_000
 """A program with more places is not solved: it would take all the time there is for nothing."""
 
-_FIRST_SHARE = 0.6
-"""The share of the time to find more gain, whatever it costs; then moves are saved."""
+_FIRST_SHARE, _SAVING_SHARE = 0.5, 0.8
+"""The share of the time to find more gain, whatever it costs; then of the rest, to save moves."""
 
 _SLACK = 1e-6
 
@@ -109,7 +109,7 @@ class ClassModel:
         found = self._program.solve(costs, limit.share(_FIRST_SHARE), any_will_do=True)
         if found is None:
             return None
-        fewer = self._fewest(gain, limit.share(_FIRST_SHARE), found.values)
+        fewer = self._fewest(gain, limit.share(_SAVING_SHARE), found.values)
         return self._goals((fewer or found).values, None)
 
     def fewer(self, limit: TimeLimit) -> Goals | None:

@@ -37,7 +37,7 @@ _SHUFFLES = 40
 _QUICK = 2
 """Orders that are tried without a tabu search first, so that an early end has a plan to show."""
 
-_START_SHARE = 0.5
+_START_SHARE = 0.4
 """The share of the time for emptying node after node, if there is a limit."""
 
 _NOISE = 0.3

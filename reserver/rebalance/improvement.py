@@ -25,7 +25,7 @@ from reserver.rebalance.time_limit import TimeLimit
 MOST_PODS = 6_000
 """With more pods, not all nodes are asked about at once: to sort them alone takes too long."""
 
-_FIRST_SHARE = 0.4
+_FIRST_SHARE = 0.25
 """The share of the time for all nodes at once, which alone proves a bound."""
 
 _MANY_KINDS = 50
@@ -41,6 +41,9 @@ _BOUND_SHARE, _MORE_SHARE = 0.2, 0.7
 
 _LONG_SHARE = 0.5
 """The share of the time that is left for a turn that has come to ask about all nodes."""
+
+_SAVING_SHARE = 0.15
+"""The share of the time at the end in which moves are saved only."""
 
 _CUTS = 4
 """So often the model is asked again where pods are stuck."""
@@ -95,6 +98,7 @@ def improve(
     open_rows = ~planned.closed
     count = int(np.count_nonzero(open_rows))
     most = fewest = None
+    reserve = limit.left * _SAVING_SHARE
     if np.count_nonzero(movable) <= MOST_PODS:
         kinds = len({planned.kind(number) for number in np.flatnonzero(movable).tolist()})
         share = _FIRST_SHARE * (1.0 if kinds <= _MANY_KINDS else 0.5 * _MANY_KINDS / kinds)
@@ -112,7 +116,7 @@ def improve(
         began, way = limit.clock(), turn % len(ways)
         choose, more = ways[way]
         turn += 1
-        if more and most == search.score.gained:
+        if more and (most == search.score.gained or limit.left < reserve):
             continue
         is_all = nodes[way] == count
         until = limit.share(_LONG_SHARE) if is_all else limit.at_most(2 * _TURN_S)
