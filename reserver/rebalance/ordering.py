@@ -75,11 +75,12 @@ def order(
 
 def _go_safely(planned: PlanningSnapshot, waiting: dict[int, int], steps: list[Step]) -> bool:
     """Make all pods move whose new nodes have room for all that are to come; return if any did."""
-    coming = np.zeros_like(planned.free)
     numbers = np.fromiter(waiting, dtype=np.intp)
-    rows = np.fromiter(waiting.values(), dtype=np.intp)
-    np.add.at(coming, rows, planned.requests[numbers])
-    is_safe = np.all((planned.free >= coming) | (coming == 0), axis=1)
+    rows, at = np.unique(np.fromiter(waiting.values(), dtype=np.intp), return_inverse=True)
+    coming = np.zeros((len(rows), planned.free.shape[1]), dtype=np.int64)
+    np.add.at(coming, at, planned.requests[numbers])
+    has_room = np.all((planned.free[rows] >= coming) | (coming == 0), axis=1)
+    is_safe = dict(zip(rows.tolist(), has_room.tolist(), strict=True))
     safe = [number for number, row in waiting.items() if is_safe[row]]
     return _take(waiting, lambda n: _go(planned, n, waiting[n], steps), safe)
 
