@@ -92,8 +92,8 @@ def make_room(
         bound = bound.tightened(fewest, None, "HiGHS")
     landed = sum(source == NOWHERE for _, source, _ in steps.steps)
     why = _NO_WAY if limit is None else _NO_BETTER if landed == most else _NO_WAY_IN_TIME
-    why += "" if planned.disruptions.limits == NO_LIMITS else _ALLOWED
     why = why if planned.movable.any() else _NOTHING_MOVES
+    why += "" if planned.disruptions.limits == NO_LIMITS else _ALLOWED
     kept = [_kept(planned, number, why) for number in room.without]
     kept += [_kept(planned, number, why) for number, why in steps.stuck.items()]
     return plan_of(planned, steps, lambda _, __: _why(planned, wanted), kept=kept, bound=bound)
