@@ -13,6 +13,7 @@ import pytest
 
 from hack.reserver_process import ReserverProcess
 from reserver_demo.cluster import EmbeddedCluster
+from tests import forked
 
 CERTIFICATE = ("--tls-cert-file", "a", "--tls-private-key-file", "b")
 
@@ -21,9 +22,7 @@ BEYOND_LOOPBACK = ["--bind-address", "0.0.0.0", *CERTIFICATE, "--extender-client
 
 
 def _serve(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "reserver", "serve", *arguments]
-    env = {**os.environ, **variables}
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=env)
+    return forked.run("serve", *arguments, environment={**os.environ, **variables})
 
 
 def _problem(ended: subprocess.CompletedProcess[str]) -> str:

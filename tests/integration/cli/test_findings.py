@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from hack.programs import done
+from tests import forked
 from tests.integration.cli.runs import runs_beside, write
 from tests.integration.cli.screens import Screen, Shown
 from tests.integration.world import World, serving
@@ -218,9 +217,8 @@ async def test_tab_offers_names_nodes_and_namespaces(world: World, tmp_path: Pat
         ("reserver create a -n shop --owner pod/we", "pod/web-7"),
     ):
         told = await asyncio.to_thread(
-            done,
-            *(sys.executable, "-m", "reserver"),
-            env={
+            forked.run,
+            environment={
                 **os.environ,
                 "RESERVER_ADDRESS": address,
                 "KUBECONFIG": str(tmp_path / "kubeconfig"),
