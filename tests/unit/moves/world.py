@@ -301,7 +301,7 @@ class World:
             collection = self.collections.get(reflector.path, "")
             for document in self.api.of(collection) if collection else ():
                 outcome(reflector.view.listed(Raw(encode(document))))
-            outcome(reflector.view.list_ended(1))
+            outcome(reflector.view.list_ended(0))
             reflector.synced.set()
             reflector.current.set()
         # Tests may stand still.
