@@ -8,7 +8,7 @@ import pytest
 
 from reserver.cluster.constraints import Constraints, NodeTerm, Taint
 from reserver.cluster.labels import equals
-from reserver.cluster.lending import MOST_BORROWERS
+from reserver.cluster.lending import MOST_BORROWERS, MOST_CLOSED_S
 from reserver.cluster.node import Node
 from reserver.cluster.pod import ClaimUse, Pod, PodName
 from reserver.cluster.storage import Volume, VolumeClaim
@@ -299,6 +299,13 @@ def test_a_clock_that_is_set_back_keeps_no_node_from_lending() -> None:
     state.ledger.recall("worker-1", NOW + RECALL_S)
     assert state.snapshot.lending.left(0, ["worker-1"], NOW) == {}
     assert "worker-1" in state.snapshot.lending.left(0, ["worker-1"], NOW - 3_600)
+
+
+def test_a_node_is_closed_for_as_long_as_it_may_be() -> None:
+    for seconds, is_open in ((MOST_CLOSED_S, False), (MOST_CLOSED_S + 1, True)):
+        lending_ = lending(W1, LENT).snapshot.lending
+        lending_.recall("worker-1", NOW + seconds)
+        assert bool(lending_.left(0, ["worker-1"], NOW)) is is_open
 
 
 def test_what_is_recalled_for_long_stays_closed_when_an_owner_comes_in_between() -> None:
