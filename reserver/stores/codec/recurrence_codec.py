@@ -49,7 +49,9 @@ class OccurrenceFields(msgspec.Struct, rename="camel", frozen=True):
 def show(occurrences: Iterable[Occurrence], recurrence: Recurrence) -> list[OccurrenceFields]:
     """Return occurrences as people read them."""
     zone = recurrence.schedule.zone
-    return [OccurrenceFields(*(show_in(at, zone) for at in (o.start, o.end))) for o in occurrences]
+    return [
+        OccurrenceFields(show_in(start, zone), show_in(end, zone)) for start, end in occurrences
+    ]
 
 
 def read(fields: RecurrenceFields, starts_at: float | None) -> Recurrence:
