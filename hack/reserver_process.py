@@ -111,7 +111,10 @@ class ReserverProcess:
 
         def said() -> dict[str, Any] | None:
             has_ended = self.process.poll() is not None
-            for line in self.log.read_bytes()[before:].splitlines(keepends=True):
+            with self.log.open("rb") as log:
+                log.seek(before)
+                lines = log.readlines()
+            for line in lines:
                 if line.startswith(b"{") and line.endswith(b"\n"):
                     found: dict[str, Any] = json.loads(line)
                     if found["event"] == "serving":

@@ -53,7 +53,7 @@ def create_nodes(  # noqa: PLR0913 (all but two have a default that most callers
     """
     names = [f"{prefix}-{number}" for number in range(1, count + 1)]
     room = {"cpu": cpu, "memory": memory, "pods": str(pods), **(extended or {})}
-    bodies = [json.dumps(_node(name, room, labels or {})) for name in names]
+    bodies = [json.dumps(manifest(name, room, labels or {})) for name in names]
     with _api_socket(kubeconfig) as path:
         shares = [bodies[start::CONNECTIONS] for start in range(CONNECTIONS)]
         with ThreadPoolExecutor(CONNECTIONS) as pool:
@@ -62,7 +62,14 @@ def create_nodes(  # noqa: PLR0913 (all but two have a default that most callers
     return names
 
 
-def _node(name: str, room: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, Any]:
+def manifest(name: str, room: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, Any]:
+    """What to create for a node that KWOK plays.
+
+    Args:
+        name: of the node.
+        room: what is allocatable, as Kubernetes quantities.
+        labels: beside those that every node has (hostname, os, arch).
+    """
     key, _, value = FAKE.partition("=")
     # Those that a kubelet sets, old names included: the controller manager would add them.
     platform = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
@@ -95,7 +102,7 @@ def _wait_schedulable(path: Path, names: Sequence[str]) -> None:
     while True:
         # From the API server's cache: cheap enough to ask again and again.
         nodes = _request(connection, "GET", "/api/v1/nodes?resourceVersion=0")
-        waiting -= {node["metadata"]["name"] for node in nodes["items"] if _schedulable(node)}
+        waiting -= {node["metadata"]["name"] for node in nodes["items"] if is_schedulable(node)}
         if not waiting:
             break
         if time.monotonic() > deadline:
@@ -105,7 +112,8 @@ def _wait_schedulable(path: Path, names: Sequence[str]) -> None:
     connection.close()
 
 
-def _schedulable(node: Mapping[str, Any]) -> bool:
+def is_schedulable(node: Mapping[str, Any]) -> bool:
+    """Whether pods can land on a node."""
     conditions = node["status"].get("conditions", [])
     ready = any(entry["type"] == "Ready" and entry["status"] == "True" for entry in conditions)
     taints = node["spec"].get("taints", [])

@@ -18,7 +18,7 @@ from kubernetes.client import CustomObjectsApi
 from kubernetes.client.exceptions import ApiException
 
 from hack.controlplane.kubeconfig import kubectl
-from hack.controlplane.nodes import create_nodes
+from hack.controlplane.nodes import is_schedulable, manifest
 from hack.reserver_process import wait_for
 from tests.e2e.forms import CONFIG_MAP_FORMS, OBJECTS, SPEC, STORE, Form
 
@@ -65,13 +65,22 @@ class Corner:
             if mine:
                 self.patch_store(store, dict.fromkeys(mine))
 
-    def add_nodes(self, count: int, cpu: str = "4", **kwargs: Any) -> list[str]:
-        kwargs.setdefault("memory", "8Gi")
-        kwargs.setdefault("prefix", f"{self.name}-w{len(self.nodes)}")
-        labels = {GROUP: self.name}
-        added = create_nodes(self.kubeconfig, count, cpu=cpu, labels=labels, **kwargs)
+    def add_nodes(self, count: int, cpu: str = "4", *, prefix: str = "", **room: Any) -> list[str]:
+        """Create nodes with so much room and return their names once pods can land there."""
+        prefix = prefix or f"{self.name}-w{len(self.nodes)}"
+        added = [f"{prefix}-{number}" for number in range(1, count + 1)]
+        has = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
+        has |= {resource: str(amount) for resource, amount in room.items()}
+        for name in added:
+            self.api.create_node(manifest(name, has, {GROUP: self.name}))
         self.nodes += added
+        wait_for(lambda: self._open_nodes() >= set(added), "pods can land on the nodes")
         return added
+
+    def _open_nodes(self) -> set[str]:
+        mine = {"label_selector": f"{GROUP}={self.name}", "resource_version": "0"}
+        nodes = json.loads(self.api.list_node(**mine, _preload_content=False).data)["items"]
+        return {node["metadata"]["name"] for node in nodes if is_schedulable(node)}
 
     # Pods
 

@@ -78,7 +78,7 @@ def test_every_resource_is_held_as_cpu_is(
     does_not_fit: dict[str, str],
 ) -> None:
     extended = {GPU: "4", "ephemeral-storage": "10Gi"}
-    (node,) = corner.add_nodes(1, cpu="4", memory="8Gi", extended=extended)
+    (node,) = corner.add_nodes(1, cpu="4", **extended)
     corner.reserve(SPEC, node, "owner", **held)
     if "cpu" in held:
         corner.wait_held(node)
