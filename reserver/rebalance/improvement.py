@@ -35,6 +35,8 @@ _TURN_S = 0.5
 """How long the search among some nodes is to take; it ends after twice that."""
 
 _FEWEST_NODES, _FIRST_NODES, _GROWTH = 4, 12, 1.4
+_FEW_NODES = 24
+"""Of so few nodes a turn begins with all."""
 
 _BOUND_SHARE, _MORE_SHARE = 0.2, 0.7
 """Shares of the time for all nodes at once: for a bound, and then for more gain."""
@@ -111,7 +113,7 @@ def improve(
         (near.any_nodes, 1),
         (near.saving, 0),
     )
-    nodes, turn = [min(_FIRST_NODES, count)] * len(ways), 0
+    nodes, turn = [count if count <= _FEW_NODES else _FIRST_NODES] * len(ways), 0
     while not limit.is_over and (most, fewest) != (search.score.gained, -search.score.moves):
         began, way = limit.clock(), turn % len(ways)
         choose, more = ways[way]
