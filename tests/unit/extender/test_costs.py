@@ -76,9 +76,8 @@ class Listener:
         return count
 
     async def hot(self, path: str, *bodies: bytes) -> int:
-        """Return the cost of the last of some calls."""
-        costs = [await self.cost(path, body) for body in bodies]
-        return costs[-1]
+        """Return the least cost of some calls: any of them may meet what is done now and then."""
+        return min([await self.cost(path, body) for body in bodies])
 
 
 @pytest.fixture
