@@ -24,7 +24,6 @@ from reserver.http.tls import Expiries
 from reserver.k8s import credentials, request_counts
 from reserver.k8s.client import ApiClient
 from reserver.k8s.request_counts import RequestCounts
-from reserver.k8s.watch.back_in_time import look_back
 from reserver.process.assembly import Assembly
 from reserver.process.background import WriteTasks, lead, stand_by
 from reserver.process.http_listeners import SHUTDOWN_S, HttpListeners
@@ -102,11 +101,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             tracing = _tracing() if settings.tracing else None
             extender = _extender(assembly, writes, tracing)
             service = _service(settings, reviews, assembly, extender, metrics)
-            follow = [
-                partial(look_back, client, assembly.reflectors[0]),
-                *((service.feed.run,) if service else ()),
-                *((label.keep,) if label else ()),
-            ]
+            follow = [*((service.feed.run,) if service else ()), *((label.keep,) if label else ())]
             if tracing is not None:
                 _trace(tracing, assembly, service)
             ready = assembly.readiness

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from http import HTTPStatus
 from typing import Generic, TypeVar
 
 import msgspec
@@ -13,7 +12,7 @@ import structlog
 
 from reserver.base.pacer import Steps
 from reserver.base.quarantine import quarantined
-from reserver.errors import ApiError, InvalidInput, WentBack
+from reserver.errors import InvalidInput, WentBack
 from reserver.k8s.objects.objects import Metadata, decode
 from reserver.k8s.objects.watch import ReadEvent, Shown, metadata_of
 
@@ -59,7 +58,7 @@ class ObjectView(Generic[T]):
     def __post_init__(self) -> None:
         """Begin with nothing seen."""
         self.events: type[ReadEvent[T]] = ReadEvent[self.kind]  # type: ignore[name-defined]
-        self.revision = self.unreadable = self._seen_up_to = self._newest = 0
+        self.revision = self.unreadable = self._seen_up_to = 0
         self._unread: set[Key] = set()
         self._unlisted: set[Key] = set()
 
@@ -69,15 +68,13 @@ class ObjectView(Generic[T]):
         Args:
             seen: everything up to this resourceVersion was shown; 0 for nothing.
         """
-        self._seen_up_to, self._newest = seen, 0
+        self._seen_up_to = seen
         self._unlisted = set(self.known())
 
     def listed(self, item: T | msgspec.Raw) -> Steps:
         """Take an object that a page of a list shows."""
         metadata = yield from self._take(item, listed=True)
         self._unlisted.discard(_key(metadata))
-        if (revision := metadata.revision) > self._newest:
-            self._newest = revision
 
     def _require_known(self, metadata: Metadata) -> None:
         """Compare an object of a list with what is known of it.
@@ -95,16 +92,7 @@ class ObjectView(Generic[T]):
             raise WentBack(f"{name} is at resourceVersion {now} and was {state}")
 
     def list_ended(self, revision: int) -> Steps:
-        """Drop the objects that no page has shown; the list was of this resourceVersion.
-
-        Raises:
-            ApiError: an object is newer than the list: the API server's cache is older than etcd's
-                restore.
-        """
-        if 0 < revision < self._newest:
-            problem = f"etcd was restored: a list of resourceVersion {revision} has {self._newest}"
-            remedy = "restart the API server (docs/operations.md#after-a-restore-of-etcd)"
-            raise ApiError(HTTPStatus.CONFLICT, "Restored", f"{problem}; {remedy}")
+        """Drop the objects that no page has shown; the list was of this resourceVersion."""
         self.revision = revision
         while self._unlisted:
             yield from self._drop(self._unlisted.pop())

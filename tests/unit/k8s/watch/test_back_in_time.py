@@ -12,8 +12,7 @@ import pytest
 from reserver.base.pacer import outcome
 from reserver.errors import ApiError, WentBack
 from reserver.extender.cluster_watches import PODS
-from reserver.k8s.watch import back_in_time
-from reserver.k8s.watch.back_in_time import look_back, watched
+from reserver.k8s.watch.back_in_time import watched
 from reserver.k8s.watch.lag import RELIST_AFTER_S
 from reserver.k8s.watch.reflector import Reflector
 from tests.unit.k8s.fakes import NO_ANSWER, PatientClient, refused
@@ -173,45 +172,15 @@ async def test_a_collection_that_comes_back_is_compared_with_nothing() -> None:
     assert view.seen_up_to == 0
 
 
-@pytest.mark.parametrize("path", [PODS, STORES, OBJECTS])
-async def test_a_list_older_than_what_it_shows_is_not_taken(whole: Whole, path: str) -> None:
-    """The API server went on while etcd was replaced: what it remembers has not happened."""
-    view = whole.views[path]
-    view.list_began()
-    outcome(view.listed(shown(path, 70)))
-    with pytest.raises(ApiError, match="restart the API server"):
-        outcome(view.list_ended(60))
-    view.list_began()
-    outcome(view.listed(shown(path, 60)))
-    outcome(view.list_ended(60))
-
-
-@pytest.fixture
-def ended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The statuses that the process has ended with."""
-    statuses: list[int] = []
+async def test_the_process_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
 
     def end(status: int) -> NoReturn:
-        statuses.append(status)
+        ended.append(status)
         raise SystemError
 
     monkeypatch.setattr(os, "_exit", end)
-    return statuses
-
-
-async def test_the_process_ends_at_once(ended: list[int]) -> None:
     client = PatientClient(page(), [event("MODIFIED", "a", "9")])
     with pytest.raises(SystemError):
         await watched(Reflector(client, PATH, Recorded()))
-    assert ended == [1]
-
-
-async def test_it_ends_where_no_watch_says_anything(
-    ended: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(back_in_time, "LOOK_EVERY_S", 0.0)
-    looks = (page(), page(version="11"), NO_ANSWER, page(version="11"), page(version="10"))
-    client = PatientClient(*looks)
-    with pytest.raises(SystemError):
-        await look_back(client, Reflector(client, PATH, Recorded()))
     assert ended == [1]
