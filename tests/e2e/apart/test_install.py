@@ -91,6 +91,25 @@ def start_pod(reader: Reader, stack: ExitStack, name: str = "second") -> None:
     stack.callback(reader.plane.stop_scheduler, name)
 
 
+def see_a_mistyped_image_stop_nothing(reader: Reader) -> None:
+    """Upgrade to an image that no kubelet can pull, and go back by the page's command."""
+    release = f"reserver charts/reserver --namespace {NAMESPACE} --values values.yaml"
+    reader.run(f"! helm upgrade {release} --set image.tag=typo --wait --timeout 3s")
+
+    def images() -> list[tuple[str, bool]]:
+        found = []
+        for each in reader.get("pods --selector app.kubernetes.io/name=reserver")["items"]:
+            image = containers(each["spec"])["reserver"]["image"]
+            conditions = {one["type"]: one["status"] for one in each["status"]["conditions"]}
+            if conditions["PodScheduled"] == "True":
+                found.append((image.rpartition(":")[2], conditions.get("Ready") == "True"))
+        return sorted(found)
+
+    wait_for(lambda: images() == [("1.0", True), ("typo", False)], "the old pod is there beside it")
+    reader.follow("Upgrade", only="helm rollback")
+    wait_for(lambda: images() == [("1.0", True)], "the new pod is gone")
+
+
 def test_a_second_kube_scheduler_by_helm_is_upgraded_rolled_back_and_uninstalled(
     reader: Reader,
 ) -> None:
@@ -113,6 +132,7 @@ def test_a_second_kube_scheduler_by_helm_is_upgraded_rolled_back_and_uninstalled
     with ExitStack() as stack:
         start_pod(reader, stack)
         see_it_kept(reader, "reserver-scheduler", "second")
+    see_a_mistyped_image_stop_nothing(reader)
     reader.follow("Uninstall", but="delete -k")
 
 
