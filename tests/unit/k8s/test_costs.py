@@ -18,6 +18,7 @@ from hack.bench.documents import encode, node_document, running_pods
 from hack.bench.replay import Replay, pages
 from reserver.base.pacer import Pacer
 from reserver.extender.cluster_watches import node_view, pod_view
+from reserver.k8s.objects import constraints, pods, requests
 from reserver.k8s.watch import reflector
 from reserver.k8s.watch.collection import PAGE
 from reserver.scheduling.state import State
@@ -30,6 +31,13 @@ NODES = 100
 def nobody_else_wants_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """How often a pass gives way depends on the machine."""
     monkeypatch.setattr(reflector, "Pacer", partial(Pacer, turn_s=inf))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_remembered() -> None:
+    """What other tests have filled forgets something for each pod, which costs calls."""
+    for known in (constraints._KNOWN, pods._LABELS, pods._CONTROLLERS, requests._REQUESTS):
+        known.clear()
 
 
 @contextmanager
