@@ -12,6 +12,7 @@ from reserver.cli import formatting, line, lookup, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import Failures
 from reserver.cli.options import NamespaceOption, RequiredNamesArgument
+from reserver.cli.table import counted
 from reserver.cli.target import Target
 from reserver.client import Nodes, Phase, Policy, RecurringSchedule, ReservationInfo
 from reserver.k8s.objects.times import show_duration
@@ -116,7 +117,8 @@ def _holds(reservation: ReservationInfo) -> Iterator[tuple[str, str]]:
 
 def _whole(nodes: Nodes, pods: int) -> str:
     labels = ", ".join(f"{key}={value}" for key, value in nodes.selector.items())
-    return f"{nodes.count}{f' with {labels}' if labels else ''}; {pods} pods of owners there"
+    there = f"{counted(pods, 'pod')} of owners there"
+    return f"{nodes.count}{f' with {labels}' if labels else ''}; {there}"
 
 
 def _slots(reservation: ReservationInfo) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from reserver.cli.owner_flags import word_of
-from reserver.cli.table import Cell
+from reserver.cli.table import Cell, counted
 from reserver.client import (
     OwnerSelector,
     Phase,
@@ -105,8 +105,9 @@ def slots(reservation: ReservationInfo) -> str:
 
 def claimed(reservation: ReservationInfo) -> str:
     """Return the number of claims."""
-    what = "" if reservation.spec.nodes is None else " pods"
-    return NOTHING if reservation.phase is Phase.INVALID else f"{len(reservation.claims)}{what}"
+    claims = len(reservation.claims)
+    found = str(claims) if reservation.spec.nodes is None else counted(claims, "pod")
+    return NOTHING if reservation.phase is Phase.INVALID else found
 
 
 def node(reservation: ReservationInfo) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from reserver.cli import describe, formatting, serialization
-from reserver.client import ReservationInfo
+from reserver.client import Claim, ReservationInfo
 from reserver.client.messages import read_reservation
 from reserver.grpc.convert import show
 from reserver.reservations.enums import Phase
@@ -54,6 +55,9 @@ def test_whole_nodes_come_with_their_labels_and_the_pods_there() -> None:
     assert told["Whole nodes"] == "3 with pool=gpu; 0 pods of owners there"
     assert not {"Slots", "One slot holds"} & told.keys()
     assert (formatting.slots(found), formatting.claimed(found)) == ("3 whole", "0 pods")
+    one = replace(found, claims=(Claim("shop/train-0", "u"),))
+    assert formatting.claimed(one) == "1 pod"
+    assert lines(one)["Whole nodes"].endswith("; 1 pod of owners there")
 
 
 def test_a_wait_for_pods_comes_with_the_moment_since_when_there_is_none() -> None:
