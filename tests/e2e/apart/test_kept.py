@@ -1,4 +1,4 @@
-"""What held, holds: across a restored etcd, and across an upgrade from an older version.
+"""What held, holds across a restored etcd.
 
 Nobody schedules here: strangers and owners are what a kube-scheduler would ask Reserver about.
 """
@@ -136,13 +136,15 @@ def bind(reserver: ReserverProcess, pod: dict[str, Any], node: str) -> str:
 
 def test_what_was_restored_holds_and_what_no_longer_is_deletes_nothing(tmp_path: Path) -> None:
     with cluster() as world:
+        plane, backup, ancient = world.plane, tmp_path / "backup", tmp_path / "ancient"
+        before_the_crd(world)
+        with at_rest(plane) as data:
+            shutil.copytree(data, ancient)
         world.apply(ROOT / "scheduler-config/core")
-        for name in ("n0", "n1"):
-            world.add_node(name)
-        world.send("POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
-        plane, backup = world.plane, tmp_path / "backup"
-        quota = "--default-quota=none"
-        with ReserverProcess(plane.kubeconfig, tmp_path / "log", quota) as reserver:
+        flags = ("--default-quota=none", "--tenant-ceiling-cluster=none")
+        process = ReserverProcess(plane.kubeconfig, tmp_path / "log", *flags, wait_ready=False)
+        with process as reserver:
+            reserver.wait_ready()
             world.reserve("early", seat("n0", "claimer"))
             wait_for(lambda: world.status("early").get("phase") == "Active", "it is in force")
             with at_rest(plane) as data:
@@ -164,11 +166,37 @@ def test_what_was_restored_holds_and_what_no_longer_is_deletes_nothing(tmp_path:
             wait_for(world.serves, "the API server has read its CRDs")
             assert world.names() == {"early"}
             reserver.start()
+            reserver.wait_ready()
             stranger = world.add_pod("stranger", STRANGER)
             assert passed(reserver, stranger, "n0", "n1") == {"n1"}
             assert "held by" in bind(reserver, stranger, "n0")
             assert world.names() == {"early"}
             assert bind(reserver, world.add_pod("claimer", HELD), "n0") == ""
+
+            with at_rest(plane) as data:
+                shutil.rmtree(data)
+                shutil.copytree(ancient, data)
+            assert reserver.wait_ended() == 1
+            reserver.start()
+            said = "install its CRD (docs/backup-and-restore.md)"
+            wait_for(lambda: said in reserver.get("/readyz")[1], "it says what is missing")
+            stranger = world.add_pod("stranger", STRANGER)
+            assert not passed(reserver, stranger, "n0", "n1", "n2")
+            world.apply(ROOT / "scheduler-config/core")
+            reserver.wait_ready()
+            assert passed(reserver, stranger, "n0", "n1", "n2") == {"n0", "n1"}
+
+
+def before_the_crd(world: Cluster) -> None:
+    """Have nodes, and a hold in a store, as before there were Reservations."""
+    for name in ("n0", "n1", "n2"):
+        world.add_node(name)
+    for name in ("shop", HOME):
+        world.send("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    entry = seat("n2") | {"owners": [{"pod": {"name": "owner", "namespace": "shop"}}]}
+    metadata = {"name": "reservations", "labels": {"reserver.io/store": "true"}}
+    store = {"metadata": metadata, "data": {"ancient": json.dumps(entry)}}
+    world.send("POST", f"/api/v1/namespaces/{HOME}/configmaps", store)
 
 
 def old_version(folder: Path, commit: str = OLD, *more: str) -> tuple[str, ...]:
@@ -184,46 +212,6 @@ def old_version(folder: Path, commit: str = OLD, *more: str) -> tuple[str, ...]:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: reserver\nVersion: 0.1.0\n")
     return ("env", f"PYTHONPATH={folder}", sys.executable, "-P", "-m", "reserver")
-
-
-def many(number: int) -> list[str]:
-    return [f"web-{index}" for index in range(number)]
-
-
-def placed(label: str) -> dict[str, Any]:
-    spec = seat("", "owner-placed", placement={"nodeSelector": {"only": label}})
-    del spec["node"]
-    return spec
-
-
-OBJECTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "big": ("shop", seat("big")),
-    "forever": ("shop", seat("forever", ttl="0")),
-    "long": ("shop", seat("long", ttl="9000h")),
-    "owners-150": ("shop", seat("owners-150", *many(150))),
-    "owners-2000": (HOME, seat("owners-2000", *many(2000))),
-    "slots": ("shop", seat("slots", resources={"cpu": "10m"}, slots=1200)),
-    "placed": ("shop", placed("placed")),
-    "reusable": ("shop", seat("reusable", reusable=True, policy="Require")),
-    "preemptible": ("shop", seat("preemptible", preemptible=True)),
-    "claimed": (
-        "shop",
-        seat("claimed", "first", "second", slots=2, resources={"cpu": "6"}) | {"ttl": "0"},
-    ),
-}
-"""Objects by their node, with their namespace: most exceed a limit of today."""
-
-HALVES = {"owners": [{"pod": {"name": "web"}}], "ttl": "2h"}
-ENTRIES: dict[str, str] = {
-    "json": json.dumps({**HALVES, "node": "json", "resources": {"cpu": HELD}}),
-    "yaml": f"owners: [{{pod: {{name: web}}}}]\nnode: yaml\nresources: {{cpu: {HELD}}}\nttl: 2h\n",
-    "listed": json.dumps([{"pod": "web", "namespace": "shop", "cpu": 12000, "mem": 1024,
-                           "expire": "2099-01-01T00:00:00Z"}]),
-    "millis": json.dumps([{"reservingPod": "web", "reservingPodNamespace": "shop",
-                           "cpuMilli": 12000, "memMilli": 1024, "expireAt": 4070908800}]),
-    "owners-1500": json.dumps(seat("owners-1500", *many(1500))),
-}  # fmt: skip
-"""Entries of a ConfigMap in all forms, by their node."""
 
 
 class Strangers(threading.Thread):
@@ -244,68 +232,6 @@ class Strangers(threading.Thread):
             self.lost |= found - {"free"}
 
 
-def test_an_upgrade_loses_no_hold_for_a_moment(tmp_path: Path) -> None:
-    old = tmp_path / "old"
-    program = old_version(old)
-    nodes = [*OBJECTS, *ENTRIES]
-    with cluster() as world:
-        world.apply(old / "scheduler-config/core")
-        world.send("POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
-        for name in (*nodes, "free"):
-            world.add_node(name)
-        patch = {"metadata": {"labels": {"only": "placed"}}}
-        world.send("PATCH", "/api/v1/nodes/placed", patch, MERGE)
-        kubeconfig, log = world.plane.kubeconfig, tmp_path / "log"
-        stranger = world.add_pod("stranger", STRANGER)
-        older = ReserverProcess(kubeconfig, log, "--crd", program=program, logs_addresses=False)
-        with older as reserver:
-            for name, (namespace, spec) in OBJECTS.items():
-                world.reserve(name, spec, namespace)
-            store = f"/api/v1/namespaces/{HOME}/configmaps/reservations"
-            world.send("PATCH", store, {"data": ENTRIES}, MERGE)
-            for name, (namespace, _) in OBJECTS.items():
-                wait_for(
-                    lambda name=name, where=namespace: (
-                        world.status(name, where).get("phase")  # type: ignore[misc]
-                        == "Active"
-                    ),
-                    f"{name} is in force",
-                )
-            wait_for(lambda: companion(world).keys() >= ENTRIES.keys(), "the entries are told of")
-            said = companion(world)
-            assert all('"Active"' in text for text in said.values()), said
-            first = world.add_pod("first", "6")
-            assert bind(reserver, first, "claimed") == ""
-            wait_for(lambda: world.status("claimed").get("claimed") == 1, "the claim is told")
-            assert passed(reserver, stranger, *nodes, "free") == {"free"}
-
-        world.apply(ROOT / "scheduler-config/core")
-        with ReserverProcess(kubeconfig, tmp_path / "new", wait_ready=False) as reserver:
-            strangers = Strangers(reserver, stranger, nodes)
-            strangers.start()
-            reserver.wait_ready()
-            exceeding = {"big", "forever", "long", "owners-150", "owners-2000", "slots"}
-            exceeding |= {"claimed"}
-            for name in exceeding:
-                wait_for(
-                    lambda name=name: within_limits(world, name) == "False",  # type: ignore[misc]
-                    f"{name} says what it exceeds",
-                )
-            wait_for(lambda: "exceeds" in companion(world)["owners-1500"], "so does an entry")
-            assert reserver.metric('reserver_reservations_exceeding{reason="ExceedsBounds"}') == 4
-            for name, (namespace, _) in OBJECTS.items():
-                assert world.status(name, namespace)["phase"] == "Active", name
-            wait_for(lambda: strangers.free > 20, "strangers were judged")
-            strangers.over.set()
-            strangers.join()
-            assert not strangers.lost
-            for name in nodes:
-                assert "held by" in bind(reserver, stranger, name), name
-            assert bind(reserver, world.add_pod("second", "6"), "claimed") == ""
-            assert bind(reserver, world.add_pod("web-149", HELD), "owners-150") == ""
-            assert bind(reserver, stranger, "free") == ""
-
-
 def companion(world: Cluster) -> dict[str, str]:
     """Return what the companion of the store says; nothing while there is none."""
     try:
@@ -314,9 +240,3 @@ def companion(world: Cluster) -> dict[str, str]:
         return {}
     said: dict[str, str] = found.get("data") or {}
     return said
-
-
-def within_limits(world: Cluster, name: str) -> str:
-    """Return the status of the condition WithinLimits; empty where it is not said."""
-    conditions = world.status(name, OBJECTS[name][0]).get("conditions", ())
-    return "".join(each["status"] for each in conditions if each["type"] == "WithinLimits")
