@@ -141,7 +141,7 @@ class Placer(Listener):
 
     def _consider(self, ref: Ref, state: State) -> None:
         """Note whether a reservation wants a place."""
-        if (parts := state.ledger.compact(ref)) is not None:
+        if (parts := state.ledger.compact(ref, state.has_shown_pods)) is not None:
             state.ledger.place(ref, parts)
         reservation = state.ledger.get(ref)
         if reservation is None or not state.ledger.wants_place(ref)[1]:

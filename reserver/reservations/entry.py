@@ -58,6 +58,8 @@ class Entry:
         written: when.
         since: when something was first written there, unix seconds.
         recorded: where it is placed, as written.
+        read_at: when another Reserver, or this one before its start, wrote a place at the latest;
+            a resourceVersion, 0 if neither has.
         unsure: recovered claims, by UID, that may belong to an earlier entry with the same content.
         unwritten: why its expiry or place cannot be written into it; empty if it can, or need not.
     """
@@ -66,6 +68,7 @@ class Entry:
     written: Written
     since: float
     recorded: Parts
+    read_at: float = 0.0
     unsure: Mapping[str, Recorded] = field(default_factory=lambda: NO_UNSURE)
     unwritten: str = ""
 

@@ -80,7 +80,10 @@ class Ledger(Claiming):
             self._put_again(before, reservation, written)
             return
         since = old.since if old is not None else reservation.created_at or self._now
-        entry = Entry(reservation, written, since, reservation.placed)
+        read_at = written.last if reservation.placed else 0.0
+        entry = Entry(reservation, written, since, reservation.placed, read_at)
+        if old is not None and old.recorded == entry.recorded:
+            entry.read_at = old.read_at
         is_same = old is not None and inherit(entry, old)
         adopted = self._claims.adopted(entry)
         judged = self._judged(entry, before, adopted, is_same=is_same)
@@ -202,6 +205,7 @@ class Ledger(Claiming):
             return
         entry.recorded = again.placed
         if is_news and again.placed != account.reservation.placed:
+            entry.read_at = written.last
             self._move(account, clipped(again.placed, again.most_slots))
         for hold in account.holds:
             if hold.since is NOT_YET:

@@ -143,17 +143,19 @@ class ReservationView:
             return (), 0
         return account.staying(lambda node: node not in leaving)
 
-    def compact(self, ref: Ref) -> Parts | None:
+    def compact(self, ref: Ref, has_shown: Callable[[float], bool]) -> Parts | None:
         """Return where a reservation that replaces slots is placed, once a claim of it has ended.
 
-        None if nothing has changed, or of any other reservation.
+        None if nothing has changed, or of any other reservation. Of what another Reserver placed
+        the claim may be yet to be shown: `has_shown` tells whether pods are, as of a write.
         """
         account = self._register.get(ref)
         is_it = account is not None and account.reservation.ref == ref
         if account is None or not is_it or not account.reservation.refill_up_to:
             return None
         parts = account.compact()
-        return parts if parts != account.reservation.placed else None
+        is_less = parts != account.reservation.placed
+        return parts if is_less and has_shown(account.entry(ref).read_at) else None
 
     def is_edited(self, ref: Ref) -> bool:
         """Return whether a reservation's place was decided for the entry before it."""

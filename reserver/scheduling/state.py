@@ -43,7 +43,7 @@ class State(CapacityState):
         is_named = ref.namespace == pod.name.namespace or ref.namespace in self.public_namespaces
         return f"reservation {ref}" if is_named else ANOTHERS
 
-    def has_shown_pods(self, revision: int) -> bool:
+    def has_shown_pods(self, revision: float) -> bool:
         """Return whether all pods have been shown as of a resourceVersion."""
         return revision <= self._shown
 

@@ -93,6 +93,28 @@ async def test_it_never_holds_more_than_its_slots_when_claims_end() -> None:
     assert sum(world.placed().values()) == 2  # What is written shrinks with it.
 
 
+async def test_a_place_of_another_reserver_stays_until_its_claim_may_be_known() -> None:
+    """It had bound an owner, and replaced the slot: its store was read before its binding."""
+    world = await refilled(W1, W2)
+    there = [{"node": "w1", "slots": 2}, {"node": "w2", "slots": 1}]
+    world.write(r=json.loads(world.data["r"]) | {"placements": there})
+    await world.look()
+    assert world.placed() == {"w1": 2, "w2": 1}
+    claim(world, "a", "w1")
+    await world.look()
+    assert world.placed() == {"w1": 2, "w2": 1}
+    assert free(world) == {"w1": 1, "w2": 1}
+
+
+async def test_a_place_too_many_is_given_back_once_all_claims_are_known() -> None:
+    world = await refilled(W1, W2)
+    there = [{"node": "w1", "slots": 2}, {"node": "w2", "slots": 1}]
+    world.state.pods_shown(world.revision + 1)
+    world.write(r=json.loads(world.data["r"]) | {"placements": there})
+    await world.look()
+    assert world.placed() == {"w1": 2}
+
+
 async def test_no_more_are_replaced_than_it_says() -> None:
     world = await refilled(W1, W2, refillUpTo=3)
     for name, on in (("a", "w1"), ("b", "w1")):
