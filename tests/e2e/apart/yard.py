@@ -155,7 +155,7 @@ class Yard(Moving):
             body = self.workload(name, replicas, cpu)
             body["spec"]["template"]["spec"] |= spec
             self.apps.create_namespaced_deployment(self.corner.name, body)
-            self.wait_on(name, node, replicas)
+            self._wait_begun(name, node, replicas)
         return str(self.pods(name)[0].metadata.name)
 
     def deploy_stateful(self, name: str, node: str) -> None:
@@ -164,7 +164,19 @@ class Yard(Moving):
             body = self.workload(name)
             body["spec"]["serviceName"] = name
             self.apps.create_namespaced_stateful_set(self.corner.name, body)
-            self.wait_on(name, node)
+            self._wait_begun(name, node)
+
+    def _wait_begun(self, name: str, node: str, replicas: int = 1) -> None:
+        """Wait for pods on a node; kube-scheduler may bind one before it reads of a cordon."""
+
+        def is_there() -> bool:
+            pods = [pod for pod in self.pods(name) if pod.spec.node_name]
+            for pod in pods:
+                if pod.spec.node_name != node:
+                    self.corner.api.delete_namespaced_pod(pod.metadata.name, self.corner.name)
+            return [pod.spec.node_name for pod in pods] == [node] * replicas
+
+        wait_for(is_there, f"{name} is on {node}")
 
     def only(self, node: str) -> Any:
         """Let pods land on one node alone, until the block ends."""
