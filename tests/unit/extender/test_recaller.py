@@ -89,16 +89,23 @@ async def test_what_is_recalled_is_not_lent_again_before_the_hold_starts() -> No
     assert lending.left(0, ["worker-1"], NOW + 40)["worker-1"]["cpu"] == 2_000
 
 
-async def test_borrowers_of_a_node_stay_that_gets_room_while_others_are_deleted() -> None:
-    """Each node is judged when its turn comes: the API server may take long to answer."""
-    made, state = Deletions(), State()
+def borrowed() -> State:
+    """Return a state that lends, with three nodes that a borrower has to itself."""
+    state = State()
     state.snapshot.lending.is_on = True
     state.ledger.advance(NOW)
     for number in (1, 2, 3):
         on = f"worker-{number}"
         state.node_seen(node(on, cpu="4"))
         state.pod_seen(pod(f"b{number}", node=on, constraints=BORROWER, cpu="4"))
-        state.ledger.put(reservation(f"r{number}", node=on, cpu="4"))
+    return state
+
+
+async def test_borrowers_of_a_node_stay_that_gets_room_while_others_are_deleted() -> None:
+    """Each node is judged when its turn comes: the API server may take long to answer."""
+    made, state = Deletions(), borrowed()
+    for number in (1, 2, 3):
+        state.ledger.put(reservation(f"r{number}", node=f"worker-{number}", cpu="4"))
 
     async def slow(borrowers: Sequence[Pod]) -> None:
         await made.delete(borrowers)
@@ -113,13 +120,9 @@ async def test_borrowers_of_a_node_stay_that_gets_room_while_others_are_deleted(
 
 
 async def test_borrowers_stay_whose_owner_is_gone_while_others_are_deleted() -> None:
-    made, state = Deletions(), State()
-    state.snapshot.lending.is_on = True
-    state.ledger.advance(NOW)
+    made, state = Deletions(), borrowed()
     for number in (1, 2, 3):
         on = f"worker-{number}"
-        state.node_seen(node(on, cpu="4"))
-        state.pod_seen(pod(f"b{number}", node=on, constraints=BORROWER, cpu="4"))
         state.ledger.put(
             reservation(f"r{number}", node=on, owners=(f"o{number}",), lends_below=100, cpu="4")
         )
