@@ -99,6 +99,8 @@ def inherit(entry: Entry, old: Entry) -> bool:
     to claims: another expiry may be, of what is reusable, or that another Reserver computed.
     """
     after = entry.reservation
+    if entry.recorded == old.recorded:
+        entry.read_at = old.read_at
     if not (after.node or after.placed or old.reservation.node):
         after = replace(after, placed=clipped(old.reservation.placed, after.most_slots))
     is_equal = equals(after, old.reservation)

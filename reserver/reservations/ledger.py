@@ -82,8 +82,6 @@ class Ledger(Claiming):
         since = old.since if old is not None else reservation.created_at or self._now
         read_at = written.last if reservation.placed else 0.0
         entry = Entry(reservation, written, since, reservation.placed, read_at)
-        if old is not None and old.recorded == entry.recorded:
-            entry.read_at = old.read_at
         is_same = old is not None and inherit(entry, old)
         adopted = self._claims.adopted(entry)
         judged = self._judged(entry, before, adopted, is_same=is_same)

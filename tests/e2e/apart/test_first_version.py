@@ -6,8 +6,6 @@ As in `test_kept`, nobody schedules here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +20,20 @@ from tests.e2e.apart.test_kept import (
     ROOT,
     STRANGER,
     Cluster,
-    Strangers,
     bind,
     companion,
     old_version,
     passed,
     seat,
 )
-from tests.e2e.apart.test_upgrade import Operator
+from tests.e2e.apart.test_upgrade import Operator, serving
 from tests.pages import section
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(300)]
 
 PREFLIGHT, PREFLIGHT_OF_CHART, SAVE = section("docs/upgrade.md", "Before")
 (PREFLIGHT_BACK,) = section("docs/upgrade.md", "Rollback")
+CRD = ("--crd",)
 STORE = f"/api/v1/namespaces/{HOME}/configmaps/reservations"
 
 
@@ -90,29 +88,6 @@ NEWER: dict[str, dict[str, Any]] = {
 del NEWER["recurs"]["ttl"]
 CONSUMED = {"claimed", "owners-150"}
 """What pods claim whole under the new version."""
-
-
-@contextmanager
-def judging(
-    world: Cluster, log: Path, held: Sequence[str], *flags: str, program: Sequence[str] = ()
-) -> Iterator[ReserverProcess]:
-    """Run a version; strangers ask for what is held all the time, and get none of it."""
-    stranger = world.add_pod(f"of-{log.name}", STRANGER)
-    more: dict[str, Any] = {"program": program, "logs_addresses": False} if program else {}
-    process = ReserverProcess(world.plane.kubeconfig, log, *flags, wait_ready=False, **more)
-    with process as reserver:
-        strangers = Strangers(reserver, stranger, list(held))
-        strangers.start()
-        try:
-            reserver.wait_ready()
-            yield reserver
-            wait_for(lambda: strangers.free > 20, "strangers were judged")
-        finally:
-            strangers.over.set()
-            strangers.join()
-        assert not strangers.lost, log.name
-        for name in held:
-            assert "held by" in bind(reserver, stranger, name), (log.name, name)
 
 
 def begin(world: Cluster, reserver: ReserverProcess) -> None:
@@ -182,7 +157,7 @@ def test_an_upgrade_from_the_first_version_and_the_way_back_lose_no_hold(tmp_pat
             if name in {"placed", "refills"}:
                 patch = {"metadata": {"labels": {"only": name}}}
                 world.send("PATCH", f"/api/v1/nodes/{name}", patch, MERGE)
-        with judging(world, tmp_path / "old.log", (), "--crd", program=program) as reserver:
+        with serving(world, tmp_path / "old.log", (), program, CRD) as reserver:
             begin(world, reserver)
             stranger = world.add_pod("stranger", STRANGER)
             assert passed(reserver, stranger, *nodes, "free") == {"free"}
@@ -193,8 +168,8 @@ def test_an_upgrade_from_the_first_version_and_the_way_back_lose_no_hold(tmp_pat
         operator.run("kubectl apply -k .")
         held = [name for name in nodes if name not in CONSUMED]
         # Tenants hold more than that already.
-        ceiling = "--tenant-ceiling-cluster=5%"
-        with judging(world, tmp_path / "new.log", held, ceiling) as reserver:
+        ceiling = ("--tenant-ceiling-cluster=5%",)
+        with serving(world, tmp_path / "new.log", held, flags=ceiling) as reserver:
             see_what_exceeds(world, reserver)
             assert "held by" in bind(reserver, stranger, "claimed")
             assert bind(reserver, world.add_pod("second", "6"), "claimed") == ""
@@ -209,7 +184,7 @@ def test_an_upgrade_from_the_first_version_and_the_way_back_lose_no_hold(tmp_pat
                 )
             back_to_the_old_files(world, operator)
         held += ["lends", "refills"]
-        with judging(world, tmp_path / "back.log", held, "--crd", program=program):
+        with serving(world, tmp_path / "back.log", held, program, CRD):
             pass
 
 

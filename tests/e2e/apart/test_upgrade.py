@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(300)]
 BEFORE = "5333c49f"
 """The last commit before ConfigMaps had fields of a newer version."""
 
-FLAGS = ("--pod-moves", "--default-quota=none", "--crd")
+FLAGS = ("--pod-moves", "--default-quota=none", "--crd", "--reservation-store=object")
 OWNERS = [{"pod": {"name": "web", "namespace": "shop"}}]
 HELD_ON = ("object", "claimed", "json", "yaml")
 """Where something is held, by its name."""
@@ -113,11 +113,14 @@ class Operator:
 
 @contextmanager
 def serving(
-    world: Cluster, log: Path, held: Sequence[str], program: Sequence[str] = ()
+    world: Cluster,
+    log: Path,
+    held: Sequence[str],
+    program: Sequence[str] = (),
+    flags: Sequence[str] = FLAGS,
 ) -> Iterator[ReserverProcess]:
     """Run a version of Reserver while strangers ask for what is held, and get none of it."""
     more: dict[str, Any] = {"program": program, "logs_addresses": False} if program else {}
-    flags = (*FLAGS, "--reservation-store=object")
     stranger = world.add_pod(f"of-{log.name}", STRANGER)
     process = ReserverProcess(world.plane.kubeconfig, log, *flags, wait_ready=False, **more)
     with process as reserver:
@@ -132,7 +135,17 @@ def serving(
             strangers.join()
         assert not strangers.lost, log.name
         for node in held:
-            assert "held by" in bind(reserver, stranger, node), (log.name, node)
+            assert "held by" in answer(reserver, stranger, node), (log.name, node)
+
+
+def answer(reserver: ReserverProcess, pod: dict[str, Any], node: str) -> str:
+    """Return what Bind says once the watches are up to date; empty if it has bound the pod."""
+
+    def said() -> tuple[str] | None:
+        told = bind(reserver, pod, node)
+        return None if "is out of date" in told else (told,)
+
+    return wait_for(said, f"{node} is judged")[0]
 
 
 def newer_version(folder: Path) -> tuple[str, ...]:
