@@ -230,10 +230,13 @@ def _running(invocation: Invocation, folder: Path) -> Iterator[_Running]:
     try:
         yield _Running(process, master, said)
     finally:
-        for number in {process.pid, *_session(process.pid)}:
-            with suppress(ProcessLookupError):
-                os.kill(number, signal.SIGKILL)
-        process.wait()
+        members = {process.pid, *_session(process.pid)}
+        while members:  # A process that has got SIGKILL may be seen for a moment longer.
+            for number in members:
+                with suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
+            process.wait()
+            members = set(_session(process.pid))
         if process.stdin is not None:
             process.stdin.close()
         if master >= 0:
