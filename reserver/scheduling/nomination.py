@@ -114,13 +114,13 @@ def once_read(pod: Pod, names: Sequence[str], snapshot: Snapshot) -> tuple[Effec
     kube-scheduler names nodes where it sees room. Where Reserver sees none, holds aside, it has
     yet to read that a pod is gone, and kube-scheduler would not ask again by itself.
     """
-    rows = snapshot.rows(names)
-    rows = rows[rows >= 0]
-    rows = rows[(snapshot.exists & snapshot.guarded)[rows]]
-    columns, amounts = request_columns(pod, snapshot)
-    at = np.ix_(rows, columns)
-    offered, requested = snapshot.allocatable[at], snapshot.requested[at]
-    is_behind = np.any((offered >= amounts) & (offered - requested < amounts))
+    behind = np.zeros(len(snapshot.exists), dtype=np.bool_)
+    for column, amount in zip(*request_columns(pod, snapshot), strict=True):
+        offered, requested = snapshot.allocatable[:, column], snapshot.requested[:, column]
+        behind |= (offered >= amount) & (offered - requested < amount)
+    behind &= snapshot.exists & snapshot.guarded
+    by_row = behind.tobytes() + b"\0"  # Looking up names takes longest.
+    is_behind = behind.any() and any(map(by_row.__getitem__, snapshot.each_row(names)))
     return (Retry(pod, attempts=1, after_s=SHOWN_S),) if is_behind else ()
 
 
