@@ -122,6 +122,8 @@ class _Search:
         self._planned = builder.planned
         self._packing = Packing(builder.planned, builder.planned.movable, 0)
         self._aside = aside
+        self._rows_at_first = builder.planned.rows.copy()
+        self._leavable: dict[int, list[int]] = {}
         self._accepts: dict[int, Bools | None] = {}
         self._seen = set[int]()
         self.tries_left = tries
@@ -177,7 +179,7 @@ class _Search:
         Small sets come first, and of as many those with more pods that wait.
         """
         planned, waiting = self._planned, self._builder.waiting
-        there = [n for n in planned.on(row).tolist() if n not in self._seen and self._may_leave(n)]
+        there = [n for n in self._may_leave(row) if n not in self._seen]
         wishing = (n for n in there if n in waiting)
         others = (n for n in there if n not in waiting and self._accept(n) is not None)
         leaving = [*islice(wishing, _BREADTH), *islice(others, _BREADTH)]
@@ -197,8 +199,12 @@ class _Search:
             self._accepts[number] = self._aside(number)
         return self._accepts[number]
 
-    def _may_leave(self, number: int) -> bool:
-        return not self._builder.moved[number] and not self._builder.refusal(number)
+    def _may_leave(self, row: int) -> list[int]:
+        """Return the pods that are on a node at first and that the plan may move."""
+        if row not in self._leavable:
+            builder, there = self._builder, np.flatnonzero(self._rows_at_first == row).tolist()
+            self._leavable[row] = [n for n in there if not (builder.moved[n] or builder.refusal(n))]
+        return self._leavable[row]
 
     def _instead_of(self, number: int, row: int, leaving: Sequence[int], depth: int) -> bool:
         """Put a pod on a node that others leave, if those find other places."""
