@@ -1,1 +1,0 @@
-"""What TLS and HTTP/2 cost between kube-scheduler and Reserver."""
