@@ -11,7 +11,7 @@ import pytest
 from reserver.base.pacer import Pacer
 from reserver.errors import ApiError
 from tests.unit.k8s.crashes import crash_at_each_write, done_or_not
-from tests.unit.moves.world import MOVES, PODS, SEATS, World
+from tests.unit.moves.world import PODS, SEATS, World
 
 BLOCKED = ApiError(429, "TooManyRequests", "it would violate the pod's disruption budget")
 CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
@@ -47,10 +47,6 @@ def fill(world: World, node: str) -> None:
         world.make_pod(node, of=name)
 
 
-def evictions(world: World) -> int:
-    return sum(path.endswith("/eviction") for path in world.api.writes)
-
-
 async def until(world: World, phase: str, reason: str = "") -> None:
     for _ in range(30):
         if world.status.get("phase") == phase and reason in {"", world.status["reason"]}:
@@ -78,28 +74,25 @@ async def test_a_named_node_is_waited_for_while_it_is(how: str, *, begins_closed
         await until(world, "Evicting")
     close(world, "worker-2", PASSING[how])
     await until(world, "Reserving", "WaitsForSeat")
-    for _ in range(20):
-        await world.round()
-        world.api.now += 1
+    await world.rounds(20, 1)
     assert world.status["reason"] == "WaitsForSeat"
     assert "worker-2 does not let the pod in: it" in world.status["message"]
-    before = evictions(world)
+    before = len(world.evictions)
     world.change_node("worker-2", {})
     assert (await world.settle())["reason"] == "Landed"
     assert world.nodes_of("web") == ["worker-2"]
-    assert before < evictions(world)
+    assert before < len(world.evictions)
 
 
 @pytest.mark.parametrize("how", PASSING)
 async def test_a_named_node_that_stays_closed_ends_the_move_at_its_time(how: str) -> None:
     world = await made(node="worker-2")
     close(world, "worker-2", PASSING[how])
-    world.api.objects[f"{MOVES}/move"]["spec"]["timeout"] = "10s"
-    world.api.put(MOVES, world.api.objects[f"{MOVES}/move"])
+    world.edit(timeout="10s")
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
     assert "worker-2 does not let the pod in" in status["message"]
-    assert (evictions(world), world.nodes_of("web")) == (0, ["worker-1"])
+    assert (len(world.evictions), world.nodes_of("web")) == (0, ["worker-1"])
 
 
 @pytest.mark.parametrize("how", LASTING)
@@ -107,11 +100,11 @@ async def test_a_named_node_that_will_not_open_ends_the_move_at_once(how: str) -
     world = await made(node="worker-2")
     world.api.refusals = [BLOCKED] * 9
     await until(world, "Evicting")
-    sent = evictions(world)
+    sent = len(world.evictions)
     close(world, "worker-2", LASTING[how])
     status = await world.settle(rounds=5)
     assert (status["phase"], status["reason"]) == ("Failed", "SeatImpossible")
-    assert (evictions(world), world.nodes_of("web")) == (sent, ["worker-1"])
+    assert (len(world.evictions), world.nodes_of("web")) == (sent, ["worker-1"])
 
 
 @pytest.mark.parametrize("how", PASSING | LASTING)
@@ -160,9 +153,7 @@ async def test_who_was_evicted_has_another_seat_once_its_node_is(
         fill(world, node)
     await until(world, "Landing")
     CLOSINGS[how](world)
-    for _ in range(12):
-        await world.round()
-        world.api.now += 1
+    await world.rounds(12, 1)
     (seat,) = world.api.of(SEATS)
     assert seat["status"]["placements"] == [{"node": left, "slots": 1}]
     assert world.status["phase"] == "Landing"
@@ -181,9 +172,7 @@ async def test_a_seat_is_kept_until_there_is_another_place(how: str) -> None:
     fill(world, "worker-1")
     fill(world, "worker-3")
     close(world, "worker-2", (PASSING | LASTING)[how])
-    for _ in range(10):
-        await world.round()
-        world.api.now += 1
+    await world.rounds(10, 1)
     assert (world.status["phase"], world.status["reason"]) == ("Landing", "SeatLost")
     assert "worker-2" in world.status["message"] or how == "deleted"
     assert "Insufficient cpu" in world.status["message"]
@@ -192,8 +181,7 @@ async def test_a_seat_is_kept_until_there_is_another_place(how: str) -> None:
     gone = world.others[-1]
     world.others = world.others[:-1]
     world.api.remove(f"{PODS}/{world.pods(gone)[0]['metadata']['name']}")
-    for _ in range(3):
-        await world.round()
+    await world.rounds(3)
     world.schedules = True
     status = await world.settle()
     assert (status["reason"], world.nodes_of("web")) == ("LandedElsewhere", ["worker-3"])
@@ -226,9 +214,7 @@ async def test_a_seat_that_somebody_removes_is_written_again_for_the_replacement
 async def test_who_is_evicted_at_the_last_moment_has_its_seat_as_long_again() -> None:
     world = await made(node="worker-2")
     world.schedules = False
-    document = world.api.objects[f"{MOVES}/move"]
-    document["spec"]["timeout"] = "20s"
-    world.api.put(MOVES, document)
+    world.edit(timeout="20s")
     created = world.api.now
     await until(world, "Evicting")
     world.api.now = created + 19.5
@@ -245,9 +231,7 @@ async def test_who_is_evicted_at_the_last_moment_has_its_seat_as_long_again() ->
 async def test_a_move_that_ends_while_its_replacement_waits_says_that_it_has_no_seat() -> None:
     world = await made(node="worker-2")
     world.schedules = False
-    document = world.api.objects[f"{MOVES}/move"]
-    document["spec"]["timeout"] = "5s"
-    world.api.put(MOVES, document)
+    world.edit(timeout="5s")
     await until(world, "Landing")
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
@@ -274,8 +258,7 @@ async def test_where_a_seat_was_placed_anew_is_known_to_who_comes_after_a_crash(
     world.schedules = False
     await until(world, "Landing")
     world.cordon("worker-2")
-    for _ in range(3):
-        await world.round()
+    await world.rounds(3)
     await world.start()
     await world.round()
     assert world.reserver.state.ledger.held_on("worker-1")["cpu"] == 2000

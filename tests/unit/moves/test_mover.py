@@ -30,9 +30,7 @@ async def test_a_pod_moves_to_its_seat_and_nothing_is_left(world: World) -> None
     assert (status["phase"], status["reason"]) == ("Succeeded", "Landed")
     assert (status["from"], status["to"]) == ("worker-1", "worker-2")
     assert status["replacement"]["node"] == "worker-2"
-    assert [write for write in world.api.writes if write.endswith("/eviction")] == [
-        f"{PODS}/web-0/eviction"
-    ]
+    assert world.evictions == ["web-0"]
 
 
 async def test_a_sibling_that_was_made_a_moment_ago_is_no_replacement(world: World) -> None:
@@ -42,8 +40,7 @@ async def test_a_sibling_that_was_made_a_moment_ago_is_no_replacement(world: Wor
     world.schedules = False
     while world.status.get("phase") != "Landing":
         await world.round()
-    for _ in range(3):
-        await world.round()
+    await world.rounds(3)
     world.schedules = True
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Succeeded", "Landed")
@@ -82,7 +79,7 @@ async def test_a_seat_that_the_quota_would_never_admit_fails_its_move_at_once() 
     status = await world.settle(rounds=10)
     assert (status["phase"], status["reason"]) == ("Failed", "SeatRefused")
     assert "exceeded quota: default, requested: reservations=1" in status["message"]
-    assert not any(write.endswith("/eviction") for write in world.api.writes)
+    assert not world.evictions
 
 
 async def test_moves_wait_for_one_another_while_the_quota_has_room_for_one_seat() -> None:
@@ -104,8 +101,7 @@ async def test_an_eviction_that_a_budget_blocks_is_sent_again_later_each_time(
     world.api.refusals = [BLOCKED] * 3
     status = await world.settle()
     assert status["reason"] == "Landed"
-    evictions = [write for write in world.api.writes if write.endswith("/eviction")]
-    assert len(evictions) == 4
+    assert len(world.evictions) == 4
 
 
 async def test_an_eviction_that_is_refused_for_good_releases_the_seat(world: World) -> None:
@@ -152,9 +148,7 @@ async def test_a_cordon_that_was_lifted_is_waited_for_until_its_taint_is_gone(
     node = world.api.objects["/api/v1/nodes/worker-2"]
     world.api.put("/api/v1/nodes", node | {"spec": {"taints": [cordon, *others]}})
     world.move(to={"node": "worker-2"})
-    for _ in range(10):
-        await world.round()
-        world.api.now += 1
+    await world.rounds(10, 1)
     assert (world.status["phase"], world.status["reason"]) == ("Reserving", "WaitsForSeat")
     assert "untolerated taint" in world.status["message"]
     world.api.put("/api/v1/nodes", node | {"spec": {"taints": others}})
@@ -166,7 +160,7 @@ async def test_labels_that_no_node_has_wait_until_the_deadline(world: World) -> 
     world.move(to={"nodeSelector": {"zone": "a"}}, timeout="10s")
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
-    assert not [write for write in world.api.writes if write.endswith("/eviction")]
+    assert not world.evictions
 
 
 async def test_a_move_that_cannot_be_read_says_so_and_costs_no_other(world: World) -> None:
@@ -182,9 +176,7 @@ async def test_a_reservation_that_has_the_name_of_the_seat_is_left_alone(world: 
     spec = {"owners": [{"pod": {"name": "a"}}], "resources": {"cpu": "1"}, "node": "worker-2"}
     seat = {"metadata": {"name": f"move-{uid[:8]}", "namespace": "shop"}, "spec": spec}
     world.api.add(SEATS, seat)
-    for _ in range(10):
-        await world.round()
-        world.api.now += 1
+    await world.rounds(10, 1)
     assert (world.status["phase"], world.status["reason"]) == ("Failed", "SeatRefused")
     assert len(world.api.of(SEATS)) == 1
 
@@ -202,13 +194,9 @@ async def test_a_move_is_kept_for_as_long_as_it_says(world: World) -> None:
 
 async def test_a_paused_move_takes_no_seat_until_it_goes_on(world: World) -> None:
     world.move(paused=True)
-    for _ in range(5):
-        await world.round()
+    await world.rounds(5)
     assert (world.status["phase"], world.status["reason"]) == ("Pending", "Paused")
-    document = world.api.objects[f"{MOVES}/move"]
-    document["spec"]["paused"] = False
-    document["metadata"]["generation"] = 2
-    world.api.put(MOVES, document)
+    world.edit(paused=False)
     assert (await world.settle())["reason"] == "Landed"
 
 
@@ -216,9 +204,7 @@ async def test_a_seat_that_goes_before_its_claim_is_seen_is_no_failure(world: Wo
     """Two watches: that of Reservations may be ahead of that of pods."""
     world.move()
     world.schedules = False
-    for _ in range(20):
-        await world.round()
-        world.api.now += 0.1
+    await world.rounds(20, 0.1)
     assert world.status["phase"] == "Landing"
     (seat,) = world.api.of(SEATS)
     (identity,) = [each.identity for each, _ in world.reserver.state.ledger]
@@ -248,7 +234,7 @@ async def test_nobody_is_evicted_for_a_seat_that_may_be_gone(
     for _ in range(3):
         await mover.arbitration.look(Pacer())
         await mover.step(PodName("shop", "move"))
-    assert f"{PODS}/web-0/eviction" not in world.api.writes
+    assert not world.evictions
     world.mend_watch(reservation.COLLECTION)
     assert (await world.settle())["reason"] == "Landed"
 
@@ -257,14 +243,13 @@ async def test_a_pod_without_a_node_has_room_held_until_it_lands_there(world: Wo
     world.replicas, world.schedules = 2, False
     world.make_pod()
     world.move("web-1", to={"node": "worker-1"})
-    for _ in range(5):
-        await world.round()
+    await world.rounds(5)
     assert (world.status["phase"], world.status["reason"]) == ("Reserving", "WaitsForPod")
     assert len(world.api.of(SEATS)) == 1
     world.schedules = True
     status = await world.settle()
     assert (status["phase"], status["reason"], status["to"]) == ("Succeeded", "Landed", "worker-1")
-    assert not [write for write in world.api.writes if write.endswith("/eviction")]
+    assert not world.evictions
 
 
 async def test_room_on_a_node_that_is_named_is_held_there_before_there_is_any(world: World) -> None:
@@ -272,8 +257,7 @@ async def test_room_on_a_node_that_is_named_is_held_there_before_there_is_any(wo
     world.make_pod("worker-1")
     world.make_pod()
     world.move("web-2", to={"node": "worker-1"})
-    for _ in range(5):
-        await world.round()
+    await world.rounds(5)
     assert (world.status["phase"], world.status["reason"]) == ("Reserving", "WaitsForSeat")
     (seat,) = world.api.of(SEATS)
     assert seat["status"]["placements"] == [{"node": "worker-1", "slots": 1}]
@@ -326,11 +310,9 @@ async def test_room_that_another_move_is_to_leave_counts_as_there(world: World) 
     world.replicas = 3
     world.move("web-1", name="leaves", paused=True)
     planned(world)
-    for _ in range(3):
-        await world.round()
+    await world.rounds(3)
     assert (world.status["phase"], world.status["reason"]) == ("Reserving", "WaitsForSeat")
-    for _ in range(2):
-        await world.round()
+    await world.rounds(2)
     (seat,) = world.api.of(SEATS)
     assert seat["status"]["placements"] == [{"node": "worker-2", "slots": 1}]
     assert world.status["to"] == "worker-2"

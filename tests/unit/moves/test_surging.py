@@ -20,6 +20,24 @@ async def begun(**spec: Any) -> SurgeWorld:
     return world
 
 
+async def copying(world: SurgeWorld | None = None) -> SurgeWorld:
+    """Return a world in which the copy of the pod is there, and not ready."""
+    world = world or await begun()
+    world.becomes_ready = False
+    while not world.copies():
+        await world.round()
+    return world
+
+
+async def sized(cpu: str, replicas: int = 1) -> SurgeWorld:
+    """Return a world that has all of its pods, of this size."""
+    world = SurgeWorld()
+    world.replicas, world.cpu = replicas, cpu
+    await world.start()
+    await world.rounds(replicas - 1)
+    return world
+
+
 async def until(world: SurgeWorld, phase: str, rounds: int = 20) -> None:
     for _ in range(rounds):
         if world.status.get("phase") == phase:
@@ -51,7 +69,7 @@ async def test_a_copy_is_ready_and_adopted_before_the_pod_is_removed() -> None:
     world = await begun()
     status = await world.settle()
     moved(world)
-    assert not [write for write in world.api.writes if write.endswith("/eviction")]
+    assert not world.evictions
     assert (status["from"], status["to"]) == ("worker-1", "worker-2")
     assert status["replacement"]["name"] == world.pods()[0]["metadata"]["name"]
     assert [each["type"] for each in status["conditions"]] == ["Surged", "Evicted", "Done"]
@@ -73,8 +91,7 @@ async def test_the_copy_has_all_labels_but_the_hash_from_the_beginning() -> None
 async def test_a_copy_has_to_be_ready_for_as_long_as_its_replica_set_asks_for() -> None:
     """The world's pods say that they are ready since forty seconds before it begins."""
     world = await begun(minReadySeconds=120)
-    for _ in range(15):
-        await world.round()
+    await world.rounds(15)
     assert (world.status["phase"], world.status["reason"]) == ("Surging", "WaitsForCopy")
     assert len(world.service()) == 2
     world.api.now += 90
@@ -105,7 +122,7 @@ async def test_a_deployment_that_must_not_surge_is_moved_by_eviction(why: str) -
     assert why in status["fallback"]
     surged = next(each for each in status["conditions"] if each["type"] == "Surged")
     assert (surged["status"], surged["reason"]) == ("False", "FellBack")
-    assert f"{PODS}/web-0/eviction" in world.api.writes
+    assert "web-0" in world.evictions
     assert world.least == 0
 
 
@@ -119,30 +136,20 @@ async def test_readiness_gates_surge_with_a_hash_and_not_without() -> None:
     assert "readiness gates" in (await world.settle())["fallback"]
 
 
-async def test_a_volume_that_one_node_uses_is_moved_by_eviction() -> None:
+@pytest.mark.parametrize("mode", ["ReadWriteOnce", "ReadWriteMany"])
+async def test_a_pod_surges_if_several_nodes_may_use_its_volume_at_once(mode: str) -> None:
     world = SurgeWorld()
     await world.start()
     world.api.remove(f"{PODS}/web-0")
-    world.add_volume("data", "worker-1", "worker-2")
+    world.add_volume("data", "worker-1", "worker-2", mode=mode)
     world.claims = ("data",)
     world.make_pod("worker-1")
     world.move("web-1", mode="SurgeFirst")
     status = await world.settle()
-    assert "cannot use its volume claim data at once" in status["fallback"]
     assert status["reason"] == "Landed"
-
-
-async def test_a_pod_surges_whose_volume_several_nodes_may_use_at_once() -> None:
-    world = SurgeWorld()
-    await world.start()
-    world.api.remove(f"{PODS}/web-0")
-    world.add_volume("data", "worker-1", "worker-2", mode="ReadWriteMany")
-    world.claims = ("data",)
-    world.make_pod("worker-1")
-    world.move("web-1", mode="SurgeFirst")
-    status = await world.settle()
-    assert (status["reason"], status.get("fallback")) == ("Landed", None)
-    assert not [write for write in world.api.writes if write.endswith("/eviction")]
+    surges = mode == "ReadWriteMany"
+    assert bool(world.evictions) is not surges
+    assert ("cannot use its volume claim data at once" in status.get("fallback", "")) is not surges
 
 
 async def test_a_copy_that_a_quota_refuses_is_no_end_of_the_move() -> None:
@@ -151,14 +158,13 @@ async def test_a_copy_that_a_quota_refuses_is_no_end_of_the_move() -> None:
     status = await world.settle()
     assert "exceeded quota" in status["fallback"]
     assert status["reason"] == "Landed"
-    assert f"{PODS}/web-0/eviction" in world.api.writes
+    assert "web-0" in world.evictions
 
 
 async def test_a_copy_that_is_never_ready_is_removed_and_the_pod_stays() -> None:
     world = await begun()
     world.becomes_ready = False
-    world.api.objects[f"{MOVES}/move"]["spec"]["timeout"] = "10s"
-    world.api.put(MOVES, world.api.objects[f"{MOVES}/move"])
+    world.edit(timeout="10s")
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
     assert "was not ready to take over in time" in status["message"]
@@ -166,13 +172,8 @@ async def test_a_copy_that_is_never_ready_is_removed_and_the_pod_stays() -> None
 
 
 async def test_a_copy_that_somebody_deletes_ends_the_move_and_the_pod_stays() -> None:
-    world = await begun()
-    world.becomes_ready = False
-    await until(world, "Surging")
-    while not world.copies():
-        await world.round()
-    for _ in range(3):
-        await world.round()
+    world = await copying()
+    await world.rounds(3)
     (copy,) = world.copies()
     world.api.remove(f"{PODS}/{copy['metadata']['name']}")
     status = await world.settle()
@@ -204,10 +205,7 @@ async def test_who_deletes_the_podmove_gets_the_pod_back_as_it_was(at: str) -> N
 
 
 async def test_a_rollout_in_the_middle_ends_the_move_and_removes_the_copy() -> None:
-    world = await begun()
-    world.becomes_ready = False
-    while not world.copies():
-        await world.round()
+    world = await copying()
     world.api.objects[DEPLOYMENT]["status"]["updatedReplicas"] = 0
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Failed", "SurgeOvertaken")
@@ -215,45 +213,33 @@ async def test_a_rollout_in_the_middle_ends_the_move_and_removes_the_copy() -> N
 
 
 async def test_a_workload_that_is_scaled_to_zero_in_the_middle_leaves_nothing() -> None:
-    world = await begun()
-    world.becomes_ready = False
-    while not world.copies():
-        await world.round()
+    world = await copying()
     world.replicas = 0
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Succeeded", "NotReplaced")
-    for _ in range(3):
-        await world.round()
+    await world.rounds(3)
     assert not world.api.of(PODS)
 
 
 async def test_a_pod_that_goes_by_itself_leaves_its_place_to_the_copy() -> None:
-    world = await begun()
-    world.becomes_ready = False
-    while not world.copies():
-        await world.round()
+    world = await copying()
     world.api.remove(f"{PODS}/web-0")
     await world.round()
     world.becomes_ready = True
     await world.settle()
     assert world.status["phase"] == "Succeeded"
-    for _ in range(3):
-        await world.round()
+    await world.rounds(3)
     assert len(world.api.of(PODS)) == 1
 
 
 async def beside_one_that_is_not_ready() -> SurgeWorld:
     """Return a world in which a pod is to surge whose sibling is not ready, and stays so."""
-    world = SurgeWorld()
-    world.replicas, world.cpu = 2, "1"
-    await world.start()
-    await world.round()
+    world = await sized("1", replicas=2)
     world.becomes_ready = False
     second = next(each for each in world.pods() if each["metadata"]["name"] != "web-0")
     world.api.put(PODS, second | {"status": {}})
     world.move(mode="SurgeFirst")
-    for _ in range(10):
-        await world.round()
+    await world.rounds(10)
     return world
 
 
@@ -278,23 +264,17 @@ async def test_a_pod_beside_one_that_is_never_ready_is_moved_by_eviction() -> No
     status = await world.settle()
     assert "0 of the 1 other pods" in status["fallback"]
     assert status["reason"] == "Landed"
-    assert f"{PODS}/web-0/eviction" in world.api.writes
+    assert "web-0" in world.evictions
 
 
 async def test_another_pod_that_becomes_unready_delays_the_handover() -> None:
-    world = SurgeWorld()
-    world.replicas, world.cpu = 2, "1"
-    await world.start()
-    await world.round()
-    world.becomes_ready = False
+    world = await sized("1", replicas=2)
     world.move(mode="SurgeFirst")
-    while not world.copies():
-        await world.round()
+    await copying(world)
     second = next(each for each in world.pods() if each["metadata"]["name"] != "web-0")
     world.api.put(PODS, second | {"status": {}})
     world._ready(world.copies()[0])
-    for _ in range(3):
-        await world.round()
+    await world.rounds(3)
     assert (world.status["phase"], world.status["reason"]) == ("Surging", "WaitsForOthers")
     world.becomes_ready = True
     assert (await world.settle())["reason"] == "Landed"
@@ -321,30 +301,24 @@ async def test_a_move_that_is_paused_hands_nothing_over_until_it_goes_on() -> No
     await until(world, "Surging")
     while not world.copies():
         await world.round()
-    move = world.api.objects[f"{MOVES}/move"]
-    world.api.put(MOVES, move | {"spec": {**move["spec"], "paused": True}})
-    for _ in range(5):
-        await world.round()
+    world.edit(paused=True)
+    await world.rounds(5)
     assert (world.status["phase"], world.status["reason"]) == ("Surging", "Paused")
     assert len(world.service()) == 2
     assert not world.marks()
-    move = world.api.objects[f"{MOVES}/move"]
-    world.api.put(MOVES, move | {"spec": {**move["spec"], "paused": False}})
+    world.edit(paused=False)
     await world.settle()
     moved(world)
 
 
 @pytest.mark.parametrize("at", ["Surging", "HandingOver"])
 async def test_a_workload_that_an_autoscaler_scales_up_keeps_what_it_asks_for(at: str) -> None:
-    world = SurgeWorld()
-    world.cpu = "1"
-    await world.start()
+    world = await sized("1")
     world.move(mode="SurgeFirst")
     await until(world, at)
     world.replicas = 2
     status = await world.settle()
-    for _ in range(3):
-        await world.round()
+    await world.rounds(3)
     assert len(world.pods()) == 2
     assert not world.copies()
     assert not world.marks()
@@ -354,11 +328,7 @@ async def test_a_workload_that_an_autoscaler_scales_up_keeps_what_it_asks_for(at
 
 
 async def test_two_pods_of_one_workload_surge_at_once() -> None:
-    world = SurgeWorld()
-    world.replicas, world.cpu = 4, "500m"
-    await world.start()
-    for _ in range(4):
-        await world.round()
+    world = await sized("500m", replicas=4)
     before = {pod["metadata"]["name"] for pod in world.pods()}
     leaving = sorted(before)[:2]
     world.least = 4
@@ -376,10 +346,7 @@ async def test_two_pods_of_one_workload_surge_at_once() -> None:
 
 
 async def test_a_deployment_that_is_deleted_in_the_middle_keeps_no_copy() -> None:
-    world = await begun()
-    world.becomes_ready = False
-    while not world.copies():
-        await world.round()
+    world = await copying()
     del world.api.objects[DEPLOYMENT]
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Failed", "SurgeOvertaken")
@@ -389,25 +356,20 @@ async def test_a_deployment_that_is_deleted_in_the_middle_keeps_no_copy() -> Non
 
 async def test_a_workload_that_is_deleted_with_its_pods_ends_the_move_and_leaves_no_copy() -> None:
     """As `kubectl delete deployment` does: the ReplicaSet goes, and then its pods."""
-    world = await begun()
-    world.becomes_ready = False
-    while not world.copies():
-        await world.round()
+    world = await copying()
     await world.round()  # Which writes down that there is a copy.
     world.has_set = False
     del world.api.objects[DEPLOYMENT]
     world.api.remove(f"{PODS}/web-0")
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Succeeded", "NotReplaced")
-    for _ in range(3):
-        await world.round()
+    await world.rounds(3)
     assert not world.api.of(PODS)
 
 
 async def test_a_workload_that_is_scaled_up_at_the_handover_may_keep_both() -> None:
-    world = SurgeWorld()
-    world.cpu, world.deletes = "1", False
-    await world.start()
+    world = await sized("1")
+    world.deletes = False
     world.move(mode="SurgeFirst")
     await until(world, "HandingOver")
     while world.copies():
@@ -417,8 +379,7 @@ async def test_a_workload_that_is_scaled_up_at_the_handover_may_keep_both() -> N
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
     assert "has kept web-0: was it scaled up?" in status["message"]
-    for _ in range(3):
-        await world.round()
+    await world.rounds(3)
     assert (len(world.pods()), world.marks(), world.least) == (2, [], 1)
 
 

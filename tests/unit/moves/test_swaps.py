@@ -55,15 +55,13 @@ async def test_two_pods_change_places(world: Swap) -> None:
     last = world.status_of("swap-2")
     came = world.status_of("swap-0")["replacement"]
     assert (last["pod"], last["podUID"], last["from"]) == (came["name"], came["uid"], "worker-3")
-    evicted = [write for write in world.api.writes if write.endswith("/eviction")]
-    assert evicted == [f"{PODS}/{name}/eviction" for name in ("web-0", "db-1", came["name"])]
+    assert world.evictions == ["web-0", "db-1", came["name"]]
 
 
 async def test_nobody_leaves_the_room_of_a_second_step_before_it_is_held(world: Swap) -> None:
     world.write()
     world.schedules = False
-    for _ in range(8):
-        await world.round()
+    await world.rounds(8)
     assert world.status_of("swap-0")["phase"] == "Landing"
     between, last = world.status_of("swap-1"), world.status_of("swap-2")
     assert (between["phase"], between["reason"]) == ("Evicting", "WaitsForGroup")
@@ -103,7 +101,7 @@ async def test_whenever_reserver_is_killed_a_swap_whose_first_step_fails_moves_n
             ("Aborted", "NothingToFollow"),
         ]
         assert (world.nodes_of("web"), world.nodes_of("db")) == (["worker-1"], ["worker-2"])
-        assert not any(write.endswith("/eviction") for write in world.api.writes)
+        assert not world.evictions
 
     nowhere = partial(begun, to={"node": "worker-9"})
     assert await crash_at_each_write(nowhere, judge, is_done=is_done) >= 4
@@ -123,8 +121,7 @@ ENDS = {
 async def test_a_second_step_is_dropped_with_the_first(world: Swap, says: str, how: str) -> None:
     world.write(**({"timeout": "1s"} if how == "late" else {}))
     world.schedules = False
-    for _ in range(3 if how == "late" else 8):
-        await world.round()
+    await world.rounds(3 if how == "late" else 8)
     if how == "delete":
         world.api.remove(f"{MOVES}/swap-0")
         for seat in world.api.of(SEATS):  # As the garbage collector does.
@@ -157,8 +154,7 @@ async def test_so_many_may_follow_each_other_and_no_more(world: Swap) -> None:
     world.move("web-0", names[0], paused=True)
     for after, name in pairwise(names):
         world.move({"name": "web-0", "after": after}, name)
-    for _ in range(3):
-        await world.round()
+    await world.rounds(3)
     assert [world.status_of(name)["reason"] for name in names] == [
         "Paused",
         *["WaitsForMove"] * (MOST_IN_A_ROW - 1),
@@ -182,14 +178,11 @@ async def test_of_two_that_follow_one_move_the_older_one_has_its_pod(world: Swap
 
 async def test_a_move_that_is_written_after_its_follower_is_waited_for(world: Swap) -> None:
     world.move({"name": "web-0", "after": "first"}, "second", to={"nodeSelector": {}})
-    for _ in range(3):
-        await world.round()
+    await world.rounds(3)
     status = world.status_of("second")
     assert (status["phase"], status["reason"]) == ("Pending", "WaitsForMove")
     world.move("web-0", "first", to={"node": "worker-3"}, ttlSecondsAfterFinished=0)
-    for _ in range(30):
-        await world.round()
-        world.api.now += LOOK_AGAIN_S
+    await world.rounds(30, LOOK_AGAIN_S)
     assert f"{MOVES}/first" not in world.api.objects
     assert world.status_of("second")["reason"] == "Landed"
 
@@ -216,13 +209,10 @@ async def test_the_time_of_a_second_step_begins_when_its_pod_has_come(world: Swa
     second = {"name": "web-0", "after": "first"}
     world.move(second, "second", to={"node": "worker-2"}, timeout="60s")
     world.schedules = False
-    for _ in range(3):
-        await world.round()
-        world.api.now += 100
+    await world.rounds(3, 100)
     assert world.status_of("second")["phase"] == "Pending"
     world.schedules = True
-    for _ in range(5):
-        await world.round()
+    await world.rounds(5)
     assert world.status_of("second")["phase"] == "Reserving"
     world.api.now += 61
     await world.round()

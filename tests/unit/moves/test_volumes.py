@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reserver.errors import ApiError
-from tests.unit.moves.test_closing import evictions, until
+from tests.unit.moves.test_closing import until
 from tests.unit.moves.world import CLAIMS, CSI_NODES, PODS, SEATS, VOLUMES, World
 
 BLOCKED = ApiError(429, "TooManyRequests", "it would violate the pod's disruption budget")
@@ -37,7 +37,7 @@ async def test_a_pod_whose_volume_is_on_its_node_is_not_moved(to: dict[str, Any]
     status = await world.settle(rounds=5)
     assert (status["phase"], status["reason"]) == ("Failed", "NotMovable")
     assert status["message"] == "its volume pv-data (claim data) is on worker-1 only"
-    assert (evictions(world), SEATS in world.api.writes) == (0, False)
+    assert (len(world.evictions), SEATS in world.api.writes) == (0, False)
 
 
 async def test_a_pod_goes_where_its_volume_can_be_used() -> None:
@@ -91,10 +91,10 @@ async def test_a_volume_that_is_bound_elsewhere_meanwhile_keeps_the_pod_where_it
     world.api.remove(f"{CLAIMS}/data")
     world.api.remove(f"{VOLUMES}/pv-data")
     world.add_volume("data", "worker-1")
-    sent = evictions(world)
+    sent = len(world.evictions)
     status = await world.settle(rounds=5)
     assert (status["phase"], status["reason"]) == ("Failed", "NotMovable")
-    assert (evictions(world), world.nodes_of("web")) == (sent, ["worker-1"])
+    assert (len(world.evictions), world.nodes_of("web")) == (sent, ["worker-1"])
 
 
 async def test_a_node_that_closes_after_the_eviction_is_left_for_one_with_the_volume() -> None:
@@ -104,9 +104,7 @@ async def test_a_node_that_closes_after_the_eviction_is_left_for_one_with_the_vo
     world.move(name(world), to={"node": "worker-2"})
     await until(world, "Landing")
     world.cordon("worker-2")
-    for _ in range(5):
-        await world.round()
-        world.api.now += 1
+    await world.rounds(5, 1)
     (seat,) = world.api.of(SEATS)
     assert seat["status"]["placements"] == [{"node": "worker-1", "slots": 1}]
     world.schedules = True
@@ -140,10 +138,8 @@ async def test_a_claim_that_is_being_deleted_keeps_its_pod_until_it_is_not() -> 
     claim["metadata"]["deletionTimestamp"] = "2030-03-17T17:46:40Z"
     world.api.put(CLAIMS, claim)
     world.move(name(world))
-    for _ in range(8):
-        await world.round()
-        world.api.now += 1
-    assert (world.status["reason"], evictions(world)) == ("WaitsForSeat", 0)
+    await world.rounds(8, 1)
+    assert (world.status["reason"], len(world.evictions)) == ("WaitsForSeat", 0)
     assert 'persistentvolumeclaim "data" is being deleted' in world.status["message"]
     world.api.remove(f"{CLAIMS}/data")
     world.api.remove(f"{VOLUMES}/pv-data")
@@ -160,10 +156,9 @@ async def test_one_pod_that_cannot_be_moved_keeps_its_whole_group() -> None:
     world.move(world.pods("b")[0]["metadata"]["name"], "other", group=group)
     await world.settle()
     assert world.status["reason"] == "NotMovable"
-    for _ in range(5):
-        await world.round()
+    await world.rounds(5)
     assert world.status_of("other")["reason"] == "GroupFailed"
-    assert evictions(world) == 0
+    assert len(world.evictions) == 0
 
 
 async def test_a_pod_without_a_node_has_room_held_only_where_its_volume_is() -> None:
@@ -204,10 +199,8 @@ async def test_a_named_node_that_can_attach_no_more_volumes_is_waited_for() -> N
     world.make_pod("worker-2", of="b")
     world.claims = ("data",)
     world.move(name(world), to={"node": "worker-2"})
-    for _ in range(8):
-        await world.round()
-        world.api.now += 1
-    assert (world.status["reason"], evictions(world)) == ("WaitsForSeat", 0)
+    await world.rounds(8, 1)
+    assert (world.status["reason"], len(world.evictions)) == ("WaitsForSeat", 0)
     assert "exceed max volume count" in world.status["message"]
     world.others = ()
     world.api.remove(f"{PODS}/{world.pods('b')[0]['metadata']['name']}")
@@ -236,9 +229,7 @@ async def test_two_seats_do_not_count_on_the_same_attachment() -> None:
     world.schedules = False
     world.move(name(world), group=group)
     world.move(world.pods("b")[0]["metadata"]["name"], "other", group=group)
-    for _ in range(6):
-        await world.round()
-        world.api.now += 1
+    await world.rounds(6, 1)
     placed = [seat["status"]["placements"][0]["node"] for seat in world.api.of(SEATS)]
     assert sorted(placed) == ["worker-2", "worker-3"]
 
@@ -258,4 +249,4 @@ async def test_a_claim_that_names_its_volume_is_judged_before_it_is_said_to_be_b
     world.api.put(CLAIMS, claim)
     world.move(name(world), to={"node": "worker-2"})
     status = await world.settle(rounds=5)
-    assert (status["reason"], evictions(world)) == ("NotMovable", 0)
+    assert (status["reason"], len(world.evictions)) == ("NotMovable", 0)

@@ -23,7 +23,7 @@ from reserver.moves.windows import ALWAYS, MoveWindows, judge
 from tests.builders import node, pod
 from tests.cpu import MOST_S, least_cpu_s
 from tests.unit.k8s.crashes import crash_at_each_write, done_or_not
-from tests.unit.moves.world import MOVES, PODS, World
+from tests.unit.moves.world import PODS, World
 
 HOUR = 3600.0
 NIGHT, WEEKEND = "0 22 * * * 6h", "0 0 * * SAT 48h"
@@ -248,8 +248,7 @@ async def world() -> World:
 async def rounds(world: World, seconds: float = 0.0) -> dict[str, Any]:
     world.api.now += seconds
     world.reserver.features.mover.arbitration.changed()  # type: ignore[union-attr]  # as its clock does
-    for _ in range(6):
-        await world.round()
+    await world.rounds(6)
     return world.status
 
 
@@ -260,7 +259,7 @@ async def test_a_move_waits_for_its_window_and_has_its_time_from_then_on(world: 
     assert status["windowOpensAt"] == "2030-03-17T22:00:00.000000Z"
     status = await rounds(world, 4 * HOUR)
     assert status["reason"] == "WaitsForWindow"
-    assert not any(write.endswith("/eviction") for write in world.api.writes)
+    assert not world.evictions
     await rounds(world, HOUR)
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Succeeded", "Landed")
@@ -272,8 +271,7 @@ async def test_a_move_waits_for_its_window_and_has_its_time_from_then_on(world: 
 async def test_an_urgent_move_does_not_wait_and_may_be_made_urgent_later(world: World) -> None:
     world.move()
     assert (await rounds(world))["reason"] == "WaitsForWindow"
-    document = world.api.objects[f"{MOVES}/move"]
-    world.api.put(MOVES, document | {"spec": document["spec"] | {"urgent": True}})
+    world.edit(urgent=True)
     assert (await world.settle())["reason"] == "Landed"
 
 
@@ -288,7 +286,7 @@ async def test_what_may_not_be_moved_any_more_is_not_evicted_and_keeps_its_seat_
         await world.round()
     world.api.now = at("2030-03-18T04:00")
     status = await rounds(world)
-    assert not any(write.endswith("/eviction") for write in world.api.writes)
+    assert not world.evictions
     assert (status["phase"], status["reason"]) == ("Evicting", "WaitsForWindow")
     status = await rounds(world, 2 * HOUR)
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
@@ -322,8 +320,7 @@ async def test_a_group_begins_once_the_windows_of_all_are_open() -> None:
         "a move of its group waits: its move window opens at" in world.status_of("m-1")["message"]
     )
     await rounds(world, 5 * HOUR)
-    for _ in range(60):
-        await world.round()
+    await world.rounds(60)
     assert {world.status_of(f"m-{n}")["phase"] for n in (0, 1)} == {"Succeeded"}
 
 

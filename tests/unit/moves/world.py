@@ -262,6 +262,18 @@ class World:
         which = {"name": pod} if isinstance(pod, str) else pod
         self.api.add(MOVES, {"metadata": metadata, "spec": {"pod": which, **spec}})
 
+    def edit(self, **spec: Any) -> None:
+        """Have the move say something else."""
+        document = self.api.objects[f"{MOVES}/move"]
+        metadata = document["metadata"]
+        changed = {"metadata": metadata | {"generation": metadata["generation"] + 1}}
+        self.api.put(MOVES, document | changed | {"spec": document["spec"] | spec})
+
+    @property
+    def evictions(self) -> list[str]:
+        """The names of the pods whose eviction was requested, in order."""
+        return [path.split("/")[-2] for path in self.api.writes if path.endswith("/eviction")]
+
     @property
     def written(self) -> Writes:
         return self.api.written
@@ -385,6 +397,12 @@ class World:
         snapshot = self.reserver.state.snapshot
         row = snapshot.row(node)
         return row is not None and bool(snapshot.exists[row] and allowed(pod, snapshot)[row])
+
+    async def rounds(self, count: int, seconds: float = 0.0) -> None:
+        """Let everybody have so many turns, and so much time after each."""
+        for _ in range(count):
+            await self.round()
+            self.api.now += seconds
 
     async def settle(self, rounds: int = 30) -> Document:
         """Go on until the moves have ended and no seat is left; return the status of `move`."""
