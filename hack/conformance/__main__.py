@@ -14,13 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hack.bench.report import progress
-from hack.conformance.record import FILE, Run, load, with_runs, write
+from hack.conformance.record import RECORD
 from hack.conformance.specs import PASSED, SuiteFault, share, worse
 from hack.conformance.suite import Suite, build, suites
 from hack.conformance.ways import ALONE, WAYS, Way, run
 from hack.controlplane.build import BuildError, chosen
 from hack.controlplane.process import StartError
 from hack.programs import heed_signals
+from hack.release.record import Run
 from hack.release.version import commit, kubernetes
 
 
@@ -39,7 +40,7 @@ def main() -> None:
             found, lost = judged(program, suite, folder)
             faults += lost
             if options.record:
-                write(with_runs(load(FILE.read_text()), [found]))
+                RECORD.add(found)
     except (BuildError, StartError, SuiteFault) as error:
         sys.exit(f"{error}\nlogs: {folder}")
     for fault in faults:
@@ -64,7 +65,7 @@ def judged(program: Path, suite: Suite, folder: Path) -> tuple[Run, list[str]]:
         for name, state in worse(outcomes[ALONE], found).items()
     ]
     today = time.strftime("%Y-%m-%d", time.gmtime())
-    return Run(kubernetes(), suite.name, commit(), today, counts), faults
+    return Run(kubernetes(), commit(), today, counts, suite.name), faults
 
 
 def _run(program: Path, suite: Suite, way: Way, folder: Path) -> dict[str, str]:

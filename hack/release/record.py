@@ -1,21 +1,18 @@
-"""What passed on each version of Kubernetes, and the table of it in docs/compatibility.md.
+"""What passed on each version of Kubernetes, and the tables of it in docs/compatibility.md.
 
-`python -m hack.release.version` writes both; `python -m hack.release.record` writes the table from
-what was recorded, after a merge for example.
+Who records writes both; `python -m hack.release.record` and `python -m hack.conformance.record`
+write a table from what was recorded, after a merge for example.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FILE = Path(__file__).with_name("record.json")
 PAGE = ROOT / "docs/compatibility.md"
-_BEGIN = "<!-- Written by `make release-check`, from hack/release/record.json. -->\n"
-_END = "<!-- End of what it writes. -->\n"
 
 
 @dataclass(frozen=True)
@@ -26,39 +23,56 @@ class Run:
         version: of Kubernetes, as its API server says it, without the `v`.
         commit: of Reserver; it says so if there were changes beside it.
         date: in UTC, as YYYY-MM-DD.
-        groups: by what they show, how many scenarios passed, and how many were run.
+        counts: by what they show, how many passed, and how many were run.
+        suite: of upstream's specs; empty for our own scenarios.
     """
 
     version: str
     commit: str
     date: str
-    groups: Mapping[str, tuple[int, int]]
+    counts: Mapping[str, tuple[int, int]]
+    suite: str = ""
+
+    @property
+    def key(self) -> tuple[list[int], str]:
+        """Its minor version and suite."""
+        return [int(part) for part in self.version.split(".")[:2]], self.suite
 
 
-def read(text: str) -> list[Run]:
-    """Return what was recorded, the oldest version first."""
-    return [
-        Run(**{**each, "groups": {name: tuple(two) for name, two in each["groups"].items()}})
-        for each in json.loads(text)
-    ]
+@dataclass(frozen=True)
+class Record:
+    """Runs in a file, and the table of them.
 
+    Attributes:
+        file: of the runs.
+        begin: the line of the page before the table.
+        end: the line after it.
+        table: returns it.
+    """
 
-def with_run(runs: Iterable[Run], new: Run) -> list[Run]:
-    """Return the runs with a new one in place of that of the same minor version."""
-    kept = [run for run in runs if _minor(run) != _minor(new)]
-    return sorted([*kept, new], key=_minor)
+    file: Path
+    begin: str
+    end: str
+    table: Callable[[list[Run]], str]
 
+    def runs(self) -> list[Run]:
+        """Return what was recorded, the oldest version first."""
+        return [
+            Run(**{**each, "counts": {name: tuple(two) for name, two in each["counts"].items()}})
+            for each in json.loads(self.file.read_text())
+        ]
 
-def write(runs: list[Run]) -> None:
-    """Write down runs, and the table of them."""
-    lines = ",\n".join(json.dumps(asdict(run)) for run in runs)
-    FILE.write_text(f"[\n{lines}\n]\n")
-    PAGE.write_text(with_table(PAGE.read_text(), runs))
+    def page(self) -> str:
+        """Return the page with the table of what was recorded."""
+        return replaced(PAGE.read_text(), self.begin, self.end, self.table(self.runs()))
 
-
-def with_table(page: str, runs: list[Run]) -> str:
-    """Return the page with the table of these runs."""
-    return replaced(page, _BEGIN, _END, table(runs))
+    def add(self, *new: Run) -> None:
+        """Write down runs, in place of those of the same suite and minor version, and the table."""
+        kept = [run for run in self.runs() if run.key not in [each.key for each in new]]
+        runs = sorted([*kept, *new], key=lambda run: run.key)
+        lines = ",\n".join(json.dumps(asdict(run)) for run in runs)
+        self.file.write_text(f"[\n{lines}\n]\n")
+        PAGE.write_text(self.page())
 
 
 def replaced(page: str, begin: str, end: str, written: str) -> str:
@@ -69,32 +83,37 @@ def replaced(page: str, begin: str, end: str, written: str) -> str:
 
 
 def table(runs: list[Run]) -> str:
-    """Return a table with a column for each version."""
-    groups = dict.fromkeys(name for run in runs for name in run.groups)
+    """Return a table of scenarios with a column for each version."""
+    groups = dict.fromkeys(name for run in runs for name in run.counts)
     titles = ["scenarios that passed", *(run.version for run in runs)]
     rows = [
-        *([name, *(_share([run.groups.get(name)]) for run in runs)] for name in groups),
-        ["all of these", *(_share(run.groups.values()) for run in runs)],
+        titles,
+        ["---"] * len(titles),
+        *([name, *(share(run, name) for run in runs)] for name in groups),
+        ["all of these", *(share(run, *run.counts) for run in runs)],
         ["on", *(run.date for run in runs)],
         ["at commit", *(f"`{run.commit}`" for run in runs)],
     ]
-    ruler = "|---" * len(titles) + "|\n"
-    return _line(titles) + ruler + "".join(map(_line, rows))
+    return lines(rows)
 
 
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |\n"
+def lines(rows: Iterable[Iterable[str]]) -> str:
+    """Return the rows of a table as Markdown."""
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def _share(counts: Iterable[tuple[int, int] | None]) -> str:
-    known = [each for each in counts if each is not None]
-    passed, tried = (sum(column) for column in zip(*known, strict=True)) if known else (0, 0)
+def share(run: Run, *names: str) -> str:
+    """Return how many passed of what was run of some names."""
+    passed, tried = (sum(run.counts.get(name, (0, 0))[at] for name in names) for at in (0, 1))
     return f"{passed} of {tried}" if tried else "not run"
 
 
-def _minor(run: Run) -> list[int]:
-    return [int(part) for part in run.version.split(".")[:2]]
-
+RECORD = Record(
+    Path(__file__).with_name("record.json"),
+    "<!-- Written by `make release-check`, from hack/release/record.json. -->\n",
+    "<!-- End of what it writes. -->\n",
+    table,
+)
 
 if __name__ == "__main__":
-    write(read(FILE.read_text()))
+    RECORD.add()

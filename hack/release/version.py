@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import pytest
 
 from hack.controlplane.build import bin_dir
-from hack.release.record import FILE, PAGE, ROOT, Run, read, with_run, write
+from hack.release.record import PAGE, RECORD, ROOT, Run
 
 SCENARIOS = {
     "the main scenario": "test_scenario.py",
@@ -66,8 +66,7 @@ def main() -> None:
     if status not in _WHOLE:
         sys.exit(status)
     today = time.strftime("%Y-%m-%d", time.gmtime())
-    runs = read(FILE.read_text())
-    write(with_run(runs, Run(kubernetes(), commit(), today, outcomes.groups())))
+    RECORD.add(Run(kubernetes(), commit(), today, outcomes.groups()))
     sys.exit(status)
 
 
