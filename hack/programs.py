@@ -7,7 +7,10 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
+
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -57,6 +60,18 @@ def done(
     with started(*command, **{"stdout": pipe, "stderr": pipe, "text": True} | options) as process:
         out, err = process.communicate(timeout=timeout_s)
     return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def cpu_s(pid: int) -> float:
+    """Return the seconds of CPU that a process has taken, in user and kernel mode (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def memory(pid: int | str, kind: str = "VmHWM") -> int:
+    """Return the most memory that a process had resident, or has now as `VmRSS`, in bytes."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{kind}:"))
 
 
 def heed_signals() -> None:

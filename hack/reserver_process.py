@@ -202,10 +202,8 @@ class ReserverProcess:
 
     def metric(self, name: str) -> float:
         """Return the value of a metric, its labels written as Prometheus does; 0 if absent."""
-        for line in self.get("/metrics")[1].splitlines():
-            if line.startswith(f"{name} "):
-                return float(line.rsplit(" ", 1)[1])
-        return 0.0
+        status, text = self.get("/metrics")
+        return metrics(text).get(name, 0.0) if status == HTTPStatus.OK else 0.0
 
     def _request(self, path: str, body: bytes | None = None) -> tuple[int, str]:
         headers = {"Content-Type": "application/json"} if body else {}
@@ -216,6 +214,12 @@ class ReserverProcess:
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()
+
+
+def metrics(exposition: str) -> dict[str, float]:
+    """Return the values of metrics, by name and labels as Prometheus writes them."""
+    lines = (line for line in exposition.splitlines() if line[:1] != "#")
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
 def wait_for(condition: Callable[[], T | None], what: str, seconds: float = _DEADLINE_S) -> T:

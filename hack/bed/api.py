@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import urllib3
 import yaml
@@ -16,6 +17,8 @@ _TIMEOUT = urllib3.Timeout(connect=2, read=15)  # seconds
 _WATCH_SECONDS = 5  # soon enough for whoever waits for its end
 _CONNECTIONS = 16
 _MERGE_PATCH = "application/merge-patch+json"
+
+T = TypeVar("T")
 
 
 class ApiFault(Exception):
@@ -71,6 +74,10 @@ class Api:
         except ApiFault as fault:
             if fault.status != HTTPStatus.CONFLICT:
                 raise
+
+    def create_all(self, path: str, bodies: Iterable[object]) -> None:
+        """Creates many objects, several at once."""
+        at_once(lambda body: self.create(path, body), bodies)
 
     def patch(self, path: str, body: object) -> None:
         """Merges a patch into an object."""
@@ -128,3 +135,10 @@ class Api:
             with closing(response):
                 raise ApiFault(response.status, response.read().decode(errors="replace"))
         return response
+
+
+def at_once(call: Callable[[T], object], each: Iterable[T], threads: int = 8) -> None:
+    """Calls for each, several at once; raises what one of them raised."""
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(call, each):
+            pass

@@ -18,8 +18,7 @@ from typing import Any
 from hack.bed.pace import slowness
 from hack.bench.report import TooSlow, milliseconds, progress, table
 from hack.bench.scale import Scale
-from hack.bench.throughput.turn import cpu_s
-from hack.programs import started
+from hack.programs import cpu_s, started
 from hack.reserver_process import ReserverProcess
 from reserver.client import Client
 from reserver_demo.cluster import EmbeddedCluster

@@ -5,7 +5,6 @@
 
 import gc
 import random
-import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from hack.bed.pace import slowness
 from hack.bench.documents import encode, node_document, node_name, running_pod
 from hack.bench.report import TooSlow, progress, table
 from hack.bench.scale import Scale
+from hack.programs import memory
 from reserver.rebalance import planner, upstream
 from reserver.rebalance.arguments.evictor import DefaultEvictor
 from reserver.rebalance.arguments.placement import (
@@ -190,8 +190,7 @@ def measure(scale: Scale) -> Iterator[str]:
         decision, took = _timed(partial(decide, look))
         rows.append((f"{name}: {len(decision.plan.moves):,} moves", str(took)))
     gc.enable()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    rows.append(("peak memory", f"{peak:,.0f} MiB"))
+    rows.append(("peak memory", f"{memory('self') / 2**20:,.0f} MiB"))
     title = f"A plan for {nodes:,} nodes and {pods:,} pods, nine strategies, with nodeFit"
     yield table(title, ("what", "took"), rows)
     spent, slow = reading.cpu_s + took.cpu_s, slowness()

@@ -8,7 +8,6 @@ import argparse
 import gc
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,8 +21,9 @@ import uvloop
 from hack.bench import rebalancing
 from hack.bench.documents import encode, new_pod
 from hack.bench.report import milliseconds, progress, table
-from hack.bench.start import peak_bytes, read_into
+from hack.bench.start import read_into
 from hack.bench.world import NOW, SAMPLED, Size, node_names, reserve
+from hack.programs import memory
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.pods import PodObject
 from reserver.process import logs
@@ -73,7 +73,7 @@ async def _serve(size: Size) -> Taken:
         began = time.process_time()
         filter_nodes(pod, names, state, NOW)
         calls.append(time.process_time() - began)
-    return Taken(sum(busy), peak_bytes(), max(*busy, *calls), median(calls))
+    return Taken(sum(busy), memory("self"), max(*busy, *calls), median(calls))
 
 
 def _plan(file: Path) -> Taken:
@@ -83,8 +83,7 @@ def _plan(file: Path) -> Taken:
         inventory = read_lines(lines).inventory
     policy = rebalancing.POLICY
     planner.decide(RoundInput(policy=policy, cluster=inventory, loads={}, rounds={}, now=NOW))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return Taken(time.process_time() - began, peak)
+    return Taken(time.process_time() - began, memory("self"))
 
 
 def _as_child(*words: str) -> Taken:

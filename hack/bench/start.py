@@ -5,13 +5,11 @@ Run as a program it is that process: it prints what it found as JSON.
 
 import argparse
 import json
-import resource
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import msgspec
 import uvloop
@@ -20,6 +18,7 @@ from hack.bench.documents import encode, node_document, running_pods
 from hack.bench.replay import Replay, pages
 from hack.bench.report import kilobytes, microseconds, milliseconds, progress, table, times
 from hack.bench.scale import Scale
+from hack.programs import memory
 from reserver.base.gc_tuning import brief_collections
 from reserver.extender.cluster_watches import node_view, pod_view
 from reserver.process import logs
@@ -29,8 +28,6 @@ from reserver.settings.serve import LogLevel
 RESERVER, DICTS = "reserver", "dicts"
 _DICTS_PART = 10
 """The dicts get a tenth of the cluster, or they would need gigabytes."""
-
-_STATUS = Path("/proc/self/status")
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -102,12 +99,12 @@ def _in_child(kind: str, nodes: int, pods: int) -> Found:
 
 
 async def _start(kind: str, nodes: int, pods: int) -> Found:
-    before = peak_bytes()
+    before = memory("self")
     if kind == RESERVER:
         busy = await read_into(State(), nodes, pods)
     else:
         busy = [seconds for items in _lists(nodes, pods) for seconds in _read_into_dicts(items, {})]
-    return Found(pods, sum(busy), max(busy), peak_bytes() - before)
+    return Found(pods, sum(busy), max(busy), memory("self") - before)
 
 
 async def read_into(
@@ -134,15 +131,6 @@ def _read_into_dicts(all_pages: Iterator[bytes], kept: dict[str, object]) -> lis
             kept[item["metadata"]["name"]] = item
         busy.append(time.perf_counter() - began)
     return busy
-
-
-def peak_bytes() -> int:
-    """Return the most memory that this process has had resident."""
-    if _STATUS.exists():
-        # What getrusage says on Linux begins with the peak of the process that started this one.
-        lines = _STATUS.read_text().splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _main() -> None:

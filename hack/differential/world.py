@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-import time
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from hack.differential.draw import NAMESPACES, Json
 from hack.differential.storage import CLASSES, Drawn, storage
 from hack.differential.verdict import Verdict, read_message
 from hack.differential.witness import Witness
+from hack.reserver_process import metrics, wait_for
 from reserver.base.pacer import outcome
 from reserver.cluster.pod import Pod
 from reserver.extender.cluster_watches import (
@@ -38,11 +38,7 @@ from reserver.scheduling.state import State
 CONFIG = Path(__file__).with_name("scheduler.yaml")
 _CONNECTIONS = 8
 _PATIENCE_S = 60.0
-_LOOK_EVERY_S = 0.1
-
-
-class NotSettledError(Exception):
-    """kube-scheduler did not come to a verdict."""
+_SEEN = 'scheduler_cache_size{type="%s"}'
 
 
 @contextmanager
@@ -124,7 +120,7 @@ class World:
                         verdicts[item["metadata"]["name"]] = verdict
             return len(verdicts) == len(names)
 
-        _wait(is_judged, f"{len(names)} pods are judged")
+        wait_for(is_judged, f"{len(names)} pods are judged", _PATIENCE_S)
         return verdicts
 
     def state(self) -> tuple[State, dict[str, Pod]]:
@@ -209,27 +205,15 @@ class World:
 
     def _wait_seen(self, count: int, pod_count: int) -> None:
         """Waits until kube-scheduler's cache has so many nodes and pods."""
-        _wait(
+        wait_for(
             lambda: self._cache_sizes() == (count, pod_count),
             f"kube-scheduler sees {count} nodes and {pod_count} pods",
+            _PATIENCE_S,
         )
 
-    def _cache_sizes(self) -> tuple[int, int]:
+    def _cache_sizes(self) -> tuple[float, float]:
         headers = {"Authorization": f"Bearer {self._token}"}
         request = urllib.request.Request(self._metrics, headers=headers)  # noqa: S310 (loopback)
         with urllib.request.urlopen(request, context=self._ssl) as response:  # noqa: S310
-            lines = response.read().decode().splitlines()
-        sizes = {"nodes": -1, "pods": -1}
-        for line in lines:
-            for kind in sizes:
-                if line.startswith(f'scheduler_cache_size{{type="{kind}"}}'):
-                    sizes[kind] = int(float(line.split()[1]))
-        return sizes["nodes"], sizes["pods"]
-
-
-def _wait(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + _PATIENCE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            raise NotSettledError(what)
-        time.sleep(_LOOK_EVERY_S)
+            found = metrics(response.read().decode())
+        return found.get(_SEEN % "nodes", -1), found.get(_SEEN % "pods", -1)

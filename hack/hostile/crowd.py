@@ -9,7 +9,7 @@ from hack.bed.api import Api
 from hack.hostile.catalogue import CATALOGUE
 from hack.hostile.costly.entry import Target
 from hack.hostile.tenant import PATHS, body
-from hack.hostile.world import QUOTAS, RESERVATIONS, SCHEDULER, TENANT, create, quota
+from hack.hostile.world import QUOTAS, RESERVATIONS, SCHEDULER, TENANT, quota
 
 GANG_GATE, GANG_API = "GenericWorkload", "scheduling.k8s.io/v1beta1"
 """What a control plane needs for PodGroups."""
@@ -29,15 +29,15 @@ def crowd(api: Api, nodes: Sequence[str]) -> None:
     kind = {"apiVersion": GANG_API, "kind": "PodGroup"}
     api.create(_GROUPS, {**kind, "metadata": {"name": GANG}, "spec": policy})
     seats = (_seat(number, nodes[number * 7 % len(nodes)]) for number in range(_SEATS))
-    create(api, RESERVATIONS.format(GANG), seats)
-    create(api, f"/api/v1/namespaces/{GANG}/pods", map(_member, range(_MEMBERS)))
+    api.create_all(RESERVATIONS.format(GANG), seats)
+    api.create_all(f"/api/v1/namespaces/{GANG}/pods", map(_member, range(_MEMBERS)))
     bound = ({"nodeName": nodes[number * 7 % len(nodes)]} for number in range(_MOVING))
     pods = (_tenants_pod(f"bound-{number}", {}, spec) for number, spec in enumerate(bound))
-    create(api, f"/api/v1/namespaces/{TENANT}/pods", pods)
+    api.create_all(f"/api/v1/namespaces/{TENANT}/pods", pods)
     for entry, standing in (("product", _PATCHES), ("greedy-move", _MOVING)):
         target = Target(nodes, SCHEDULER)
         made = [body(CATALOGUE[entry](target, turn)) for turn in range(standing)]
-        create(api, PATHS[CATALOGUE[entry](target, 0).kind].format(TENANT), made)
+        api.create_all(PATHS[CATALOGUE[entry](target, 0).kind].format(TENANT), made)
 
 
 def _seat(number: int, node: str) -> dict[str, Any]:

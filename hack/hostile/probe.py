@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple, Self
 
 from hack.bed.api import Api
@@ -17,6 +16,7 @@ from hack.bench.client import BadAnswerError, Client, filter_request
 from hack.bench.documents import new_pod
 from hack.hostile.crowd import GANG
 from hack.hostile.world import TENANT, World
+from hack.programs import memory
 from hack.reserver_process import ReserverProcess
 
 _SAMPLE = 420
@@ -37,7 +37,6 @@ _AGAIN_S = 0.2
 _LONGER = 3
 """So many times as long as planned it may take at most, when answers are slow."""
 
-_KIB = 1024
 _UNREADABLE = "400 bad request"
 """What is answered for a pod that says more than is read of one."""
 
@@ -213,10 +212,4 @@ class Probe:
 
     def _look_at_memory(self, phase: Phase, stop: threading.Event) -> None:
         while not stop.wait(_LOOK_S):
-            phase.rss = max(phase.rss, resident_bytes(self._reserver.process.pid))
-
-
-def resident_bytes(pid: int) -> int:
-    """Return the memory that a process has resident (Linux)."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) * _KIB for line in lines if line.startswith("VmRSS:"))
+            phase.rss = max(phase.rss, memory(self._reserver.process.pid, "VmRSS"))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ TENANT = "hostile"
 RESERVATIONS = "/apis/reserver.io/v1alpha1/namespaces/{}/reservations"
 QUOTAS = "/apis/reserver.io/v1alpha1/namespaces/{}/reservationquotas"
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
-_CONNECTIONS = 8
 _CPUS = 32
 """Of a node; each pod takes one, and what the shop holds is all the rest."""
 
@@ -45,17 +43,14 @@ class World:
         names = tuple(NODE_NAME.format(number) for number in range(1, nodes + 1))
         show(f"creating {nodes:,} nodes")
         api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        create(api, "/api/v1/nodes", (_node(index, name) for index, name in enumerate(names)))
+        api.create_all("/api/v1/nodes", (_node(index, name) for index, name in enumerate(names)))
         show(f"creating {pods:,} pods")
-        create(api, _PODS, (_pod(index, names[index % nodes]) for index in range(pods)))
+        api.create_all(_PODS, (_pod(index, names[index % nodes]) for index in range(pods)))
         api.create(QUOTAS.format(NAMESPACE), quota())
         held = names[:holds]
         show(f"holding {holds:,} nodes")
-        create(
-            api,
-            RESERVATIONS.format(NAMESPACE),
-            (_hold(name, _CPUS - -(-pods // nodes)) for name in held),
-        )
+        holds_ = (_hold(name, _CPUS - -(-pods // nodes)) for name in held)
+        api.create_all(RESERVATIONS.format(NAMESPACE), holds_)
         return cls(names, frozenset(held))
 
 
@@ -80,13 +75,6 @@ def tenant_kubeconfig(kubeconfig: Path, api: Api, path: Path) -> None:
         binding = {"metadata": {"name": name}, "roleRef": ref, "subjects": [account]}
         api.create(f"{rbac}/rolebindings", binding)
     service_account_kubeconfig(kubeconfig, TENANT, TENANT, path)
-
-
-def create(api: Api, path: str, bodies: Iterable[dict[str, Any]]) -> None:
-    """Creates many objects at once."""
-    with ThreadPoolExecutor(_CONNECTIONS) as pool:
-        for _ in pool.map(lambda body: api.create(path, body), bodies):
-            pass
 
 
 def _node(index: int, name: str) -> dict[str, Any]:

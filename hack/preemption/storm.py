@@ -6,13 +6,12 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from hack.bed.api import Api, ApiFault
+from hack.bed.api import Api, ApiFault, at_once
 from hack.controlplane.nodes import create_nodes
 from hack.preemption.trials import (
     HIGH,
@@ -28,7 +27,6 @@ from hack.preemption.trials import (
 from hack.reserver_process import wait_for
 
 _STORES = "/api/v1/namespaces/reserver-system/configmaps"
-_CONNECTIONS = 8
 _PATIENCE_S = 300.0
 
 
@@ -107,8 +105,8 @@ class Storm:
         """Removes all of it."""
         self._stop.set()
         names = [item["metadata"]["name"] for item in self._api.get(self._pods)["items"]]
-        with ThreadPoolExecutor(_CONNECTIONS) as pool:  # A collection at once takes too long.
-            list(pool.map(lambda name: self._api.delete(f"{self._pods}/{name}", 0), names))
+        # A collection at once takes too long.
+        at_once(lambda name: self._api.delete(f"{self._pods}/{name}", 0), names)
         if self._watcher.is_alive():
             self._watcher.join()  # It has seen them go.
         self._api.delete(f"/api/v1/namespaces/{self._name}")
@@ -231,11 +229,7 @@ class Storm:
         return False
 
     def _create(self, pods: Iterable[StormPod]) -> None:
-        self._each(lambda pod: self._api.create(self._pods, self._body(pod)), pods)
-
-    def _each(self, act: Callable[[StormPod], None], pods: Iterable[StormPod]) -> None:
-        with ThreadPoolExecutor(_CONNECTIONS) as pool:
-            list(pool.map(act, pods))
+        self._api.create_all(self._pods, map(self._body, pods))
 
     def _body(self, pod: StormPod) -> dict[str, Any]:
         requests = {"cpu": pod.cpu}

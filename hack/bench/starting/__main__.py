@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import signal
 import sys
 import tempfile
@@ -21,14 +20,14 @@ from typing import NamedTuple
 from hack.bed.api import Api
 from hack.bed.install import install
 from hack.bench.documents import NAMESPACE
-from hack.bench.report import progress, table, times
+from hack.bench.report import machine, progress, table, times
 from hack.bench.starting.fill import create_pods, fill
 from hack.bench.starting.stores import create_reservations, wait_acknowledged
-from hack.bench.throughput.turn import cpu_s
 from hack.controlplane.build import BuildError, chosen
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.process import StartError
 from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
+from hack.programs import cpu_s, memory
 from hack.reserver_process import ReserverProcess, wait_for
 
 _MEMORY = "10GiB"
@@ -89,7 +88,7 @@ class Watched:
     def _since(self, began: float, own: float, server: float) -> Start:
         seconds, pid = time.monotonic() - began, self.reserver.process.pid
         spent = cpu_s(pid) - own, cpu_s(self._server) - server
-        return Start(seconds, *spent, _peak_bytes(pid))
+        return Start(seconds, *spent, memory(pid))
 
 
 def main() -> None:
@@ -104,11 +103,7 @@ def main() -> None:
         print(table(title, header, list(_rows(options))))
     except (StartError, BuildError, TimeoutError) as error:
         sys.exit(str(error))
-    print(
-        f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python "
-        f"{platform.python_version()}, Kubernetes {chosen()}, {time.strftime('%Y-%m-%d')}; "
-        f"medians of {options.rounds} starts."
-    )
+    print(f"{machine(chosen())}; medians of {options.rounds} starts.")
     progress(f"done in {time.monotonic() - began:.0f} s")
 
 
@@ -156,7 +151,7 @@ def _scheduler(plane: ControlPlane) -> Start:
     began, server_cpu = time.monotonic(), cpu_s(server)
     plane.start_scheduler(config)
     seconds, pid = time.monotonic() - began, plane.pids["kube-scheduler"]
-    taken = Start(seconds, cpu_s(pid), cpu_s(server) - server_cpu, _peak_bytes(pid))
+    taken = Start(seconds, cpu_s(pid), cpu_s(server) - server_cpu, memory(pid))
     plane.stop_scheduler()
     return taken
 
@@ -170,11 +165,6 @@ def _starts(watched: Watched, rounds: int) -> Sequence[str]:
         progress(f"start {number + 1} of {rounds}: {', '.join(starts[-1].cells())}")
     middle = (median(each) for each in zip(*starts, strict=True))
     return Start(*middle).cells()
-
-
-def _peak_bytes(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 if __name__ == "__main__":

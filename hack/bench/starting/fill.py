@@ -12,12 +12,11 @@ import json
 import signal
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import islice
 from typing import Any, NamedTuple
 
-from hack.bed.api import Api
+from hack.bed.api import Api, at_once
 from hack.bench.documents import NAMESPACE, node_document, pod_document
 from hack.bench.report import progress
 from hack.controlplane.cluster import ControlPlane
@@ -76,19 +75,14 @@ def fill(plane: ControlPlane, nodes: int, pods: int) -> None:
         (stored[0].copy(n, {node_name(0): node_name(n)}) for n in range(1, nodes)),
         (stored[1].copy(n, _names(n, nodes, workloads)) for n in range(1, pods)),
     ):
-        with ThreadPoolExecutor(_CONNECTIONS) as pool:
-            for _ in pool.map(lambda some: _put(plane, some), _batches(copies)):
-                pass
+        at_once(lambda some: _put(plane, some), _batches(copies), _CONNECTIONS)
     plane.start_apiserver(_READY_S)
 
 
 def create_pods(plane: ControlPlane, first: int, count: int, nodes: int) -> None:
     """Create running pods through the API server, which remembers that for a while."""
-    with closing(Api(plane.kubeconfig)) as api, ThreadPoolExecutor(2 * _CONNECTIONS) as pool:
-        for _ in pool.map(
-            lambda n: _pod(api, n, node_name(n % nodes)), range(first, first + count)
-        ):
-            pass
+    with closing(Api(plane.kubeconfig)) as api:
+        at_once(lambda n: _pod(api, n, node_name(n % nodes)), range(first, first + count))
 
 
 def _names(number: int, nodes: int, workloads: int) -> dict[str, str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
-from hack.bed.api import Api, ApiFault
+from hack.bed.api import Api, ApiFault, at_once
 from hack.bench.starting.fill import node_name
 
 _HOME = "/api/v1/namespaces/reserver-system/configmaps"
@@ -26,9 +25,7 @@ def create_reservations(api: Api, count: int, nodes: int) -> Sequence[tuple[str,
         f"bulk-{first // _ENTRIES:03}": range(first, min(first + _ENTRIES, count))
         for first in range(0, count, _ENTRIES)
     }
-    with ThreadPoolExecutor(_CONNECTIONS) as pool:
-        for _ in pool.map(lambda name: _create(api, name, stores[name], nodes), stores):
-            pass
+    at_once(lambda name: _create(api, name, stores[name], nodes), stores, _CONNECTIONS)
     return [(name, len(entries)) for name, entries in stores.items()]
 
 

@@ -6,28 +6,13 @@ kube-scheduler alone, with Reserver, and with a plain extender in Go take turns 
 from __future__ import annotations
 
 import argparse
-import os
-import platform
-import signal
-import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from pathlib import Path
 from statistics import median
 
-from hack.bed.api import Api
-from hack.bed.install import install
-from hack.bench.documents import NAMESPACE
 from hack.bench.report import progress, table
-from hack.bench.throughput.turn import EXTENDER, SERVERS, Cluster, Turn
+from hack.bench.throughput.turn import EXTENDER, SERVERS, Cluster, Rounds, Turn, measuring
 from hack.bench.throughput.variants import VARIANTS
-from hack.controlplane.build import BuildError, chosen
-from hack.controlplane.cluster import ControlPlane
-from hack.controlplane.nodes import create_nodes
-from hack.controlplane.process import StartError
-from hack.go_tool import PLAIN_EXTENDER
 
 _HEADER = ("", "pods/s", "of stock", *SERVERS, "extender", "algorithm")
 
@@ -35,19 +20,15 @@ _HEADER = ("", "pods/s", "of stock", *SERVERS, "extender", "algorithm")
 def main() -> None:
     """The command line."""
     options = _options()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    names = options.only.split(",")
     began = time.monotonic()
-    try:
-        PLAIN_EXTENDER.build()
+    with measuring():
         for nodes in options.nodes:
-            print(table(*_measured(options, nodes)), flush=True)
-    except (StartError, BuildError, TimeoutError) as error:
-        sys.exit(str(error))
-    print(
-        f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python "
-        f"{platform.python_version()}, Kubernetes {chosen()}, {time.strftime('%Y-%m-%d')}; "
-        f"medians of {options.rounds} turns of {options.pods:,} pods."
-    )
+            rounds = Rounds(nodes, options.pods, options.rounds)
+            turns = rounds.run(names, Cluster.turn)
+            title = f"{nodes:,} nodes: what a scheduled pod costs"
+            print(table(title, _HEADER, _rows(turns)), flush=True)
+    print(f"{rounds}.")
     progress(f"done in {time.monotonic() - began:.0f} s")
 
 
@@ -65,28 +46,6 @@ def _options() -> argparse.Namespace:
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(",")))
-
-
-def _measured(
-    options: argparse.Namespace, nodes: int
-) -> tuple[str, Sequence[str], Sequence[Sequence[str]]]:
-    """Return the table of so many nodes: its title, header and rows."""
-    names = options.only.split(",")
-    turns: dict[str, list[Turn]] = {name: [] for name in names}
-    with (
-        tempfile.TemporaryDirectory(prefix="reserver-throughput-") as folder,
-        ControlPlane(controller_manager=False) as plane,
-        closing(Api(plane.kubeconfig)) as api,
-    ):
-        account = install(plane.kubeconfig, plane.folder, NAMESPACE)
-        create_nodes(plane.kubeconfig, nodes, cpu="32", memory="128Gi")
-        cluster = Cluster(plane, api, account, Path(folder), options.pods)
-        cluster.turn(VARIANTS[names[0]])  # In the first one all is new.
-        for number in range(options.rounds):
-            for name in names[number % len(names) :] + names[: number % len(names)]:
-                turns[name].append(cluster.turn(VARIANTS[name]))
-                progress(f"{nodes:,} nodes, {name}: {turns[name][-1].rate:.0f} pods/s")
-    return f"{nodes:,} nodes: what a scheduled pod costs", _HEADER, _rows(turns)
 
 
 def _rows(turns: Mapping[str, Sequence[Turn]]) -> list[list[str]]:

@@ -8,28 +8,18 @@ algorithm took, Reserver's how long it decided. Needs the right to open packet s
 from __future__ import annotations
 
 import argparse
-import sys
-import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
 
-from hack.bed.api import Api
-from hack.bed.install import install
-from hack.bench.documents import NAMESPACE
-from hack.bench.report import machine, progress, table, write
-from hack.bench.throughput.turn import EXTENDER, Cluster, Turn
+from hack.bench.report import table, write
+from hack.bench.throughput.turn import EXTENDER, Cluster, Rounds, Turn, measuring
 from hack.bench.throughput.variants import VARIANTS, Extender, Variant
 from hack.bench.throughput.wire import Call, captured, filter_calls
-from hack.controlplane.build import BuildError, chosen
-from hack.controlplane.cluster import ControlPlane
-from hack.controlplane.nodes import create_nodes
-from hack.controlplane.process import StartError
-from hack.go_tool import PLAIN_EXTENDER
-from hack.programs import heed_signals
+from hack.reserver_process import metrics
 
 _STOCK, _LEAST, _RESERVER = "stock", "least", "reserver"
 _LULL_S = 0.001
@@ -49,6 +39,10 @@ class Seen:
     turn: Turn
     calls: Sequence[Call] = ()
     decided_ms: float = 0
+
+    def __str__(self) -> str:
+        """Return how fast it was."""
+        return str(self.turn)
 
     @property
     def sent_ms(self) -> float:
@@ -74,30 +68,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="turns of each")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md as well")
     options = parser.parse_args()
-    heed_signals()
     names = (_STOCK, _LEAST, _RESERVER)
-    seen: dict[str, list[Seen]] = {name: [] for name in names}
-    try:
-        PLAIN_EXTENDER.build()
-        with (
-            tempfile.TemporaryDirectory(prefix="reserver-cycle-") as folder,
-            ControlPlane(controller_manager=False) as plane,
-            closing(Api(plane.kubeconfig)) as api,
-        ):
-            account = install(plane.kubeconfig, plane.folder, NAMESPACE)
-            create_nodes(plane.kubeconfig, options.nodes, cpu="32", memory="128Gi")
-            cluster = Cluster(plane, api, account, Path(folder), options.pods)
-            cluster.turn(VARIANTS[_STOCK])  # In the first one all is new.
-            for number in range(options.rounds):
-                for name in names[number % 3 :] + names[: number % 3]:
-                    seen[name].append(_measured(cluster, VARIANTS[name]))
-                    progress(f"{name}: {seen[name][-1].turn.rate:.0f} pods/s")
-    except (StartError, BuildError, TimeoutError, PermissionError) as error:
-        sys.exit(str(error))
+    rounds = Rounds(options.nodes, options.pods, options.rounds)
+    with measuring():
+        seen = rounds.run(names, _measured)
     header = ("a Filter call, in milliseconds", *(VARIANTS[name].title for name in names[1:]))
     shown = table(f"{options.nodes:,} nodes: where the time goes", header, [*_rows(seen)])
-    turns = f"medians of {options.rounds} turns of {options.pods:,} pods, means within a turn."
-    text = f"{shown}\n{machine(chosen())}; {turns}\n"
+    text = f"{shown}\n{rounds}, means within a turn.\n"
     print(text)
     if options.write:
         write("bench-cycle", text)
@@ -127,9 +104,8 @@ def _measured(cluster: Cluster, variant: Variant) -> Seen:
 
 def _decided_ms(port: int) -> float:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as response:
-        text = response.read().decode()
-    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[:1] != "#")
-    return float(values[_DECIDED % "sum"]) * 1e3 / float(values[_DECIDED % "count"])
+        values = metrics(response.read().decode())
+    return values[_DECIDED % "sum"] * 1e3 / values[_DECIDED % "count"]
 
 
 def _rows(seen: dict[str, list[Seen]]) -> Iterator[tuple[str, ...]]:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import os
+import signal
 import ssl
+import sys
+import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from hack.bed.api import Api
+from hack.bed.api import Api, at_once
+from hack.bed.install import install
 from hack.bench.documents import NAMESPACE, new_pod
-from hack.bench.throughput.variants import Variant
+from hack.bench.report import machine, progress
+from hack.bench.throughput.variants import VARIANTS, Variant
+from hack.controlplane.build import BuildError, chosen
 from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.nodes import create_nodes
+from hack.controlplane.process import StartError
+from hack.go_tool import PLAIN_EXTENDER
+from hack.programs import cpu_s, heed_signals
+from hack.reserver_process import metrics
 
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
-_CONNECTIONS = 8
-_TICKS = os.sysconf("SC_CLK_TCK")
 _PATIENCE_S = 300.0
 _WARM = 200
 """So many pods are bound before the turn is timed: caches fill, connections open."""
@@ -38,6 +45,7 @@ _BOUND = 'scheduler_schedule_attempts_total{profile="%s",result="scheduled"}'
 _ALGORITHM = "scheduler_scheduling_algorithm_duration_seconds_"
 _KEPT = ("labels", "annotations")
 EXTENDER = "extender"
+Taken = TypeVar("Taken")
 SERVERS = ("kube-scheduler", "kube-apiserver", "etcd")
 
 
@@ -89,6 +97,10 @@ class Turn:
     def cpu_ms(self, process: str) -> float:
         """Return the milliseconds of CPU that a pod took of a process; 0 if there is none."""
         return (self.done.cpu.get(process, 0) - self.first.cpu.get(process, 0)) * 1e3 / self._pods
+
+    def __str__(self) -> str:
+        """Return how fast it was."""
+        return f"{self.rate:.0f} pods/s"
 
     @property
     def _pods(self) -> float:
@@ -159,16 +171,61 @@ class Cluster:
             time.sleep(_LOOK_S)
 
     def _create(self, name: str, names: Sequence[str]) -> None:
-        self._each(lambda pod: self.api.create(_PODS, _pod(pod, name)), names)
+        self.api.create_all(_PODS, (_pod(pod, name) for pod in names))
 
     def _delete(self, names: Sequence[str]) -> None:
-        self._each(lambda pod: self.api.delete(f"{_PODS}/{pod}", grace_seconds=0), names)
+        at_once(lambda pod: self.api.delete(f"{_PODS}/{pod}", grace_seconds=0), names)
 
-    @staticmethod
-    def _each(call: Callable[[str], None], names: Sequence[str]) -> None:
-        with ThreadPoolExecutor(_CONNECTIONS) as pool:
-            for _ in pool.map(call, names):
-                pass
+
+@dataclass(frozen=True)
+class Rounds:
+    """In which variants take turns.
+
+    Attributes:
+        nodes: of the cluster.
+        pods: that are bound in a turn.
+        count: how often each variant has its turn.
+    """
+
+    nodes: int
+    pods: int
+    count: int
+
+    def run(
+        self, names: Sequence[str], take: Callable[[Cluster, Variant], Taken]
+    ) -> dict[str, list[Taken]]:
+        """Return what each turn of each variant gave, on a control plane of its own."""
+        taken: dict[str, list[Taken]] = {name: [] for name in names}
+        with (
+            tempfile.TemporaryDirectory(prefix="reserver-throughput-") as folder,
+            ControlPlane(controller_manager=False) as plane,
+            closing(Api(plane.kubeconfig)) as api,
+        ):
+            account = install(plane.kubeconfig, plane.folder, NAMESPACE)
+            create_nodes(plane.kubeconfig, self.nodes, cpu="32", memory="128Gi")
+            cluster = Cluster(plane, api, account, Path(folder), self.pods)
+            cluster.turn(VARIANTS[names[0]])  # In the first one all is new.
+            for number in range(self.count):
+                for name in [*names[number % len(names) :], *names[: number % len(names)]]:
+                    taken[name].append(take(cluster, VARIANTS[name]))
+                    progress(f"{self.nodes:,} nodes, {name}: {taken[name][-1]}")
+        return taken
+
+    def __str__(self) -> str:
+        """Return where and how often it was measured."""
+        return f"{machine(chosen())}; medians of {self.count} turns of {self.pods:,} pods"
+
+
+@contextmanager
+def measuring() -> Iterator[None]:
+    """Build what turns need; have a start that fails, or a turn without end, end the program."""
+    heed_signals()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        PLAIN_EXTENDER.build()
+        yield
+    except (StartError, BuildError, TimeoutError, PermissionError) as error:
+        sys.exit(str(error))
 
 
 @dataclass(frozen=True)
@@ -194,14 +251,9 @@ class Metrics:
         with urllib.request.urlopen(request, context=context) as response:  # noqa: S310
             at, cpu = time.monotonic(), {name: cpu_s(pid) for name, pid in pids.items()}
             text = response.read().decode()
-        values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[:1] != "#")
-        return Reading(
-            at,
-            float(values.get(_BOUND % self.profile, 0)),
-            cpu,
-            float(values.get(f"{_ALGORITHM}sum", 0)),
-            float(values.get(f"{_ALGORITHM}count", 0)),
-        )
+        names = (_BOUND % self.profile, f"{_ALGORITHM}sum", f"{_ALGORITHM}count")
+        bound, algorithm_s, algorithms = (metrics(text).get(name, 0) for name in names)
+        return Reading(at, bound, cpu, algorithm_s, algorithms)
 
 
 def _reached(metrics: Metrics, pids: Mapping[str, int], bound: int) -> Reading:
@@ -216,12 +268,6 @@ def _reached(metrics: Metrics, pids: Mapping[str, int], bound: int) -> Reading:
             raise TimeoutError(f"{reading.bound:.0f} of {bound} pods are bound")
         time.sleep(_LOOK_S)
     return reading
-
-
-def cpu_s(pid: int) -> float:
-    """Return the seconds of CPU that a process has taken, in user and kernel mode."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def _pod(name: str, scheduler: str) -> dict[str, Any]:
