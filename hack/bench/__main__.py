@@ -16,7 +16,6 @@ from pathlib import Path
 from hack.bench import (
     binding,
     calls,
-    decoding,
     editing,
     emptying,
     fitting,
@@ -38,7 +37,7 @@ _HEAD = """\
 Written by `make bench ARGS=--write`. [Performance](performance.md)
 explains the columns.
 """
-_PACKAGES = ("httptools", "aiohttp", "uvloop", "msgspec", "numpy", "kubernetes")
+_PACKAGES = ("httptools", "aiohttp", "uvloop", "msgspec", "numpy")
 
 
 def main() -> None:
@@ -50,7 +49,7 @@ def main() -> None:
     scale = QUICK if options.quick else FULL
     logs.configure(LogLevel.WARNING)
     began, load = time.perf_counter(), os.getloadavg()[0]
-    timed = (calls, binding, fitting, placing, emptying, rebalancing, decoding, start, editing)
+    timed = (calls, binding, fitting, placing, emptying, rebalancing, start, editing)
     too_slow, printed = [], []
     for section in (*timed, recurring, page):
         try:

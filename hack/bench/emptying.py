@@ -1,4 +1,4 @@
-"""Emptying nodes: how many, with how many moves, how fast; and what a solver proves."""
+"""Emptying nodes: how many, with how many moves, how fast; `make optimum` says what is best."""
 
 import random
 import time
@@ -11,12 +11,10 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.rebalance.cluster_state import ClusterState, ListedNode, ListedPod
 from reserver.rebalance.defragment import defragment
 from reserver.rebalance.planning_snapshot import PlanningSnapshot, planning_snapshot
-from reserver.rebalance.time_limit import TimeLimit
 
 _SHAPES = ((4_000, 16 << 30), (8_000, 32 << 30), (16_000, 64 << 30))
 _SHARES = (0.02, 0.05, 0.05, 0.1, 0.1, 0.15, 0.25)
 _FULL = (0.85, 0.88, 0.9, 0.92, 0.95)
-_SOLVER_NODES, _SOLVER_S = 14, 15.0
 
 
 def measure(scale: Scale) -> Iterator[str]:
@@ -26,13 +24,6 @@ def measure(scale: Scale) -> Iterator[str]:
     sizes = (30, min(scale.nodes, 1_000))
     rows = [_row(nodes, seed) for nodes in sizes for seed in range(len(_FULL))]
     yield table("Emptying nodes: random pods, nodes of one or three sizes", header, rows)
-    progress("emptying nodes: the solver")
-    header = ("nodes, how full", "emptied", "with HiGHS", "moves", "with HiGHS", "proved")
-    yield table(
-        f"The same beside HiGHS, which has {_SOLVER_S:.0f} s for each",
-        header,
-        [_beside(seed) for seed in range(scale.rounds)],
-    )
 
 
 def _row(nodes: int, seed: int) -> tuple[str, ...]:
@@ -43,23 +34,6 @@ def _row(nodes: int, seed: int) -> tuple[str, ...]:
     full = f"{nodes:,}, about {_FULL[seed % len(_FULL)]:.0%}"
     counts = (len(plan.emptied), plan.bound.most_nodes, len(plan.moves))
     return full, str(len(scene.pods)), *map(str, counts), milliseconds(took)
-
-
-def _beside(seed: int) -> tuple[str, ...]:
-    alone = defragment(_cluster(_SOLVER_NODES, seed))
-    both = defragment(
-        _cluster(_SOLVER_NODES, seed), limit=TimeLimit.after(_SOLVER_S, time.monotonic)
-    )
-    bound = both.bound
-    proved = (bound.most_nodes, bound.fewest_moves) == (len(both.emptied), len(both.moves))
-    return (
-        f"{_SOLVER_NODES}, about {_FULL[seed % len(_FULL)]:.0%}",
-        str(len(alone.emptied)),
-        str(len(both.emptied)),
-        str(len(alone.moves)),
-        str(len(both.moves)),
-        "yes" if proved else "no",
-    )
 
 
 def _cluster(nodes: int, seed: int) -> PlanningSnapshot:

@@ -15,7 +15,6 @@ class Scale:
             one, the fourth nine tenths; from the last but one on every node has two or more.
         rounds: how often alternatives take turns.
         calls: of each alternative in its turn.
-        decoded: pods to decode.
         starts: how often a start is measured.
         started_pods: pods that a start has to read, on as many nodes as above.
         entries: of a large store ConfigMap.
@@ -27,7 +26,6 @@ class Scale:
     reservations: tuple[int, ...]
     rounds: int
     calls: int
-    decoded: int
     starts: int
     started_pods: int
     entries: int
@@ -40,7 +38,6 @@ FULL = Scale(
     reservations=(0, 50, 500, 4_500, 10_000, 100_000),
     rounds=11,
     calls=150,
-    decoded=10_000,
     starts=3,
     started_pods=150_000,
     entries=10_000,
@@ -53,7 +50,6 @@ QUICK = Scale(
     reservations=(0, 5, 50, 450, 1_000, 5_000),
     rounds=3,
     calls=10,
-    decoded=500,
     starts=1,
     started_pods=2_000,
     entries=500,
