@@ -30,6 +30,7 @@ from reserver_demo.cluster import EmbeddedCluster
 
 FOLDER = Path("docs/ui")
 NODES = 18
+_API = "reserver.io/v1alpha1"
 _VIEWS = {
     "timeline": "timeline?range=day&group=topology.kubernetes.io/zone&sort=name",
     "reservations": "reservations",
@@ -96,14 +97,8 @@ async def _furnish(cluster: EmbeddedCluster) -> None:
     for name in ("reserver-system", *_TEAMS):
         await cluster.client.send("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
     for name, cpu in zip(_TEAMS, ("96", "80", "120"), strict=True):
-        quota = {
-            "apiVersion": "reserver.io/v1alpha1",
-            "kind": "ReservationQuota",
-            "metadata": {"name": "team"},
-            "spec": {"hard": {"held.cpu": cpu, "reservations": "40"}},
-        }
-        path = f"/apis/reserver.io/v1alpha1/namespaces/{name}/reservationquotas"
-        await cluster.client.send("POST", path, quota)
+        hard = {"held.cpu": cpu, "reservations": "40"}
+        await _create(cluster, "ReservationQuota", name, "team", {"hard": hard})
     for number in range(1, NODES + 1):
         labels = {"topology.kubernetes.io/zone": f"eu-1{'abc'[number % 3]}", "pool": "general"}
         await cluster.create_node(f"worker-{number}", {"cpu": "16", "memory": "64Gi"}, labels)
@@ -147,7 +142,8 @@ async def _reserve(cluster: EmbeddedCluster, clock: _EarlierClock) -> None:
             "description": "Room for the nightly training" if team == "ml" else "For the sale",
         }
         clock.hours = _AGES[number % 6]
-        await _create(cluster, team, f"{'train' if team == 'ml' else 'web'}-{number}", spec)
+        name = f"{'train' if team == 'ml' else 'web'}-{number}"
+        await _create(cluster, "Reservation", team, name, spec)
     clock.hours = 0
     job = {"controller": {"kind": "Job", "name": "finetune"}}
     tonight = datetime.now(UTC) + timedelta(hours=9)
@@ -163,23 +159,19 @@ async def _reserve(cluster: EmbeddedCluster, clock: _EarlierClock) -> None:
         "resources": {"cpu": 4, "memory": "8Gi"},
         "schedule": {"cron": "0 */6 * * *", "duration": "2h"},
     }
-    await _create(cluster, "ml", "evaluate", nightly)
-    await _create(cluster, "search", "reindex", hourly)
+    await _create(cluster, "Reservation", "ml", "evaluate", nightly)
+    await _create(cluster, "Reservation", "search", "reindex", hourly)
     large = {"owners": [job], "resources": {"cpu": 20, "memory": "48Gi"}, "ttl": "8h"}
-    await _create(cluster, "ml", "finetune", large)
+    await _create(cluster, "Reservation", "ml", "finetune", large)
 
 
 async def _create(
-    cluster: EmbeddedCluster, namespace: str, name: str, spec: Mapping[str, object]
+    cluster: EmbeddedCluster, kind: str, namespace: str, name: str, spec: Mapping[str, object]
 ) -> None:
-    body = {
-        "apiVersion": "reserver.io/v1alpha1",
-        "kind": "Reservation",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
-    path = f"/apis/reserver.io/v1alpha1/namespaces/{namespace}/reservations"
-    await cluster.client.send("POST", path, body)
+    """Create an object of ours, of the cluster if the namespace is empty."""
+    body = {"apiVersion": _API, "kind": kind, "metadata": {"name": name}, "spec": spec}
+    where = f"namespaces/{namespace}/" if namespace else ""
+    await cluster.client.send("POST", f"/apis/{_API}/{where}{kind.lower()}s", body)
 
 
 async def _remember(cluster: EmbeddedCluster) -> None:
@@ -214,33 +206,21 @@ async def _remember(cluster: EmbeddedCluster) -> None:
 
 async def _maintain(cluster: EmbeddedCluster) -> None:
     start = datetime.now(UTC) + timedelta(hours=11)
-    body = {
-        "apiVersion": "reserver.io/v1alpha1",
-        "kind": "MaintenanceWindow",
-        "metadata": {"name": "new-disks"},
-        "spec": {
-            "start": rfc3339(start),
-            "end": rfc3339(start + timedelta(hours=4)),
-            "nodes": _MAINTAINED,
-            "maxUnavailable": "100%",
-            "drainBefore": "90m",
-        },
+    spec = {
+        "start": rfc3339(start),
+        "end": rfc3339(start + timedelta(hours=4)),
+        "nodes": _MAINTAINED,
+        "maxUnavailable": "100%",
+        "drainBefore": "90m",
     }
-    path = "/apis/reserver.io/v1alpha1/maintenancewindows"
-    await cluster.client.send("POST", path, body)
+    await _create(cluster, "MaintenanceWindow", "", "new-disks", spec)
 
 
 async def _move(cluster: EmbeddedCluster) -> None:
     """Have two pods be moved that wait for each other, and a node shrink below what it holds."""
     for name, to in (("cart-2", {}), ("cart-5", {"nodeSelector": {"pool": "burst"}})):
-        body = {
-            "apiVersion": "reserver.io/v1alpha1",
-            "kind": "PodMove",
-            "metadata": {"name": f"move-{name}"},
-            "spec": {"pod": {"name": name}, "to": to, "group": {"name": "plan", "size": 2}},
-        }
-        moves = "/apis/reserver.io/v1alpha1/namespaces/shop/podmoves"
-        await cluster.client.send("POST", moves, body)
+        spec = {"pod": {"name": name}, "to": to, "group": {"name": "plan", "size": 2}}
+        await _create(cluster, "PodMove", "shop", f"move-{name}", spec)
     smaller = {"status": {"allocatable": {"cpu": "6"}}}
     path = f"/api/v1/nodes/{_SMALL_NODE}/status"
     await cluster.client.send("PATCH", path, smaller, media=MERGE_PATCH)
