@@ -122,23 +122,26 @@ def send_to_thread(process: int, thread: int, number: signal.Signals) -> None:
     assert ctypes.CDLL(None).tgkill(process, thread, number) == 0
 
 
+def pressed(code: str, *numbers: signal.Signals, says: str = "cleans up") -> tuple[int, str]:
+    """Send signals to a program once it waits; return its exit status, and standard error."""
+    with program(f"{HEED}{code}") as process:
+        assert line(process) == "waits"
+        for number in numbers:
+            process.send_signal(number)
+        assert line(process) == says
+        return ended(process)
+
+
 @pytest.mark.parametrize("factory", FACTORIES)
 @pytest.mark.parametrize("waits", WAITS)
 def test_a_press_ends(waits: str, factory: str) -> None:
-    with program(f"{HEED}{FACTORIES[factory]}{WAITS[waits]}") as process:
-        assert line(process) == "waits"
-        process.send_signal(signal.SIGINT)
-        assert line(process) == "cleans up"
-        assert ended(process) == (130, "")
+    assert pressed(f"{FACTORIES[factory]}{WAITS[waits]}", signal.SIGINT) == (130, "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_other_signals_end_a_command_as_well(number: signal.Signals) -> None:
-    with program(f"{HEED}factory = None{WAITS['a command that waits']}") as process:
-        assert line(process) == "waits"
-        process.send_signal(number)
-        assert line(process) == "cleans up"
-        assert ended(process) == (128 + number, "")
+    code = f"factory = None{WAITS['a command that waits']}"
+    assert pressed(code, number) == (128 + number, "")
 
 
 @pytest.mark.parametrize("factory", FACTORIES)
@@ -174,12 +177,8 @@ async def work():
         say("cleans up")
 interrupt.run(work())
 """
-    with program(f"{HEED}{code}") as process:
-        assert line(process) == "waits"
-        for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
-            process.send_signal(number)
-        assert line(process) == "cleans up"
-        assert ended(process)[0] in {130, 143}  # Of two at once the kernel tells either first.
+    status, _ = pressed(code, signal.SIGINT, signal.SIGINT, signal.SIGTERM)
+    assert status in {130, 143}  # Of two at once the kernel tells either first.
 
 
 def test_what_is_stopped_in_good_order_gives_its_own_status() -> None:
@@ -193,11 +192,8 @@ async def work():
     return 7
 sys.exit(interrupt.run(work(), new_event_loop))
 """
-    with program(f"{HEED}from uvloop import new_event_loop{code}") as process:
-        assert line(process) == "waits"
-        process.send_signal(signal.SIGTERM)
-        assert line(process) == "stops"
-        assert ended(process) == (7, "")
+    code = f"from uvloop import new_event_loop{code}"
+    assert pressed(code, signal.SIGTERM, says="stops") == (7, "")
 
 
 def test_an_error_while_it_stops_in_good_order_is_told() -> None:

@@ -120,6 +120,11 @@ class Desk:
             if "capacitybuffers" in path
         )
 
+    async def changed(self) -> list[str]:
+        """The same once something has changed of a node."""
+        self.buffers.on_node_changed("any")
+        return await self.work()
+
     async def turn(self) -> None:
         """Let the writer have a turn."""
         await self.buffers.writer.turn(Pacer())

@@ -21,6 +21,15 @@ HELD = reservation("held", node="a", cpu="4")
 STRANGER = pod("stranger", cpu="3")
 
 
+async def refused() -> Desk:
+    """Return where a pod that only the hold keeps out has its buffer."""
+    desk = Desk(HELD)
+    desk.state.node_seen(FREE)
+    desk.refuse(STRANGER, "a")
+    assert await desk.work() == ["stranger"]
+    return desk
+
+
 async def test_a_pod_that_only_holds_keep_out_has_a_buffer_until_it_is_bound() -> None:
     desk = Desk(HELD)
     desk.state.node_seen(FREE)
@@ -33,8 +42,7 @@ async def test_a_pod_that_only_holds_keep_out_has_a_buffer_until_it_is_bound() -
     assert shown["containers"][0]["resources"]["requests"] == {"cpu": "3"}
     desk.state.node_seen(node("new", cpu="4"))
     desk.state.judged(STRANGER, ["new"], waits=False)
-    desk.buffers.on_node_changed("any")
-    assert await desk.work() == ["stranger"]
+    assert await desk.changed() == ["stranger"]
     desk.buffers.on_pod_assumed(STRANGER, "new")
     await desk.write()  # No pass and no turn is waited for.
     assert await desk.work(0) == []
@@ -51,8 +59,7 @@ async def test_the_node_of_a_pod_that_came_by_a_buffer_stays_while_a_held_one_lo
     await desk.work()
     assert ("new" in desk.buffers.buffered_pods, desk.heard.nodes) == (True, [])
     desk.state.ledger.drop(HELD.ref)
-    desk.buffers.on_node_changed("any")
-    await desk.work()
+    await desk.changed()
     assert ("new" in desk.buffers.buffered_pods, desk.heard.nodes) == (False, ["new"])
 
 
@@ -68,12 +75,10 @@ async def test_a_node_is_let_go_once_its_last_guest_is_gone_and_when_a_binding_f
         desk.bind(each, "new")
     desk.state.confirm(pods[0].uid)
     desk.state.pod_gone(pods[0].name)
-    desk.buffers.on_node_changed("any")
-    await desk.work()
+    await desk.changed()
     assert desk.heard.nodes == []
     desk.state.forget(pods[1].uid)
-    desk.buffers.on_node_changed("any")
-    await desk.work()
+    await desk.changed()
     assert (desk.heard.nodes, len(desk.buffers.buffered_pods)) == (["new"], 0)
 
 
@@ -109,8 +114,7 @@ async def test_a_pod_that_is_too_long_to_copy_is_read_once_and_has_no_buffer() -
     desk.state.node_seen(FREE)
     desk.refuse(STRANGER, "a", note="x" * MOST_POD_BYTES)
     for _ in range(3):
-        desk.buffers.on_node_changed("any")
-        assert await desk.work() == []
+        assert await desk.changed() == []
     assert (len(desk.api.reads), desk.api.writes) == (1, [])
 
 
@@ -163,30 +167,21 @@ async def test_what_comes_and_goes_before_its_turn_costs_no_call() -> None:
         await desk.buffers.look(desk.state, Pacer())
         for each in pods:
             desk.state.pod_gone(each.name)
-        desk.buffers.on_node_changed("any")
-    assert await desk.work() == []
+        assert await desk.changed() == []
     assert (desk.api.reads, desk.api.writes, desk.buffers.writer.backlog.depth) == ([], [], 0)
 
 
 async def test_a_pod_that_another_scheduler_binds_has_none_any_more() -> None:
-    desk = Desk(HELD)
-    desk.state.node_seen(FREE)
-    desk.refuse(STRANGER, "a")
-    assert await desk.work() == ["stranger"]
+    desk = await refused()
     desk.state.pod_seen(dataclasses.replace(STRANGER, node="new"))
-    desk.buffers.on_node_changed("any")
-    assert await desk.work() == []
+    assert await desk.changed() == []
 
 
 async def test_a_pod_that_kube_scheduler_refuses_by_itself_after_all_has_none_any_more() -> None:
-    desk = Desk(HELD)
-    desk.state.node_seen(FREE)
-    desk.refuse(STRANGER, "a")
-    assert await desk.work() == ["stranger"]
+    desk = await refused()
     desk.state.judged(STRANGER, ["new"], waits=False)
     desk.state.pod_seen(STRANGER)
-    desk.buffers.on_node_changed("any")
-    assert await desk.work() == []
+    assert await desk.changed() == []
 
 
 async def test_a_pod_that_is_gone_has_no_buffer() -> None:
@@ -199,15 +194,11 @@ async def test_a_pod_that_is_gone_has_no_buffer() -> None:
     desk.refuse(STRANGER, "a")
     await desk.work()
     desk.state.pod_gone(STRANGER.name)
-    desk.buffers.on_node_changed("any")
-    assert await desk.work() == []
+    assert await desk.changed() == []
 
 
 async def test_a_successor_goes_on_with_the_buffers_of_pods() -> None:
-    before = Desk(HELD)
-    before.state.node_seen(FREE)
-    before.refuse(STRANGER, "a")
-    assert await before.work() == ["stranger"]
+    before = await refused()
     desk = Desk(HELD, is_new=True)
     desk.api.objects = before.api.objects
     desk.state.node_seen(FREE)
@@ -217,5 +208,4 @@ async def test_a_successor_goes_on_with_the_buffers_of_pods() -> None:
     assert await desk.work() == ["stranger"]
     assert [each for each in desk.api.writes if each.startswith("delete")] == []
     desk.state.ledger.drop(HELD.ref)
-    desk.buffers.on_node_changed("any")
-    assert await desk.work() == []
+    assert await desk.changed() == []

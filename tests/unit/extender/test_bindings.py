@@ -32,6 +32,14 @@ async def until_asked(served: Served, count: int = 1) -> None:
     raise AssertionError(f"{len(served.cluster.bound)} bindings were asked for")
 
 
+async def begun(served: Served, args: ExtenderBindingArgs) -> asyncio.Task[str]:
+    """Begin a Bind call, whose binding the API server answers once its gate opens."""
+    served.cluster.gate.clear()
+    binding = asyncio.create_task(bind(served, args))
+    await until_asked(served)
+    return binding
+
+
 async def test_a_pod_is_bound_with_what_it_claims(served: Served) -> None:
     served.show(SEAT, OWNER)
     assert await bind(served, call("owner")) == ""
@@ -75,9 +83,7 @@ async def test_an_owner_waits_for_its_seat_while_bind_waits_for_a_broken_watch(
 
 async def test_room_is_taken_from_the_decision_on_not_from_the_answer(served: Served) -> None:
     served.show(SEAT, pod("a", cpu="2"), pod("b", cpu="2"))
-    served.cluster.gate.clear()
-    first = asyncio.create_task(bind(served, call("a")))
-    await until_asked(served)
+    first = await begun(served, call("a"))
     assert await bind(served, call("b")) == "held by reservation shop/store/r"
     served.cluster.gate.set()
     assert await first == ""
@@ -118,9 +124,7 @@ async def test_those_who_joined_learn_of_the_failure_too(served: Served) -> None
 
 async def test_another_node_is_refused_while_a_binding_is_under_way(served: Served) -> None:
     served.show(OWNER)
-    served.cluster.gate.clear()
-    first = asyncio.create_task(bind(served, call("owner")))
-    await until_asked(served)
+    first = await begun(served, call("owner"))
     assert await bind(served, call("owner", "worker-2")) == "being bound to worker-1"
     served.cluster.gate.set()
     assert await first == ""
@@ -192,9 +196,7 @@ async def test_a_call_that_waits_too_long_is_answered_and_the_binding_goes_on(
 
 async def test_a_call_that_is_given_up_does_not_end_the_binding(served: Served) -> None:
     served.show(OWNER)
-    served.cluster.gate.clear()
-    first = asyncio.create_task(bind(served, call("owner")))
-    await until_asked(served)
+    first = await begun(served, call("owner"))
     first.cancel()
     served.cluster.gate.set()
     await served.bindings.drain()
@@ -245,9 +247,7 @@ async def test_a_pod_that_was_replaced_is_refused(served: Served, *, watched: bo
 
 async def test_draining_waits_for_the_bindings_under_way(served: Served) -> None:
     served.show(OWNER)
-    served.cluster.gate.clear()
-    first = asyncio.create_task(bind(served, call("owner")))
-    await until_asked(served)
+    first = await begun(served, call("owner"))
     draining = asyncio.create_task(served.bindings.drain())
     for _ in range(10):
         await asyncio.sleep(0)
@@ -262,9 +262,7 @@ async def test_draining_does_not_wait_for_ever(
 ) -> None:
     monkeypatch.setattr("reserver.extender.bindings.BIND_PATIENCE_S", 0)
     served.show(OWNER)
-    served.cluster.gate.clear()
-    first = asyncio.create_task(bind(served, call("owner")))
-    await until_asked(served)
+    first = await begun(served, call("owner"))
     await served.bindings.drain()
     assert "not confirmed" in await first
     while len(served.bindings):  # noqa: ASYNC110 - a task that was cancelled ends by itself
@@ -434,9 +432,7 @@ async def test_a_hold_that_came_meanwhile_counts_when_a_pod_is_judged_again(
 ) -> None:
     served.show(as_of(5, STRANGER))
     changes_first(served, as_of(6, STRANGER))
-    served.cluster.gate.clear()
-    binding = asyncio.create_task(bind(served, call("stranger")))
-    await until_asked(served)
+    binding = await begun(served, call("stranger"))
     served.state.ledger.put(reservation("late", cpu="4"))
     served.cluster.gate.set()
     assert await binding == "held by reservation shop/store/late"

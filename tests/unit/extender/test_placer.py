@@ -107,10 +107,16 @@ class World:
         return [notice.reason for notice in self.told]
 
 
-async def test_one_is_placed_and_that_is_written_into_its_entry() -> None:
-    world = World(BIG, SMALL)
-    world.write(r=SPEC)
+async def looked_at(*nodes: Node, **entries: Any) -> World:
+    """Return a world whose entries have been looked at once."""
+    world = World(*nodes)
+    world.write(**entries)
     await world.look()
+    return world
+
+
+async def test_one_is_placed_and_that_is_written_into_its_entry() -> None:
+    world = await looked_at(BIG, SMALL, r=SPEC)
     assert world.placed() == {"small": 1}
     assert held(world.state, "small") == 3000
     assert world.seated == ["small"]
@@ -173,9 +179,7 @@ async def test_the_oldest_comes_first_and_no_more_than_there_is_room_for() -> No
 async def test_a_change_elsewhere_is_no_reason_to_try_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world = World(SMALL, node("full", cpu="1"))
-    world.write(r=SPEC | {"resources": {"cpu": "5"}})
-    await world.look()
+    world = await looked_at(SMALL, node("full", cpu="1"), r=SPEC | {"resources": {"cpu": "5"}})
     monkeypatch.setattr("reserver.extender.placing_pass.placing", None)  # Nothing may ask for it.
     world.state.node_seen(node("full", cpu="2"))
     await world.look()
@@ -183,9 +187,7 @@ async def test_a_change_elsewhere_is_no_reason_to_try_again(
 
 
 async def test_it_is_moved_when_its_node_goes_and_comes_back_if_that_does() -> None:
-    world = World(SMALL)
-    world.write(r=SPEC)
-    await world.look()
+    world = await looked_at(SMALL, r=SPEC)
     world.make()
     world.state.node_gone("small")
     await world.look()
@@ -203,17 +205,13 @@ async def test_it_is_moved_when_its_node_goes_and_comes_back_if_that_does() -> N
 
 
 async def test_a_pinned_one_stays_where_it_is() -> None:
-    world = World(BIG)
-    world.write(r=SPEC | {"node": "small"})
-    await world.look()
+    world = await looked_at(BIG, r=SPEC | {"node": "small"})
     assert world.phase() is Phase.FAILED
     assert world.due() is None
 
 
 async def test_a_place_that_cannot_be_written_is_given_back_and_tried_later() -> None:
-    world = World(BIG)
-    world.write(r=SPEC)
-    await world.look()
+    world = await looked_at(BIG, r=SPEC)
     world.placer.refused(ref("r"), refused(HTTPStatus.FORBIDDEN))
     await world.look()
     assert held(world.state, "big") == 0
@@ -228,9 +226,7 @@ async def test_a_place_that_cannot_be_written_is_given_back_and_tried_later() ->
 
 
 async def test_what_could_not_be_written_but_is_over_or_written_is_left_alone() -> None:
-    world = World(BIG)
-    world.write(r=SPEC)
-    await world.look()
+    world = await looked_at(BIG, r=SPEC)
     world.make()
     world.placer.refused(ref("r"), ApiError(403, "", ""))
     world.placer.refused(ref("gone"), ApiError(403, "", ""))
@@ -262,9 +258,7 @@ async def test_what_could_not_be_written_but_is_over_or_written_is_left_alone() 
 async def test_an_edit_keeps_the_place_if_it_suits(
     change: dict[str, Any], expected: dict[str, int]
 ) -> None:
-    world = World(SMALL, node("big", cpu="8", labels={"disk": "ssd"}))
-    world.write(r=SPEC)
-    await world.look()
+    world = await looked_at(SMALL, node("big", cpu="8", labels={"disk": "ssd"}), r=SPEC)
     world.make()
     world.write(r=json.loads(world.data["r"]) | change)
     await world.look()
@@ -273,9 +267,7 @@ async def test_an_edit_keeps_the_place_if_it_suits(
 
 
 async def test_a_manager_that_writes_its_own_again_does_not_undo_it() -> None:
-    world = World(SMALL)
-    world.write(r=SPEC)
-    await world.look()
+    world = await looked_at(SMALL, r=SPEC)
     world.make()
     world.write(r=SPEC)
     assert world.placed() == {"small": 1}
@@ -285,9 +277,7 @@ async def test_a_manager_that_writes_its_own_again_does_not_undo_it() -> None:
 
 
 async def test_a_restart_takes_the_place_that_is_written() -> None:
-    world = World(BIG, SMALL)
-    world.write(r=SPEC | {"placements": [{"node": "big", "slots": 1}]})
-    await world.look()
+    world = await looked_at(BIG, SMALL, r=SPEC | {"placements": [{"node": "big", "slots": 1}]})
     assert world.placed() == {"big": 1}
     assert world.due() is None
 
@@ -433,9 +423,7 @@ async def closed(world: World, **closures: Closure) -> None:
 
 
 async def test_one_leaves_a_node_that_is_vacated_and_does_not_come_back() -> None:
-    world = World(BIG, SMALL)
-    world.write(r=SPEC)
-    await world.look()
+    world = await looked_at(BIG, SMALL, r=SPEC)
     await closed(world, small=VACATED)
     assert world.placed() == {"big": 1}
     assert held(world.state, "small") == 0
@@ -444,9 +432,7 @@ async def test_one_leaves_a_node_that_is_vacated_and_does_not_come_back() -> Non
 
 
 async def test_one_stays_on_a_vacated_node_until_there_is_another_place() -> None:
-    world = World(SMALL)
-    world.write(r=SPEC)
-    await world.look()
+    world = await looked_at(SMALL, r=SPEC)
     await closed(world, small=VACATED)
     assert world.placed() == {"small": 1}
     assert world.phase() is Phase.ACTIVE
@@ -503,9 +489,7 @@ async def test_a_claimed_slot_stays_with_its_pod_on_a_vacated_node() -> None:
 
 
 async def test_one_that_is_edited_leaves_a_vacated_node() -> None:
-    world = World(BIG, SMALL)
-    world.write(r=SPEC)
-    await world.look()
+    world = await looked_at(BIG, SMALL, r=SPEC)
     world.make()
     world.state.closures.set({VACATED: frozenset({"small"})})
     world.write(r={**SPEC, "resources": {"cpu": "2"}})

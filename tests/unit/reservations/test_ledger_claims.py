@@ -11,6 +11,14 @@ from tests.builders import pod, ref, reservation, rule
 from tests.unit.reservations.held import held
 
 
+def claimed(ledger: Ledger, expires: float | None = None) -> Reservation:
+    """Return a reservation of a slot of two CPUs, which its owner has claimed."""
+    mine = reservation("r", expires=expires, cpu="2")
+    ledger.put(mine)
+    ledger.claim(mine.identity, pod("owner", uid="uid"))
+    return mine
+
+
 def test_a_claim_takes_one_slot_however_often_it_is_reported(ledger: Ledger) -> None:
     both = reservation("r", owners=("a", "b"), slots=2, cpu="2")
     ledger.put(both)
@@ -42,36 +50,28 @@ def test_a_claim_may_be_known_before_its_reservation(ledger: Ledger) -> None:
 
 
 def test_a_claim_that_is_taken_back_gives_the_slot_back(ledger: Ledger) -> None:
-    mine = reservation("r", cpu="2")
-    ledger.put(mine)
-    ledger.claim(mine.identity, pod("owner", uid="uid"))
+    mine = claimed(ledger)
     ledger.unclaim("uid")
     assert held(ledger) == 2000
     assert ledger.seats(pod("owner")) == (mine,)
 
 
 def test_a_claim_that_is_taken_back_after_the_expiry_gives_nothing_back(ledger: Ledger) -> None:
-    mine = reservation("r", expires=100.0, cpu="2")
-    ledger.put(mine)
-    ledger.claim(mine.identity, pod("owner", uid="uid"))
+    claimed(ledger, expires=100.0)
     ledger.advance(100.0)
     ledger.unclaim("uid")
     assert held(ledger) == 0
 
 
 def test_a_slot_stays_claimed_when_its_pod_is_deleted(ledger: Ledger) -> None:
-    mine = reservation("r", cpu="2")
-    ledger.put(mine)
-    ledger.claim(mine.identity, pod("owner", uid="uid"))
+    claimed(ledger)
     ledger.pod_gone(pod("owner", uid="uid"))
     assert held(ledger) == 0
     assert ledger.phase(ref("r")) is Phase.CLAIMED
 
 
 def test_a_reservation_written_again_after_its_pod_is_gone_holds_again(ledger: Ledger) -> None:
-    mine = reservation("r", cpu="2")
-    ledger.put(mine)
-    ledger.claim(mine.identity, pod("owner", uid="uid"))
+    mine = claimed(ledger)
     ledger.pod_gone(pod("owner", uid="uid"))
     ledger.drop(mine.ref)
     ledger.put(mine)
@@ -79,9 +79,7 @@ def test_a_reservation_written_again_after_its_pod_is_gone_holds_again(ledger: L
 
 
 def test_the_same_reservation_written_again_keeps_its_claims(ledger: Ledger) -> None:
-    mine = reservation("r", cpu="2")
-    ledger.put(mine)
-    ledger.claim(mine.identity, pod("owner", uid="uid"))
+    mine = claimed(ledger)
     ledger.put(reservation("r", cpu="2"))
     assert held(ledger) == 0
     ledger.drop(mine.ref)
@@ -106,10 +104,8 @@ def test_the_same_reservation_written_again_keeps_its_claims(ledger: Ledger) -> 
 def test_an_edited_reservation_is_another_one_and_inherits_no_claims(
     ledger: Ledger, edited: Reservation
 ) -> None:
-    mine = reservation("r", cpu="2")
     ledger.advance(10.0)
-    ledger.put(mine)
-    ledger.claim(mine.identity, pod("owner", uid="uid"))
+    claimed(ledger)
     ledger.put(edited)
     assert ledger.phase(edited.ref) is Phase.ACTIVE
     assert held(ledger, edited.node) == edited.resources["cpu"] * edited.slots
