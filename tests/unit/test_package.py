@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from hack import dist
 from tests import krew
@@ -61,18 +62,25 @@ def published(tmp_path: Path, wheel: Path) -> Path:
     return folder
 
 
-def test_krew_takes_the_manifest(published: Path) -> None:
-    plugin = krew.read(published / "krew-reserver.yaml")
-    assert plugin.metadata.name == "reserver"
-    assert plugin.spec.version == f"v{PROJECT['version']}"
-    assert len(plugin.spec.short_description) <= 50
+def test_the_manifest_has_what_krew_validates(published: Path) -> None:
+    """Its internal/index/validation/validate.go, and the fields of its pkg/index/types.go."""
+    manifest = yaml.safe_load((published / "krew-reserver.yaml").read_text())
+    spec = manifest.pop("spec")
+    assert manifest == {
+        "apiVersion": "krew.googlecontainertools.github.com/v1alpha2",
+        "kind": "Plugin",
+        "metadata": {"name": "reserver"},
+    }
+    assert spec.keys() == {"version", "shortDescription", "description", "caveats", "platforms"}
+    assert spec["version"] == f"v{PROJECT['version']}"
+    assert re.fullmatch(r"[^\r\n]{1,50}", spec["shortDescription"])
 
 
 @pytest.mark.parametrize("system", ["linux", "darwin"])
 def test_what_the_manifest_names_is_in_the_archive(
     published: Path, tmp_path: Path, system: str
 ) -> None:
-    installed = krew.install(published / "krew-reserver.yaml", tmp_path / "store", system)
+    installed = krew.install(published, tmp_path / "store", system)
     assert installed.name == "kubectl-reserver"
     assert os.access(installed, os.X_OK)
     (packed,) = (tmp_path / "store").glob("*.whl")

@@ -56,7 +56,7 @@ async def test_the_plug_in_that_krew_installs_runs_as_a_subcommand(
     wheel = tmp_path / "kube_reserver-1.2.3-py3-none-any.whl"
     wheel.write_bytes(b"not needed where reserver is installed")
     dist.write_plug_in(tmp_path, dist.version(), wheel)
-    program = krew.install(tmp_path / "krew-reserver.yaml", tmp_path / "store", "linux")
+    program = krew.install(tmp_path, tmp_path / "store", "linux")
     folder = tmp_path / "krew-bin"
     folder.mkdir()
     (folder / "kubectl-reserver").symlink_to(program)
