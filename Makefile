@@ -1,4 +1,4 @@
-# Each target makes what it needs; `make help` lists them.
+# Each target makes what it needs; `make help` lists the first, `make help-all` all.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 SHELL := /bin/bash
@@ -15,17 +15,20 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest quick check check-lint check-types check-unit check-decisions e2e e2e-scenarios e2e-others grpcurl helm cluster controlplane chaos hostile moving differential conformance descheduler browser page-pictures fuzz mutants optimum release image-archive workflows-check release-check bench bench-live bench-cycle bench-upstream bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
+.PHONY: help help-all venv demo test test-rest quick check check-lint check-types check-unit check-decisions e2e e2e-scenarios e2e-others grpcurl helm cluster controlplane chaos hostile moving differential conformance descheduler browser page-pictures fuzz mutants optimum release image-archive workflows-check release-check bench bench-live bench-cycle bench-upstream bench-start sbom dist image image-check proto proto-check cli-reference metrics-reference dashboard pictures docs lock clean
 
-# What whoever uses Reserver needs first; all others are for whoever changes it.
-FIRST := demo venv docs cluster
-LISTED = grep -hE '^[a-z0-9-]+:.*\#\# ' $(MAKEFILE_LIST) | sed -E 's/:.*\#\# /\t/' | expand -t 18 | sed 's/^/  /'
+# The few targets that most people need, in this order; `help-all` lists the others, too.
+USE := demo venv docs cluster
+CHANGE := quick check test e2e
+named = for each in $(1); do sed -nE "s/^($$each):.*\#\# /  \1\t/p" Makefile; done | expand -t 20
 
-help: ## List the targets
-	@echo 'To use Reserver:'
-	@$(LISTED) | grep -E '^  ($(subst $(eval ) ,|,$(FIRST))) '
-	@printf '\nTo change it:\n'
-	@$(LISTED) | grep -vE '^  ($(subst $(eval ) ,|,$(FIRST))) '
+help: ## List the targets that most people need
+	@echo 'To use Reserver:'; $(call named,$(USE))
+	@printf '\nTo change it:\n'; $(call named,$(CHANGE))
+	@printf '\nThe others:\n'; $(call named,help-all)
+
+help-all: ## List all targets
+	@sed -nE 's/^([a-z0-9-]+):.*\#\# /  \1\t/p' Makefile | expand -t 20
 
 venv: $(VENV)/.installed ## Create .venv with the reserver command in .venv/bin
 
@@ -42,7 +45,7 @@ $(VENV)/.installed: requirements-build.lock requirements-dev.lock pyproject.toml
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: venv ## See reservations protect capacity, live; TOUR=1 lets you type, ONCE=1 plays and exits
+demo: venv ## See holds at work; TOUR=1: you type; ONCE=1: play and exit
 	@$(BIN)/reserver demo $(if $(ONCE),--once) $(if $(TOUR),--tour)
 
 # On all cores. Each begins with its part, in order; who has ended takes from the end of the longest.
@@ -54,11 +57,11 @@ test: venv ## Run the tests that need nothing but Python
 test-rest: venv
 	$(SPREAD) -m 'long or not unit' $(ARGS)
 
-quick: venv ## Format, lint, types, and the tests of the core's decisions, in half a minute
+quick: venv ## Format, lint, types, tests of core decisions: half a minute
 	@$(MAKE) --no-print-directory check-lint
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-decisions check-types
 
-check: venv ## Format, lint, types, import contracts, shell scripts and unit tests
+check: venv ## Format, lint, types, import contracts, scripts, unit tests
 	@$(MAKE) --no-print-directory check-lint
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-unit check-types
 
@@ -82,7 +85,7 @@ check-decisions:
 controlplane: venv ## Build kube-apiserver, kube-scheduler, etcd and KWOK (once)
 	$(BIN)/python -m hack.controlplane.build
 
-e2e: controlplane grpcurl helm proto-check workflows-check ## Run the scenarios and the API contracts on the real control plane
+e2e: controlplane grpcurl helm proto-check workflows-check ## Run scenarios and API contracts on the real control plane
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target e2e-scenarios $(if $(ARGS),,e2e-others)
 
 AUDIT = build/audit-logs
@@ -224,7 +227,7 @@ dashboard: venv ## Write monitoring/dashboard.json from monitoring/dashboard.yam
 pictures: venv ## Draw docs/demo.svg, the demo at the moment that matters
 	@$(BIN)/python -m hack.picture
 
-docs: venv ## Build the documentation in dist/docs; SERVE=1 shows it on a local port
+docs: venv ## Build the site in dist/docs; SERVE=1: serve it on a port
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-docs.lock
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs $(if $(SERVE),serve,build --strict) 
 	@$(if $(SERVE),,echo 'Open file://$(CURDIR)/dist/docs/index.html')

@@ -90,8 +90,8 @@ def report(
     """Show how much was held, for whom, and how much of it nobody used.
 
     The report covers existing reservations and those in `reserver history`. HELD is amount times
-    time: two CPUs for three hours are six. USED was claimed in the end, UNUSED expired or was
-    removed unclaimed, OPEN is not claimed yet.
+    time: two CPUs for three hours are six. USED was claimed in the end (of what is reusable: at
+    any time), UNUSED expired or was removed unclaimed, OPEN is not claimed yet.
 
     The accounts of --weekly count each hour as CLAIMED while a pod has the slot, and as USED what
     that pod requests. UNUSED is held and not used; USE is the share.

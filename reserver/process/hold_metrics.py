@@ -96,7 +96,8 @@ class HoldMetrics(Listener):
         begin = max(ending.since, reservation.starts_at or 0.0)
         end = min(ending.at, reservation.expires_at or ending.at)
         used = sum(max(0.0, (claim.at or end) - begin) for claim in ending.claims)
-        claims = len(ending.claims)
+        claims = max(len(ending.claims), ending.claimed)
+        used += (claims - len(ending.claims)) * max(0.0, end - begin)
         unused = max(0, reservation.slots_beside(claims) - claims) * max(0.0, end - begin)
         namespace = owner_namespace(reservation)
         is_known = namespace in self._core_seconds or len(self._core_seconds) < MOST_NAMESPACES

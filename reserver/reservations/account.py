@@ -15,7 +15,7 @@ from typing import cast
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.digest import is_mark, mark
-from reserver.reservations.entry import NO_UNSURE, UNSEEN, Claimed, Entry, latest
+from reserver.reservations.entry import NO_PEAK, NO_UNSURE, UNSEEN, Claimed, Entry, Peak, latest
 from reserver.reservations.node_holds import Hold
 from reserver.reservations.placement import Parts, clipped, compacted
 from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
@@ -40,6 +40,7 @@ class Account:
         is_faulty: one of its owner rules has raised an exception; none is asked any more.
         idle_since: since when no pod has a slot of what it holds, in whole unix seconds; 0 while
             one has, or where it does not matter.
+        peak: when most pods had slots of it, if it is reusable; known since this process began.
     """
 
     reservation: Reservation
@@ -52,6 +53,7 @@ class Account:
     obstacle: str = ""
     is_faulty: bool = False
     idle_since: float = 0.0
+    peak: Peak = NO_PEAK
     _by_node: dict[str, Hold] | None = None
     _is_placed: bool = False
     _marks: int = 0
@@ -216,8 +218,9 @@ class Account:
         return self.idle_until if expires_at is None else min(expires_at, self.idle_until)
 
     def take_over(self, other: Account) -> None:
-        """Take the claims of another account, and how long it has been idle."""
+        """Take the claims of another account, its peak, and how long it has been idle."""
         self.idle_since = max(self.idle_since, other.idle_since)
+        self.peak = max(self.peak, other.peak)
         for uid, claim in other.claimants.items():
             self.give(uid, *claim)
 
@@ -275,13 +278,9 @@ class Account:
         return left
 
     def lacks_place(self, snapshot: Snapshot) -> bool:
-        """Return whether any slot has no node (`unplaced`)."""
+        """Return whether any slot has no node."""
         left, unplaced = self.left()
         return unplaced > 0 or any(n and not snapshot.has_node(node) for node, n in left.items())
-
-    def unplaced(self, snapshot: Snapshot) -> tuple[Parts, int]:
-        """Return the parts that stay, and how many slots have no node."""
-        return self.staying(snapshot.has_node)
 
     def staying(self, stays: Callable[[str], bool]) -> tuple[Parts, int]:
         """Return the parts that stay, and how many slots do not that nobody has claimed."""

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from reserver.cluster.pod import Pod
 from reserver.reservations.account import Account
-from reserver.reservations.entry import UNSEEN
+from reserver.reservations.entry import UNSEEN, Peak, ended_claim
 from reserver.reservations.lifecycle import Lifecycle
+from reserver.reservations.placement import claimed_slots
 from reserver.reservations.reservation import ANY_TIME, Ref
 from reserver.reservations.reservation_view import OVER
+
+_MOST_KEPT = 10
+"""So many pods that gave their slots back are named in the history."""
 
 
 class Claiming(Lifecycle):
@@ -29,7 +34,7 @@ class Claiming(Lifecycle):
         if self._claims.takes_slot(pod, account):
             if account.take(pod, pod.revision if written else UNSEEN, written=written):
                 self._settle_claim(account, pod.node)
-        elif account.reservation.reusable and account.release(pod.uid):
+        elif account.reservation.reusable and self._give_back(account, pod.uid):
             self._settle(account)
 
     def bound(self, pod: Pod, *, exact: bool) -> None:
@@ -82,9 +87,19 @@ class Claiming(Lifecycle):
         holding = self.holding_on(pod.node) if is_guest else ()
         here = (self._register[each.ref] for each in holding)
         for account in dict.fromkeys((*named, *claimed, *here)):
-            comes_back = account.reservation.reusable and account.release(pod.uid)
+            comes_back = account.reservation.reusable and self._give_back(account, pod.uid)
             if comes_back or account.reservation.release_if_idle:
                 self._settle(account)
+
+    def _give_back(self, account: Account, pod_uid: str) -> bool:
+        """Take a slot back from a pod; return whether it had one. Else nobody would know later."""
+        claimants = account.claimants
+        if pod_uid in claimants and len(claimants) > account.peak.pods:
+            pods, is_whole = self._claims.of(account.identity), account.reservation.is_whole
+            slots = claimed_slots([each.node for each in claimants.values()], is_whole=is_whole)
+            some = tuple(ended_claim(uid, pods.get(uid)) for uid in islice(claimants, _MOST_KEPT))
+            account.peak = Peak(len(claimants), slots, some)
+        return account.release(pod_uid)
 
     def pod_gone(self, pod: Pod) -> None:
         """Note that a pod is gone, and no longer evidence of its claims."""

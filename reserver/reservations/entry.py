@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from reserver.cluster.byte_cache import same
+from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import shared
 from reserver.reservations.digest import digest, equals, lasting_digest
 from reserver.reservations.placement import Parts, clipped
@@ -35,6 +36,44 @@ class Recorded(NamedTuple):
 
 
 NO_UNSURE: Mapping[str, Recorded] = MappingProxyType({})
+
+
+class EndedClaim(NamedTuple):
+    """A slot that was claimed.
+
+    Attributes:
+        uid: of the pod.
+        pod: as ``namespace/name``; empty if it is not known any more.
+        node: where it was bound; empty likewise.
+        at: when that was first seen, unix seconds; 0 if nobody noted it.
+    """
+
+    uid: str
+    pod: str = ""
+    node: str = ""
+    at: float = 0.0
+
+
+def ended_claim(uid: str, pod: Pod | None, at: float = 0.0) -> EndedClaim:
+    """Return the claim of a pod, by its UID; None for one that is not known any more."""
+    return EndedClaim(uid, str(pod.name), pod.node, at) if pod else EndedClaim(uid, at=at)
+
+
+class Peak(NamedTuple):
+    """When most pods had slots of what is reusable, before one of them gave its slot back.
+
+    Attributes:
+        pods: how many there were.
+        slots: how many slots they had.
+        claims: some of these.
+    """
+
+    pods: int = 0
+    slots: int = 0
+    claims: tuple[EndedClaim, ...] = ()
+
+
+NO_PEAK = Peak()
 
 
 class Claimed(NamedTuple):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from reserver.reservations.digest import is_mark
+from reserver.reservations.entry import EndedClaim, ended_claim
 from reserver.reservations.enums import Outcome, Phase
 from reserver.reservations.placement import claimed_slots
 from reserver.reservations.reservation import Reservation
@@ -14,22 +14,6 @@ from reserver.reservations.view import LedgerView
 
 _MOST_TOLD = 3
 _OUTCOMES = {Phase.CLAIMED: Outcome.CLAIMED, Phase.EXPIRED: Outcome.EXPIRED}
-
-
-class EndedClaim(NamedTuple):
-    """A slot that was claimed.
-
-    Attributes:
-        uid: of the pod.
-        pod: as ``namespace/name``; empty if it is not known any more.
-        node: where it was bound; empty likewise.
-        at: when that was first seen, unix seconds; 0 if nobody noted it.
-    """
-
-    uid: str
-    pod: str = ""
-    node: str = ""
-    at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +25,7 @@ class Ending:
         at: when this was seen, unix seconds.
         since: when it was first seen, unix seconds.
         claims: the slots that were claimed.
+        most_claimed: how many slots of what is reusable were claimed at once; `claims` are of then.
         text: what was written there, if that is known.
     """
 
@@ -49,6 +34,7 @@ class Ending:
     at: float
     since: float = 0.0
     claims: tuple[EndedClaim, ...] = ()
+    most_claimed: int = 0
     text: str = ""
 
     @classmethod
@@ -73,15 +59,15 @@ class Ending:
         phase = ledger.phase(ref)
         outcome = _OUTCOMES.get(phase, Outcome.REMOVED) if phase else Outcome.REMOVED
         outcome = Outcome.IDLE if ledger.is_released(ref) else outcome
-        pods = ledger.claiming(ref)
-        claims = (
-            EndedClaim(
-                uid, str(pod.name) if pod else "", pod.node if pod else "", times.get(uid, 0)
-            )
-            for uid, pod in pods.items()
+        pods, peak = ledger.claiming(ref), ledger.peak(ref)
+        claims: Iterable[EndedClaim] = (
+            ended_claim(uid, pod, times.get(uid, 0)) for uid, pod in pods.items()
         )
+        if peak.pods > len(pods):
+            claims = peak.claims
         known = ledger.get(ref) or reservation
-        return cls(known, outcome, at, since, tuple(sorted(claims, key=_told_first)))
+        told = tuple(sorted(claims, key=_told_first))
+        return cls(known, outcome, at, since, told, peak.slots)
 
     def __str__(self) -> str:
         """Return half a sentence for people."""
@@ -90,9 +76,9 @@ class Ending:
 
     @property
     def claimed(self) -> int:
-        """How many slots were claimed."""
+        """How many slots were claimed: of what is reusable at its peak."""
         nodes = [each.node for each in self.claims]
-        return claimed_slots(nodes, is_whole=self.reservation.is_whole)
+        return max(self.most_claimed, claimed_slots(nodes, is_whole=self.reservation.is_whole))
 
 
 def _told_first(claim: EndedClaim) -> tuple[bool, float, str]:

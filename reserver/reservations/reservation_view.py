@@ -10,7 +10,7 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.account import Account
 from reserver.reservations.claims import Claims
-from reserver.reservations.entry import UNSEEN
+from reserver.reservations.entry import NO_PEAK, UNSEEN, Peak
 from reserver.reservations.enums import Phase
 from reserver.reservations.index import ReservationIndex, raising
 from reserver.reservations.listener import Listener
@@ -133,7 +133,7 @@ class ReservationView:
         account = self._register.get(ref)
         if account is None or account.reservation.node or account.reservation.ref != ref:
             return (), 0
-        kept, slots = account.unplaced(self._snapshot)
+        kept, slots = account.staying(self._snapshot.has_node)
         return (kept, slots) if slots and self._is_active(account) else ((), 0)
 
     def staying(self, ref: Ref, leaving: Container[str]) -> tuple[Parts, int]:
@@ -199,6 +199,11 @@ class ReservationView:
             return {}
         pods = self._claims.of(account.identity)
         return {uid: pods.get(uid) for uid in account.claimants}
+
+    def peak(self, ref: Ref) -> Peak:
+        """Return when most pods had slots of a reservation, if it is reusable."""
+        account = self._register.get(ref)
+        return account.peak if account else NO_PEAK
 
     def copies(self, reservation: Reservation) -> int:
         """Return at how many other refs of its namespace a reservation is written as well."""

@@ -62,7 +62,8 @@ class ArchiveWriter:
 
     def ended(self, ending: Ending) -> None:
         """Note that a reservation is over; returns at once."""
-        self.unclaimed += ending.outcome is Outcome.EXPIRED
+        is_left = ending.claimed < ending.reservation.slots_beside(ending.claimed)
+        self.unclaimed += ending.outcome is Outcome.EXPIRED and is_left
         number = self.archive.add(past(ending), self._clock())
         self.queue.add(number, _AFTER_S + self.archive.size(number) / _BYTES_A_SECOND)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from reserver.base.schedule import Occurrence
+from reserver.reservations.entry import EndedClaim
 from reserver.reservations.enums import Outcome, Phase
-from reserver.reservations.outcome import EndedClaim, Ending
+from reserver.reservations.outcome import Ending
 from reserver.reservations.reservation import Reservation
 
 _OUTCOMES: dict[str, Outcome] = {

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from hack.programs import done
 from reserver.cli import serve_settings
 from reserver.moves.phases import MoveReason
 from reserver.provisioning import model as provisioning
@@ -153,6 +154,15 @@ def test_every_command_runs_in_ci(page: str) -> None:
             assert page in {*ON_THE_DEMO, *TASKS, *ON_A_CLUSTER, *BY_THEMSELVES}
         elif command.line.startswith(REAL):
             assert page in {*TASKS, *ON_A_CLUSTER, *BY_THEMSELVES}
+
+
+def test_make_lists_what_most_people_need_on_a_small_terminal_and_all_on_request() -> None:
+    few, every = (done("make", "-s", name, cwd=ROOT).stdout for name in ("help", "help-all"))
+    assert len(few.splitlines()) <= 16
+    assert max(map(len, few.splitlines())) <= 80
+    targets = set(re.findall(r"^([a-z0-9-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert {line.split()[0] for line in every.splitlines()} == targets
+    assert {"demo", "venv", "docs", "check", "help-all"} < set(few.split())
 
 
 def test_flags_of_serve_on_a_page_go_together() -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from reserver.cluster.pod import PodName
 from reserver.process.hold_metrics import MOST_NAMESPACES, OTHERS, HoldMetrics, bounded
+from reserver.reservations.entry import EndedClaim
 from reserver.reservations.enums import Outcome
-from reserver.reservations.outcome import EndedClaim, Ending
+from reserver.reservations.outcome import Ending
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Reservation
@@ -171,6 +172,14 @@ async def test_core_seconds_are_those_of_slots_that_were_claimed_in_the_end_or_n
     metrics.ended(Ending(over, outcome, NOW + 100, NOW, claims))
     found = await samples(metrics, "reserver_held_core_seconds_total")
     assert found == {("team", "used"): used, ("team", "unused"): unused}
+
+
+async def test_slots_that_came_back_were_used() -> None:
+    metrics = HoldMetrics(State(), Clock())
+    over = of("team", cpu="2", slots=3, reusable=True)
+    metrics.ended(Ending(over, Outcome.REMOVED, NOW + 100, NOW, CLAIMED[1:], most_claimed=2))
+    found = await samples(metrics, "reserver_held_core_seconds_total")
+    assert found == {("team", "used"): 2 * 2 * 100, ("team", "unused"): 2 * 100}
 
 
 async def test_what_had_no_place_or_no_cpu_has_held_no_core() -> None:

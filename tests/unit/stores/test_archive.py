@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from reserver.base.pacer import outcome
+from reserver.reservations.entry import EndedClaim
 from reserver.reservations.enums import Outcome
-from reserver.reservations.outcome import EndedClaim, Ending
+from reserver.reservations.outcome import Ending
 from reserver.reservations.reservation import Ref
 from reserver.stores.codec import archive as module
 from reserver.stores.codec.archive import SHARDS, Archive, ArchivedReservation, past

@@ -65,6 +65,14 @@ async def test_what_cannot_be_written_is_written_later() -> None:
     assert len(desk.client.requests[-1].body["data"]) == 2
 
 
+def test_what_expired_with_slots_that_nobody_had_is_counted() -> None:
+    archivist = Desk().archivist
+    for most_claimed in (0, 1, 2):  # Of what is reusable: all have come back.
+        over = reservation("a", slots=2, reusable=True)
+        archivist.ended(Ending(over, Outcome.EXPIRED, NOW, NOW, most_claimed=most_claimed))
+    assert archivist.unclaimed == 2
+
+
 async def test_a_restart_reads_what_was_written_and_what_others_wrote_meanwhile() -> None:
     first = Desk(*[ABSENT] * SHARDS, {})
     first.end("a")
