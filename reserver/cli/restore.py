@@ -97,11 +97,11 @@ def _again(past: PastReservation, ttl: str) -> NewReservation:
         end = {"expiresAt": serialization.show_moment(ends_at)}
     home, slash, rest = past.id.partition("/")
     of_object = home if slash and "/" not in rest else ""
-    if past.claimed:
-        failure.report(f"{past.name}: {past.claimed} claims are not restored; it holds all slots")
     try:
         document = json.loads(past.spec) | end
         spec = serialization.read(document, past.name, past.owner_namespace, time.time())
     except (InvalidInput, ValueError) as exc:
         raise Refused(f"{past.name}: {exc}") from exc
+    if past.claimed and not spec.reusable:  # Of what is reusable slots came back anyway.
+        failure.report(f"{past.name}: {past.claimed} claims are not restored; it holds all slots")
     return NewReservation(past.name, of_object or namespace_of(spec, ""), spec)
