@@ -13,8 +13,8 @@ from reserver.k8s.objects.objects import decode, encode
 from reserver.k8s.objects.times import parse_moment, show_moment
 from reserver.printable import printable
 from reserver.reservations.digest import is_mark, joined_marks, parted_marks
-from reserver.reservations.enums import Phase
 from reserver.reservations.entry import EndedClaim
+from reserver.reservations.enums import Phase
 from reserver.reservations.recurrence import occurrence_digest
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import (

@@ -15,8 +15,8 @@ from reserver.k8s.objects.conditions import ConditionWriter
 from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED
 from reserver.k8s.objects.times import parse_moment, show_moment
 from reserver.reservations.digest import is_mark, joined_marks, parted_marks
-from reserver.reservations.enums import Phase
 from reserver.reservations.entry import EndedClaim
+from reserver.reservations.enums import Phase
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import claimed_slots
 from reserver.reservations.recurrence import occurrence_digest
