@@ -33,6 +33,12 @@ async def over(run: Run, world: World) -> None:
     await run("release", "b")
 
 
+async def reaches(run: Run, name: str, phase: str) -> None:
+    async with asyncio.timeout(20):
+        while phase not in (await run("get", name)).stdout:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+
+
 @pytest.mark.usefixtures("over")
 async def test_history_says_who_claimed_what(run: Run) -> None:
     header, *rows = untimed((await run("history")).stdout).splitlines()
@@ -62,6 +68,21 @@ async def test_history_is_told_to_programs(run: Run) -> None:
     assert (first["outcome"], first["claimed"], first["slots"]) == ("Claimed", 1, 1)
     assert first["description"] == "for the move\nof all"
     assert [claim["pod"] for claim in first["claims"]] == ["shop/web-0"]
+
+
+async def test_what_is_reusable_was_used_by_pods_that_have_ended(run: Run, world: World) -> None:
+    reusable = ("--owner", "pod/web-0", *NODE, "--reusable")
+    assert (await run("create", "job", *reusable)).exit_code == 0
+    await bind(world, "web-0")
+    await reaches(run, "job", "Claimed")
+    await world.cluster.client.send("DELETE", "/api/v1/namespaces/shop/pods/web-0")
+    await reaches(run, "job", "Active")
+    assert (await run("release", "job")).exit_code == 0
+    _, row = untimed((await run("history")).stdout).splitlines()
+    assert row.split() == ["job", "Removed", "SPAN", "ago", "SPAN", "1/1", "shop/web-0", "worker-1"]
+    (sums,) = json.loads((await run("report", "--owners", "-o", "json")).stdout)["owners"]
+    assert sums["hours"]["unused"] == 0
+    assert "not restored" not in (await run("restore", "job", "-n", "shop")).output
 
 
 @pytest.mark.usefixtures("over")
