@@ -30,11 +30,12 @@ from reserver.cli.history import AboutOption
 from reserver.cli.output import Report, TableOutputOption
 from reserver.cli.picture import check as check_picture
 from reserver.cli.picture import save as save_picture
-from reserver.cli.report_sums import Fate, Held, Sums
+from reserver.cli.report_sums import NO_OFFERS, Fate, Held, Sums, of_past, of_present
 from reserver.cli.table import AnyCell, Cell, Row
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress
-from reserver.client import Client, Selection
+from reserver.client import CallFailed, Client, Selection
+from reserver.cluster.node import NODES
 from reserver.settings.flags import flag
 
 _PARTS = {
@@ -158,9 +159,27 @@ async def fetch(client: Client, resource: str, namespace: str, back: timedelta) 
     async with progress("Listing reservations"):
         asked = client.list(Selection(owner_namespace=namespace))
         present = [each async for each in asked]
-    held = [each for one in past for each in report_sums.of_past(one, resource)]
-    held += [each for one in present for each in report_sums.of_present(one, resource, now)]
+    is_whole = any(NODES in one.resources for one in past) or any(one.spec.nodes for one in present)
+    offers = await _offers(client, resource) if is_whole and resource != NODES else NO_OFFERS
+    held = [each for one in past for each in of_past(one, resource, offers)]
+    held += [each for one in present for each in of_present(one, resource, now, offers)]
     return Period(resource, now - back, now, tuple(held))
+
+
+async def _offers(client: Client, resource: str) -> dict[str, float]:
+    """Return what nodes offer of a resource, by name; nothing to a caller who may not read that."""
+    try:
+        async with progress("Reading nodes"):
+            return {
+                node.node: report_sums.amount(resource, node.resources[resource].allocatable)
+                async for node in client.capacity.nodes()
+                if resource in node.resources
+            }
+    except CallFailed as exc:
+        if failure.is_without_answer(exc):
+            raise
+        failure.report(f"whole nodes are left out (--resource {NODES} counts them): {exc.message}")
+        return {}
 
 
 def _show(found: Period, form: Report, *, by_owner: bool) -> None:
@@ -180,7 +199,7 @@ def _show(found: Period, form: Report, *, by_owner: bool) -> None:
     typer.echo()
     if sys.stdout.isatty():
         table.show(*_bars(found), right=_NUMBERS)
-        _legend()
+        table.legend(*(Cell(f"{part.text} {fate} ", part.style) for fate, part in _PARTS.items()))
     else:
         table.show(*_means(found))
 
@@ -274,10 +293,6 @@ def _bars(found: Period) -> tuple[tuple[str, ...], list[Row]]:
         ]
         rows.append([_when(begin), report_sums.number(sum(mean.values())), bar])
     return ("FROM", "HELD", ""), rows
-
-
-def _legend() -> None:
-    table.legend(*(Cell(f"{part.text} {fate} ", part.style) for fate, part in _PARTS.items()))
 
 
 def _when(moment: datetime) -> str:

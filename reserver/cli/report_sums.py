@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from statistics import fmean
+from types import MappingProxyType
 
 from reserver.cli import formatting
 from reserver.client import PastReservation, Phase, ReservationInfo
 from reserver.client.slots import all_slots, of_slot
 from reserver.cluster import quantity
+from reserver.cluster.node import NODES
 
 BUCKETS = 24
 """Into how many parts the time of a report is divided."""
 
+NO_OFFERS: Mapping[str, float] = MappingProxyType({})
 _UNITS = {"cpu": (1000, "cores"), "memory": (2**30, "GiB"), "ephemeral-storage": (2**30, "GiB")}
 
 
@@ -96,38 +100,57 @@ def amount(resource: str, text: str) -> float:
     return quantity.amount(resource, text) / _UNITS.get(resource, (1, ""))[0]
 
 
-def of_past(past: PastReservation, resource: str) -> Iterator[Held]:
-    """Yield the holds of a past reservation: each claimed slot until its claim."""
-    text = past.resources.get(resource)
-    if text is None or not past.nodes:
+def of_past(
+    past: PastReservation, resource: str, offers: Mapping[str, float] = NO_OFFERS
+) -> Iterator[Held]:
+    """Yield the holds of a past reservation: each claimed slot until its claim.
+
+    A whole node was held until the end, claimed or not.
+
+    Args:
+        past: the reservation.
+        resource: of what.
+        offers: what nodes offer of it, by name, for whole nodes; in its unit.
+    """
+    is_whole = NODES in past.resources
+    one = _of_slot(past.resources, resource, past.nodes, offers)
+    if one is None or not past.nodes:
         return
-    one = amount(resource, text)
     owner = past.owners.replace(f"{past.owner_namespace}/", "")
     name = f"{past.id}@{past.since.isoformat()}"
 
     def held(end: datetime, slots: int, fate: Fate) -> Held:
         return Held(past.owner_namespace, owner, name, past.since, end, one * slots, fate)
 
-    for claim in past.claims:
+    claims = () if is_whole else past.claims
+    for claim in claims:
         yield held(claim.at or past.ended, 1, Fate.USED)
-    if more := past.claimed - len(past.claims):
+    if more := past.claimed - len(claims):
         yield held(past.ended, more, Fate.USED)
     if free := past.slots - past.claimed:
         yield held(past.ended, free, Fate.UNUSED)
 
 
-def of_present(reservation: ReservationInfo, resource: str, now: datetime) -> Iterator[Held]:
-    """Yield the holds of a present reservation; the moment of a claim is unknown."""
+def of_present(
+    reservation: ReservationInfo,
+    resource: str,
+    now: datetime,
+    offers: Mapping[str, float] = NO_OFFERS,
+) -> Iterator[Held]:
+    """Yield the holds of a present reservation; the moment of a claim is unknown.
+
+    Of what recurs that is the occurrence under way: those before are over. For `offers` see
+    `of_past`.
+    """
     spec, since = reservation.spec, reservation.since
-    text = of_slot(spec).get(resource)
+    nodes = [part.node for part in reservation.placements]
+    one = _of_slot(of_slot(spec), resource, nodes, offers)
     taken = len(reservation.claims) if spec.nodes is None else 0  # Which nodes, nobody says.
     fates = {Phase.ACTIVE: Fate.OPEN, Phase.EXPIRED: Fate.UNUSED, Phase.CLAIMED: Fate.USED}
     fate = fates.get(reservation.phase) if reservation.phase else None
-    if text is None or since is None or fate is None or not reservation.placements:
+    if one is None or since is None or fate is None or not nodes:
         return
-    end = min(now, spec.expires_at or now)
-    if reservation.reason == "Idle" and reservation.idle_since and spec.release_if_idle:
-        end = min(end, reservation.idle_since + spec.release_if_idle)
+    begin, end = _span(reservation, since, now)
     first, *_ = spec.owners
     owner = ", ".join(formatting.owner(each) for each in spec.owners)
     for slots, came in ((taken, Fate.USED), (all_slots(reservation) - taken, fate)):
@@ -136,11 +159,38 @@ def of_present(reservation: ReservationInfo, resource: str, now: datetime) -> It
                 first.namespace,
                 owner.replace(f"{first.namespace}/", ""),
                 reservation.id,
-                max(since, spec.starts_at or since),
+                begin,
                 end,
-                amount(resource, text) * slots,
+                one * slots,
                 came,
             )
+
+
+def _span(
+    reservation: ReservationInfo, since: datetime, now: datetime
+) -> tuple[datetime, datetime]:
+    """Return from when until when a reservation has held; since when it is written is known."""
+    spec, idle_since = reservation.spec, reservation.idle_since
+    begin, end = max(since, spec.starts_at or since), min(now, spec.expires_at or now)
+    if spec.schedule is not None and reservation.occurrences:
+        occurrence, lead = reservation.occurrences[0], spec.schedule.lead or timedelta()
+        begin, end = max(begin, occurrence.starts_at - lead), min(end, occurrence.ends_at)
+    if reservation.reason == "Idle" and idle_since and spec.release_if_idle:
+        end = min(end, idle_since + spec.release_if_idle)
+    return begin, end
+
+
+def _of_slot(
+    slot: Mapping[str, str], resource: str, nodes: Iterable[str], offers: Mapping[str, float]
+) -> float | None:
+    """Return what a slot holds of a resource, in its unit; None for nothing.
+
+    A whole node is what these nodes offer on average, as far as they are still there.
+    """
+    if (text := slot.get(resource)) is not None:
+        return amount(resource, text)
+    known = [offers[node] for node in nodes if node in offers] if NODES in slot else []
+    return fmean(known) if known else None
 
 
 def clipped(held: Iterable[Held], begin: datetime, end: datetime) -> list[tuple[Held, float]]:

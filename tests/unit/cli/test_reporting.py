@@ -11,14 +11,17 @@ from reserver.cli import formatting, report_sums
 from reserver.cli.report_sums import Fate, Held
 from reserver.client import (
     Claim,
+    OccurrenceInfo,
     PastClaim,
     PastReservation,
     Phase,
     PlacedSlots,
     PodOwner,
+    RecurringSchedule,
     ReservationInfo,
     Spec,
 )
+from reserver.client.spec_parts import Nodes
 from reserver.reservations.enums import Outcome
 
 NOON = datetime(2030, 1, 31, 12, tzinfo=UTC)
@@ -111,6 +114,37 @@ def test_what_was_released_when_idle_held_until_then() -> None:
     spec = replace(present().spec, release_if_idle=HOUR / 2)
     idle = present(spec=spec, phase=Phase.EXPIRED, reason="Idle", idle_since=NOON - HOUR, claims=())
     assert hours(list(report_sums.of_present(idle, "cpu", NOON)))[Fate.UNUSED] == 2 * 2 * 1.5
+
+
+OFFERS = {"worker-1": 8.0, "worker-2": 16.0}
+
+
+def test_whole_nodes_count_all_that_they_offer_until_their_end() -> None:
+    claims = tuple(PastClaim(f"shop/{n}", n, "worker-1", NOON - 3 * HOUR) for n in "abc")
+    nodes = ("worker-1", "worker-2", "gone")
+    over = replace(past(4, claims, claimed=1), nodes=nodes, resources={"nodes": "1"})
+    assert hours(list(report_sums.of_past(over, "cpu", OFFERS))) == {
+        Fate.USED: 12.0 * 3,
+        Fate.UNUSED: 12.0 * 3 * 3,
+        Fate.OPEN: 0.0,
+    }
+    assert hours(list(report_sums.of_past(over, "nodes")))[Fate.USED] == 3.0
+    assert list(report_sums.of_past(replace(over, nodes=("gone",)), "cpu", OFFERS)) == []
+    places = tuple(PlacedSlots(node, 1) for node in OFFERS)
+    spec = replace(present().spec, resources={}, slots=1, nodes=Nodes(2))
+    whole = present(spec=spec, placements=places)
+    assert hours(list(report_sums.of_present(whole, "cpu", NOON, OFFERS)))[Fate.OPEN] == 24.0 * 2
+    assert list(report_sums.of_present(whole, "nvidia.com/gpu", NOON)) == []
+
+
+def test_what_recurs_counts_from_the_occurrence_under_way() -> None:
+    schedule = RecurringSchedule(cron="0 11 * * *", duration=2 * HOUR, lead=HOUR / 2)
+    spec, since = replace(present().spec, schedule=schedule), NOON - 240 * HOUR
+    occurrences = tuple(OccurrenceInfo(NOON - HOUR + n * HOUR, NOON + n * HOUR) for n in (0, 24))
+    daily = present(spec=spec, since=since, occurrences=occurrences)
+    assert hours(list(report_sums.of_present(daily, "cpu", NOON)), 240)[Fate.OPEN] == 2 * 1.5
+    new = present(spec=spec, since=NOON - HOUR / 4, occurrences=occurrences)
+    assert hours(list(report_sums.of_present(new, "cpu", NOON)))[Fate.OPEN] == 2 * 0.25
 
 
 def test_an_owner_is_the_same_before_and_after() -> None:
