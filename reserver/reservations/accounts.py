@@ -257,8 +257,11 @@ class HoldMeter:
         return meter
 
     def advance(self, now: float, uses: Uses) -> tuple[float, Uses]:
-        """Take what it holds from now on; return for how many seconds it has held what."""
-        seconds, before = max(0.0, now - self.at), self.uses
+        """Take what it holds from now on; return for how many seconds it has held what.
+
+        A day at most: a clock that jumps ahead by years would fill all weeks that are kept.
+        """
+        seconds, before = min(max(0.0, now - self.at), DAY_S), self.uses
         self._count(seconds)
         self.at, self.uses = now, uses
         self.day_began = min(self.day_began, now)

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import count
 
 import structlog
 
@@ -142,11 +143,10 @@ class HoldAccounts:
         return max(since, reservation.starts_at or 0.0, self.counted_until)
 
     def _advance(self, meter: HoldMeter, now: float, uses: Uses) -> None:
-        at = meter.at
         seconds, held = meter.advance(now, uses)
         if not (seconds and held):
             return
-        self.accounts.add(meter.namespace, meter.owner, at, now, held)
+        self.accounts.add(meter.namespace, meter.owner, now - seconds, now, held)
         for resource in _SUMMED:
             if resource in held:
                 key = self._key(meter.namespace, resource)
@@ -199,13 +199,13 @@ class AccountWriter:
     async def run(self, ledger: LedgerView) -> None:
         """Read what was counted before; then count and write, until cancelled."""
         await self.read()
-        while True:
-            for _ in range(_LOOKS):
-                with quarantined("pass", "accounts"):
-                    await self.held.look(ledger, Pacer())
-                await asyncio.sleep(LOOK_EVERY_S)
+        for looks in count(1):
             with quarantined("pass", "accounts"):
-                await self.write()
+                await self.held.look(ledger, Pacer())
+            if looks % _LOOKS == 0:  # At once: what is written is counted until then.
+                with quarantined("pass", "accounts"):
+                    await self.write()
+            await asyncio.sleep(LOOK_EVERY_S)
 
     async def read(self) -> None:
         """Take what was counted before; nothing is written until that is known."""

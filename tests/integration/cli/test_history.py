@@ -144,11 +144,11 @@ async def test_a_report_says_how_much_was_held_and_what_nobody_used(
 
 
 async def test_a_report_counts_what_whole_nodes_offer(run: Run) -> None:
-    made = await run("create", "all", "--nodes", "1", "--owner", "pod/web-0", "-n", "shop")
+    made = await run("create", "all", "--nodes", "1", "--owner", "app=web", "-n", "shop")
     assert made.exit_code == 0, made.stderr
     for resource in ("memory", "nodes"):
         told = await run("report", "--resource", resource, "-n", "shop", "-o", "json")
-        assert [each["owner"] for each in json.loads(told.stdout)["owners"]] == ["pod/web-0"]
+        assert [each["owner"] for each in json.loads(told.stdout)["owners"]] == ["app=web"]
 
 
 async def test_accounts_sum_up_weeks_for_whom_and_what_they_cost(run: Run, world: World) -> None:

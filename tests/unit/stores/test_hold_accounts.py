@@ -9,7 +9,7 @@ import pytest
 
 from reserver.base.pacer import Pacer
 from reserver.cluster.pod import PodName
-from reserver.reservations.accounts import Accounts, HoldUse
+from reserver.reservations.accounts import Accounts, HoldUse, week_of
 from reserver.reservations.enums import Outcome
 from reserver.reservations.outcome import Ending
 from reserver.reservations.reservation import Ref, Reservation
@@ -86,6 +86,14 @@ async def test_who_holds_two_of_them_and_who_waits_or_is_over_counts_nothing() -
         ("shop", "pod/x"): (4, 0, 0),
         ("shop", "pod/y"): (8, 0, 0),
     }
+
+
+async def test_a_clock_that_was_years_ahead_costs_no_week_that_is_kept() -> None:
+    desk = Desk(shared("web", cpu="1"))
+    await desk.look(0, 1, 20 * 366 * 24)
+    assert week_of(NOW) in desk.held.accounts.weeks
+    await desk.look(2, 3)
+    assert desk.hours() == {("shop", "app=web"): (1 + 24 + 1, 0, 0)}
 
 
 @pytest.mark.parametrize("ends_at", [30.0, 90.0])
