@@ -22,11 +22,9 @@ from reserver.client.capacity import (
     Shortage,
     Verdict,
 )
-from reserver.client.client import Client
+from reserver.client.client import Client, SyncCapacity, SyncClient
 from reserver.client.connection import DEADLINE_S
 from reserver.client.spec_parts import Nodes, OccurrenceInfo, RecurringSchedule
-from reserver.client.sync_capacity import SyncCapacity
-from reserver.client.sync_client import SyncClient
 from reserver.client.values import (
     EVERYTHING,
     Change,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -128,7 +128,7 @@ class Capacity:
 
     async def nodes(
         self, names: Sequence[str] = (), slot: Mapping[str, str] | None = None
-    ) -> AsyncIterator[NodeCapacity]:
+    ) -> AsyncGenerator[NodeCapacity, None]:
         """Yield the capacity of nodes, ordered by name.
 
         Args:
@@ -143,7 +143,7 @@ class Capacity:
             for node in page.nodes:
                 yield messages.read(node, NodeCapacity)
 
-    async def quotas(self, namespace: str = "") -> AsyncIterator[NamespaceQuota]:
+    async def quotas(self, namespace: str = "") -> AsyncGenerator[NamespaceQuota, None]:
         """Yield what a namespace, or each, may hold and holds, ordered by namespace and name.
 
         Raises:
@@ -156,7 +156,7 @@ class Capacity:
 
     async def accounts(
         self, namespace: str = "", *, since: datetime | None = None
-    ) -> AsyncIterator[HoldAccount]:
+    ) -> AsyncGenerator[HoldAccount, None]:
         """Yield what was held, ordered by week, namespace, owner and resource.
 
         Args:
@@ -166,10 +166,11 @@ class Capacity:
         Raises:
             CallFailed: it cannot be read.
         """
-        request = list_accounts(namespace, since)
+        messages.check_zone(since, "since")
+        request = pb.ListAccountsRequest(namespace=namespace, since=since)
         async for page in self._connection.pages(self._stub.ListAccounts, request):
-            for each in read_accounts(page):
-                yield each
+            for each in page.accounts:
+                yield replace(messages.read(each, HoldAccount), currency=page.currency)
 
     async def what_if(self, specs: Sequence[Spec], namespace: str = "") -> Verdict:
         """Return whether `create_set` would create a set at this instant, in a namespace.
@@ -177,8 +178,18 @@ class Capacity:
         Raises:
             CallFailed: it cannot be said, or a spec is not acceptable.
         """
-        request = what_if(specs, namespace)
-        return read_verdict(await self._connection.call(self._stub.WhatIf, request))
+        request = pb.WhatIfRequest(
+            reservations=map(messages.write_spec, specs), namespace=namespace
+        )
+        answer = await self._connection.call(self._stub.WhatIf, request)
+        return Verdict(
+            answer.fits,
+            tuple(messages.read(each, Shortage) for each in answer.shortages),
+            tuple(
+                tuple(messages.read(part, PlacedSlots) for part in each.parts)
+                for each in answer.placements
+            ),
+        )
 
     async def dump(self) -> bytes:
         """Return how the process is that answers, as JSON for a bug report, without secrets.
@@ -197,43 +208,5 @@ class Capacity:
         """
         request = pb.ExplainRequest(pod_namespace=namespace, pod_name=pod)
         answer = await self._connection.call(self._stub.Explain, request)
-        return read_explanation(answer)
-
-
-def list_accounts(namespace: str, since: datetime | None) -> pb.ListAccountsRequest:
-    """Return the request for what was held.
-
-    Raises:
-        InvalidInput: the time has no zone.
-    """
-    messages.check_zone(since, "since")
-    return pb.ListAccountsRequest(namespace=namespace, since=since)
-
-
-def read_accounts(page: pb.ListAccountsResponse) -> Iterator[HoldAccount]:
-    """Yield what was held, as it was received."""
-    for each in page.accounts:
-        yield replace(messages.read(each, HoldAccount), currency=page.currency)
-
-
-def what_if(specs: Sequence[Spec], namespace: str) -> pb.WhatIfRequest:
-    """Return the request whether a set would be created."""
-    return pb.WhatIfRequest(reservations=map(messages.write_spec, specs), namespace=namespace)
-
-
-def read_verdict(answer: pb.WhatIfResponse) -> Verdict:
-    """Return whether a set would be created, as it was received."""
-    return Verdict(
-        answer.fits,
-        tuple(messages.read(each, Shortage) for each in answer.shortages),
-        tuple(
-            tuple(messages.read(part, PlacedSlots) for part in each.parts)
-            for each in answer.placements
-        ),
-    )
-
-
-def read_explanation(answer: pb.ExplainResponse) -> dict[str, Any]:
-    """Return why a pod is pending, as it was received."""
-    explanation: dict[str, Any] = whole(json_format.MessageToDict(answer.explanation))
-    return explanation
+        explanation: dict[str, Any] = whole(json_format.MessageToDict(answer.explanation))
+        return explanation

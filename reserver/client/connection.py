@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import grpc
 
@@ -21,8 +21,6 @@ PAUSES_S = (0.1, 2.0)
 """The longest wait after the first failure, and after any, in seconds."""
 
 REPEATED = {grpc.StatusCode.UNAVAILABLE}
-
-Response = TypeVar("Response")
 
 Retrying = Callable[[CallFailed, float, float], None]
 """Called before a call is repeated: why, and for how many seconds it was tried and will be."""
@@ -135,36 +133,38 @@ class Connection:
         channel: what stubs are made of.
     """
 
-    def __init__(self, terms: ConnectionTerms) -> None:
+    def __init__(self, terms: ConnectionTerms, channels: Any = grpc.aio) -> None:  # noqa: ANN401
         self.terms = terms
-        if terms.credentials is None:
-            self.channel = grpc.aio.insecure_channel(terms.address, terms.options)
-        else:
-            self.channel = grpc.aio.secure_channel(terms.address, terms.credentials, terms.options)
+        self.channel = (
+            channels.insecure_channel(terms.address, terms.options)
+            if terms.credentials is None
+            else channels.secure_channel(terms.address, terms.credentials, terms.options)
+        )
 
     async def close(self) -> None:
         """Close it."""
-        await self.channel.close()
+        await self._answer(self.channel.close())
 
-    async def call(self, method: Callable[..., Awaitable[Response]], request: object) -> Response:
+    async def call(self, method: Callable[..., Any], request: object) -> Any:  # noqa: ANN401
         """Call until there is a final answer, or the deadline has passed.
 
         Raises:
             CallFailed: there was none, or it is a refusal.
         """
-        loop = asyncio.get_running_loop()
-        attempts = Attempts(self.terms, loop.time())
+        attempts = Attempts(self.terms, time.monotonic())
         while True:
-            left = attempts.left_s(loop.time())
+            left = attempts.left_s(time.monotonic())
             try:
-                return await method(request, timeout=left, metadata=self.terms.metadata())
-            except grpc.aio.AioRpcError as exc:
-                pause = attempts.pause_s(exc, loop.time())
-            await asyncio.sleep(pause)
+                return await self._answer(
+                    method(request, timeout=left, metadata=self.terms.metadata())
+                )
+            except grpc.RpcError as exc:
+                pause = attempts.pause_s(exc, time.monotonic())
+            await self.sleep(pause)
 
     async def pages(
         self,
-        method: Callable[..., Awaitable[Any]],
+        method: Callable[..., Any],
         request: Any,  # noqa: ANN401 - of any list
     ) -> AsyncIterator[Any]:
         """Yield all pages of a list; the request's token is set here.
@@ -179,50 +179,41 @@ class Connection:
                 return
             request.page_token = page.next_page_token
 
+    async def messages(self, stream: Any) -> AsyncIterator[Any]:  # noqa: ANN401 - of any watch
+        """Yield what a stream brings."""
+        async for message in stream:
+            yield message
 
-class SyncConnection:
-    """A channel to Reserver whose calls block.
+    async def sleep(self, pause_s: float) -> None:
+        """Wait, in seconds."""
+        await asyncio.sleep(pause_s)
 
-    Attributes:
-        terms: how it was made.
-        channel: what stubs are made of.
-    """
+    async def shield(self, work: Coroutine[Any, Any, None]) -> None:
+        """Finish some work even if the caller is cancelled meanwhile."""
+        await asyncio.shield(work)
+
+    async def _answer(self, call: Any) -> Any:  # noqa: ANN401
+        return await call
+
+
+class SyncConnection(Connection):
+    """A channel to Reserver whose calls block: none of its coroutines ever waits (`done`)."""
 
     def __init__(self, terms: ConnectionTerms) -> None:
-        self.terms = terms
-        if terms.credentials is None:
-            self.channel = grpc.insecure_channel(terms.address, terms.options)
-        else:
-            self.channel = grpc.secure_channel(terms.address, terms.credentials, terms.options)
+        super().__init__(terms, grpc)
 
-    def call(self, method: Callable[..., Response], request: object) -> Response:
-        """Call until there is a final answer, or the deadline has passed.
+    async def messages(self, stream: Any) -> AsyncIterator[Any]:  # noqa: ANN401
+        """Yield what a stream brings."""
+        for message in stream:
+            yield message
 
-        Raises:
-            CallFailed: there was none, or it is a refusal.
-        """
-        attempts = Attempts(self.terms, time.monotonic())
-        while True:
-            left = attempts.left_s(time.monotonic())
-            try:
-                return method(request, timeout=left, metadata=self.terms.metadata())
-            except grpc.RpcError as exc:
-                pause = attempts.pause_s(exc, time.monotonic())
-            time.sleep(pause)
+    async def sleep(self, pause_s: float) -> None:
+        """Wait, in seconds."""
+        time.sleep(pause_s)  # noqa: ASYNC251 - there is no event loop to hold
 
-    def pages(
-        self,
-        method: Callable[..., Any],
-        request: Any,  # noqa: ANN401 - of any list
-    ) -> Iterator[Any]:
-        """Yield all pages of a list; the request's token is set here.
+    async def shield(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do some work: nothing cancels a caller that blocks."""
+        await work
 
-        Raises:
-            CallFailed: as `call`.
-        """
-        while True:
-            page = self.call(method, request)
-            yield page
-            if not page.next_page_token:
-                return
-            request.page_token = page.next_page_token
+    async def _answer(self, call: Any) -> Any:  # noqa: ANN401
+        return call

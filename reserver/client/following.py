@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from math import inf
 from typing import Any
 
@@ -13,13 +12,7 @@ import grpc
 from reserver.base.backoff import Backoff
 from reserver.client import messages
 from reserver.client.call_errors import FailedCall, as_failure
-from reserver.client.connection import (
-    PAUSES_S,
-    REPEATED,
-    Connection,
-    ConnectionTerms,
-    SyncConnection,
-)
+from reserver.client.connection import PAUSES_S, REPEATED, Connection, ConnectionTerms
 from reserver.client.values import Change, ChangeKind, ReservationInfo
 from reserver.v1 import reservation_pb2 as pb
 
@@ -85,29 +78,8 @@ class Following:
 
 async def follow(
     connection: Connection, watch: Callable[..., Any], request: pb.WatchRequest
-) -> AsyncIterator[Change]:
-    """Yield all that is there as ADDED, and then each change, for ever.
-
-    Raises:
-        CallFailed: it may not be watched.
-    """
-    following = Following(request, connection.terms)
-    loop = asyncio.get_running_loop()
-    while True:
-        following.begins()
-        try:
-            async for message in watch(request, metadata=connection.terms.metadata()):
-                for change in following.changes(message):
-                    yield change
-        except grpc.aio.AioRpcError as exc:
-            following.breaks(exc, loop.time())
-        await asyncio.sleep(following.pause_s())
-
-
-def follow_synchronously(
-    connection: SyncConnection, watch: Callable[..., Any], request: pb.WatchRequest
-) -> Iterator[Change]:
-    """Yield the same, blocking; closing the iterator ends the watch.
+) -> AsyncGenerator[Change, None]:
+    """Yield all that is there as ADDED, and then each change, for ever; closing it ends the watch.
 
     Raises:
         CallFailed: it may not be watched.
@@ -117,10 +89,11 @@ def follow_synchronously(
         following.begins()
         stream = watch(request, metadata=connection.terms.metadata())
         try:
-            for message in stream:
-                yield from following.changes(message)
+            async for message in connection.messages(stream):
+                for change in following.changes(message):
+                    yield change
         except grpc.RpcError as exc:
             following.breaks(exc, time.monotonic())
         finally:
             stream.cancel()
-        time.sleep(following.pause_s())
+        await connection.sleep(following.pause_s())
