@@ -1,4 +1,4 @@
-"""Time that ignores jumps of the wall clock.
+"""Time that ignores jumps of the wall clock, and moments of which one can tell the later.
 
 Reservations expire at moments of the wall clock, and wall clocks jump: a virtual machine is
 resumed, NTP corrects what was wrong for days. Believing a jump at once would let go of everything
@@ -9,8 +9,39 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Self
 
-from reserver.base.moment import Moment
+
+class Moment(float):
+    """Unix seconds, and how often the clock had been set back by then.
+
+    A clock that is set back shows less than before, and a moment that is over shows less, too. Only
+    who reads the clock can tell one from the other, so the clock says it with each moment. A number
+    that says nothing of it is of a clock that was never set back.
+
+    Attributes:
+        set_back: how often it was.
+    """
+
+    __slots__ = ("set_back",)
+
+    set_back: int
+
+    def __new__(cls, at: float, set_back: int = 0) -> Self:
+        """Make a moment of unix seconds."""
+        moment = super().__new__(cls, at)
+        moment.set_back = set_back
+        return moment
+
+    @classmethod
+    def of(cls, at: float) -> Moment:
+        """Return a number as a moment."""
+        return at if isinstance(at, Moment) else Moment(at)
+
+    def comes_after(self, other: Moment) -> bool:
+        """Return whether this is later; what the clock showed before it was set back is not."""
+        return (self.set_back, self) > (other.set_back, other)
+
 
 PROBATION_S = 60.0
 """How long a jump has to last before it is believed, in seconds."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from reserver.cluster.categorical import Bools, Ids
 from reserver.cluster.headroom import CELL_MAX, Headroom, Int64s, clamped
-from reserver.cluster.topology import Topology
+from reserver.cluster.node import Topology
 
 Rows = NDArray[np.intp]
 

@@ -1,13 +1,16 @@
-"""A node, with the fields that scheduling needs."""
+"""Nodes, with the fields that scheduling needs; their labels, taints and cordons by row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from reserver.cluster.constraints import Taint
-from reserver.cluster.labels import Labels
+import numpy as np
+
+from reserver.cluster.categorical import ABSENT, Bools, Categorical, Ids
+from reserver.cluster.constraints import NodeTerm, Taint
+from reserver.cluster.labels import Labels, LabelTable
 
 NODES = "nodes"
 """The resource by which a whole node is held: each node is one. No Node object offers
@@ -62,3 +65,100 @@ class Node:
     is_kept: bool = False
     conditions: Mapping[str, NodeCondition] = field(default_factory=dict)
     maintenance: str = ""
+
+
+CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+"""What a pod has to tolerate to be scheduled to a node that is cordoned."""
+
+REMOVING = frozenset({"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"})
+"""The taints with which autoscalers empty a node that they remove: of the Cluster Autoscaler
+(utils/taints/taints.go), of Karpenter (pkg/apis/v1/taints.go). Both are NoSchedule."""
+
+
+_CONDITIONS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+"""How the keys of taints begin that say in which condition a node is, such as that it has just
+joined or does not answer (the node lifecycle controller, cloud controllers): they come and go."""
+
+
+def passes(taint: Taint) -> bool:
+    """Return whether a taint says in which condition a node is, and so may go by itself."""
+    return taint.key.startswith(_CONDITIONS)
+
+
+class Topology:
+    """The labels, taints and cordons of nodes.
+
+    Attributes:
+        taints: those that keep pods away; no value for a node without any.
+        cordoned: bool array, rows: ``spec.unschedulable``.
+    """
+
+    def __init__(self, size: int) -> None:
+        """Begin with `size` rows of which nothing is known."""
+        self.labels = LabelTable(size)
+        self.taints: Categorical[tuple[Taint, ...]] = Categorical(size)
+        self.cordoned: Bools = np.zeros(size, dtype=np.bool_)
+        self._fields = LabelTable(size)
+
+    def grow(self, size: int) -> None:
+        """Grow to `size` rows."""
+        self.labels.grow(size)
+        self.taints.grow(size)
+        self._fields.grow(size)
+        self.cordoned = np.pad(self.cordoned, (0, size - len(self.cordoned)))
+
+    def put(self, row: int, node: Node | None) -> None:
+        """Set what a Node object says; None once it is gone."""
+        self.labels.put(row, node.labels if node else None)
+        self._fields.put(row, {"metadata.name": node.name} if node else None)
+        self.taints.put(row, (node.taints or None) if node else None)
+        self.cordoned[row] = node is not None and node.unschedulable
+
+    def closed(self) -> dict[int, Taint]:
+        """Return the rows whose nodes are cordoned or being emptied, each with what says so.
+
+        A node with the effect NoExecute loses its pods. With NoSchedule alone it may be one of a
+        pool for certain pods, so of those only the taints of autoscalers count.
+        """
+        leaving = {
+            number: taint
+            for number, taints in self.taints.items()
+            for taint in reversed(taints)
+            if taint.effect == "NoExecute" or taint.key in REMOVING
+        }
+        rows = np.flatnonzero(self.cordoned | self.taints.having(leaving)).tolist()
+        return {row: leaving.get(int(self.taints.ids[row]), CORDON) for row in rows}
+
+    def taints_at(self, row: int) -> tuple[Taint, ...]:
+        """Return the taints of a row's node that keep pods away."""
+        return self.taints.at(row) or ()
+
+    def is_reopening(self, row: int) -> bool:
+        """Return whether the cordon of a row's node was lifted, and its taint is still there.
+
+        The node lifecycle controller takes it away a moment later
+        (pkg/controller/nodelifecycle/node_lifecycle_controller.go).
+        """
+        tainted = self.taints.where(lambda taints: CORDON in taints)
+        return bool(tainted[row]) and not self.cordoned[row]
+
+    def meeting(self, terms: Iterable[NodeTerm]) -> Bools:
+        """Return, for each row, whether it meets one of the terms (`MatchNodeSelectorTerms`)."""
+        rows = np.zeros(len(self.cordoned), dtype=np.bool_)
+        for term in terms:
+            rows |= self.labels.matching(term.labels) & self._fields.matching(term.fields)
+        return rows
+
+    def domains_of(self, key: str, rows: Ids) -> Bools:
+        """Return, for each row, whether it shares a domain with any of the given rows.
+
+        Args:
+            key: the label whose equal values make a domain; a node without it is in none.
+            rows: rows; may repeat.
+        """
+        column = self.labels.column(key)
+        inhabited = np.zeros(column.width + 1, dtype=np.bool_)
+        inhabited[column.ids[rows]] = True
+        inhabited[ABSENT] = False
+        same: Bools = inhabited[column.ids]
+        return same

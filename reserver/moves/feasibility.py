@@ -14,9 +14,9 @@ import numpy as np
 
 from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Taint
+from reserver.cluster.node import CORDON, passes
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
-from reserver.cluster.topology import CORDON, passes
 from reserver.moves.index import MoveIndex
 from reserver.moves.model import Move
 from reserver.moves.phases import MoveMode, MovePhase

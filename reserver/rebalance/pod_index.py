@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Constraints, Taint
 from reserver.cluster.labels import EVERYTHING, UNREAD, Labels, LabelTable, Selector
-from reserver.cluster.topology import Topology
+from reserver.cluster.node import Topology
 from reserver.rebalance.arguments.base import ALL, Choice
 from reserver.rebalance.cluster_state import (
     PREFER_NO_EVICTION,

@@ -12,8 +12,7 @@ from reserver.reservations import owner
 from reserver.reservations.account import Account
 from reserver.reservations.digest import is_called
 from reserver.reservations.entry import Entry
-from reserver.reservations.owner import OwnerRule
-from reserver.reservations.replacement import ReplacementStanding, Succession
+from reserver.reservations.owner import OwnerRule, ReplacementStanding, Succession
 from reserver.reservations.reservation import Ref
 
 K = TypeVar("K", bound=Hashable)

@@ -11,7 +11,7 @@ from itertools import islice
 
 from sortedcontainers import SortedList
 
-from reserver.base.moment import Moment
+from reserver.base.clock import Moment
 from reserver.cluster.quantity import times
 from reserver.cluster.snapshot import Snapshot
 from reserver.errors import sparing

@@ -1,14 +1,17 @@
-"""Owners that match pods by controller or labels, and so may claim."""
+"""Owners that match pods by controller or labels, and so may claim; and which pods replace one."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import NamedTuple
 
+from reserver.base.fairness import FairMemory
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
+from reserver.cluster.snapshot import Snapshot
 
 Key = tuple[str, ...]
 """What finds a rule, given a pod that it may match."""
@@ -138,3 +141,68 @@ def home(named: Iterable[PodName], rules: Sequence[OwnerRule]) -> str:
 def named(pod: PodName) -> Key:
     """Return the key of what names a pod."""
     return ("pod", *pod)
+
+
+_REMEMBERED = 20_000
+"""How many pods that left are remembered of all namespaces: those of the last minutes."""
+
+
+class ReplacementStanding(Enum):
+    """Whether a pod that an owner rule matches may claim now."""
+
+    MAY_CLAIM = auto()
+    MAY_NOT = auto()
+    UNKNOWN = auto()
+    """The watch has yet to show the pod, or that the one before it leaves."""
+
+
+class Succession:
+    """Since when pods that wait for a node are known, and since when others leave theirs."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        """Begin without pods; the snapshot has those that are on nodes."""
+        self._snapshot = snapshot
+        self._known: dict[str, int] = {}
+        self._left = FairMemory[str, int](_REMEMBERED)
+
+    def seen(self, pod: Pod, before: Pod | None, *, listed: bool) -> None:
+        """Take a pod as a watch shows it, or a list.
+
+        Args:
+            before: as it was shown before; None if it was not.
+            listed: a list shows it, so that it may have changed long before.
+        """
+        if not pod.node:
+            self._known.setdefault(pod.uid, pod.revision)
+            return
+        self._known.pop(pod.uid, None)
+        if pod.terminating:
+            was_there_at = before.revision if before else 0
+            self._leaves(pod, was_there_at if listed else pod.revision)
+
+    def gone(self, pod: Pod) -> None:
+        """Note that a pod is gone, which was shown like this last."""
+        self._known.pop(pod.uid, None)
+        if pod.node:
+            self._leaves(pod, pod.revision)
+
+    def _leaves(self, pod: Pod, since: int) -> None:
+        """Note since which revision a pod leaves, if that is not known."""
+        if pod.uid not in self._left:
+            self._left.put(pod.name.namespace, pod.uid, since)
+
+    def knows(self, pod: Pod) -> bool:
+        """Return whether a pod that is on no node was shown."""
+        return pod.uid in self._known
+
+    def standing(self, rule: OwnerRule, pod: Pod) -> ReplacementStanding:
+        """Return whether a pod that a rule matches may claim now."""
+        leaves = rule.replaces.uid
+        if not leaves:
+            return ReplacementStanding.MAY_CLAIM
+        since = self._known.get(pod.uid)
+        counted = self._snapshot.counted(leaves)
+        if counted is not None and not counted.pod.terminating:
+            return ReplacementStanding.UNKNOWN if since is None else ReplacementStanding.MAY_NOT
+        was_there = since is not None and since < self._left.get(leaves, 0)
+        return ReplacementStanding.MAY_NOT if was_there else ReplacementStanding.MAY_CLAIM

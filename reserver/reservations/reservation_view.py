@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterator, Mapping
 
-from reserver.base.moment import Moment
+from reserver.base.clock import Moment
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.account import Account
@@ -15,9 +15,9 @@ from reserver.reservations.enums import Phase
 from reserver.reservations.index import ReservationIndex, raising
 from reserver.reservations.listener import Listener
 from reserver.reservations.node_holds import NodeHolds
+from reserver.reservations.owner import Succession
 from reserver.reservations.placement import Parts, claimed_slots
 from reserver.reservations.quotas import Quotas
-from reserver.reservations.replacement import Succession
 from reserver.reservations.reservation import Ref, Reservation
 
 OVER = (Phase.CLAIMED, Phase.EXPIRED)

@@ -13,10 +13,10 @@ from reserver.base.schedule import Occurrence
 from reserver.cluster.categorical import ABSENT
 from reserver.cluster.constraints import Taint
 from reserver.cluster.guests import on_whole_nodes
+from reserver.cluster.node import CORDON, REMOVING
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.printable import printable
-from reserver.reservations.closed_nodes import out_of_reach
 from reserver.reservations.enums import Phase
 from reserver.reservations.placement import nodes_of
 from reserver.reservations.quota import EXCEEDED
@@ -274,3 +274,20 @@ def _short(node: str, lacking: list[str], reservation: Reservation) -> str:
         above = reservation.yields_above
         message += f" (preemptible: pods of a higher priority than {above} may take it)"
     return message
+
+
+NODE_CORDONED, NODE_LEAVING, NODE_TAINTED = "NodeCordoned", "NodeLeaving", "NodeTainted"
+"""The reasons of a reservation that is backed by a node which takes no pods now."""
+
+
+def out_of_reach(node: str, taint: Taint) -> tuple[str, str]:
+    """Return why a node takes no pods now, in one word and as a message."""
+    then = "or release it to reserve elsewhere"
+    if taint == CORDON:
+        waits = "owners that do not tolerate that wait until it is uncordoned"
+        return NODE_CORDONED, f"{node} is cordoned: {waits}, {then}"
+    named = f"it has the taint {taint.key}:{taint.effect}"
+    if taint.key in REMOVING:
+        return NODE_LEAVING, f"{node} is being removed by an autoscaler ({named}), {then}"
+    waits = "owners that do not tolerate it wait until it is gone"
+    return NODE_TAINTED, f"{node} sends pods away ({named}): {waits}, {then}"

@@ -16,7 +16,7 @@ from reserver.cluster.quantity import times, total
 from reserver.reservations.account import Account
 from reserver.reservations.enums import Policy
 from reserver.reservations.node_holds import Hold
-from reserver.reservations.replacement import ReplacementStanding
+from reserver.reservations.owner import ReplacementStanding
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.reservation_view import OVER, ReservationView
 

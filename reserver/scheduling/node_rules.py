@@ -8,9 +8,9 @@ import numpy as np
 
 from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Constraints, Taint
+from reserver.cluster.node import CORDON
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
-from reserver.cluster.topology import CORDON
 from reserver.scheduling.reasons import (
     NODE_AFFINITY,
     NOT_JUDGED,

@@ -3,7 +3,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from reserver.base.moment import Moment
+from reserver.base.clock import Moment
 from reserver.cluster.pod import PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.entry import identified

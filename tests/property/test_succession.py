@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from reserver.cluster.pod import Controller, Pod
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations.owner import OwnerRule, Replaced
-from reserver.reservations.replacement import ReplacementStanding, Succession
+from reserver.reservations.owner import OwnerRule, Replaced, ReplacementStanding, Succession
 from tests.builders import NAMESPACE, node, pod
 
 WEB = Controller("ReplicaSet", "web")

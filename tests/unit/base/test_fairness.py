@@ -20,8 +20,7 @@ from reserver.k8s.reviewer import MOST_PENDING, ReviewLimits
 from reserver.moves.index import MOST_MOVES, MOST_MOVES_IN_ALL, MoveIndex
 from reserver.moves.podmove import MoveObject
 from reserver.reservations.enums import Phase
-from reserver.reservations.owner import OwnerRule, Replaced
-from reserver.reservations.replacement import ReplacementStanding, Succession
+from reserver.reservations.owner import OwnerRule, Replaced, ReplacementStanding, Succession
 from reserver.reservations.reservation import Written
 from tests.builders import NAMESPACE, node, pod, ref, reservation, state_of
 

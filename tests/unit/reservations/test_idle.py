@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reserver.base.moment import Moment
+from reserver.base.clock import Moment
 from reserver.base.schedule import Schedule
 from reserver.reservations.entry import identified
 from reserver.reservations.enums import Outcome, Phase

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from reserver.base.moment import Moment
+from reserver.base.clock import Moment
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger

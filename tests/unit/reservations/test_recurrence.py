@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from reserver.base.moment import Moment
+from reserver.base.clock import Moment
 from reserver.base.schedule import Schedule
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
