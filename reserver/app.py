@@ -21,9 +21,9 @@ from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.extender.server import Routes
 from reserver.http.tls import Expiries
-from reserver.k8s import credentials, request_counts
+from reserver.k8s import credentials, http_client
 from reserver.k8s.client import ApiClient
-from reserver.k8s.request_counts import RequestCounts
+from reserver.k8s.http_client import RequestCounts
 from reserver.process.assembly import Assembly
 from reserver.process.background import WriteTasks, lead, stand_by
 from reserver.process.http_listeners import SHUTDOWN_S, HttpListeners
@@ -174,7 +174,7 @@ def _families(
     yield from measured(assembly)
     yield from expiries.measured()
     yield from reload.measured()
-    yield from request_counts.measured(requests)
+    yield from http_client.measured(requests)
     yield from memory_measured()
 
 

@@ -15,7 +15,7 @@ from reserver.base.pacer import Pacer
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, Gone, InvalidInput, NotReady
 from reserver.extender.bindings import Bindings
-from reserver.extender.pending_binding import Pods
+from reserver.extender.pod_writes import Pods
 from reserver.extender.readiness import Readiness, require_ready, up_to_date
 from reserver.k8s.objects.pods import PodObject
 from reserver.scheduling.explain import Explanation, explain

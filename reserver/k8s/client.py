@@ -19,9 +19,8 @@ import aiohttp
 from reserver.errors import ApiError
 from reserver.k8s.api_errors import connection_error, phrase_of, refusal
 from reserver.k8s.authentication import Credentials
-from reserver.k8s.http_client import Exchange, notice_loss
+from reserver.k8s.http_client import Exchange, RequestCounts, notice_loss
 from reserver.k8s.objects.objects import encode
-from reserver.k8s.request_counts import RequestCounts
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"

@@ -24,7 +24,7 @@ from reserver.rebalance.plan_summary import plan_of
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 from reserver.rebalance.policy import NO_LIMITS
 from reserver.rebalance.time_limit import TimeLimit
-from reserver.scheduling.pod_affinity import rejects
+from reserver.scheduling.neighbours import rejects
 
 MAKE_ROOM = "MakeRoom"
 

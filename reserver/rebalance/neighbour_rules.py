@@ -21,8 +21,14 @@ from reserver.cluster.pod import Pod
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 from reserver.rebalance.pod_classes import Places, PodClasses
 from reserver.rebalance.solver import NO_BOUND, Floats, Program
-from reserver.scheduling.pod_affinity import companions, meant_by, rejects
-from reserver.scheduling.spread import rows_of_pods, selector_of, spread_domains
+from reserver.scheduling.neighbours import (
+    companions,
+    meant_by,
+    rejects,
+    rows_of_pods,
+    selector_of,
+    spread_domains,
+)
 
 
 def keep_neighbours(

@@ -31,8 +31,8 @@ from reserver.rebalance.limits import Disruptions
 from reserver.rebalance.pod_index import Alike, Once
 from reserver.rebalance.policy import NO_LIMITS, EvictionLimits
 from reserver.scheduling.fit import allowed
+from reserver.scheduling.neighbours import meant_by, near_any, rejects
 from reserver.scheduling.node_rules import node_refusals
-from reserver.scheduling.pod_affinity import meant_by, near_any, rejects
 from reserver.scheduling.volumes import volume_refusals
 
 NOWHERE = -1

@@ -18,9 +18,15 @@ from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.closures import Closures
 from reserver.scheduling.gangs import Gangs
-from reserver.scheduling.inflight_binds import AssumedPod, InFlightBinds, slots_of, with_rest
+from reserver.scheduling.in_flight import (
+    AssumedPod,
+    InFlightBinds,
+    PendingResize,
+    PendingResizes,
+    slots_of,
+    with_rest,
+)
 from reserver.scheduling.nominations import Nominations
-from reserver.scheduling.pending_resizes import PendingResize, PendingResizes
 from reserver.scheduling.waiting_pod import Waiting
 
 Key = tuple[str, str]

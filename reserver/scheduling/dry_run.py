@@ -21,8 +21,8 @@ from reserver.reservations.placement import Part
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.placement import Aside, placing, slot_pod
 from reserver.scheduling.request_arrays import ByNode
+from reserver.scheduling.slot_nodes import vacant
 from reserver.scheduling.state import State
-from reserver.scheduling.vacancy import vacant
 from reserver.scheduling.what_if import Seat, trial, without
 
 _TRIES = 3

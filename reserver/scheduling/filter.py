@@ -29,7 +29,7 @@ from reserver.scheduling.fit import (
     with_yields,
 )
 from reserver.scheduling.gangs import NOBODY, Attempt
-from reserver.scheduling.inflight_binds import FORGETTING_S
+from reserver.scheduling.in_flight import FORGETTING_S
 from reserver.scheduling.nomination import SHOWN_S, elsewhere, nominations_for, once_read
 from reserver.scheduling.recall import recalls
 from reserver.scheduling.state import State

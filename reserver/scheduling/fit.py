@@ -30,11 +30,10 @@ from reserver.cluster.quantity import total
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.view import LedgerView
+from reserver.scheduling.neighbours import affinity_refusals, spread_refusals
 from reserver.scheduling.node_rules import node_refusals
-from reserver.scheduling.pod_affinity import affinity_refusals
 from reserver.scheduling.reasons import HELD, UNKNOWN_NODE, Reason, Refusal, insufficient
 from reserver.scheduling.request_arrays import ByNode, request_columns
-from reserver.scheduling.spread import spread_refusals
 from reserver.scheduling.volumes import volume_refusals
 
 EXEMPT_PRIORITY = 2_000_000_000

@@ -31,10 +31,9 @@ from reserver.scheduling.fit import allowed
 from reserver.scheduling.node_limits import REACHED, most_slots, taken, too_many
 from reserver.scheduling.reasons import TOO_MANY_VOLUMES
 from reserver.scheduling.request_arrays import amount_table, request_columns
-from reserver.scheduling.seat_ahead import ahead, never_fits
-from reserver.scheduling.slot_distribution import distribute
+from reserver.scheduling.slot_nodes import ahead, distribute, never_fits, vacant
+from reserver.scheduling.slot_nodes import why_not_vacant as refusals
 from reserver.scheduling.state import State
-from reserver.scheduling.vacancy import refusals, vacant
 from reserver.scheduling.what_if import trial
 
 NO_NODES = "no nodes available to schedule pods"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.quantity import show
 from reserver.scheduling.fit import is_exempt
-from reserver.scheduling.pending_resizes import PendingResize
+from reserver.scheduling.in_flight import PendingResize
 from reserver.scheduling.state import State
 
 

@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestServer
 from reserver.errors import ApiError
 from reserver.k8s import credentials
 from reserver.k8s.client import CONNECTIONS, ApiClient
-from reserver.k8s.request_counts import ERROR
+from reserver.k8s.http_client import ERROR
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -21,7 +21,7 @@ from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.pending_resizes import PendingResize
+from reserver.scheduling.in_flight import PendingResize
 from reserver.scheduling.state import State
 from reserver.webhook import resizing
 from reserver.webhook.resizing import Resizes

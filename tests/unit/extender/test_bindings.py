@@ -8,7 +8,7 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, InvalidInput, NotReady
 from reserver.extender import bindings as bindings_module
 from reserver.extender.protocol import ExtenderBindingArgs
-from reserver.scheduling.inflight_binds import FORGETTING_S
+from reserver.scheduling.in_flight import FORGETTING_S
 from reserver.scheduling.verdicts import Retry
 from tests.builders import held, pod, requested, reservation, rule
 from tests.unit.extender.conftest import Served
@@ -217,7 +217,7 @@ async def test_a_binding_is_wanted_while_a_call_waits_for_it_and_a_moment_longer
         waiting.cancel()
         await asyncio.sleep(0)
     assert await served.cluster.is_wanted()  # Its kube-scheduler may be asking again just now.
-    monkeypatch.setattr("reserver.extender.pending_binding.LEFT_S", 0)
+    monkeypatch.setattr("reserver.extender.pod_writes.LEFT_S", 0)
     assert not await served.cluster.is_wanted()
     again = asyncio.create_task(bind(served, call("owner")))
     await asyncio.sleep(0)

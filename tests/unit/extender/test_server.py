@@ -314,7 +314,7 @@ async def test_calls_and_what_is_held_are_counted(served: Served, client: Client
 async def test_a_kube_scheduler_that_ends_wants_its_binding_no_more(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reserver.extender.pending_binding.LEFT_S", 0)
+    monkeypatch.setattr("reserver.extender.pod_writes.LEFT_S", 0)
     served.show(pod("owner", cpu="2"))
     served.cluster.gate.clear()
     routes = Routes(served.extender, metrics(served), lambda: served.readiness.said)

@@ -16,7 +16,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.k8s.objects.limits import POD
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.pods import PodObject
-from reserver.scheduling import pod_affinity
+from reserver.scheduling import neighbours
 from reserver.scheduling.dry_run import judge_set
 from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
@@ -192,14 +192,14 @@ def test_neighbours_that_want_nobody_near_are_asked_so_many_times(
         name = f"big-{number}"
         crowd.pod_seen(written_pod(spec, {"name": name, "uid": name, "namespace": "other"}))
     asked = 0
-    rejects = pod_affinity.rejects
+    rejects = neighbours.rejects
 
     def counting(term: PodTerm, pod: Pod, snapshot: Snapshot) -> bool:
         nonlocal asked
         asked += 1
         return rejects(term, pod, snapshot)
 
-    monkeypatch.setattr(pod_affinity, "rejects", counting)
+    monkeypatch.setattr(neighbours, "rejects", counting)
     assert fits(pod("w", cpu="1"), crowd.snapshot)[crowd.snapshot.row("free")]
     assert asked == pod_table.MOST_ASKED
 

@@ -7,7 +7,7 @@ import pytest
 from reserver.cluster.pod import Pod
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.pending_resizes import PendingResize
+from reserver.scheduling.in_flight import PendingResize
 from reserver.scheduling.resize import Subject, grow, judge_resize, judge_unseen, seen
 from reserver.scheduling.state import State
 from tests.builders import NOW, amounts, node, pod, requested, reservation, state_of

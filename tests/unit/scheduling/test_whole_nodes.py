@@ -17,7 +17,7 @@ from reserver.reservations.census import take
 from reserver.reservations.enums import Phase
 from reserver.reservations.placement import Part
 from reserver.reservations.status import ReservationState, ShortNodes
-from reserver.scheduling import vacancy
+from reserver.scheduling import slot_nodes
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.closures import Closure
 from reserver.scheduling.dry_run import judge_set
@@ -201,13 +201,13 @@ async def test_a_node_is_used_by_owners_that_were_there_before() -> None:
 async def test_of_too_many_pods_none_is_asked_who_controls_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(vacancy, "MOST_ASKED", 1)
+    monkeypatch.setattr(slot_nodes, "MOST_ASKED", 1)
     there = [pod(name, node=on, controller=OF_JOB) for name, on in (("a", "g1"), ("b", "g2"))]
     world = await placed(G1, G2, *there, owners=[JOB])
     assert world.placed() == {"g1": 1}
-    assert vacancy.strangers(world.reservation().rules, world.state.snapshot).sum() == 1
+    assert slot_nodes.strangers(world.reservation().rules, world.state.snapshot).sum() == 1
     by_labels = await placed(G1, G2, owner("a", node="g1"), owner("b", node="g2"))
-    assert not vacancy.strangers(by_labels.reservation().rules, by_labels.state.snapshot).any()
+    assert not slot_nodes.strangers(by_labels.reservation().rules, by_labels.state.snapshot).any()
 
 
 def test_a_set_is_judged_beside_the_owners_that_run_there() -> None:
