@@ -9,8 +9,7 @@ from reserver.k8s.objects.objects import decode, encode
 from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION
 from reserver.patches import codec, status_codec
 from reserver.patches.book import Book, NewPod, PatchEntry
-from reserver.patches.merge import Conflict, merged
-from reserver.patches.model import Scheduling
+from reserver.patches.model import Conflict, Scheduling, merged
 from reserver.patches.slots import PatchSlots
 from reserver.webhook import review
 

@@ -19,7 +19,7 @@ from reserver.rebalance.cluster_state import ClusterState
 from reserver.rebalance.dump import list_cluster
 from reserver.rebalance.dump_reader import DumpReading
 from reserver.rebalance.evacuation import without_room
-from reserver.scheduling.volumes import confinement
+from reserver.scheduling.node_rules import confinement
 
 _CLAIMS = "/api/v1/namespaces/{}/persistentvolumeclaims"
 _OTHERS = ("/api/v1/persistentvolumes", "/api/v1/nodes")

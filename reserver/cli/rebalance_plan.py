@@ -22,11 +22,10 @@ from reserver.cluster.pod import Pod
 from reserver.errors import ReserverError
 from reserver.rebalance import emptying, pending, planner, upstream
 from reserver.rebalance.capacity import identified
-from reserver.rebalance.modes import COMPATS, Compat, read_compat
 from reserver.rebalance.move_cost import with_costs
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.round_input import RoundInput
-from reserver.rebalance.settings import MOST_MOVES
+from reserver.rebalance.settings import COMPATS, MOST_MOVES, Compat, read_compat
 from reserver.rebalance.time_limit import SECONDS, TimeLimit
 from reserver.settings.flags import flag
 

@@ -16,8 +16,7 @@ from reserver.cli.table import counted
 from reserver.cli.target import Target
 from reserver.errors import ReserverError
 from reserver.process import logs
-from reserver.rebalance.modes import Mode
-from reserver.rebalance.settings import RebalanceSettings
+from reserver.rebalance.settings import Mode, RebalanceSettings
 
 if TYPE_CHECKING:
     from reserver.rebalance.round import Round

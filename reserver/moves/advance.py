@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from reserver.cluster.pod import PodName
-from reserver.moves import outcomes
+from reserver.moves import transitions
 from reserver.moves.effects import Effect, EvictPod, ReleaseSeat
 from reserver.moves.migrations import BEFORE_IT_GOES, failed, migrating
 from reserver.moves.model import Move
@@ -103,7 +103,7 @@ def _staying(move: Move, seen: Observation, pod: ObservedPod | None, now: float)
         return _left(move, seen, pod, now)
     if move.is_entering and pod.node:
         return _entered(move, seen, pod, now)
-    if withdrawn := outcomes.withdrawn(seen, pod):
+    if withdrawn := transitions.withdrawn(seen, pod):
         return finished(move, now, *withdrawn)
     if move.status.phase is MovePhase.RESERVING and (lost := failed(move, seen, pod)):
         return lost
@@ -123,10 +123,10 @@ def _left(move: Move, seen: Observation, pod: ObservedPod | None, now: float) ->
     If it goes by itself, a seat that is backed is of use to its replacement all the same.
     """
     seat = seen.seat
-    is_of_use = seat is not None and seat.is_usable and outcomes.unusable(move, seen) is None
+    is_of_use = seat is not None and seat.is_usable and transitions.unusable(move, seen) is None
     by_itself = move.status.phase is not MovePhase.EVICTING
     if by_itself and (move.is_entering or not (pod and is_of_use)):
-        return finished(move, now, *outcomes.gone(move, pod))
+        return finished(move, now, *transitions.gone(move, pod))
     target = seat.node if seat is not None and is_of_use else move.status.target
     landing = with_status(move, phase=MovePhase.LANDING, target=target, evicted_at=now)
     return awaits_replacement(landing, seen), ()
@@ -135,9 +135,9 @@ def _left(move: Move, seen: Observation, pod: ObservedPod | None, now: float) ->
 def _following(move: Move, seen: Observation, now: float) -> Judged:
     """Wait for the pod that comes with the move that this one follows."""
     is_late = now >= move.created_at + FIRST_WRITTEN_S
-    if problem := outcomes.unfollowable(move, seen, is_late=is_late):
+    if problem := transitions.unfollowable(move, seen, is_late=is_late):
         return finished(move, now, MovePhase.ABORTED, MoveReason.NOTHING_TO_FOLLOW, problem)
-    if withdrawn := outcomes.withdrawn(seen, None):
+    if withdrawn := transitions.withdrawn(seen, None):
         return finished(move, now, *withdrawn)
     if seen.first is None or not seen.first.came.uid:
         message = f"its pod comes with the PodMove {move.spec.after}, which has not ended yet"
@@ -150,10 +150,10 @@ def _following(move: Move, seen: Observation, now: float) -> Judged:
 
 def _pending(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Judged:
     """Wait for the move's turn."""
-    if problem := outcomes.unmovable(move, seen, pod):
+    if problem := transitions.unmovable(move, seen, pod):
         return finished(move, now, MovePhase.FAILED, *problem)
     move = with_status(move, uid=pod.uid, controller=pod.controller, source=pod.node)
-    if move.is_planned and (why := outcomes.outdated(move, seen)):
+    if move.is_planned and (why := transitions.outdated(move, seen)):
         return finished(move, now, MovePhase.FAILED, MoveReason.PLAN_OUTDATED, why)
     move = at_window(move, seen.turn, now)
     if move.is_surging and seen.surge is not None and seen.surge.unfit:
@@ -169,7 +169,7 @@ def _pending(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Jud
 
 def _reserving(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Judged:
     """Have the seat written, and wait until it is backed, or until who has no node has landed."""
-    if problem := outcomes.refused(seen) or outcomes.unusable(move, seen):
+    if problem := transitions.refused(seen) or transitions.unusable(move, seen):
         return finished(move, now, MovePhase.FAILED, *problem)
     seat = seen.seat
     if seat is None and move.spec.paused:
@@ -202,7 +202,7 @@ def _entered(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Jud
 
 def _evicting(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Judged:
     """Evict the pod, when that is allowed; not without a seat that is held and backed."""
-    if problem := outcomes.refused(seen) or outcomes.unusable(move, seen):
+    if problem := transitions.refused(seen) or transitions.unusable(move, seen):
         return finished(move, now, MovePhase.FAILED, *problem)
     takes_seat = move.spec.mode is not MoveMode.EVICT_ONLY
     if takes_seat and (seen.seat is None or not seen.seat.is_usable):
@@ -222,7 +222,7 @@ def _landing(move: Move, seen: Observation, now: float) -> Judged:
     came = seen.replacement
     if came.uid:
         move = with_status(move, replacement=came, target=came.node)
-        return finished(move, now, *outcomes.arrival(move, came, seen))
+        return finished(move, now, *transitions.arrival(move, came, seen))
     if not seen.is_replaced and _the_pod(move, seen) is None:
         said = "the pod is gone, and its controller has all the pods that it wants"
         return finished(move, now, MovePhase.SUCCEEDED, MoveReason.NOT_REPLACED, said)
@@ -243,7 +243,7 @@ def _seatless(move: Move, seen: Observation, seat: ObservedSeat | None) -> Judge
         message = f"the reservation {move.status.seat} was removed; it is written again"
         effects = (hold_seat(move, seen.heir, seen),)
     elif seat is not None and seat.is_foreign:
-        message = outcomes.foreign(move)
+        message = transitions.foreign(move)
     else:
         problem = seat.problem if seat is not None else ""
         message = f"the seat is placed anew, wherever the pod may go: {problem or 'it has no node'}"

@@ -21,11 +21,10 @@ from reserver.moves.index import MoveIndex
 from reserver.moves.model import Move
 from reserver.moves.phases import MoveMode, MovePhase
 from reserver.scheduling.fit import constraint_refusals
-from reserver.scheduling.node_rules import allowed_by_affinity, is_closed, untolerated
+from reserver.scheduling.node_rules import allowed_by_affinity, confinement, is_closed, untolerated
 from reserver.scheduling.reasons import TAINTED, UNSCHEDULABLE
 from reserver.scheduling.request_arrays import amount_table, request_columns
 from reserver.scheduling.state import State
-from reserver.scheduling.volumes import confinement
 
 
 def confined(move: Move, state: State) -> str:

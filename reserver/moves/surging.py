@@ -7,7 +7,7 @@ that is ready is removed only if the copy is: availability never falls, and no b
 from __future__ import annotations
 
 from reserver.cluster.pod import PodName
-from reserver.moves import outcomes
+from reserver.moves import transitions
 from reserver.moves.effects import HandOver, MarkLeaving, StartCopy
 from reserver.moves.model import Move, Replacement
 from reserver.moves.observation import (
@@ -38,7 +38,7 @@ def has_copy(move: Move, seen: Observation) -> bool:
 
 def starting(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Judged:
     """Start a copy of the pod on its seat when it is its turn, or fall back to an eviction."""
-    if problem := outcomes.refused(seen) or outcomes.unusable(move, seen):
+    if problem := transitions.refused(seen) or transitions.unusable(move, seen):
         return finished(move, now, MovePhase.FAILED, *problem)
     if seen.surge is None:
         return move, ()
@@ -137,7 +137,7 @@ def _handed_over(move: Move, seen: Observation, now: float, *, is_gone: bool) ->
     came = move.status.replacement
     if is_gone:
         left = with_status(move, evicted_at=now)
-        return finished(left, now, *outcomes.arrival(left, came, seen))
+        return finished(left, now, *transitions.arrival(left, came, seen))
     made_by = " ".join(move.status.controller)
     if now >= move.deadline:
         said = f"{made_by} has taken {came.name}, and has kept {move.pod.name}: was it scaled up?"
@@ -154,7 +154,7 @@ def _given_up(
 
     Its pod is None if it leaves, or is gone.
     """
-    if withdrawn := outcomes.withdrawn(seen, pod):
+    if withdrawn := transitions.withdrawn(seen, pod):
         return withdrawn
     if surge.unfit:
         return MovePhase.FAILED, MoveReason.SURGE_OVERTAKEN, surge.unfit
@@ -162,7 +162,7 @@ def _given_up(
         return MovePhase.FAILED, MoveReason.HANDOVER_REFUSED, seen.said
     came = move.status.replacement
     if came.node and (came.node == move.status.source or seen.has_strayed):
-        return outcomes.arrival(move, came, seen)
+        return transitions.arrival(move, came, seen)
     if now < move.deadline:
         return None
     copy = surge.copy

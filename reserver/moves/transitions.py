@@ -1,15 +1,162 @@
-"""The transitions that the steps of a move share: to another phase, to waiting, to an effect."""
+"""The transitions that the steps of a move share: to another phase, to an effect, to an end.
+
+An outcome is a phase, a reason and a message; None while the move continues.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from reserver.cluster.pod import PodName
+from reserver.cluster.pod import NO_CONTROLLER, PodName
 from reserver.moves.effects import Effect, HoldSeat, PlaceSeatAnew
-from reserver.moves.model import Move, MoveStatus
+from reserver.moves.model import Move, MoveStatus, Replacement
 from reserver.moves.observation import EffectAnswer, MoveTurn, Observation, ObservedPod
-from reserver.moves.phases import MovePhase, MoveReason
-from reserver.reservations.owner import OwnerRule, Replaced
+from reserver.moves.phases import ENDED, MoveMode, MovePhase, MoveReason
+from reserver.reservations.owner import MOST_EXISTING, OwnerRule, Replaced
+
+
+def arrival(move: Move, came: Replacement, seen: Observation) -> tuple[MovePhase, MoveReason, str]:
+    """Return how a move ends whose replacement has landed somewhere."""
+    said = f"{came.name} has landed on {came.node}"
+    if move.spec.mode is MoveMode.EVICT_ONLY:
+        return MovePhase.SUCCEEDED, MoveReason.LANDED, said
+    its_seat = "" if seen.has_claimed else ", and not on its seat"
+    if came.node == move.status.source:
+        return MovePhase.FAILED, MoveReason.LANDED_ELSEWHERE, f"{said} again{its_seat}"
+    if seen.has_strayed:
+        wanted = move.spec.node or "a node with the labels of to.nodeSelector"
+        return MovePhase.FAILED, MoveReason.LANDED_ELSEWHERE, f"{said}, and not on {wanted}"
+    if seen.has_claimed:
+        return MovePhase.SUCCEEDED, MoveReason.LANDED, said
+    return MovePhase.SUCCEEDED, MoveReason.LANDED_ELSEWHERE, f"{said}, without its seat"
+
+
+def unfollowable(move: Move, seen: Observation, *, is_late: bool) -> str:
+    """Return why the pod never comes that a move awaits; empty if it may.
+
+    Args:
+        move: it follows another one.
+        seen: what there is.
+        is_late: the other one would be written by now.
+    """
+    after, first = move.spec.after, seen.first
+    if first is None:
+        said = f"there is no PodMove {after} in the namespace {move.name.namespace}"
+        return said if is_late else ""
+    if first.problem:
+        return first.problem
+    if first.phase not in ENDED or first.came.uid:
+        return ""
+    brought = ", and brought no pod" if first.phase is MovePhase.SUCCEEDED else ""
+    return f"the PodMove {after} has {first.phase.lower()} ({first.reason}){brought}"
+
+
+def withdrawn(
+    seen: Observation, pod: ObservedPod | None
+) -> tuple[MovePhase, MoveReason, str] | None:
+    """Return how a move ends that is no longer to be made; None if it is.
+
+    Its pod is None if it has yet to come.
+    """
+    if pod is not None and pod.is_finished:
+        return MovePhase.ABORTED, MoveReason.POD_FINISHED, "the pod has finished"
+    if seen.rival:
+        return MovePhase.ABORTED, MoveReason.MOVED_ALREADY, f"{seen.rival} moves the pod already"
+    if seen.is_needless:
+        said = "nobody waits any more for the room that its group makes"
+        return MovePhase.ABORTED, MoveReason.NOT_NEEDED, said
+    if seen.failed_member:
+        return (
+            MovePhase.FAILED,
+            MoveReason.GROUP_FAILED,
+            f"{seen.failed_member} of its group has failed",
+        )
+    if seen.confined:
+        return MovePhase.FAILED, MoveReason.NOT_MOVABLE, seen.confined
+    return None
+
+
+def unmovable(move: Move, seen: Observation, pod: ObservedPod) -> tuple[MoveReason, str] | None:
+    """Return why a pod cannot be moved at all; None if it can (as `kubectl drain` judges)."""
+    if pod.is_mirror:
+        return (
+            MoveReason.NOT_MOVABLE,
+            "its kubelet runs the pod from a file, and no eviction ends it",
+        )
+    if pod.controller.kind == "DaemonSet":
+        return (
+            MoveReason.NOT_MOVABLE,
+            "the pod belongs to its node: its DaemonSet makes it again there",
+        )
+    if not pod.node and move.spec.mode is not MoveMode.EVICT_ONLY:
+        return None
+    if pod.node in {"", move.spec.node}:
+        return MoveReason.NOT_MOVABLE, f"the pod is on {pod.node or 'no node'} already"
+    return _unreplaced(move, seen, pod)
+
+
+def _unreplaced(move: Move, seen: Observation, pod: ObservedPod) -> tuple[MoveReason, str] | None:
+    """Return why nobody would take a pod's seat, or too many might; None if its replacement can."""
+    kind, name = pod.controller
+    if pod.controller == NO_CONTROLLER and move.spec.mode is not MoveMode.EVICT_ONLY:
+        said = "no controller makes the pod again; mode EvictOnly ends it for good"
+        return MoveReason.NO_CONTROLLER, said
+    if len(seen.waiting) > MOST_EXISTING:
+        said = f"{len(seen.waiting)} pods of {kind} {name} wait for a node; move it when they have"
+        return MoveReason.TOO_MANY_WAIT, said
+    return None
+
+
+def outdated(move: Move, seen: Observation) -> str:
+    """Return why a move is no more as its plan supposed, now that it could begin; empty if it is.
+
+    Before its turn some of the plan may not be written that leaves it the room.
+    """
+    if seen.turn.is_blocked and not move.spec.after:
+        return seen.turn.why  # Of a pod that has just come, it may wait until that is ready.
+    return seen.outdated if seen.turn.may_begin else ""
+
+
+def gone(move: Move, pod: ObservedPod | None) -> tuple[MovePhase, MoveReason, str]:
+    """Return how a move ends whose pod is gone, or leaves, and was not evicted.
+
+    What a plan still has to begin is not as it supposed: what depends on it is dropped, too.
+    """
+    said = "the pod is gone" if pod is None else "the pod is being deleted, and not for this move"
+    if move.is_planned and move.status.phase is MovePhase.PENDING:
+        return MovePhase.FAILED, MoveReason.PLAN_OUTDATED, said
+    return MovePhase.ABORTED, MoveReason.POD_GONE, said
+
+
+def refused(seen: Observation) -> tuple[MoveReason, str] | None:
+    """Return why the seat or the eviction will never be allowed; None if it may be."""
+    if seen.answer is EffectAnswer.SEAT_REFUSED:
+        return MoveReason.SEAT_REFUSED, seen.said
+    if seen.answer is EffectAnswer.EVICTION_REFUSED:
+        return MoveReason.EVICTION_REFUSED, seen.said
+    return None
+
+
+def foreign(move: Move) -> str:
+    """Return what a move says whose seat has the name of something else."""
+    return f"the reservation {move.status.seat} is not of this move; remove it, or move again"
+
+
+def unusable(move: Move, seen: Observation) -> tuple[MoveReason, str] | None:
+    """Return why the seat that is there will never be of use; None if it may be."""
+    seat = seen.seat
+    if seat is None:
+        return None
+    if seat.is_foreign:
+        return MoveReason.SEAT_REFUSED, foreign(move)
+    if seat.refused:
+        return MoveReason.SEAT_REFUSED, seat.refused
+    if seat.impossible:
+        return MoveReason.SEAT_IMPOSSIBLE, seat.impossible
+    if seat.node and seat.node == move.status.source:
+        return MoveReason.SEAT_IMPOSSIBLE, f"the seat is on {seat.node}, which the pod is to leave"
+    return None
+
 
 FIRST_PAUSE_S, LAST_PAUSE_S = 1.0, 15.0
 """The first and the longest pause between attempts to evict, in seconds; each doubles the last."""

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from reserver.cluster.labels import Labels
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.objects import decode, encode
-from reserver.patches.merge import Conflict, merged
-from reserver.patches.model import PatchName, SchedPatch, Scheduling
+from reserver.patches.model import Conflict, PatchName, SchedPatch, Scheduling, merged
 from reserver.patches.slots import PatchSlots
 
 MOST_PATCHES = 64

@@ -19,8 +19,18 @@ from reserver.k8s.objects.limits import TENANT, check_bytes, check_count, check_
 from reserver.k8s.objects.objects import CustomResource, decode
 from reserver.k8s.objects.selectors import checked_selector
 from reserver.k8s.objects.times import parse_duration, parse_moment
-from reserver.patches.merge import KINDS, MOST_BYTES, NODE_AFFINITY, PREFERRED, REQUIRED, size
-from reserver.patches.model import Json, PatchName, SchedPatch, Scheduling
+from reserver.patches.model import (
+    KINDS,
+    MOST_BYTES,
+    NODE_AFFINITY,
+    PREFERRED,
+    REQUIRED,
+    Json,
+    PatchName,
+    SchedPatch,
+    Scheduling,
+    size,
+)
 from reserver.stores.codec import placement_codec
 from reserver.stores.codec.lifetime_codec import DEFAULT_TTL_S, MAX_TTL_S
 from reserver.stores.object.codec import API_VERSION

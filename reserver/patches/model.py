@@ -1,12 +1,20 @@
-"""A SchedPatch: what it injects, into which pods, how many, and until when."""
+"""A SchedPatch: what it injects, into which pods, how many, until when; and how it is merged.
+
+A patch is merged whole or not at all, and only narrows: the pod demands what it did and what the
+patch says. So the order of patches matters only where two exclude each other: the first one wins.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, NamedTuple
 
+import msgspec
+
 from reserver.cluster.labels import Labels, Selector
+from reserver.cluster.quantity import shorten
 
 Json = Mapping[str, Any]
 """A part of an object, as JSON has it."""
@@ -65,3 +73,149 @@ class SchedPatch:
     def matches(self, labels: Labels, now: float) -> bool:
         """Return whether it is for pods with these labels, at `now` (unix seconds)."""
         return not self.is_over(now) and self.selector.matches(labels)
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+NODE_AFFINITY = "nodeAffinity"
+KINDS = (NODE_AFFINITY, "podAffinity", "podAntiAffinity")
+_TERMS = "nodeSelectorTerms"
+_ENCODE = msgspec.json.Encoder(order="sorted").encode
+
+MOST_TERMS = 64
+"""Alternatives for nodes, and terms of each list, that a pod has after a merge."""
+
+MOST_TOLERATIONS = 128
+"""Tolerations that a pod has after a merge."""
+
+MOST_REQUIREMENTS = 256
+"""Requirements of one alternative for nodes after a merge."""
+
+MOST_BYTES = 16_384
+"""What a pod says of where it may go after a merge, as JSON: more is not read of a pod either.
+
+An API server lets a pod have any number of all of these, within its megabyte. To compare so many
+would take seconds, so a pod beyond a bound takes no patch that adds to them. What a merge would
+make is reckoned before it is made: alternatives multiply.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Why a patch cannot be merged into what a pod says.
+
+    Attributes:
+        field: of the pod's spec.
+        problem: what excludes each other there.
+    """
+
+    field: str
+    problem: str
+
+    def __str__(self) -> str:
+        """Return one line."""
+        return f"spec{self.field and '.'}{self.field}: {self.problem}"
+
+
+class _Conflicting(Exception):
+    """Carries a conflict out of a merge."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(field, problem)
+        self.conflict = Conflict(field, problem)
+
+
+def merged(pod: Scheduling, injected: Scheduling) -> Scheduling | Conflict:
+    """Return what a pod says together with what a patch injects, or why that cannot be."""
+    try:
+        _check_size(size(pod) + size(injected), "")
+        found = Scheduling(
+            node_selector=_selector(pod.node_selector, injected.node_selector),
+            affinity=_affinity(pod.affinity, injected.affinity),
+            tolerations=tuple(
+                _joined(pod.tolerations, injected.tolerations, "tolerations", MOST_TOLERATIONS)
+            ),
+        )
+        _check_size(size(found), "")
+    except _Conflicting as exc:
+        return exc.conflict
+    return found
+
+
+def size(said: Scheduling) -> int:
+    """Return how long what a pod says is as JSON, in bytes."""
+    return len(_ENCODE((said.node_selector, said.affinity, said.tolerations)))
+
+
+def _check_size(found: int, path: str) -> None:
+    if found > MOST_BYTES:
+        raise _Conflicting(path, f"{found} bytes would be more than {MOST_BYTES}")
+
+
+def _selector(pod: Mapping[str, str], injected: Mapping[str, str]) -> Mapping[str, str]:
+    for key, value in injected.items():
+        if pod.get(key, value) != value:
+            problem = f"{shorten(pod[key])!r} is demanded already, not {value!r}"
+            raise _Conflicting(f"nodeSelector.{key}", problem)
+    return {**pod, **injected}
+
+
+def _affinity(pod: Json, injected: Json) -> Json:
+    found = dict(pod)
+    for kind in KINDS:
+        before, added = pod.get(kind) or {}, injected.get(kind) or {}
+        parts = {**before}
+        for name in (REQUIRED, PREFERRED):
+            path = f"affinity.{kind}.{name}"
+            if not added.get(name):
+                continue
+            if kind == NODE_AFFINITY and name == REQUIRED:
+                parts[name] = _both(before.get(name), added[name], path)
+            else:
+                parts[name] = _joined(before.get(name) or (), added[name], path, MOST_TERMS)
+        if parts:
+            found[kind] = parts
+    return found
+
+
+def _both(pod: Json | None, injected: Json, path: str) -> Json:
+    """Return alternatives of which each meets one of the pod's and one of the patch's."""
+    if pod is None:
+        return injected
+    here, there = pod.get(_TERMS) or (), injected.get(_TERMS) or ()
+    if len(here) * len(there) > MOST_TERMS:
+        problem = f"{len(here)} times {len(there)} alternatives are more than {MOST_TERMS}"
+        raise _Conflicting(path, problem)
+    _check_size(len(there) * len(_ENCODE(here)) + len(here) * len(_ENCODE(there)), path)
+    # A term without requirements matches no node; with others it would stop nothing.
+    pairs = [(one, other) for one, other in product(filter(any_of, here), filter(any_of, there))]
+    if not pairs:
+        raise _Conflicting(path, "no node meets it as it is")
+    return {**pod, _TERMS: [_narrowed(one, other, path) for one, other in pairs]}
+
+
+def any_of(term: Json) -> bool:
+    """Return whether a term for nodes asks for anything."""
+    return bool(term.get("matchExpressions") or term.get("matchFields"))
+
+
+def _narrowed(one: Json, other: Json, path: str) -> Json:
+    parts = {}
+    for name in ("matchExpressions", "matchFields"):
+        both = _joined(one.get(name) or (), other.get(name) or (), path, MOST_REQUIREMENTS)
+        if both:
+            parts[name] = both
+    return parts
+
+
+def _joined(pod: Sequence[Any], injected: Sequence[Any], path: str, most: int) -> Sequence[Any]:
+    """Return the pod's entries, then those of the patch that are not among them."""
+    if not injected:
+        return pod
+    if len(pod) > most:
+        raise _Conflicting(path, f"{len(pod)} entries are more than {most} already")
+    known = set(map(_ENCODE, pod))  # To compare each with each would take their product.
+    both = [*pod, *(each for each in injected if _ENCODE(each) not in known)]
+    if len(both) > most:
+        raise _Conflicting(path, f"{len(both)} entries would be more than {most}")
+    return both

@@ -10,8 +10,7 @@ import msgspec
 
 from reserver.k8s.objects.objects import LabelledMetadata, WireStruct
 from reserver.patches.codec import KIND, MOST_WEIGHT, LabelsSelector, PatchSpec
-from reserver.patches.merge import NODE_AFFINITY, PREFERRED
-from reserver.patches.model import PatchName
+from reserver.patches.model import NODE_AFFINITY, PREFERRED, PatchName
 from reserver.stores.object.codec import API_VERSION
 
 

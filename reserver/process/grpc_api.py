@@ -12,7 +12,7 @@ from reserver.grpc.service import Service
 from reserver.k8s.client import ApiClient
 from reserver.k8s.reviewer import Reviewer
 from reserver.process.assembly import Assembly
-from reserver.process.dump import dump
+from reserver.process.debugging import dump
 from reserver.reservations.enums import StoreKind
 from reserver.settings.serve import Settings
 

@@ -16,10 +16,8 @@ from reserver.process.assembly import Assembly
 from reserver.settings.serve import Settings
 from reserver.webhook.certificate_rotation import ServedCertificate
 from reserver.webhook.certificate_secret import SECRET, ServingPair
-from reserver.webhook.certificates import CertificateMaker
-from reserver.webhook.handlers import WEBHOOK_LIMITS, Webhooks
-from reserver.webhook.resizing import Resizes
-from reserver.webhook.tls import WebhookTls
+from reserver.webhook.certificates import CertificateMaker, WebhookTls
+from reserver.webhook.handlers import WEBHOOK_LIMITS, Resizes, Webhooks
 
 _SHUTDOWN_S = 5.0
 

@@ -31,8 +31,7 @@ from reserver.rebalance.load import (
 from reserver.rebalance.measured_load import METRICS_API, Source, sources
 from reserver.rebalance.metrics_api import NODE_METRICS, read_node_metrics, read_usage
 from reserver.rebalance.plan import PlannedMove
-from reserver.rebalance.policy import DeschedulerPolicy
-from reserver.rebalance.policy_schema import PrometheusDocument, SecretReference
+from reserver.rebalance.policy import DeschedulerPolicy, PrometheusDocument, SecretReference
 from reserver.rebalance.prometheus import Prometheus, queries_for
 from reserver.rebalance.readings import Readings
 

@@ -32,8 +32,7 @@ from reserver.rebalance.pod_index import Alike, Once
 from reserver.rebalance.policy import NO_LIMITS, EvictionLimits
 from reserver.scheduling.fit import allowed
 from reserver.scheduling.neighbours import meant_by, near_any, rejects
-from reserver.scheduling.node_rules import node_refusals
-from reserver.scheduling.volumes import volume_refusals
+from reserver.scheduling.node_rules import node_refusals, volume_refusals
 
 NOWHERE = -1
 """The row of a pod that is on no node."""

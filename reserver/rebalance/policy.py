@@ -1,15 +1,22 @@
-"""A descheduler policy as values: `descheduler/v1alpha2`.
+"""A descheduler policy, `descheduler/v1alpha2`: as it is written, and as values.
 
-`rebalance/policy_reader.py` reads it; defaults are set and names are resolved by then.
+The document as it is written is that of pkg/api/v1alpha2/types.go. `rebalance/policy_reader.py`
+reads it; in the values defaults are set and names are resolved.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
 
 from reserver.cluster.labels import EVERYTHING, Selector
-from reserver.rebalance.arguments.base import Args
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput
+from reserver.rebalance.arguments.base import Args, Int64, PolicyPart, Problems, UInt
 from reserver.rebalance.arguments.evictor import UNCONFIGURED, DefaultEvictor
 from reserver.rebalance.arguments.load import LowNodeLoad
 from reserver.rebalance.arguments.placement import (
@@ -24,8 +31,152 @@ from reserver.rebalance.arguments.recycling import (
     RemoveFailedPods,
     RemovePodsHavingTooManyRestarts,
 )
-from reserver.rebalance.arguments.utilization import HighNodeUtilization, LowNodeUtilization
-from reserver.rebalance.policy_schema import PrometheusDocument
+from reserver.rebalance.arguments.utilization import (
+    MEASURED,
+    HighNodeUtilization,
+    LowNodeUtilization,
+    UsageSource,
+)
+
+_BROKEN_URL = re.compile(
+    r"[\x00-\x1f\x7f]|^:|^[^?#]*%(?![0-9a-fA-F]{2})|^[^:/?#]+://[^/?#]*(\s|:[^0-9/?#\]]+)"
+)
+"""What Go's `url.Parse` refuses."""
+
+
+class PluginConfig(PolicyPart, frozen=True):
+    """One entry of ``pluginConfig``; its ``args`` are read by the plugin that it names."""
+
+    name: str = ""
+    args: Any = None
+
+
+class PluginSet(PolicyPart, frozen=True):
+    """The plugins of an extension point; nobody reads ``disabled``."""
+
+    enabled: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+
+
+class Plugins(PolicyPart, frozen=True):
+    """The extension points of a profile; nobody reads ``presort`` and ``sort``."""
+
+    presort: PluginSet = msgspec.field(default_factory=PluginSet)
+    sort: PluginSet = msgspec.field(default_factory=PluginSet)
+    deschedule: PluginSet = msgspec.field(default_factory=PluginSet)
+    balance: PluginSet = msgspec.field(default_factory=PluginSet)
+    filter: PluginSet = msgspec.field(default_factory=PluginSet)
+    preevictionfilter: PluginSet = msgspec.field(default_factory=PluginSet)
+
+
+class ProfileDocument(PolicyPart, frozen=True):
+    """One entry of ``profiles``."""
+
+    name: str = ""
+    plugin_config: tuple[PluginConfig, ...] = ()
+    plugins: Plugins = msgspec.field(default_factory=Plugins)
+
+
+class MetricsCollector(PolicyPart, frozen=True):
+    """Deprecated: as a provider KubernetesMetrics."""
+
+    enabled: bool = False
+
+
+class SecretReference(PolicyPart, frozen=True):
+    """A Secret, whose key ``prometheusAuthToken`` has a token."""
+
+    namespace: str = ""
+    name: str = ""
+
+
+class AuthToken(PolicyPart, frozen=True):
+    """A token for Prometheus."""
+
+    secret_reference: SecretReference | None = None
+
+
+class PrometheusDocument(PolicyPart, frozen=True):
+    """The address of Prometheus."""
+
+    url: str = ""
+    auth_token: AuthToken | None = None
+
+    @property
+    def secret(self) -> SecretReference | None:
+        """The Secret with the token; None for the token of Reserver's own service account."""
+        return self.auth_token.secret_reference if self.auth_token else None
+
+    def problems(self) -> Problems:
+        """Yield what upstream refuses."""
+        if not self.url:
+            yield InvalidInput("url", "is missing", "write the URL of Prometheus")
+        elif _BROKEN_URL.search(self.url):
+            problem = f"{shorten(repr(self.url))} is not a URL"
+            yield InvalidInput("url", problem, "write e.g. http://prometheus.monitoring:9090")
+        secret = self.secret
+        if self.auth_token and not (secret and secret.name and secret.namespace):
+            path = "authToken.secretReference"
+            yield InvalidInput(path, "does not name a Secret", "write namespace and name")
+
+
+class MetricsProviderDocument(PolicyPart, frozen=True):
+    """One entry of ``metricsProviders``."""
+
+    source: str = ""
+    prometheus: PrometheusDocument | None = None
+
+
+class PolicyDocument(PolicyPart, frozen=True):
+    """The outer document."""
+
+    api_version: str = ""
+    kind: str = ""
+    profiles: tuple[ProfileDocument, ...] = ()
+    node_selector: str | None = None
+    max_no_of_pods_to_evict_per_node: UInt | None = None
+    max_no_of_pods_to_evict_per_namespace: UInt | None = None
+    max_no_of_pods_to_evict_total: UInt | None = None
+    eviction_failure_event_notification: bool = False
+    metrics_collector: MetricsCollector | None = None
+    metrics_providers: tuple[MetricsProviderDocument, ...] = ()
+    grace_period_seconds: Int64 | None = None
+
+    @property
+    def prometheus(self) -> PrometheusDocument | None:
+        """The Prometheus where load can be read."""
+        found = (e.prometheus for e in self.metrics_providers if e.source == UsageSource.PROMETHEUS)
+        return next(found, None)
+
+    def problems(self) -> Problems:
+        """Yield what upstream refuses of the sources of load."""
+        sources = set[str]()
+        for index, each in enumerate(self.metrics_providers):
+            path = f"metricsProviders[{index}]"
+            if each.source in sources:
+                problem = f"{shorten(repr(each.source))} is given twice"
+                yield InvalidInput(f"{path}.source", problem, "remove one of them")
+                continue
+            sources.add(each.source)
+            if each.source == UsageSource.PROMETHEUS:
+                for found in (each.prometheus or PrometheusDocument()).problems():
+                    yield found.under(f"{path}.prometheus")
+        is_collected = self.metrics_collector is not None and self.metrics_collector.enabled
+        if is_collected and UsageSource.KUBERNETES in sources:
+            problem = f"is enabled beside a provider {UsageSource.KUBERNETES}"
+            yield InvalidInput("metricsCollector", problem, "remove it")
+
+    def warnings(self) -> Problems:
+        """Yield what is accepted and has no effect."""
+        for index, each in enumerate(self.metrics_providers):
+            if each.source not in MEASURED:
+                problem = f"{shorten(repr(each.source))} is not known, and ignored"
+                remedy = f"write {' or '.join(MEASURED)}"
+                yield InvalidInput(f"metricsProviders[{index}].source", problem, remedy)
+        if self.grace_period_seconds is not None and self.grace_period_seconds < 0:
+            problem = f"{self.grace_period_seconds} is negative: the API server refuses evictions"
+            yield InvalidInput("gracePeriodSeconds", problem, "write 0 or more")
+
 
 Arguments = (
     RemoveDuplicates

@@ -7,8 +7,8 @@ from pathlib import Path
 import structlog
 
 from reserver.errors import ConfigurationError
-from reserver.rebalance.field_readers import PriorityClasses
 from reserver.rebalance.policy import DeschedulerPolicy
+from reserver.rebalance.policy_decoding import PriorityClasses
 from reserver.rebalance.policy_reader import read
 from reserver.settings.strict_yaml import MOST_BYTES
 

@@ -14,10 +14,9 @@ from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
 from reserver.k8s.objects import selectors
-from reserver.rebalance import policy_schema as written
+from reserver.rebalance import policy as written
 from reserver.rebalance.arguments.base import Problems
 from reserver.rebalance.arguments.evictor import UNCONFIGURED, DefaultEvictor
-from reserver.rebalance.field_readers import PriorityClasses
 from reserver.rebalance.policy import (
     EVICTOR,
     PLUGINS,
@@ -27,7 +26,7 @@ from reserver.rebalance.policy import (
     EvictionLimits,
     Profile,
 )
-from reserver.rebalance.policy_decoding import DecodedProfile, decode
+from reserver.rebalance.policy_decoding import DecodedProfile, PriorityClasses, decode
 
 _UNREAD = ("presort", "sort")
 

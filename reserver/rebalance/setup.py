@@ -27,7 +27,6 @@ from reserver.rebalance import emptying, pending, planner, upstream
 from reserver.rebalance.capacity import Held
 from reserver.rebalance.evictions import Evictions, Pace
 from reserver.rebalance.metrics import DeschedulingMetrics, health_paths
-from reserver.rebalance.modes import Compat, Mode
 from reserver.rebalance.node_marks import NodeMarks
 from reserver.rebalance.outcomes import MoveOutcome, OutcomeReporter, Result
 from reserver.rebalance.plan import Plan
@@ -36,7 +35,7 @@ from reserver.rebalance.policy_file import PolicyFile
 from reserver.rebalance.round import Executors, Round, RoundOptions
 from reserver.rebalance.round_input import Decision, RoundInput
 from reserver.rebalance.rounds import Rebalancer
-from reserver.rebalance.settings import RebalanceSettings
+from reserver.rebalance.settings import Compat, Mode, RebalanceSettings
 from reserver.rebalance.time_limit import SECONDS, TimeLimit
 
 log = structlog.get_logger(__name__)

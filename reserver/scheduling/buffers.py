@@ -24,10 +24,10 @@ from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.fit import allowed
+from reserver.scheduling.pending_pods import Waiting
 from reserver.scheduling.placement import AllowedNodes, slot_pod
 from reserver.scheduling.request_arrays import request_columns
 from reserver.scheduling.state import State
-from reserver.scheduling.waiting_pod import Waiting
 
 MOST_NODES = 500
 """How many nodes a buffer's pods are kept from at most: they are named in its template."""

@@ -26,8 +26,7 @@ from reserver.scheduling.in_flight import (
     slots_of,
     with_rest,
 )
-from reserver.scheduling.nominations import Nominations
-from reserver.scheduling.waiting_pod import Waiting
+from reserver.scheduling.pending_pods import Nominations, Waiting
 
 Key = tuple[str, str]
 """Namespace (empty for a node) and name."""

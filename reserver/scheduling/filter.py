@@ -31,10 +31,10 @@ from reserver.scheduling.fit import (
 from reserver.scheduling.gangs import NOBODY, Attempt
 from reserver.scheduling.in_flight import FORGETTING_S
 from reserver.scheduling.nomination import SHOWN_S, elsewhere, nominations_for, once_read
+from reserver.scheduling.pending_pods import LEAST_SAMPLE
 from reserver.scheduling.recall import recalls
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import FilterVerdict, Retry, WaitsFor
-from reserver.scheduling.waiting_pod import LEAST_SAMPLE
 
 ANSWER_LIMIT = LEAST_SAMPLE
 """How many nodes are enough: more cost throughput and place no better."""

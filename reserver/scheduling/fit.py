@@ -31,10 +31,9 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.neighbours import affinity_refusals, spread_refusals
-from reserver.scheduling.node_rules import node_refusals
+from reserver.scheduling.node_rules import node_refusals, volume_refusals
 from reserver.scheduling.reasons import HELD, UNKNOWN_NODE, Reason, Refusal, insufficient
 from reserver.scheduling.request_arrays import ByNode, request_columns
-from reserver.scheduling.volumes import volume_refusals
 
 EXEMPT_PRIORITY = 2_000_000_000
 """From this priority on holds refuse nothing in the namespaces trusted with that: no node agent."""

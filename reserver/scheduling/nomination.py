@@ -22,10 +22,10 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.view import LedgerView, Slot
 from reserver.scheduling.fit import fits_where
 from reserver.scheduling.gangs import Attempt
+from reserver.scheduling.pending_pods import LEAST_SAMPLE
 from reserver.scheduling.request_arrays import request_columns
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import Effect, Nominate, Retry
-from reserver.scheduling.waiting_pod import LEAST_SAMPLE
 
 MOST_TOGETHER = 500
 """How many pods are looked at to be sent back with one; a larger group takes more attempts."""

@@ -22,10 +22,9 @@ from reserver.cluster.quantity import times, total
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.fit import fits_beside_holds, seats_by_node, with_yields
-from reserver.scheduling.node_rules import node_refusals
+from reserver.scheduling.node_rules import node_refusals, volume_refusals
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import Effect, Recall
-from reserver.scheduling.volumes import volume_refusals
 
 RECALL_S = 60.0
 """How long a node lends nothing after an owner has waited there, in seconds."""

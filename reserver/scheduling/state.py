@@ -15,7 +15,7 @@ from types import MappingProxyType
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.capacity_state import CapacityState
-from reserver.scheduling.waiting_pod import Waiting, offered, remembered
+from reserver.scheduling.pending_pods import Waiting, offered, remembered
 
 ANOTHERS = "a reservation of another namespace"
 

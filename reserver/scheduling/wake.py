@@ -21,10 +21,10 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.enums import Policy
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.fit import allowed
+from reserver.scheduling.pending_pods import Waiting
 from reserver.scheduling.request_arrays import request_columns
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import Activate, Effect, Nominate, Retry
-from reserver.scheduling.waiting_pod import Waiting
 
 
 class Wake:

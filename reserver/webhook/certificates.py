@@ -1,16 +1,26 @@
-"""Makes the certificates of the webhooks: each has a CA of its own, whose key nobody keeps."""
+"""The certificates of the webhooks: made, each with a CA of its own, and served.
+
+Nobody keeps the key of such a CA. A certificate is replaced while calls go on.
+"""
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+import os
+import ssl
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+import structlog
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from reserver.errors import ConfigurationError
+from reserver.http.tls import bare_context, load, server_context, stamped
+from reserver.http.tls_files import TlsFiles
 from reserver.webhook.certificate_secret import ServingPair
 
 LIFETIME = timedelta(days=90)
@@ -115,3 +125,61 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
         encipher_only=False,
         decipher_only=False,
     )
+
+
+log = structlog.get_logger(__name__)
+
+
+class WebhookTls:
+    """What webhooks are served with: files, or a certificate that Reserver keeps.
+
+    API servers need no certificate. So unlike the extender's (`http.tls`) there is one context,
+    into which a new certificate is loaded: it counts for new connections, and no call on one that
+    is open is lost.
+    """
+
+    def __init__(self, files: TlsFiles | None) -> None:
+        """Serve with files, or with nothing before `serve` is called.
+
+        Raises:
+            ConfigurationError: the files cannot be read, or do not belong together.
+        """
+        self._files = files
+        self._context = bare_context()
+        self._told = ""
+        if files is not None:
+            self._stamp = stamped(files)
+            load(self._context, files)
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """The context; of files that have been replaced the new ones, once they can be read."""
+        if self._files is not None:
+            try:
+                stamp = stamped(self._files)
+                if stamp != self._stamp:
+                    server_context(self._files)  # What fails leaves a context without any.
+                    load(self._context, self._files)
+                    self._stamp, self._told = stamp, ""
+                    log.info("certificates read again")
+            except ConfigurationError as exc:  # The next connection looks again.
+                if str(exc) != self._told:
+                    self._told = str(exc)
+                    log.warning(
+                        "certificates cannot be read, the former ones serve", why=self._told
+                    )
+        return self._context
+
+    def serve(self, pair: ServingPair) -> None:
+        """Serve with another certificate from now on."""
+        # ssl reads files only, and there may be no file system to write to.
+        descriptor = os.memfd_create("reserver-webhook")
+        try:
+            os.write(descriptor, pair.certificate + pair.private_key)
+            self._context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+        finally:
+            os.close(descriptor)
+
+    def refused_name(self, certificate: Mapping[str, Any] | None) -> str | None:  # noqa: ARG002 - as ServerTls
+        """Return None: everybody may ask, and what is answered says nothing of others."""
+        return None

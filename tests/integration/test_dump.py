@@ -13,7 +13,7 @@ import yaml
 
 from reserver import app
 from reserver.client import Client
-from reserver.process import dump
+from reserver.process import debugging
 from reserver.settings.serve import Settings
 from reserver_demo.cluster import EmbeddedCluster
 from tests.integration.test_files_entered import SPEC
@@ -95,7 +95,7 @@ async def test_what_is_too_long_is_left_out(
 ) -> None:
     whole = await dumped(settings)
     most = len(whole) - 1000
-    monkeypatch.setattr(dump, "MOST_BYTES", most)
+    monkeypatch.setattr(debugging, "MOST_BYTES", most)
     text = await dumped(settings)
     assert len(text) <= most
     assert json.loads(text)["metrics"] == "too long"

@@ -23,8 +23,8 @@ from reserver.reservations.status import ShortNodes
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.in_flight import PendingResize
 from reserver.scheduling.state import State
-from reserver.webhook import resizing
-from reserver.webhook.resizing import Resizes
+from reserver.webhook import handlers
+from reserver.webhook.handlers import Resizes
 from reserver.webhook.review import read_request
 from tests.builders import NOW, amounts, node, pod, reservation
 
@@ -35,7 +35,7 @@ workers, namespaces, names = map(st.sampled_from, (WORKERS, NAMESPACES, NAMES))
 sizes = st.fixed_dictionaries({name: st.integers(0, OFFERED) for name in RESOURCES})
 huge = st.fixed_dictionaries({name: st.sampled_from((0, 1, 9, 10**9)) for name in RESOURCES})
 
-resizing.PATIENCE_S = 0.002  # Nothing is shown while a machine waits.
+handlers.PATIENCE_S = 0.002  # Nothing is shown while a machine waits.
 
 
 class Ready:

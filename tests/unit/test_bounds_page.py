@@ -23,7 +23,7 @@ from reserver.moves.model import MOST_IN_GROUP
 from reserver.moves.windows import _MOST_LOOKS
 from reserver.patches.book import MOST_MERGED, MOST_PATCHES
 from reserver.patches.codec import MOST_PODS
-from reserver.patches.merge import MOST_BYTES
+from reserver.patches.model import MOST_BYTES
 from reserver.provisioning import codec
 from reserver.provisioning.model import MOST_POD_SETS
 from reserver.provisioning.observe import MOST_REQUESTS

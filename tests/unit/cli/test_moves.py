@@ -25,8 +25,7 @@ from reserver.moves.phases import MoveMode
 from reserver.moves.podmove import MoveObject, read_object
 from reserver.patches.codec import PatchObject
 from reserver.patches.codec import read_object as read_patch
-from reserver.patches.merge import PREFERRED
-from reserver.patches.model import SchedPatch
+from reserver.patches.model import PREFERRED, SchedPatch
 from reserver.rebalance.capacity import Held
 from tests.unit.moves.test_drain import pod
 

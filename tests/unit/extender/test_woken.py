@@ -19,10 +19,10 @@ from reserver.reservations.listener import Listeners
 from reserver.reservations.recurrence import Recurrence
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.pending_pods import Waiting
 from reserver.scheduling.recall import RECALL_S
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import WaitsFor
-from reserver.scheduling.waiting_pod import Waiting
 from reserver.scheduling.wake import Wake
 from tests.builders import BORROWER, NOW, node, pod, ref, reservation
 from tests.unit.extender.test_waker import Sends

@@ -16,8 +16,7 @@ from reserver.k8s.objects.objects import ResourceMetadata, encode
 from reserver.patches import codec, status_codec
 from reserver.patches.book import PatchEntry
 from reserver.patches.codec import PatchObject, read_object
-from reserver.patches.merge import Conflict
-from reserver.patches.model import PatchName, SchedPatch
+from reserver.patches.model import Conflict, PatchName, SchedPatch
 from reserver.patches.slots import PatchSlots, Record, Stock
 from reserver.patches.status_codec import PatchStatus
 

@@ -11,7 +11,7 @@ from reserver.k8s.objects.limits import POD
 from reserver.k8s.objects.objects import decode
 from reserver.patches import codec
 from reserver.patches.book import MOST_PATCHES, Book
-from reserver.patches.merge import MOST_BYTES
+from reserver.patches.model import MOST_BYTES
 from reserver.webhook import review
 from tests.builders import NOW
 from tests.cpu import MOST_S, least_cpu_s

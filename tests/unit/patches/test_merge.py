@@ -11,16 +11,16 @@ from reserver.cluster.constraints import Constraints
 from reserver.k8s.objects.constraints import WrittenDemands, demands
 from reserver.k8s.objects.limits import POD
 from reserver.k8s.objects.objects import encode
-from reserver.patches.merge import (
+from reserver.patches.model import (
     MOST_BYTES,
     MOST_TERMS,
     MOST_TOLERATIONS,
     PREFERRED,
     REQUIRED,
     Conflict,
+    Scheduling,
     merged,
 )
-from reserver.patches.model import Scheduling
 
 SPOT = {"key": "spot", "operator": "Exists"}
 

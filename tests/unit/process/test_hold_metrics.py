@@ -15,8 +15,8 @@ from reserver.reservations.outcome import Ending
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Reservation
+from reserver.scheduling.pending_pods import Waiting
 from reserver.scheduling.state import State
-from reserver.scheduling.waiting_pod import Waiting
 from tests.builders import NAMESPACE, NOW, node, pod, ref, reservation, rule, state_of
 
 W1 = node("worker-1", cpu="4", memory="4Gi")

@@ -19,8 +19,7 @@ from reserver.rebalance.arguments.evictor import (
 from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad
 from reserver.rebalance.arguments.placement import RemoveDuplicates, RemovePodsViolatingNodeTaints
 from reserver.rebalance.arguments.recycling import PodLifeTime, RemoveFailedPods
-from reserver.rebalance.policy import DeschedulerPolicy, EvictionLimits
-from reserver.rebalance.policy_schema import SecretReference
+from reserver.rebalance.policy import DeschedulerPolicy, EvictionLimits, SecretReference
 from tests.unit.rebalance.policies import HEAD, JSON, configured, reading
 
 

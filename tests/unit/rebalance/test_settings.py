@@ -9,8 +9,7 @@ import pytest
 
 from reserver.base.schedule import Schedule
 from reserver.errors import ConfigurationError
-from reserver.rebalance.modes import Compat, Mode, read_compat
-from reserver.rebalance.settings import RebalanceSettings
+from reserver.rebalance.settings import Compat, Mode, RebalanceSettings, read_compat
 from reserver.settings.flags import declared
 
 FILE: dict[str, Any] = {"policy_config_file": Path("policy.yaml")}

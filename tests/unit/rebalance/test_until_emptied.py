@@ -8,12 +8,11 @@ from reserver.cli.rebalance_run import _summary
 from reserver.cluster.pod import PodName
 from reserver.rebalance.emptying import Settled
 from reserver.rebalance.metrics import DeschedulingMetrics
-from reserver.rebalance.modes import Mode
 from reserver.rebalance.outcomes import MoveOutcome, Result
 from reserver.rebalance.plan import Plan, PlannedMove
 from reserver.rebalance.round import Round
 from reserver.rebalance.rounds import Rebalancer
-from reserver.rebalance.settings import RebalanceSettings
+from reserver.rebalance.settings import Mode, RebalanceSettings
 from reserver.rebalance.setup import _until_emptied
 
 

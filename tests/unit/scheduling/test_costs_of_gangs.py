@@ -11,7 +11,7 @@ from reserver.cluster.labels import equals
 from reserver.cluster.pod import Pod
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Reservation
-from reserver.scheduling import nomination, nominations
+from reserver.scheduling import nomination, pending_pods
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import Nominate
@@ -114,7 +114,7 @@ def test_pods_that_are_nominated_cost_a_stranger_few_rules(what: str, asked: lis
     state, _ = world(*HELD[what], nominated="worker-9")
     asked.clear()
     filter_nodes(pod("stranger", cpu="1"), ["worker-9", "worker-8"], state, NOW)
-    assert len(asked) <= nominations.MOST_ASKED
+    assert len(asked) <= pending_pods.MOST_ASKED
 
 
 def test_where_too_many_are_nominated_to_be_asked_a_stranger_stays_away() -> None:

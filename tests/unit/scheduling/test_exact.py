@@ -16,9 +16,9 @@ from reserver.scheduling.dry_run import judge_set
 from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.node_explanation import explain_nodes
+from reserver.scheduling.pending_pods import Waiting
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
-from reserver.scheduling.waiting_pod import Waiting
 from tests.builders import (
     NOW,
     at,

@@ -9,9 +9,9 @@ from reserver.scheduling import nomination
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.gangs import ATTEMPT_S
+from reserver.scheduling.pending_pods import LEAST_SAMPLE
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import FilterVerdict, Nominate
-from reserver.scheduling.waiting_pod import LEAST_SAMPLE
 from tests.builders import NOW, node, pod, reservation, rule, state_of
 
 OURS = rule(controller=Controller("PodGroup", "training"))

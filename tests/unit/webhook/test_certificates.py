@@ -10,8 +10,7 @@ from cryptography import x509
 from reserver.errors import ConfigurationError
 from reserver.http.tls_files import TlsFiles
 from reserver.webhook.certificate_secret import ServingPair
-from reserver.webhook.certificates import LIFETIME, CertificateMaker
-from reserver.webhook.tls import WebhookTls
+from reserver.webhook.certificates import LIFETIME, CertificateMaker, WebhookTls
 from tests.builders import NOW
 
 NAMES = ("reserver-webhook.reserver-system.svc", "127.0.0.1")

@@ -11,8 +11,8 @@ import pytest
 
 from reserver.errors import InvalidInput, NotReady
 from reserver.scheduling.state import State
-from reserver.webhook import resizing
-from reserver.webhook.resizing import Resizes
+from reserver.webhook import handlers
+from reserver.webhook.handlers import Resizes
 from reserver.webhook.review import ReviewRequest, read_request
 from tests.builders import NOW, node, pod, requested, reservation, state_of
 from tests.unit.extender.fakes import FakeReadiness
@@ -78,7 +78,7 @@ async def test_a_resize_waits_for_a_hold_that_a_broken_watch_is_about_to_show(
 async def test_after_a_moment_it_is_judged_by_what_is_known(
     state: State, readiness: FakeReadiness, judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resizing, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(handlers, "PATIENCE_S", 0.01)
     readiness.current.clear()
     state.ledger.put(HOLD)
     assert "held by reservation" in (await judge(asked("3")) or "")
@@ -138,7 +138,7 @@ FORGED: list[dict[str, Any]] = [
 async def test_what_is_not_said_of_the_pod_that_the_watch_shows_changes_nothing(
     state: State, judge: Judge, forged: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resizing, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(handlers, "PATIENCE_S", 0.01)
     with suppress(InvalidInput):
         await judge(asked("1k", **forged))
     assert requested(state, "worker-1") == 1000
@@ -150,7 +150,7 @@ async def test_what_is_not_said_of_the_pod_that_the_watch_shows_changes_nothing(
 async def test_where_room_is_held_no_pod_grows_that_the_watch_does_not_show(
     state: State, judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resizing, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(handlers, "PATIENCE_S", 0.01)
     later = {"oldObject": web_0("1", resourceVersion="6")}
     assert await judge(asked("2", **later)) is None
     state.ledger.put(reservation("r", cpu="1"))
