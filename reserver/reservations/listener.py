@@ -5,7 +5,8 @@ A listener only notes what it has to look at, as a rule in a queue; its own loop
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partialmethod
 from typing import Any
 
 from reserver.cluster.pod import Pod
@@ -57,7 +58,7 @@ _OTHERWISE = {
 }
 """What a change is to a listener that does not override its method."""
 
-_Handlers = list[Callable[..., None]]
+_EVENTS = tuple(name for name in vars(Listener) if name.startswith("on_"))
 
 
 class Listeners(Listener):
@@ -69,68 +70,28 @@ class Listeners(Listener):
     def __init__(self, failed: Callable[[object, Exception], object]) -> None:
         """Begin with none; `failed` is called with what has changed, and what was raised."""
         self._failed = failed
-        self._reservation_changed: _Handlers = []
-        self._backing_changed: _Handlers = []
-        self._occurrence_over: _Handlers = []
-        self._capacity_freed: _Handlers = []
-        self._node_changed: _Handlers = []
-        self._pod_changed: _Handlers = []
-        self._pod_patched: _Handlers = []
-        self._pod_refused: _Handlers = []
-        self._pod_assumed: _Handlers = []
+        self._handlers: dict[str, list[Callable[..., None]]] = {event: [] for event in _EVENTS}
 
     def add(self, listener: Listener) -> None:
         """Report changes to a listener from now on, after all others."""
-        for event in (name for name in vars(Listener) if name.startswith("on_")):
+        for event, handlers in self._handlers.items():
             handler = _handler(listener, event)
             if handler is not None:
-                handlers: _Handlers = getattr(self, event.removeprefix("on"))
                 handlers.append(handler)
 
-    def on_reservation_changed(self, ref: Ref) -> None:
-        """Notify of a reservation."""
-        self._notify(self._reservation_changed, ref)
-
-    def on_backing_changed(self, ref: Ref) -> None:
-        """Notify of what backs a reservation."""
-        self._notify(self._backing_changed, ref)
-
-    def on_occurrence_over(self, ref: Ref) -> None:
-        """Notify of an occurrence that is over."""
-        self._notify(self._occurrence_over, ref)
-
-    def on_capacity_freed(self, node: str) -> None:
-        """Notify of a node on which less is held."""
-        self._notify(self._capacity_freed, node)
-
-    def on_node_changed(self, node: str) -> None:
-        """Notify of a node."""
-        self._notify(self._node_changed, node)
-
-    def on_pod_changed(self, before: Pod | None, after: Pod | None) -> None:
-        """Notify of a pod."""
-        self._notify(self._pod_changed, before, after)
-
-    def on_pod_patched(self, namespace: str, marks: str) -> None:
-        """Notify of the SchedPatches of a pod."""
-        self._notify(self._pod_patched, namespace, marks)
-
-    def on_pod_refused(self, pod_uid: str) -> None:
-        """Notify of a pod that begins to wait."""
-        self._notify(self._pod_refused, pod_uid)
-
-    def on_pod_assumed(self, pod: Pod, node: str) -> None:
-        """Notify of a binding."""
-        self._notify(self._pod_assumed, pod, node)
-
-    def _notify(self, handlers: Sequence[Callable[..., None]], *change: Any) -> None:  # noqa: ANN401
-        for handler in handlers:
+    def notify(self, event: str, *change: Any) -> None:  # noqa: ANN401 - of any event
+        """Notify of a change, by the name of the method for it."""
+        for handler in self._handlers[event]:
             try:
                 handler(*change)
             except (MemoryError, LeadershipLost):
                 raise
             except Exception as exc:  # noqa: BLE001 - the others are notified all the same
                 self._failed(change[0], exc)
+
+
+for _event in _EVENTS:
+    setattr(Listeners, _event, partialmethod(Listeners.notify, _event))
 
 
 def _handler(listener: Listener, event: str) -> Callable[..., None] | None:
