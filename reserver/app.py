@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from prometheus_client.core import Metric
@@ -23,7 +23,7 @@ from reserver.extender.server import Routes
 from reserver.http.tls import Expiries
 from reserver.k8s import credentials, http_client
 from reserver.k8s.client import ApiClient
-from reserver.k8s.http_client import RequestCounts
+from reserver.k8s.lease import Lease
 from reserver.process.assembly import Assembly
 from reserver.process.background import WriteTasks, lead, stand_by
 from reserver.process.http_listeners import SHUTDOWN_S, HttpListeners
@@ -82,62 +82,143 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             API server knows no CapacityBuffers.
     """
     access = await credentials.load(settings.kubeconfig)
-    clock = SteadyClock(time.time, elapsed)
     async with ApiClient(access) as client, ApiClient(access, _REVIEWS) as reviews:
         await _require_crds(client, settings)
-        lease, label = lease_of(settings, client), label_of(settings, client)
+        lease = lease_of(settings, client)
         async with WriteTasks() as writes:
-            assembly = Assembly(settings, client, clock, writes, lease)
-            expiries = Expiries(settings.all_tls)
-            reload = Reload(settings, assembly)
-            restart = Restart(reload, client, lease, partial(_startable, client))
-            requests = (client.request_counts, reviews.request_counts)
-            families = partial(_families, assembly, expiries, reload, requests)
-            metrics = Metrics(assembly, families, assembly.measured.survey)
-            if assembly.features.mover is not None:
-                assembly.features.mover.subscribers.append(
-                    partial(_report_move, partial(_count_move, metrics))
-                )
-            tracing = _tracing() if settings.tracing else None
-            extender = _extender(assembly, writes, tracing)
-            service = _service(settings, reviews, assembly, extender, metrics)
-            follow = [*((service.feed.run,) if service else ()), *((label.keep,) if label else ())]
-            if tracing is not None:
-                _trace(tracing, assembly, service)
-            ready = assembly.readiness
-            looks = (ready.obstacles, ready.checks, ready.inability)
-            routes = Routes(extender, metrics, *looks)
-            waiting = partial(stand_by, assembly, client, label)
-            webhooks = _webhooks(settings, assembly, client, metrics, expiries)
-            follow += webhooks.loops if webhooks else ()
+            process = _Process(settings, client, reviews, writes, lease)
             async with asyncio.TaskGroup() as tasks:
-                background = (
-                    tasks.create_task(access.renew()),
-                    tasks.create_task(lead(assembly, *follow, standing_by=waiting)),
-                    tasks.create_task(assembly.readiness.beat()),
-                    tasks.create_task(reload.run()),
-                    tasks.create_task(restart.run()),
-                )
+                background = [
+                    tasks.create_task(each) for each in (access.renew(), *process.loops())
+                ]
                 try:
-                    async with AsyncExitStack() as stack:
-                        stack.enter_context(LoopWatchdog(metrics.blocked).watching())
-                        stack.enter_context(brief_collections())
-                        listeners = HttpListeners(reload, routes, metrics, reviews, expiries)
-                        web = await listeners.serve(stack)
-                        rpc = await _serve_grpc(settings, service, assembly, stack)
-                        hooks = await webhooks.serve(stack) if webhooks else None
-                        addresses = (access.server, access.source, *web, rpc, hooks)
-                        yield Running(*addresses, assembly, restart.due)
-                    await extender.bindings.drain()
-                    if webhooks:
-                        await webhooks.release()
+                    async with process.serving() as addresses:
+                        server = (access.server, access.source)
+                        yield Running(*server, *addresses, process.assembly, process.restart.due)
+                    await process.drain()
                 finally:
                     for task in background:
                         task.cancel()
-                    if tracing is not None:
-                        await tracing.end()
+                    if process.tracing is not None:
+                        await process.tracing.end()
         if lease is not None:
             await lease.release()
+
+
+class _Process:
+    """All that one process is put together of, and what it begins and ends with."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        client: ApiClient,
+        reviews: ApiClient,
+        writes: asyncio.TaskGroup,
+        lease: Lease | None,
+    ) -> None:
+        clock = SteadyClock(time.time, elapsed)
+        self.settings, self.client, self.reviews = settings, client, reviews
+        self.assembly = Assembly(settings, client, clock, writes, lease)
+        self.expiries = Expiries(settings.all_tls)
+        self.reload = Reload(settings, self.assembly)
+        self.restart = Restart(self.reload, client, lease, partial(_startable, client))
+        self.metrics = Metrics(self.assembly, self._families, self.assembly.measured.survey)
+        self.tracing = _tracing() if settings.tracing else None
+        self.extender = self._extender(writes)
+        self.service = self._service()
+        self._follow_moves()
+        self.webhooks = self._webhooks()
+
+    def loops(self) -> Iterator[Coroutine[None, None, None]]:
+        """Yield what runs beside the calls."""
+        label = label_of(self.settings, self.client)
+        follow = [
+            *((self.service.feed.run,) if self.service else ()),
+            *((label.keep,) if label else ()),
+            *(self.webhooks.loops if self.webhooks else ()),
+        ]
+        waiting = partial(stand_by, self.assembly, self.client, label)
+        yield lead(self.assembly, *follow, standing_by=waiting)
+        yield self.assembly.readiness.beat()
+        yield self.reload.run()
+        yield self.restart.run()
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[tuple[Any, ...]]:
+        """Serve until the block ends; yield the addresses, as `Running` has them."""
+        ready = self.assembly.readiness
+        looks = (ready.obstacles, ready.checks, ready.inability)
+        routes = Routes(self.extender, self.metrics, *looks)
+        async with AsyncExitStack() as stack:
+            stack.enter_context(LoopWatchdog(self.metrics.blocked).watching())
+            stack.enter_context(brief_collections())
+            parts = (self.reload, routes, self.metrics, self.reviews, self.expiries)
+            web = await HttpListeners(*parts).serve(stack)
+            rpc = await self._serve_grpc(stack)
+            hooks = await self.webhooks.serve(stack) if self.webhooks else None
+            yield *web, rpc, hooks
+
+    async def drain(self) -> None:
+        """Finish the bindings under way, and give back what a successor may use."""
+        await self.extender.bindings.drain()
+        if self.webhooks:
+            await self.webhooks.release()
+
+    def _families(self) -> Iterator[Metric]:
+        yield from measured(self.assembly)
+        yield from self.expiries.measured()
+        yield from self.reload.measured()
+        yield from http_client.measured((self.client.request_counts, self.reviews.request_counts))
+        yield from memory_measured()
+
+    def _extender(self, writes: asyncio.TaskGroup) -> Extender:
+        made = Extender if self.tracing is None else self.tracing.extender
+        return made(
+            self.assembly.state,
+            self.assembly.pod_writes,
+            self.assembly.requeue,
+            self.assembly.clock,
+            self.assembly.readiness,
+            writes,
+            on_event=self.assembly.recorder.record,
+        )
+
+    def _service(self) -> Service | None:
+        if self.settings.grpc_address is None:
+            return None
+        from reserver.process import grpc_api  # noqa: PLC0415 - a tenth of a start, if asked for
+
+        parts = (self.reviews, self.assembly, self.extender, self.metrics)
+        service = grpc_api.prepare(self.settings, *parts)
+        if self.tracing is not None:
+            service.interceptors.insert(0, self.tracing.calls())
+        return service
+
+    async def _serve_grpc(self, stack: AsyncExitStack) -> str | None:
+        settings = self.settings
+        if settings.grpc_address is None or self.service is None:
+            return None
+        from reserver.grpc.service import serving  # noqa: PLC0415 - as in `_service`
+
+        ends = (self.assembly.readiness.obstacles, SHUTDOWN_S, settings.grpc_tls)
+        site = serving(settings.grpc_address, self.service, *ends)
+        return await stack.enter_async_context(site)
+
+    def _webhooks(self) -> Prepared | None:
+        if self.settings.webhook_address is None:
+            return None
+        from reserver.process.webhooks import prepare  # noqa: PLC0415 - it makes certificates
+
+        parts = (self.assembly, self.client, self.metrics, self.expiries)
+        return prepare(self.settings, *parts)
+
+    def _follow_moves(self) -> None:
+        """Have moves counted and traced."""
+        if (mover := self.assembly.features.mover) is None:
+            return
+        mover.subscribers.append(partial(_report_move, partial(_count_move, self.metrics)))
+        if self.tracing is not None:
+            mover.subscribers.append(partial(_report_move, self.tracing.move))
 
 
 async def _require_crds(client: ApiClient, settings: Settings) -> None:
@@ -168,16 +249,6 @@ async def _startable(client: ApiClient, settings: Settings) -> None:
         await client.get(path, {"limit": "1"})
 
 
-def _families(
-    assembly: Assembly, expiries: Expiries, reload: Reload, requests: Iterable[RequestCounts]
-) -> Iterator[Metric]:
-    yield from measured(assembly)
-    yield from expiries.measured()
-    yield from reload.measured()
-    yield from http_client.measured(requests)
-    yield from memory_measured()
-
-
 def _report_move(report: Callable[[Move], None], known: KnownMove) -> None:
     if known.move is not None:
         report(known.move)
@@ -190,46 +261,6 @@ def _count_move(metrics: Metrics, move: Move) -> None:
         metrics.count_landing(move.spec.mode, status.finished_at - status.evicted_at)
 
 
-def _service(
-    settings: Settings,
-    reviews: ApiClient,
-    assembly: Assembly,
-    extender: Extender,
-    metrics: Metrics,
-) -> Service | None:
-    if settings.grpc_address is None:
-        return None
-    from reserver.process import grpc_api  # noqa: PLC0415 - a tenth of a start, if it is asked for
-
-    return grpc_api.prepare(settings, reviews, assembly, extender, metrics)
-
-
-async def _serve_grpc(
-    settings: Settings, service: Service | None, assembly: Assembly, stack: AsyncExitStack
-) -> str | None:
-    if settings.grpc_address is None or service is None:
-        return None
-    from reserver.grpc.service import serving  # noqa: PLC0415 - as in `_service`
-
-    tls = settings.grpc_tls
-    site = serving(settings.grpc_address, service, assembly.readiness.obstacles, SHUTDOWN_S, tls)
-    return await stack.enter_async_context(site)
-
-
-def _webhooks(
-    settings: Settings,
-    assembly: Assembly,
-    client: ApiClient,
-    metrics: Metrics,
-    expiries: Expiries,
-) -> Prepared | None:
-    if settings.webhook_address is None:
-        return None
-    from reserver.process.webhooks import prepare  # noqa: PLC0415 - with what makes certificates
-
-    return prepare(settings, assembly, client, metrics, expiries)
-
-
 def _tracing() -> Tracing:
     try:
         from reserver.process.tracing import Tracing  # noqa: PLC0415 - it needs packages of an extra
@@ -237,24 +268,3 @@ def _tracing() -> Tracing:
         problem = f"--tracing needs the package {exc.name}: pip install './WHEEL[tracing]'"
         raise ConfigurationError(problem) from exc
     return Tracing()
-
-
-def _trace(tracing: Tracing, assembly: Assembly, service: Service | None) -> None:
-    """Have moves and gRPC calls traced."""
-    if assembly.features.mover is not None:
-        assembly.features.mover.subscribers.append(partial(_report_move, tracing.move))
-    if service is not None:
-        service.interceptors.insert(0, tracing.calls())
-
-
-def _extender(assembly: Assembly, writes: asyncio.TaskGroup, tracing: Tracing | None) -> Extender:
-    made = Extender if tracing is None else tracing.extender
-    return made(
-        assembly.state,
-        assembly.pod_writes,
-        assembly.requeue,
-        assembly.clock,
-        assembly.readiness,
-        writes,
-        on_event=assembly.recorder.record,
-    )

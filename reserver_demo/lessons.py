@@ -50,6 +50,11 @@ async def set_up(stage: Stage) -> None:
 
 def lessons(stage: Stage) -> tuple[Lesson, ...]:
     """Return the tour, of a cluster that is set up."""
+    return (*_holding(stage), *_landing(stage))
+
+
+def _holding(stage: Stage) -> tuple[Lesson, ...]:
+    """Return the first lessons: capacity is held."""
     return (
         Lesson(
             title="what is there",
@@ -73,6 +78,12 @@ def lessons(stage: Stage) -> tuple[Lesson, ...]:
             came_true=lambda _: stage.is_held("batch"),
             learned="6 of worker-3's 8 CPUs are held. Nothing runs there.",
         ),
+    )
+
+
+def _landing(stage: Stage) -> tuple[Lesson, ...]:
+    """Return the other lessons: pods come, owners and not."""
+    return (
         Lesson(
             title="a stranger comes",
             text="A pod that owns nothing wants 4 CPUs. worker-3 has them, but not for it.",

@@ -102,26 +102,37 @@ async def rebalance(
             marks=_marks(settings, client, clock),
         )
         rebalancer = Rebalancer(client, file, executors, options, clock, dry_run=settings.dry_run)
-        if not settings.descheduling_interval:
-            if settings.defragment and not settings.dry_run:
-                return await _until_emptied(rebalancer, metrics, clock, settings.most_moves)
-            return await _once(rebalancer, metrics, clock, settings.most_moves)
+        if settings.descheduling_interval:
+            await _repeated(rebalancer, settings, client, access, metrics, stop)
+            return None
+        run = _until_emptied if settings.defragment and not settings.dry_run else _once
+        return await run(rebalancer, metrics, clock, settings.most_moves)
 
-        def done(is_done: bool, took_s: float) -> None:  # noqa: FBT001 - whether it succeeded
-            metrics.observe_round(took_s)
-            metrics.count_round("done" if is_done else "failed")
-            metrics.policy_broken.set(bool(file and file.problems))
 
-        lease = _lease(settings, client) if settings.leader_elect else None
-        rounds = rebalancer.run(settings.descheduling_interval, done, settings.most_moves)
-        async with asyncio.TaskGroup() as tasks:
-            running = (tasks.create_task(access.renew()), tasks.create_task(_lead(lease, rounds)))
-            await stop()
-            for task in running:
-                task.cancel()
-        if lease is not None:
-            await lease.release()
-    return None
+async def _repeated(
+    rebalancer: Rebalancer,
+    settings: RebalanceSettings,
+    client: ApiClient,
+    access: Credentials,
+    metrics: DeschedulingMetrics,
+    stop: Callable[[], Awaitable[object]],
+) -> None:
+    """Run rounds until told to stop."""
+
+    def done(is_done: bool, took_s: float) -> None:  # noqa: FBT001 - whether it succeeded
+        metrics.observe_round(took_s)
+        metrics.count_round("done" if is_done else "failed")
+        metrics.policy_broken.set(bool(rebalancer.file and rebalancer.file.problems))
+
+    lease = _lease(settings, client) if settings.leader_elect else None
+    rounds = rebalancer.run(settings.descheduling_interval, done, settings.most_moves)
+    async with asyncio.TaskGroup() as tasks:
+        running = (tasks.create_task(access.renew()), tasks.create_task(_lead(lease, rounds)))
+        await stop()
+        for task in running:
+            task.cancel()
+    if lease is not None:
+        await lease.release()
 
 
 def _health(
