@@ -11,7 +11,7 @@ import aiohttp
 import msgspec
 
 from reserver.errors import ApiError
-from reserver.k8s.objects.watch import Status, WatchEvent
+from reserver.k8s.objects.objects import Status, WatchEvent
 
 JSON = "application/json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"

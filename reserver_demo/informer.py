@@ -10,8 +10,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from reserver.errors import ApiError
-from reserver.k8s.objects.objects import decode
-from reserver.k8s.objects.watch import ObjectList, PartialObject, Status, WatchEvent
+from reserver.k8s.objects.objects import ObjectList, PartialObject, Status, WatchEvent, decode
 from reserver_demo.client import ApiClient
 from reserver_demo.clock import Clock
 

@@ -8,9 +8,8 @@ import msgspec
 
 from reserver.cluster.headroom import Int64s
 from reserver.cluster.quantity import show
-from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.objects import ObjectList, decode
 from reserver.k8s.objects.pods import PodObject
-from reserver.k8s.objects.watch import ObjectList
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from reserver_demo.view import NodeRow, PodRow, ReservationRow

@@ -13,7 +13,7 @@ from hack.bench.scale import Scale
 from hack.bench.world import NOW, owner_name
 from reserver.scheduling.state import State
 from reserver.stores.configmap.cache import ConfigMapCache
-from reserver.stores.watches import store_view
+from reserver.stores.stores import store_view
 
 _FEW = 10
 _CPUS = 2

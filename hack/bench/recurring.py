@@ -23,7 +23,7 @@ from reserver.scheduling.state import State
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.status import ObjectStatuses
 from reserver.stores.status import RoomReport
-from reserver.stores.watches import object_view
+from reserver.stores.stores import object_view
 
 _ONCE, _AGAIN = "once", "again, each at a minute of its own"
 _NAMES, _CALLS = 500, 40

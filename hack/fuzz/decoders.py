@@ -32,16 +32,18 @@ from reserver.extender.cluster_watches import (
 from reserver.extender.protocol import decode_bind, decode_filter, decode_preempt
 from reserver.k8s import lease
 from reserver.k8s.objects.nodes import NodeObject
-from reserver.k8s.objects.objects import ConfigMapObject, decode, encode
-from reserver.k8s.objects.pods import PodObject
-from reserver.k8s.objects.storage import ClaimObject, StorageClassObject, VolumeObject
-from reserver.k8s.objects.watch import (
+from reserver.k8s.objects.objects import (
+    ConfigMapObject,
     ObjectList,
     PartialObject,
     Status,
     WatchEvent,
+    decode,
+    encode,
     read_event_of,
 )
+from reserver.k8s.objects.pods import PodObject
+from reserver.k8s.objects.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.k8s.watch.object_view import ObjectView
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref
@@ -53,7 +55,7 @@ from reserver.stores.configmap import status_codec as status
 from reserver.stores.configmap.cache import ConfigMapCache
 from reserver.stores.configmap.companion_codec import CompanionObject, Contents, chunks
 from reserver.stores.configmap.entries import EntryProblem, read_key
-from reserver.stores.watches import store_view
+from reserver.stores.stores import store_view
 
 _KEYS = ("web", "worker-1")
 

@@ -24,8 +24,7 @@ from reserver.base.pacer import Pacer
 from reserver.errors import ApiError, ConfigurationError
 from reserver.extender.pod_writes import pod_path
 from reserver.k8s.client import ApiClient
-from reserver.k8s.objects.objects import POD, Metadata, ObjectKind, decode
-from reserver.k8s.objects.watch import PartialObject
+from reserver.k8s.objects.objects import POD, Metadata, ObjectKind, PartialObject, decode
 from reserver.k8s.watch.object_view import ObjectView
 from reserver.k8s.watch.reflector import Reflector
 from reserver.k8s.work_queue import Time, WorkQueue

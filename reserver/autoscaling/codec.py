@@ -9,8 +9,7 @@ from typing import Any
 
 from reserver.cluster.node import HOSTNAME
 from reserver.cluster.quantity import show
-from reserver.k8s.objects.objects import Metadata, ObjectKind, decode
-from reserver.k8s.objects.watch import PartialObject
+from reserver.k8s.objects.objects import Metadata, ObjectKind, PartialObject, decode
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.buffers import Buffer
 

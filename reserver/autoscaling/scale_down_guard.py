@@ -9,8 +9,7 @@ import structlog
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.nodes import keeping_changes
-from reserver.k8s.objects.objects import Metadata, decode
-from reserver.k8s.objects.watch import PartialObject
+from reserver.k8s.objects.objects import Metadata, PartialObject, decode
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref

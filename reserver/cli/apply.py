@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from reserver.cli import creating, listing, output, prune, serialization
+import typer
+
+from reserver.cli import creating, listing, output, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.create_requests import CreateRequests, NewReservation, namespace_of
-from reserver.cli.failure import Failures, WrongUsage
+from reserver.cli.failure import Failures, Refused, WrongUsage
 from reserver.cli.manifests import Manifest
 from reserver.cli.options import FILES, NamespaceOption
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.target import Target
-from reserver.cli.terminal import progress
-from reserver.client import CallFailed, ReservationInfo
+from reserver.cli.terminal import confirmed, progress
+from reserver.client import CallFailed, Client, ReservationInfo, Selection
+from reserver.errors import InvalidInput
+from reserver.k8s.objects import selectors
 from reserver.settings.flags import flag
 
 
@@ -63,7 +67,7 @@ def apply(
     """
     if flags.prune:
         can_ask = flags.yes or flags.dry_run or (sys.stdin.isatty() and form is Output.TABLE)
-        prune.check(flags.selector, can_ask=can_ask)
+        check(flags.selector, can_ask=can_ask)
     elif flags.selector or flags.yes:
         given = "--selector" if flags.selector else "--yes"
         raise WrongUsage(f"{given}: is for --prune; add it, or leave this out")
@@ -76,9 +80,9 @@ async def _apply(session: Session, asked: CreateRequests, flags: ApplyFlags, for
     applier = Applier(session, asked.namespace, force=flags.force, dry_run=flags.dry_run)
     applied = await apply_each(applier, asked.wanted, form, "(dry run)" if flags.dry_run else "")
     if flags.prune:
-        found = await prune.selected(session.client, flags.selector)
-        over = prune.surplus(found, wanted, applied)
-        await prune.release(session.client, over, form, ask=not flags.yes, dry_run=flags.dry_run)
+        found = await selected(session.client, flags.selector)
+        over = surplus(found, wanted, applied)
+        await release(session.client, over, form, ask=not flags.yes, dry_run=flags.dry_run)
 
 
 _NOT_THERE = {"NO_SUCH_RESERVATION", "NOT_ALLOWED"}
@@ -197,3 +201,70 @@ async def apply_each(
         output.reservations(shown, form, alone=len(wanted) == 1)
     failures.raise_all()
     return shown
+
+
+def check(selector: str, *, can_ask: bool) -> None:
+    """Refuse a pruning that would not say what it may release, or that nobody can confirm.
+
+    Raises:
+        Failed: an option is missing or malformed.
+    """
+    if not selector:
+        raise WrongUsage("--prune: releases what labels select; give them, e.g. -l team=shop")
+    try:
+        selectors.parse_selector(selector)
+    except InvalidInput as exc:
+        raise WrongUsage(f"--selector: {exc}") from exc
+    if not can_ask:
+        raise WrongUsage("--prune: nobody can be asked here; pass --yes or --dry-run")
+
+
+def surplus(
+    found: Sequence[ReservationInfo],
+    wanted: Sequence[NewReservation],
+    applied: Sequence[ReservationInfo],
+) -> list[ReservationInfo]:
+    """Return which of the selected reservations no file has.
+
+    Only namespaces of the files count, so a folder of one team prunes nothing of another.
+
+    Args:
+        found: those that the labels select.
+        wanted: what the files ask for.
+        applied: what is there of that.
+    """
+    kept = {each.id for each in applied} | {f"{one.namespace}/{one.name}" for one in wanted}
+    homes = {_home(each) for each in applied} | {one.namespace for one in wanted}
+    return [each for each in found if each.id not in kept and _home(each) in homes]
+
+
+def _home(reservation: ReservationInfo) -> str:
+    return reservation.id.partition("/")[0]
+
+
+async def selected(client: Client, selector: str) -> list[ReservationInfo]:
+    """Return the reservations that labels select."""
+    async with progress("Listing reservations"):
+        return [each async for each in client.list(Selection(label_selector=selector))]
+
+
+async def release(
+    client: Client, over: Collection[ReservationInfo], form: Output, *, ask: bool, dry_run: bool
+) -> None:
+    """Release reservations, each only as it was listed.
+
+    Raises:
+        Failed: the answer was no, or some are refused.
+    """
+    if ask and over and not dry_run:
+        listing.show(list(over), Output.TABLE)
+        if not await confirmed(f"Release these {len(over)}, which no file has?"):
+            raise Refused("nothing pruned")
+    failures = Failures()
+    for each in over:
+        with failures.noted(each.id):
+            if not dry_run:
+                await client.release(each.id, etag=each.etag)
+            if not output.is_for_programs(form):
+                typer.echo(f"{each.id} pruned{' (dry run)' if dry_run else ''}")
+    failures.raise_all()

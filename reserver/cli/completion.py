@@ -92,8 +92,7 @@ def pods(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return names of pods with a prefix, with their namespace if it has one."""
 
     async def names(client: KubeClient, default: str) -> list[str]:
-        from reserver.k8s.objects.objects import decode
-        from reserver.k8s.objects.watch import ObjectList, metadata_of
+        from reserver.k8s.objects.objects import ObjectList, decode, metadata_of
 
         home, slash, _ = incomplete.rpartition("/")
         where = home or ctx.params.get("namespace") or default

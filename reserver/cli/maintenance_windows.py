@@ -7,8 +7,7 @@ from http import HTTPStatus
 
 from reserver.cli.podmoves import KubeClient
 from reserver.errors import ApiError, InvalidInput
-from reserver.k8s.objects.objects import decode
-from reserver.k8s.objects.watch import ObjectList
+from reserver.k8s.objects.objects import ObjectList, decode
 from reserver.maintenance import codec
 from reserver.maintenance.model import Window
 

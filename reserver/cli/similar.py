@@ -16,8 +16,7 @@ from reserver.cli.podmoves import KubeClient
 from reserver.client import CallFailed, Client, Selection
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
-from reserver.k8s.objects.objects import decode
-from reserver.k8s.objects.watch import ObjectList, metadata_of
+from reserver.k8s.objects.objects import ObjectList, decode, metadata_of
 
 RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage", "nvidia.com/gpu")
 """Resources that most clusters have."""

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from reserver.cluster.labels import Selector
-from reserver.cluster.live_migration import migrates
-from reserver.cluster.pod import Pod, PodName
+from reserver.cluster.pod import Pod, PodName, migrates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

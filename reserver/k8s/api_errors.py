@@ -9,8 +9,7 @@ from http import HTTPStatus
 import aiohttp
 
 from reserver.errors import ApiError, InvalidInput
-from reserver.k8s.objects.objects import decode
-from reserver.k8s.objects.watch import Status
+from reserver.k8s.objects.objects import Status, decode
 
 _KNOWN = {int(status) for status in HTTPStatus}
 

@@ -12,8 +12,7 @@ from reserver.cluster.quantity import shorten
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.client import ApiClient
 from reserver.k8s.eviction import Reply, evict, eviction
-from reserver.k8s.objects.objects import decode
-from reserver.k8s.objects.watch import PartialObject
+from reserver.k8s.objects.objects import PartialObject, decode
 from reserver.moves import surge_pods
 from reserver.moves.effects import (
     Effect,
@@ -25,9 +24,9 @@ from reserver.moves.effects import (
     ReleaseSeat,
     StartCopy,
 )
+from reserver.moves.manifests import seat
 from reserver.moves.model import Move
 from reserver.moves.observation import EffectAnswer, EffectResult
-from reserver.moves.seat import seat
 from reserver.reservations.reservation import Ref
 from reserver.stores.object import codec as reservation
 from reserver.stores.object.cache import ObjectCache

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reserver.cluster.live_migration import is_target, migrates
-from reserver.cluster.pod import Pod, PodName
+from reserver.cluster.pod import Pod, PodName, is_target, migrates
 from reserver.k8s.objects.times import show_moment
 from reserver.moves.effects import ReleaseSeat
 from reserver.moves.model import NOBODY, Move, Replacement

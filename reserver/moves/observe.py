@@ -8,8 +8,7 @@ from functools import partial
 
 from cachetools import TTLCache
 
-from reserver.cluster.live_migration import migrates
-from reserver.cluster.pod import NO_CONTROLLER, Pod
+from reserver.cluster.pod import NO_CONTROLLER, Pod, migrates
 from reserver.k8s.objects.times import show_moment
 from reserver.moves.arbitration import Ruling
 from reserver.moves.feasibility import closed, confined, is_as_asked, outdated

@@ -8,9 +8,8 @@ import msgspec
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.conditions import Condition
 from reserver.k8s.objects.limits import Int64
-from reserver.k8s.objects.objects import decode_or_none, decode_part
+from reserver.k8s.objects.objects import Condition, decode_or_none, decode_part
 from reserver.k8s.objects.times import parse_moment, show_micro
 from reserver.moves.model import NOBODY, MoveStatus, Replacement
 from reserver.moves.phases import MovePhase, MoveReason

@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.conditions import Condition, ConditionWriter
 from reserver.k8s.objects.limits import Int64
-from reserver.k8s.objects.objects import ResourceMetadata, decode
+from reserver.k8s.objects.objects import Condition, ConditionWriter, ResourceMetadata, decode
 from reserver.k8s.objects.times import show_moment
 from reserver.patches.book import PatchEntry
 from reserver.patches.codec import MOST_PODS

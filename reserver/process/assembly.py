@@ -56,8 +56,13 @@ from reserver.stores.object.status import ObjectStatuses
 from reserver.stores.object.writer import ObjectWriter
 from reserver.stores.quota_objects import QuotaCache, QuotaWriter
 from reserver.stores.status import RoomReport
-from reserver.stores.stores import Store, Stores
-from reserver.stores.watches import object_reflector, quota_reflector, store_reflectors
+from reserver.stores.stores import (
+    Store,
+    Stores,
+    object_reflector,
+    quota_reflector,
+    store_reflectors,
+)
 from reserver.stores.writer import StoreEdits
 
 _MOST_REPORTED = 300

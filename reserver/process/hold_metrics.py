@@ -12,7 +12,7 @@ from prometheus_client.core import Metric
 
 from reserver.base.pacer import Pacer
 from reserver.cluster.pod import Pod
-from reserver.extender.exposition import counter, gauge
+from reserver.extender.metrics import counter, gauge
 from reserver.reservations import census
 from reserver.reservations.census import Census, owner_namespace
 from reserver.reservations.enums import Phase

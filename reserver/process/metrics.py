@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from prometheus_client.core import Metric
 
-from reserver.extender.exposition import counter, gauge
+from reserver.extender.metrics import counter, gauge
 from reserver.k8s.lease import Lease
 from reserver.process import hold_metrics
 from reserver.process.assembly import Assembly

@@ -20,7 +20,7 @@ from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
 from reserver.cluster.snapshot import EXEMPT_NAMESPACES
 from reserver.errors import ApiError, ConfigurationError, InvalidInput
-from reserver.extender.exposition import gauge
+from reserver.extender.metrics import gauge
 from reserver.k8s.client import ApiClient
 from reserver.k8s.lease import Lease
 from reserver.k8s.objects.objects import POD, Metadata, encode

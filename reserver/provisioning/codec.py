@@ -13,16 +13,16 @@ from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
 from reserver.k8s.objects import names
-from reserver.k8s.objects.conditions import Condition
-from reserver.k8s.objects.conditions import ConditionWriter as Saying
 from reserver.k8s.objects.limits import TENANT, Int32, check_count, check_number
 from reserver.k8s.objects.objects import (
+    Condition,
     CustomResource,
     Metadata,
     WireStruct,
     decode,
     decode_or_none,
 )
+from reserver.k8s.objects.objects import ConditionWriter as Saying
 from reserver.k8s.objects.pod_annotations import PROVISIONING_CLASS
 from reserver.k8s.objects.times import parse_duration
 from reserver.provisioning.model import (

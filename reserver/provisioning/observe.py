@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from reserver.cluster.pod import PodName
-from reserver.k8s.objects.conditions import Condition
-from reserver.k8s.objects.objects import ResourceMetadata
+from reserver.k8s.objects.objects import Condition, ResourceMetadata
 from reserver.provisioning.codec import RequestObject, read_object
 from reserver.provisioning.model import ConditionReason, ProvisioningRequest
 from reserver.reservations.reservation import Ref

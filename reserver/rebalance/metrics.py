@@ -23,7 +23,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from reserver import DISTRIBUTION
-from reserver.extender.exposition import Exposition
+from reserver.extender.metrics import Exposition
 from reserver.http.message import HttpRequest, HttpResponse, Paths, text
 
 _STRATEGY_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100)

@@ -14,7 +14,7 @@ import structlog
 
 from reserver.base.clock import SteadyClock, elapsed
 from reserver.errors import LeadershipLost
-from reserver.extender.exposition import refusals
+from reserver.extender.metrics import refusals
 from reserver.extender.server import HEALTH_LIMITS
 from reserver.http.access import Access
 from reserver.http.checks import Hosts

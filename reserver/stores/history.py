@@ -23,7 +23,7 @@ from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.client import ApiClient
-from reserver.k8s.objects.watch import WatchEvent
+from reserver.k8s.objects.objects import WatchEvent
 from reserver.k8s.watch.collection import Pages, WatchedCollection, changes, latest
 from reserver.reservations.recovery import RecoveredClaims
 from reserver.stores.codec.recovery import BOUND, PodPast, StorePast

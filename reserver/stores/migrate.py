@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.client import JSON_PATCH, ApiClient
-from reserver.k8s.objects.objects import ConfigMapObject, decode
-from reserver.k8s.objects.watch import ObjectList
+from reserver.k8s.objects.objects import ConfigMapObject, ObjectList, decode
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.stores.codec import document, rewrite
 from reserver.stores.configmap import companion_codec, entry_edits

@@ -19,8 +19,7 @@ import structlog
 from reserver.base.backoff import Backoff
 from reserver.errors import ApiError, ReserverError
 from reserver.k8s.client import JSON_PATCH, ApiClient
-from reserver.k8s.objects.objects import decode
-from reserver.k8s.objects.watch import PartialObject
+from reserver.k8s.objects.objects import PartialObject, decode
 from reserver.reservations.reservation import Ref
 from reserver.stores.cache import Cache, Expected
 from reserver.stores.configmap.entries import Entries

@@ -21,10 +21,16 @@ import pytest
 import reserver
 from reserver.base.pacer import outcome
 from reserver.errors import InvalidInput
-from reserver.k8s.objects import constraints, nodes, pods, requests, storage, watch
+from reserver.k8s.objects import constraints, nodes, pods, requests, storage
 from reserver.k8s.objects.constraints import Affinity
 from reserver.k8s.objects.limits import POD, TENANT
-from reserver.k8s.objects.objects import ConfigMapObject, ResourceMetadata, decode, encode
+from reserver.k8s.objects.objects import (
+    ConfigMapObject,
+    PartialObject,
+    ResourceMetadata,
+    decode,
+    encode,
+)
 from reserver.k8s.objects.pods import BoundPod, PodObject
 from reserver.maintenance import codec as maintenance
 from reserver.maintenance.model import Window
@@ -139,7 +145,7 @@ def decoded(kind: Any) -> Callable[[bytes], object]:
 READERS: dict[str, Reader] = {
     "pod": Reader(PodObject, POD.object_bytes, valued(PodObject)),
     "pod that is not read": Reader(BoundPod, OBJECT, decoded(BoundPod)),
-    "any object": Reader(watch.PartialObject, OBJECT, decoded(watch.PartialObject)),
+    "any object": Reader(PartialObject, OBJECT, decoded(PartialObject)),
     "review": Reader(review._Review, MOST_BODY_BYTES, review.read_request),
     "pod to patch": Reader(
         review.CreatedPod, POD.object_bytes, lambda raw: decode(review.CreatedPod, raw).value("a")
@@ -359,9 +365,12 @@ ELSEWHERE: dict[str, str] = {
     "k8s.lease.": "Reserver, in its own namespace",
     "k8s.objects.move_windows.": "a cluster administrator, by strict_yaml.MOST_BYTES",
     "k8s.objects.reviews.": "the API server and its authenticator",
-    "k8s.objects.conditions.": "Reserver, in a status",
+    "k8s.objects.objects.Condition": "Reserver, in a status",
     "k8s.watch.collection.": "the API server: whether one CRD or namespace is being deleted",
-    "k8s.objects.watch.": "the API server: pages have PAGE_BYTES, items stay JSON",
+    "k8s.objects.objects.ObjectList": "the API server: pages have PAGE_BYTES, items stay JSON",
+    "k8s.objects.objects.ReadEvent": "the API server, by the bound of what the event is about",
+    "k8s.objects.objects.Status": "the API server",
+    "k8s.objects.objects.WatchEvent": "the API server: items stay JSON",
     "k8s.objects.objects.Labelled": "managers and Reserver: ConfigMaps, in its own namespace",
     "stores.codec.recovery.": "managers and Reserver: what READERS have, of before",
     "moves.workloads.": "the API server: its discovery, by workloads._MOST_BYTES, and one number",
@@ -376,7 +385,7 @@ ELSEWHERE: dict[str, str] = {
     "stores.configmap.list_codec.": "managers, by ITEM_BYTES",
     "stores.codec.owner_codec.": "the reader of a spec, by the Limits of its place",
     "stores.codec.placement_codec.": "the reader of a spec, by the Limits of its place",
-    "k8s.objects.schedules.": "the reader of a spec, by the Limits of its place",
+    "k8s.objects.times.": "the reader of a spec, by the Limits of its place",
     "provisioning.codec._Class": "who writes READERS' requests: one name",
     "stores.codec.spec_codec.EntrySpec": "managers, by HOME.spec_bytes",
     "provisioning.template.": "the reader of a template, by TENANT.spec_bytes",

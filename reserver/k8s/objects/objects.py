@@ -1,18 +1,24 @@
 """Kubernetes objects as the API server and kube-scheduler send them, decoded from raw bytes.
 
+Their lists and watch events, and the conditions (metav1.Condition) of our own are here, too.
+
 Only the fields that decisions need are named; msgspec passes over all others without building them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from reserver.cluster import quantity
-from reserver.errors import InvalidInput, under
-from reserver.k8s.objects.limits import Int64
+from reserver.errors import ApiError, InvalidInput, under
+from reserver.k8s.objects import limits
+from reserver.k8s.objects.limits import Int32, Int64
+from reserver.k8s.objects.times import show_moment
+from reserver.printable import printable
 
 _MOST_DIGITS = 20
 """Of a 64-bit number."""
@@ -151,3 +157,117 @@ def from_msgspec(error: Exception, remedy: str) -> InvalidInput:
 def encode(value: Any) -> bytes:  # noqa: ANN401 - whatever JSON can hold
     """Return a value as JSON."""
     return msgspec.json.encode(value)
+
+
+class Condition(msgspec.Struct, rename="camel", frozen=True):
+    """A condition (metav1.Condition)."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    last_transition_time: str
+    observed_generation: Int64 = 0
+
+
+class ConditionWriter:
+    """The conditions that are to be said at a moment; what is as it was keeps its time."""
+
+    def __init__(self, before: Iterable[Condition], generation: int, now: float) -> None:
+        """Say them of a generation of the spec at `now` (unix seconds), after those of before."""
+        self._before = {condition.type: condition for condition in before}
+        self._generation = generation
+        self._now = show_moment(now)
+
+    def condition(self, kind: str, reason: str, message: str, *, holds: bool) -> Condition:
+        """Return a condition."""
+        status = "True" if holds else "False"
+        before = self._before.get(kind)
+        since = before.last_transition_time if before and before.status == status else self._now
+        return Condition(kind, status, reason, printable(message), since, self._generation)
+
+
+class Shown(Protocol):
+    """An object of a collection."""
+
+    @property
+    def metadata(self) -> Metadata:
+        """Its name and version."""
+
+
+S = TypeVar("S", bound=Shown)
+
+LARGE = limits.POD.object_bytes
+"""So long a line of a watch may be for its object to be read with it, in bytes."""
+
+
+class ObjectList(msgspec.Struct, frozen=True):
+    """A page of a list; items stay raw, so that a broken one does not affect others."""
+
+    metadata: Metadata = Metadata()
+    items: list[msgspec.Raw] | None = None
+
+
+class WatchEvent(msgspec.Struct, frozen=True):
+    """One line of a watch: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
+
+    type: str
+    object: msgspec.Raw
+
+
+class ReadEvent(msgspec.Struct, Generic[S], frozen=True):
+    """The same, with an object that has been read."""
+
+    type: str
+    object: S
+
+
+class PartialObject(msgspec.Struct, frozen=True):
+    """Any object, as far as its metadata."""
+
+    metadata: Metadata = Metadata()
+
+
+class Status(msgspec.Struct, frozen=True):
+    """The API server's Status object."""
+
+    code: Int32 = 0
+    reason: str = ""
+    message: str = ""
+
+
+def metadata_of(item: Shown | msgspec.Raw) -> Metadata:
+    """Return the metadata of an object, read or not.
+
+    Raises:
+        InvalidInput: not even that can be read.
+    """
+    return (decode(PartialObject, item) if isinstance(item, msgspec.Raw) else item).metadata
+
+
+def read_event(line: bytes) -> WatchEvent:
+    """Return one line of a watch.
+
+    Raises:
+        ApiError: the API server says that it cannot go on; 410 if it does not remember so far back.
+        InvalidInput: it is no event.
+    """
+    event = decode(WatchEvent, line)
+    if event.type == "ERROR":
+        status = decode(Status, event.object)
+        raise ApiError(status.code, status.reason, status.message)
+    return event
+
+
+def read_event_of(kind: type[ReadEvent[S]], line: bytes) -> ReadEvent[S] | WatchEvent:
+    """Do the same, and read the object as well; if it cannot be read, it stays JSON.
+
+    To pass over an object, to see where it ends, takes half as long as to read it.
+    """
+    if len(line) > LARGE:
+        return read_event(line)  # Its kind may have a bound.
+    try:
+        event = decode(kind, line)
+    except InvalidInput:
+        return read_event(line)
+    return read_event(line) if event.type == "ERROR" else event

@@ -17,8 +17,14 @@ import msgspec
 
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.client import ApiClient
-from reserver.k8s.objects.objects import Metadata, decode
-from reserver.k8s.objects.watch import ObjectList, PartialObject, WatchEvent, read_event
+from reserver.k8s.objects.objects import (
+    Metadata,
+    ObjectList,
+    PartialObject,
+    WatchEvent,
+    decode,
+    read_event,
+)
 
 _ROUNDS = 20
 _TIMEOUT_S = 3

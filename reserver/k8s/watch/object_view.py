@@ -13,8 +13,7 @@ import structlog
 from reserver.base.pacer import Steps
 from reserver.base.quarantine import quarantined
 from reserver.errors import InvalidInput, WentBack
-from reserver.k8s.objects.objects import Metadata, decode
-from reserver.k8s.objects.watch import ReadEvent, Shown, metadata_of
+from reserver.k8s.objects.objects import Metadata, ReadEvent, Shown, decode, metadata_of
 
 log = structlog.get_logger(__name__)
 

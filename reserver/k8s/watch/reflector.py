@@ -21,7 +21,7 @@ from reserver.base.pacer import Pacer
 from reserver.errors import ApiError, InvalidInput, WentBack
 from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
-from reserver.k8s.objects.watch import ObjectList, metadata_of, read_event_of
+from reserver.k8s.objects.objects import ObjectList, metadata_of, read_event_of
 from reserver.k8s.watch.collection import Enclosing, Pages
 from reserver.k8s.watch.lag import RELIST_AFTER_S, STALE_AFTER_S, Lag, catch_up, require_progress
 from reserver.k8s.watch.object_view import ObjectView

@@ -13,9 +13,8 @@ from dataclasses import replace
 import msgspec
 
 from reserver.cluster.pod import Pod
-from reserver.k8s.objects.objects import Metadata, WireStruct, decode
+from reserver.k8s.objects.objects import Metadata, WatchEvent, WireStruct, decode
 from reserver.k8s.objects.pods import PodObject
-from reserver.k8s.objects.watch import WatchEvent
 from reserver.reservations.reservation import Ref, Written
 from reserver.stores.configmap.entries import read_key
 from reserver.stores.object.codec import ReservationObject

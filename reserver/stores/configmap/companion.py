@@ -17,8 +17,7 @@ from reserver.base.backoff import Backoff
 from reserver.errors import ApiError, ReserverError
 from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
-from reserver.k8s.objects.objects import Metadata, decode
-from reserver.k8s.objects.watch import PartialObject
+from reserver.k8s.objects.objects import Metadata, PartialObject, decode
 from reserver.stores.configmap import companion_codec as form
 from reserver.stores.configmap.companion_codec import Changes, CompanionObject, Contents
 

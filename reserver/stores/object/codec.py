@@ -8,7 +8,6 @@ import msgspec
 
 from reserver.errors import InvalidInput
 from reserver.k8s.objects import names
-from reserver.k8s.objects.conditions import Condition
 from reserver.k8s.objects.limits import (
     MOST_LABELS,
     Int32,
@@ -16,6 +15,7 @@ from reserver.k8s.objects.limits import (
     check_count,
 )
 from reserver.k8s.objects.objects import (
+    Condition,
     CustomResource,
     ObjectKind,
     ResourceMetadata,

@@ -11,8 +11,8 @@ from reserver.cluster import quantity
 from reserver.cluster.labels import NOTHING
 from reserver.cluster.pod import NO_CONTROLLER
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.conditions import ConditionWriter
 from reserver.k8s.objects.limits import MOST_CLAIMS_RECORDED
+from reserver.k8s.objects.objects import ConditionWriter
 from reserver.k8s.objects.times import parse_moment, show_moment
 from reserver.reservations.digest import is_mark, joined_marks, parted_marks
 from reserver.reservations.entry import EndedClaim

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from reserver.extender.exposition import Exposition
+from reserver.extender.metrics import Exposition
 
 
 class Slow(Collector):

@@ -13,9 +13,8 @@ from reserver.errors import InvalidInput
 from reserver.extender.cluster_watches import pod_view
 from reserver.extender.protocol import decode_filter, decode_preempt
 from reserver.k8s.objects.limits import POD
-from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.objects import ReadEvent, decode, read_event_of
 from reserver.k8s.objects.pods import PodObject
-from reserver.k8s.objects.watch import ReadEvent, read_event_of
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
 from tests.builders import NOW, node, pod, reservation, state_of

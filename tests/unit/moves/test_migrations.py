@@ -6,8 +6,7 @@ import pytest
 
 from reserver.cluster.budgets import Budget, Budgets
 from reserver.cluster.labels import EVERYTHING
-from reserver.cluster.live_migration import TARGET_LABEL
-from reserver.cluster.pod import Controller, Pod, PodName
+from reserver.cluster.pod import TARGET_LABEL, Controller, Pod, PodName
 from reserver.errors import ApiError
 from reserver.k8s.eviction import Reply, evict, eviction
 from reserver.k8s.objects.times import show_moment

@@ -12,13 +12,12 @@ import yaml
 from hack.fuzz import shapes
 from reserver.cluster.pod import Controller, PodName
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.conditions import Condition
-from reserver.k8s.objects.objects import decode, encode
+from reserver.k8s.objects.objects import Condition, decode, encode
 from reserver.moves import manifests, podmove, podmove_status
 from reserver.moves.effects import HoldSeat
+from reserver.moves.manifests import seat
 from reserver.moves.model import MAX_TIMEOUT_S, MOST_IN_GROUP, Move, MoveGroup, MoveSpec
 from reserver.moves.phases import MoveMode, MovePhase, MoveReason
-from reserver.moves.seat import seat
 from reserver.moves.workload_object import read_wanted
 from reserver.reservations.owner import OwnerRule, Replaced
 from reserver.reservations.placement import ANYWHERE

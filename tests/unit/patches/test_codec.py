@@ -10,9 +10,8 @@ import yaml
 
 from reserver.cluster.labels import equals
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.conditions import Condition
 from reserver.k8s.objects.limits import TENANT
-from reserver.k8s.objects.objects import ResourceMetadata, encode
+from reserver.k8s.objects.objects import Condition, ResourceMetadata, encode
 from reserver.patches import codec, status_codec
 from reserver.patches.book import PatchEntry
 from reserver.patches.codec import PatchObject, read_object

@@ -9,9 +9,8 @@ import pytest
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.conditions import Condition
 from reserver.k8s.objects.limits import TENANT
-from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.objects import Condition, decode
 from reserver.k8s.objects.pods import PodObject
 from reserver.provisioning.codec import RequestObject, read_object, show_conditions
 from reserver.provisioning.model import (

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from msgspec import inspect
 
-from reserver.k8s.objects.conditions import Condition
 from reserver.k8s.objects.limits import HOME, MOST_AUTHOR, MOST_DESCRIPTION
+from reserver.k8s.objects.objects import Condition
 from reserver.reservations.owner import MOST_EXISTING
 from reserver.stores.codec import owner_codec, placement_codec, slot_rules, spec_codec
 from reserver.stores.object import codec as reservation

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.watch import WatchEvent
+from reserver.k8s.objects.objects import WatchEvent
 from reserver.reservations.reservation import Ref, Written
 from reserver.stores.codec.recovery import PodPast, StorePast
 

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from reserver.base.pacer import Steps
-from reserver.k8s.objects.objects import Metadata
-from reserver.k8s.objects.watch import PartialObject, metadata_of
+from reserver.k8s.objects.objects import Metadata, PartialObject, metadata_of
 from reserver.k8s.watch.object_view import ObjectView
 from reserver.k8s.watch.reflector import Reflector
 from tests.unit.k8s.fakes import PatientClient

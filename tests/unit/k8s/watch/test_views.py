@@ -21,7 +21,7 @@ from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Written
 from reserver.scheduling.state import State
 from reserver.stores.configmap.cache import ConfigMapCache
-from reserver.stores.watches import store_view
+from reserver.stores.stores import store_view
 from tests.builders import name, ref, requested, reservation
 
 
