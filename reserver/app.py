@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 from prometheus_client.core import Metric
@@ -22,6 +22,7 @@ from reserver.extender.metrics import Metrics
 from reserver.extender.server import Routes
 from reserver.http.tls import Expiries
 from reserver.k8s import credentials, http_client
+from reserver.k8s.authentication import Credentials
 from reserver.k8s.client import ApiClient
 from reserver.k8s.lease import Lease
 from reserver.process.assembly import Assembly
@@ -92,9 +93,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                     tasks.create_task(each) for each in (access.renew(), *process.loops())
                 ]
                 try:
-                    async with process.serving() as addresses:
-                        server = (access.server, access.source)
-                        yield Running(*server, *addresses, process.assembly, process.restart.due)
+                    async with process.serving(access) as serving:
+                        yield serving
                     await process.drain()
                 finally:
                     for task in background:
@@ -144,8 +144,8 @@ class _Process:
         yield self.restart.run()
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator[tuple[Any, ...]]:
-        """Serve until the block ends; yield the addresses, as `Running` has them."""
+    async def serving(self, access: Credentials) -> AsyncIterator[Running]:
+        """Serve until the block ends; `access` is to the API server."""
         ready = self.assembly.readiness
         looks = (ready.obstacles, ready.checks, ready.inability)
         routes = Routes(self.extender, self.metrics, *looks)
@@ -156,7 +156,8 @@ class _Process:
             web = await HttpListeners(*parts).serve(stack)
             rpc = await self._serve_grpc(stack)
             hooks = await self.webhooks.serve(stack) if self.webhooks else None
-            yield *web, rpc, hooks
+            addresses = (access.server, access.source, *web, rpc, hooks)
+            yield Running(*addresses, self.assembly, self.restart.due)
 
     async def drain(self) -> None:
         """Finish the bindings under way, and give back what a successor may use."""

@@ -108,7 +108,7 @@ def _blocking(
     method: Callable[Concatenate[Calls, P], Coroutine[Any, Any, Answer]],
 ) -> Callable[Concatenate[Blocking[Calls], P], Answer]:
     @wraps(method)
-    def call(self: Blocking[Calls], *args: P.args, **kwargs: P.kwargs) -> Answer:
+    def call(self: Blocking[Calls], /, *args: P.args, **kwargs: P.kwargs) -> Answer:
         return done(method(self.calls, *args, **kwargs))
 
     return call
@@ -118,7 +118,7 @@ def _iterating(
     method: Callable[Concatenate[Calls, P], AsyncGenerator[Answer, None]],
 ) -> Callable[Concatenate[Blocking[Calls], P], Iterator[Answer]]:
     @wraps(method)
-    def iterate(self: Blocking[Calls], *args: P.args, **kwargs: P.kwargs) -> Iterator[Answer]:
+    def iterate(self: Blocking[Calls], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[Answer]:
         answers = method(self.calls, *args, **kwargs)
         try:
             while True:
@@ -138,7 +138,7 @@ def _entering(
 ) -> Callable[Concatenate[Blocking[Calls], P], AbstractContextManager[Answer]]:
     @wraps(method)
     @contextmanager
-    def enter(self: Blocking[Calls], *args: P.args, **kwargs: P.kwargs) -> Iterator[Answer]:
+    def enter(self: Blocking[Calls], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[Answer]:
         block = method(self.calls, *args, **kwargs)
         answer = done(block.__aenter__())
         try:

@@ -10,9 +10,10 @@ import msgspec
 from reserver.base.schedule import Occurrence
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
-from reserver.k8s.objects import times
+from reserver.k8s.objects import schedules
 from reserver.k8s.objects.limits import MOST_LEAD_S, MOST_OCCURRENCES, MOST_SKIPPED, check_count
-from reserver.k8s.objects.times import ScheduleFields, parse_duration, parse_moment, show_in
+from reserver.k8s.objects.schedules import ScheduleFields
+from reserver.k8s.objects.times import parse_duration, parse_moment, show_in
 from reserver.reservations.recurrence import Recurrence, counted
 
 
@@ -63,7 +64,7 @@ def read(fields: RecurrenceFields, starts_at: float | None) -> Recurrence:
     Raises:
         InvalidInput: some field is not acceptable; the error carries its name.
     """
-    schedule = times.read(fields)
+    schedule = schedules.read(fields)
     if fields.count is not None:
         schedule = counted(schedule, *_counted_from(fields, starts_at))
     check_count(fields.skip, "skip", MOST_SKIPPED)

@@ -1,0 +1,42 @@
+"""Schedules as people write them: cron, duration, time zone and end."""
+
+from __future__ import annotations
+
+import msgspec
+
+from reserver.base import schedule
+from reserver.base.schedule import Schedule, ScheduleError
+from reserver.errors import InvalidInput, under
+from reserver.k8s.objects.times import parse_duration, parse_moment
+
+LEAST_S = 60.0
+"""An occurrence lasts so many seconds at least: cron counts in minutes."""
+
+
+class ScheduleFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """A schedule as it is written; `reserver.base.schedule` says what the fields mean."""
+
+    cron: str
+    duration: str
+    time_zone: str = "UTC"
+    until: str | None = None
+
+
+def read(fields: ScheduleFields) -> Schedule:
+    """Return the schedule that fields describe.
+
+    Raises:
+        InvalidInput: some field is not acceptable; the error carries its name.
+    """
+    with under("duration"):
+        duration = parse_duration(fields.duration)
+        if duration < LEAST_S:
+            raise InvalidInput("", f"{fields.duration} is too short", "write 1m or more")
+    until = None
+    if fields.until is not None:
+        with under("until"):
+            until = parse_moment(fields.until)
+    try:
+        return schedule.checked(Schedule(fields.cron, duration, fields.time_zone, until))
+    except ScheduleError as exc:
+        raise InvalidInput(exc.field, str(exc), exc.remedy) from exc
