@@ -18,7 +18,7 @@ UInt32 = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 
 
 def _read_by(reader: str) -> msgspec.Meta:
-    """Mark a type that a reader of `rebalance.field_readers` makes of what is written."""
+    """Mark a type that a reader of `rebalance.policy_decoding` makes of what is written."""
     return msgspec.Meta(extra={"reader": reader})
 
 

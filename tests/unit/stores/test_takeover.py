@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from reserver.base.moment import Moment
+from reserver.base.clock import Moment
 from reserver.cluster.pod import Pod
 from reserver.k8s.objects.objects import decode
 from reserver.reservations.placement import Part
