@@ -7,7 +7,7 @@ what it takes is free for others, and what an owner has to get back is the same 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import starmap
+from itertools import chain, starmap
 from math import inf
 from types import MappingProxyType
 from typing import NamedTuple
@@ -234,11 +234,14 @@ def _matched(
         pods: the borrowers.
     """
     waiting = sorted(pods, key=lambda pod: pod.priority, reverse=True)
+    # Whoever borrows chooses how many other resources it requests.
+    lent = frozenset(chain.from_iterable(loan.amounts for loan in loans))
     asked: dict[str, int] = {}
     for loan in loans:
         while waiting and waiting[-1].priority < loan.below:
-            for name, amount in waiting.pop().requests.items():
-                asked[name] = asked.get(name, 0) + amount
+            requests = waiting.pop().requests
+            for name in lent & requests.keys():
+                asked[name] = asked.get(name, 0) + requests[name]
         taken = {
             name: min(amount, asked.get(name, 0))
             for name, amount in loan.amounts.items()

@@ -5,7 +5,6 @@ It looks for what no call of kube-scheduler tells.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
@@ -22,6 +21,10 @@ log = structlog.get_logger(__name__)
 
 _PASS_EVERY_S = 10.0
 """How often the nodes with borrowers are looked at; what starts is seen `AHEAD_S` before."""
+
+OWNERS_S = 2.0
+"""For how long a pass looks for what owners need, in seconds of work; the next one goes on with
+those that are left. Ten thousand pods that fit on none of a thousand seats would take an hour."""
 
 
 class Recaller:
@@ -44,39 +47,45 @@ class Recaller:
         self._delete = delete
         self._report = report
         self._short: set[str] = set()
+        self._looked_at: dict[str, None] = {}
 
     async def run(self, state: State, is_up_to_date: Callable[[], Awaitable[bool]]) -> None:
         """Recall until cancelled; a pass is put off while the state is not up to date."""
+        pacer = Pacer()
         while True:
-            await asyncio.sleep(_PASS_EVERY_S)
+            await pacer.rest(_PASS_EVERY_S)
             with quarantined("pass", "recaller"):
-                if await is_up_to_date():
-                    await self.look(state, is_up_to_date)
+                if await pacer.awaited(is_up_to_date()):
+                    await self.look(state, is_up_to_date, pacer)
 
-    async def look(self, state: State, is_up_to_date: Callable[[], Awaitable[bool]]) -> None:
+    async def look(
+        self, state: State, is_up_to_date: Callable[[], Awaitable[bool]], pacer: Pacer
+    ) -> None:
         """Look at all nodes with borrowers once; each is judged at the moment that it is written.
 
         What it lacks in one pass only, perhaps a watch has yet to show. Deleting may take long: the
         pass ends if the state is not up to date any more.
         """
         before, self._short = self._short, set()
-        pacer = Pacer()
         for found in recalls_for_room(state, self._clock):
             if found is not None:
                 self._short.add(found.node)
                 if found.node in before:
-                    await self._recall_for_room(found, state)
-                    if not await is_up_to_date():
+                    await pacer.awaited(self._recall_for_room(found, state))
+                    if not await pacer.awaited(is_up_to_date()):
                         return
             await pacer.give_way()
-        for wanted in recalls_for_owners(state):
+        until_s = pacer.worked_s + OWNERS_S
+        for wanted in recalls_for_owners(state, self._looked_at):
             if wanted is not None:
                 state.ledger.recall(wanted.node, self._clock() + RECALL_S)
                 for event in recalled((wanted,)):
                     self._report(event)
-                await self._recall(wanted.node, wanted.borrowers)
-                if not await is_up_to_date():
+                await pacer.awaited(self._recall(wanted.node, wanted.borrowers))
+                if not await pacer.awaited(is_up_to_date()):
                     return
+            if pacer.worked_s > until_s:
+                return
             await pacer.give_way()
 
     async def _recall_for_room(self, found: RoomRecall, state: State) -> None:

@@ -76,13 +76,14 @@ class Lifecycle(LedgerView):
         return bool(self._turns) and self._turns[0][0] <= now
 
     def starting(self, until: float) -> Iterator[Reservation]:
-        """Yield the reservations that begin to hold until a moment (unix seconds)."""
-        for at, order, identity in self._turns.irange(maximum=(until, math.inf, "")):
+        """Yield the reservations that begin to hold until a moment (unix seconds).
+
+        Other work may come between; each is asked about when its turn comes.
+        """
+        for at, _, identity in tuple(self._turns.irange(maximum=(until, math.inf, ""))):
             account = self._register.of(identity)
-            if account is not None and (account.order, account.reservation.starts_at) == (
-                order,
-                at,
-            ):
+            starts_at = account.reservation.starts_at if account is not None else None
+            if account is not None and starts_at == at and self.is_coming(account.reservation):
                 yield account.reservation
 
     def advancing(self, now: float) -> Generator[None]:

@@ -90,6 +90,16 @@ class ReservationView:
         account = self._register.get(ref)
         return account.obstacle if account else ""
 
+    def is_coming(self, reservation: Reservation) -> bool:
+        """Return whether a reservation is still as it was, and is to hold once it starts."""
+        account = self._register.get(reservation.ref)
+        if account is None or account.reservation is not reservation:
+            return False
+        recurrence = reservation.recurrence
+        is_suspended = recurrence is not None and recurrence.is_suspended
+        is_pending = self._phase_by_time(account) is Phase.PENDING
+        return is_pending and not is_suspended and self._is_admitted(account)
+
     def excess(self, ref: Ref) -> str:
         """Return why the quotas of its namespace keep a reservation from holding; empty if not."""
         account = self._register.get(ref)

@@ -17,7 +17,14 @@ from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import total
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Reservation
-from reserver.scheduling.fit import NO_SEAT, fits, fits_beside_holds, seats_by_node, with_yields
+from reserver.scheduling.fit import (
+    NO_SEAT,
+    fits,
+    fits_beside_holds,
+    has_room,
+    seats_by_node,
+    with_yields,
+)
 from reserver.scheduling.recall import borrowed
 from reserver.scheduling.request_arrays import ByNode
 from reserver.scheduling.state import State
@@ -102,7 +109,8 @@ def _keeps_to_its_seats(
         return True
     if not on_node:
         return state.ledger.awaited_by(pod) is not None
-    every = tuple(on_node)
+    room = has_room(pod, state.snapshot, state.snapshot.rows(tuple(on_node)))
+    every = tuple(compress(on_node, room))
     for start in range(0, len(every), _AT_ONCE):  # As a rule the first have one.
         nodes = every[start : start + _AT_ONCE]
         own = seats_by_node(pod, (seat for n in nodes for seat in on_node[n]), state.ledger)

@@ -9,10 +9,17 @@ kube-scheduler deletes its victims: the pods' grace periods count, and no budget
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import partial
-from itertools import chain
-from types import MappingProxyType
+from itertools import chain, islice
 from typing import NamedTuple
 
 from reserver.base.fairness import in_turns
@@ -33,9 +40,12 @@ AHEAD_S = 145.0
 """How long before a hold starts its room is recalled, in seconds: the two minutes that a borrower
 has to end, and what the recaller takes to look twice."""
 
+_MOST_JUDGED = 256
+"""So many nodes of an owner with borrowers are judged in one call; `recalls_for_owners` finds the
+others. Who has seats on thousands, and fits on none, had held each of its calls for 0.2 s."""
+
 _MOST_SPARED = 16
 _PODS_AT_ONCE = 1000
-_NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 def recalls(
@@ -48,13 +58,16 @@ def recalls(
     Args:
         by_node: the seats.
     """
-    may_go = _may_go(pod, state.snapshot)
-    for node, seats in by_node.items():
-        row, borrowers = state.snapshot.row(node), state.snapshot.lending.borrowers(node)
-        if row is None or not may_go[row]:
-            continue
-        if going := _fewest(borrowers, lambda gone, seats=seats: _fits(pod, seats, gone, state)):  # type: ignore[misc]
-            yield Recall(pod, node, tuple(filter(_is_to_be_deleted, going)))
+    for node, seats in _with_borrowers(pod, by_node, state):
+        if found := _recall(pod, node, seats, state):
+            yield found
+
+
+def _recall(pod: Pod, node: str, seats: Sequence[Reservation], state: State) -> Recall | None:
+    """Return how an owner gets its seats on a node; None if they are free, or nobody can help."""
+    borrowers = state.snapshot.lending.borrowers(node)
+    going = _fewest(borrowers, lambda gone: _fits(pod, seats, gone, state))
+    return Recall(pod, node, tuple(filter(_is_to_be_deleted, going))) if going else None
 
 
 def still_wanted(effect: Effect, state: State) -> Effect | None:
@@ -68,13 +81,20 @@ def still_wanted(effect: Effect, state: State) -> Effect | None:
 
 def borrowed(pod: Pod, by_node: Mapping[str, Sequence[Reservation]], state: State) -> Iterator[str]:
     """Yield the nodes, of some with an owner's seats, where borrowers have to go for it."""
-    may_go = _may_go(pod, state.snapshot)
-    for node, seats in by_node.items():
-        row, pods = state.snapshot.row(node), tuple(state.snapshot.lending.borrowers(node))
-        if row is None or not may_go[row] or not pods:
-            continue
+    for node, seats in _with_borrowers(pod, by_node, state):
+        pods = tuple(state.snapshot.lending.borrowers(node))
         if _fits(pod, seats, pods, state) and not _fits(pod, seats, (), state):
             yield node
+
+
+def _with_borrowers(
+    pod: Pod, by_node: Mapping[str, Sequence[Reservation]], state: State
+) -> Iterator[tuple[str, Sequence[Reservation]]]:
+    """Yield the first nodes with an owner's seats that have borrowers, and where it may go."""
+    may_go, row_of = _may_go(pod, state.snapshot), state.snapshot.row
+    borrowed = filter(state.snapshot.lending.has_borrowers, by_node)
+    allowed = (node for node in borrowed if (row := row_of(node)) is not None and may_go[row])
+    return ((node, by_node[node]) for node in islice(allowed, _MOST_JUDGED))
 
 
 def _may_go(pod: Pod, snapshot: Snapshot) -> Bools:
@@ -113,49 +133,79 @@ def recalls_for_room(state: State, clock: Callable[[], float]) -> Iterator[RoomR
     Args:
         clock: unix seconds.
     """
-    coming = _coming(state, clock())
+    coming = yield from _coming(state, clock())
     for node in state.snapshot.lending.nodes():
         yield None
         borrowers = state.snapshot.lending.borrowers(node)
-        needed, starts = coming.get(node, (_NOTHING, 0.0))
-        # They cannot help where something else is short.
-        names = total(each.requests for each in borrowers).keys()
-        wanted = {name: needed.get(name, 0) for name in names}
+        soon = [each for each in coming.get(node, ()) if state.ledger.is_coming(each.reservation)]
+        needed = total(times(each.reservation.resources, each.slots) for each in soon)
+        wanted = {name: needed.get(name, 0) for name in _helpful(node, borrowers, needed, state)}
         going = _fewest(borrowers, partial(_is_enough, node, wanted, state=state))
         if leaving := list(filter(_is_to_be_deleted, going)):
-            yield RoomRecall(node, leaving, starts or clock())
-            coming = _coming(state, clock())
+            starts = (each.reservation.starts_at or 0.0 for each in soon)
+            yield RoomRecall(node, leaving, max(starts, default=clock()))
 
 
-def _coming(state: State, now: float) -> dict[str, tuple[Mapping[str, int], float]]:
-    """Return what starts soon on each node, and when the last of these holds does."""
-    coming: dict[str, tuple[Mapping[str, int], float]] = {}
-    for each in state.ledger.starting(now + AHEAD_S):
+def _helpful(
+    node: str, borrowers: Iterable[Pod], needed: Collection[str], state: State
+) -> Iterator[str]:
+    """Yield of what borrowers leave enough: what their node offers, and holds or is to hold.
+
+    They may have invented any number of other resources.
+    """
+    taken = frozenset(chain.from_iterable(each.requests for each in borrowers))
+    for name in taken & {*state.ledger.held_on(node), *needed}:
+        if state.snapshot.amounts(node, name).allocatable:
+            yield name
+
+
+class _Coming(NamedTuple):
+    """The slots of a reservation that are to hold on a node once it starts."""
+
+    reservation: Reservation
+    slots: int
+
+
+def _coming(state: State, now: float) -> Generator[None, None, dict[str, list[_Coming]]]:
+    """Find what starts soon on each node with borrowers, giving way."""
+    coming: dict[str, list[_Coming]] = {node: [] for node in state.snapshot.lending.nodes()}
+    for each in state.ledger.starting(now + AHEAD_S) if coming else ():
         for part in each.parts if each.lends_below is None else ():
-            amounts, latest = coming.get(part.node, (_NOTHING, 0.0))
-            amounts = total((amounts, times(each.resources, part.slots)))
-            coming[part.node] = amounts, max(latest, each.starts_at or 0.0)
+            if part.node in coming:
+                coming[part.node].append(_Coming(each, part.slots))
+        yield
     return coming
 
 
-def recalls_for_owners(state: State) -> Iterator[Recall | None]:
+def recalls_for_owners(state: State, looked_at: dict[str, None]) -> Iterator[Recall | None]:
     """Yield which borrowers owners need of which Filter is not told, as things are by then.
 
     kube-scheduler asks no extender about a pod that fits on no node: borrowers may fill them all.
     Where it yields None, other work may come between; whoever is given a recall may take long, too.
     The first owner of each namespace comes before the second of any.
+
+    Args:
+        looked_at: the UIDs of owners that were looked at before, the latest last. These come after
+            all others, so that it may be broken off; kept up to date.
     """
     waiting = tuple(state.pods.values()) if state.snapshot.lending.nodes() else ()
-    owners: list[PodName] = []
+    owners: dict[str, PodName] = {}
     for number, pod in enumerate(waiting):
         if number % _PODS_AT_ONCE == 0:
             yield None
         if pod.is_unschedulable and state.ledger.may_concern(pod):
-            owners.append(pod.name)
-    for name in in_turns(owners, lambda owner: owner.namespace):
+            owners[pod.uid] = pod.name
+    before = dict.fromkeys(uid for uid in looked_at if uid in owners)
+    looked_at.clear()
+    looked_at.update(before)
+    first = [name for uid, name in owners.items() if uid not in before]
+    again = [owners[uid] for uid in before]
+    for name in in_turns((*first, *again), lambda owner: owner.namespace):
         owner = state.pods.get(name)
         if owner is None or not owner.is_unschedulable or owner.terminating:
             continue
+        looked_at.pop(owner.uid, None)
+        looked_at[owner.uid] = None
         wanted = yield from _wanted(owner, state)
         seats = state.ledger.seats(owner, (wanted,)) if wanted else ()
         found = next(recalls(owner, {wanted: seats}, state), None) if seats else None
@@ -165,14 +215,15 @@ def recalls_for_owners(state: State) -> Iterator[Recall | None]:
 
 def _wanted(pod: Pod, state: State) -> Generator[None, None, str]:
     """Return the first node on which borrowers have an owner's seat; empty if it can have one."""
-    wanted = ""
+    wanted, may_go = "", _may_go(pod, state.snapshot)
     for node, seats in _by_node(state.ledger.seats(pod)).items():
         yield
         row = state.snapshot.row(node)
+        if row is None or row >= len(may_go) or not may_go[row]:
+            continue  # One that has just come is looked at in the next pass.
         if _fits(pod, seats, (), state):
-            if row is not None and _may_go(pod, state.snapshot)[row]:
-                return ""
-        elif not wanted and any(recalls(pod, {node: seats}, state)):
+            return ""
+        if not wanted and _recall(pod, node, seats, state):
             wanted = node
     return wanted
 
@@ -186,12 +237,11 @@ def _by_node(seats: Iterable[Reservation]) -> Mapping[str, Sequence[Reservation]
 
 def _is_enough(node: str, wanted: Mapping[str, int], gone: Sequence[Pod], *, state: State) -> bool:
     """Return whether a node has what it holds, and is wanted, once some borrowers are gone."""
-    freed = total(each.requests for each in gone)
-    again = state.ledger.returned(node, gone=[each.uid for each in gone])
+    again = state.ledger.returned(node, gone={each.uid for each in gone})
     for name, amount in wanted.items():
         offered, requested, held, _ = state.snapshot.amounts(node, name)
-        left = offered - requested - held + freed.get(name, 0) - again.get(name, 0)
-        if left < amount:
+        freed = sum(each.requests.get(name, 0) for each in gone)
+        if offered - requested - held + freed - again.get(name, 0) < amount:
             return False
     return True
 
@@ -227,14 +277,15 @@ def _in_order(pod: Pod) -> tuple[bool, int, Sequence[int]]:
 def _fits(pod: Pod, seats: Sequence[Reservation], gone: Sequence[Pod], state: State) -> bool:
     """Return whether an owner fits on the node of its seats once some borrowers are gone."""
     snapshot, node = state.snapshot, seats[0].node
-    freed = total(each.requests for each in gone)
+    freed: dict[str, int] = {}  # Who borrows chooses how many other resources it requests.
     for name, amount in pod.requests.items():
         offered, requested, *_ = snapshot.amounts(node, name)
-        if amount and offered - requested + freed.get(name, 0) < amount:
+        freed[name] = sum(each.requests.get(name, 0) for each in gone)
+        if amount and offered - requested + freed[name] < amount:
             return False
     own = with_yields(seats_by_node(pod, seats, state.ledger), pod, (node,), state.ledger)
     seat = own[node]
-    returned = state.ledger.returned(node, seats, [each.uid for each in gone])
+    returned = state.ledger.returned(node, seats, {each.uid for each in gone})
     own[node] = seat._replace(returned=returned)
     taken = {node: {name: -amount for name, amount in freed.items()}}
     row = snapshot.row(node)

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from reserver.base.pacer import Pacer
 from reserver.cluster.pod import Pod
-from reserver.extender.recaller import Recaller
+from reserver.extender.recaller import OWNERS_S, Recaller
 from reserver.scheduling.pod_events import PodEvent
 from reserver.scheduling.recall import RECALL_S
 from reserver.scheduling.state import State
@@ -48,10 +49,10 @@ def short() -> State:
 async def test_what_is_short_once_may_be_a_watch_that_lags() -> None:
     made, state = Deletions(), short()
     recaller = Recaller(at(NOW), made.delete, made.events.append)
-    await recaller.look(state, always)
+    await recaller.look(state, always, Pacer())
     assert not made.deleted
     state.ledger.drop(reservation("r").ref)
-    await recaller.look(state, always)
+    await recaller.look(state, always, Pacer())
     assert not made.deleted
 
 
@@ -59,7 +60,7 @@ async def test_what_is_short_twice_is_recalled_until_it_succeeds() -> None:
     made, state = Deletions(failures=1), short()
     recaller = Recaller(at(NOW), made.delete, made.events.append)
     for _ in range(3):
-        await recaller.look(state, always)
+        await recaller.look(state, always, Pacer())
     assert made.deleted == ["b"]
     assert {(event.pod.name.name, event.reason) for event in made.events} == {("b", "Recalled")}
 
@@ -68,7 +69,7 @@ async def test_an_owner_that_no_call_tells_of_has_borrowers_deleted_and_the_node
     made, state = Deletions(), short()
     state.ledger.put(reservation("r", owners=("owner",), lends_below=100, cpu="4"))
     state.pod_seen(replace(pod("owner", cpu="4"), is_unschedulable=True))
-    await Recaller(at(NOW), made.delete, made.events.append).look(state, always)
+    await Recaller(at(NOW), made.delete, made.events.append).look(state, always, Pacer())
     assert made.deleted == ["b"]
     assert {(event.pod.name.name, event.reason) for event in made.events} == {("b", "Recalled")}
     state.pod_gone(pod("b").name)
@@ -82,7 +83,7 @@ async def test_what_is_recalled_is_not_lent_again_before_the_hold_starts() -> No
     state.ledger.put(reservation("r", starts=NOW + 40, cpu="4"))
     recaller = Recaller(at(NOW), made.delete, made.events.append)
     for _ in range(2):
-        await recaller.look(state, always)
+        await recaller.look(state, always, Pacer())
     state.pod_gone(pod("b").name)
     lending = state.snapshot.lending
     assert lending.left(0, ["worker-1"], NOW + 39) == {}
@@ -115,7 +116,7 @@ async def test_borrowers_of_a_node_stay_that_gets_room_while_others_are_deleted(
 
     recaller = Recaller(at(NOW), slow, made.events.append)
     for _ in range(2):
-        await recaller.look(state, always)
+        await recaller.look(state, always, Pacer())
     assert len(made.deleted) == len(made.events) == 1
 
 
@@ -134,7 +135,7 @@ async def test_borrowers_stay_whose_owner_is_gone_while_others_are_deleted() -> 
             if f"b{number}" not in made.deleted:
                 state.pod_gone(pod(f"o{number}").name)
 
-    await Recaller(at(NOW), slow, made.events.append).look(state, always)
+    await Recaller(at(NOW), slow, made.events.append).look(state, always, Pacer())
     assert len(made.deleted) == 1
 
 
@@ -151,5 +152,24 @@ async def test_nothing_more_is_deleted_once_the_state_is_out_of_date() -> None:
         state.pod_seen(replace(pod(f"o{number}", cpu="4"), is_unschedulable=True))
     recaller = Recaller(at(NOW), made.delete, made.events.append)
     for number in (1, 2):  # First for an owner, then for a node that lacks room in two passes.
-        await recaller.look(state, never)
+        await recaller.look(state, never, Pacer())
         assert len(made.deleted) == number
+
+
+async def test_a_pass_that_takes_too_long_for_owners_is_gone_on_with_by_the_next() -> None:
+    """Owners that fit on none of their thousand seats had kept holds from getting their room."""
+    made, state, worked_s = Deletions(), borrowed(), [0.0]
+    for number in (1, 2, 3):
+        on = f"worker-{number}"
+        hold = reservation(f"r{number}", node=on, owners=(f"o{number}",), cpu="4")
+        state.ledger.put(replace(hold, lends_below=100))
+        state.pod_seen(replace(pod(f"o{number}", cpu="4"), is_unschedulable=True))
+
+    def slowly(_: PodEvent) -> None:
+        worked_s[0] += OWNERS_S + 1
+
+    recaller = Recaller(at(NOW), made.delete, slowly)
+    for number in range(1, 4):
+        await recaller.look(state, always, Pacer(timer=lambda: worked_s[0]))
+        assert len(made.deleted) == number
+    assert set(made.deleted) == {"b1", "b2", "b3"}

@@ -6,12 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from reserver.base.pacer import outcome
+from reserver.base.schedule import Schedule
 from reserver.cluster.constraints import Constraints, NodeTerm, Taint
 from reserver.cluster.labels import equals
 from reserver.cluster.lending import MOST_BORROWERS, MOST_CLOSED_S
 from reserver.cluster.node import Node
 from reserver.cluster.pod import ClaimUse, Pod, PodName
 from reserver.cluster.storage import Volume, VolumeClaim
+from reserver.reservations.entry import identified
+from reserver.reservations.quota import Quota
+from reserver.reservations.recurrence import Recurrence
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.bind import judge_bind
@@ -30,7 +35,7 @@ from reserver.scheduling.recall import (
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import FilterVerdict, Nominate, Recall, WaitsFor
 from reserver.scheduling.what_if import without
-from tests.builders import BORROWER, NOW, node, pod, ref, reservation, state_of
+from tests.builders import BORROWER, NOW, node, parts, pod, ref, reservation, rule, state_of
 from tests.cpu import MOST_S, least_cpu_s, longest_step_s
 
 W1, W2 = node("worker-1", cpu="8"), node("worker-2", cpu="8")
@@ -401,6 +406,35 @@ def test_borrowers_go_before_a_hold_starts_that_does_not_lend() -> None:
     assert short(state) == {}
 
 
+def test_borrowers_stay_for_an_occurrence_of_what_is_suspended() -> None:
+    nightly = Recurrence(schedule=Schedule("0 0 * * *", 3600.0))
+    midnight = nightly.shown(NOW)[0].start
+    coming = reservation("coming", owners=(), rules=(rule(app="a"),), cpu="4")
+    state = lending(W1, borrower("a", "8", on="worker-1"))
+    state.ledger.put(identified(replace(coming, recurrence=nightly)))
+    assert short(state, midnight - 1) == {"worker-1": {"a"}}
+    suspended = replace(nightly, is_suspended=True)
+    state.ledger.put(identified(replace(coming, recurrence=suspended)))
+    assert short(state, midnight - 1) == {}
+
+
+def test_borrowers_stay_for_a_hold_that_its_quota_does_not_admit() -> None:
+    state = lending(W1, borrower("a", "8", on="worker-1"))
+    state.ledger.quotas.limit("shop", (Quota(name="q", hard={"held.cpu": 3_999}),))
+    state.ledger.put(reservation("coming", owners=("a",), starts=NOW + 1, cpu="4"))
+    assert short(state) == {}
+    state.ledger.quotas.limit("shop", (Quota(name="q", hard={"held.cpu": 4_000}),))
+    outcome(state.ledger.admit("shop"))
+    assert short(state) == {"worker-1": {"a"}}
+
+
+def test_what_borrowers_have_invented_keeps_no_hold_from_its_room() -> None:
+    there = pod("b", node="worker-1", constraints=BORROWER, cpu="8", **{"example.com/x": "1"})
+    state = lending(W1, there, reservation("mine", owners=("a",), **{"example.com/x": "1"}))
+    state.ledger.put(reservation("hold", cpu="4"))
+    assert short(state) == {"worker-1": {"b"}}
+
+
 def test_borrowers_stay_where_the_hold_that_starts_lends() -> None:
     coming = reservation("coming", owners=("a",), starts=NOW + 1, lends_below=100, cpu="4")
     state = lending(W1, borrower("a", "8", on="worker-1"), coming)
@@ -481,17 +515,51 @@ def test_the_first_borrower_of_a_priority_costs_little_however_many_nodes_lend()
     assert min(least_cpu_s(abs, call) for _ in range(5)) < MOST_S / 2
 
 
+def wide(name: str, unlike: str = "") -> Pod:
+    """Return a borrower that requests sixty resources that nobody offers."""
+    invented = {f"example.com/r{n}{unlike}": "1" for n in range(60)}
+    return pod(name, node="worker-1", constraints=BORROWER, cpu="10m", **invented)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("unlike", ["", "-{}"])
+def test_borrowers_with_invented_resources_cost_an_owner_little(unlike: str) -> None:
+    holds = [reservation(f"r{n}", owners=(f"o{n}",), lends_below=1, cpu="100m") for n in range(500)]
+    there = [wide(f"b{n}", unlike.format(n)) for n in range(MOST_BORROWERS)]
+    state = lending(node("worker-1", cpu="54", pods="100000"), *holds, *there)
+    for name, cpu in (("o0", "100m"), ("o0", "55"), ("o499", "30")):
+        asking = pod(name, cpu=cpu)
+        call = lambda now, asking=asking: filter_nodes(asking, ["worker-1"], state, now)  # noqa: E731
+        assert least_cpu_s(lambda _: NOW, call) < MOST_S
+    state.ledger.put(reservation("short", cpu="30"))
+    assert longest_step_s(lambda: recalls_for_room(state, lambda: NOW)) < MOST_S
+
+
+@pytest.mark.long
+def test_holds_that_start_soon_are_looked_at_in_steps() -> None:
+    names = [f"worker-{n}" for n in range(500)]
+    nodes = [node(name, cpu="8") for name in names]
+    there = [borrower(f"b-{name}", "8", on=name) for name in names]
+    slots = dict.fromkeys(names, 2)
+    holds = [
+        reservation(f"r{n}", node="", placed=slots, slots=1_000, starts=NOW + 60, cpu="1m")
+        for n in range(500)
+    ]
+    state = lending(*nodes, *there, *holds)
+    assert longest_step_s(lambda: recalls_for_room(state, lambda: NOW)) < MOST_S
+
+
 def wanted_by(state: State, asking: Pod = OWNER, *, terminating: bool = False) -> set[str]:
     """Return who has to go for an owner that kube-scheduler has found no node for."""
     state.pod_seen(replace(asking, is_unschedulable=True, terminating=terminating))
-    (found,) = tuple(filter(None, recalls_for_owners(state))) or (None,)
+    (found,) = tuple(filter(None, recalls_for_owners(state, {}))) or (None,)
     return {each.name.name for each in found.borrowers} if found else set()
 
 
 def test_an_owner_whom_kube_scheduler_asks_nobody_about_gets_its_seat_back() -> None:
     state = lending(W1, LENT, borrower("a", "8", on="worker-1"))
     state.pod_seen(OWNER)
-    assert list(filter(None, recalls_for_owners(state))) == []
+    assert list(filter(None, recalls_for_owners(state, {}))) == []
     assert wanted_by(state) == {"a"}
     assert wanted_by(lending(W1, LENT, borrower("a", "4", on="worker-1"))) == set()
     assert wanted_by(state, terminating=True) == set()
@@ -519,8 +587,27 @@ def test_who_has_a_hundred_owners_leaves_others_their_turn() -> None:
         replace(one, owners=tuple(each.name for each in greedy)),
         replace(other, owners=(mine.name,)),
     ]
-    found = recalls_for_owners(lending(*nodes, *holds, *there, *greedy, mine))
+    found = recalls_for_owners(lending(*nodes, *holds, *there, *greedy, mine), {})
     assert [each.pod.name.namespace for each in filter(None, found)][:2] == ["shop", "data"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cpu", ["5", "9"])
+def test_an_owner_whom_no_borrower_of_four_thousand_nodes_can_help_costs_little(cpu: str) -> None:
+    """Each node was judged in each of its calls."""
+    names = [f"n{n}" for n in range(4_000)]
+    held = [reservation(f"r{n}", node="", slots=1_000, lends_below=100, cpu="4") for n in range(4)]
+    there = [borrower(f"b-{on}", "4", on=on) for on in names]
+    there += [pod(f"s-{on}", node=on, cpu="4") for on in names]
+    state = lending(*(node(on, cpu="8") for on in names), *there)
+    for number, each in enumerate(held):
+        some = dict.fromkeys(names[number * 1_000 : (number + 1) * 1_000], 1)
+        state.ledger.put(replace(each, placed=parts(some)))
+    asking, victims = pod("owner", cpu=cpu), {on: [f"uid-s-{on}"] for on in names[:500]}
+    call = lambda now: filter_nodes(asking, names[:200], state, now)  # noqa: E731
+    assert least_cpu_s(lambda _: NOW, call) < MOST_S
+    preempt = lambda now: judge_preemption(asking, victims, state, now)  # noqa: E731
+    assert least_cpu_s(lambda _: NOW, preempt) < MOST_S
 
 
 def test_preemption_for_an_owner_of_a_thousand_borrowed_seats_takes_little() -> None:
@@ -544,4 +631,4 @@ def test_preemption_for_an_owner_of_a_thousand_borrowed_seats_takes_little() -> 
 def test_to_look_for_owners_holds_nobody_up() -> None:
     waiting = [replace(pod(f"p{n}"), is_unschedulable=True) for n in range(5_000)]
     state = lending(W1, LENT, borrower("a", "8", on="worker-1"), *waiting)
-    assert longest_step_s(lambda: recalls_for_owners(state)) < MOST_S
+    assert longest_step_s(lambda: recalls_for_owners(state, {})) < MOST_S
