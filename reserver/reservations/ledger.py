@@ -80,7 +80,8 @@ class Ledger(Claiming):
             self._put_again(before, reservation, written)
             return
         since = old.since if old is not None else reservation.created_at or self._now
-        read_at = written.last if reservation.placed else 0.0
+        is_others = bool(reservation.placed) and written is not NOT_YET
+        read_at = written.last if is_others else 0.0
         entry = Entry(reservation, written, since, reservation.placed, read_at)
         is_same = old is not None and inherit(entry, old)
         adopted = self._claims.adopted(entry)

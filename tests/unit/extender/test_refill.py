@@ -9,9 +9,10 @@ from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.reservations.enums import Phase
 from reserver.reservations.outcome import Ending
+from reserver.reservations.reservation import NOT_YET, Written
 from reserver.reservations.status import NOT_REFILLED, ReservationState, ShortNodes
 from reserver.stores.object.status_codec import summary
-from tests.builders import held, node, pod, ref
+from tests.builders import held, node, parts, pod, ref, reservation, state_of
 from tests.unit.extender.test_placer import World
 
 W1, W2 = node("w1", cpu="4"), node("w2", cpu="4")
@@ -157,3 +158,13 @@ async def test_what_is_told_of_it_counts_claimed_and_free_slots() -> None:
     assert summary(world.reservation(), 3).claimed == "3/5"
     ending = Ending.of(world.reservation(), world.state.ledger, world.now)
     assert str(ending).startswith("removed with 3 of 5 slots claimed by ")
+
+
+def test_a_place_that_came_with_the_reservation_is_given_back_as_any_other() -> None:
+    """Created over gRPC it is placed before it is written: by this Reserver, which knows all."""
+    ledger = state_of(W1, W2).ledger
+    there = {"w1": 2, "w2": 1}
+    made = reservation("r", node="", placed=there, slots=2, refill_up_to=10, cpu="2")
+    ledger.put(made, NOT_YET)
+    ledger.put(made, Written(7, 7))
+    assert ledger.compact(ref("r"), lambda revision: revision <= 7) == parts({"w1": 2})
