@@ -185,7 +185,7 @@ class ApiClient:
                 raw = await bounded(response, most_bytes)
                 if raw is None:
                     problem = f"the answer to {path} exceeds {most_bytes >> 20} MiB"
-                    raise ApiError(0, "TooLarge", problem)
+                    raise ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "TooLarge", problem)
                 return raw
 
     async def _exchanged(self, path: str, body: bytes) -> bytes:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from reserver.base.fairness import in_turns
+from reserver.cluster.guests import guests_on
 from reserver.cluster.pod import PodName
+from reserver.cluster.snapshot import Snapshot
 from reserver.errors import ApiError
 from reserver.k8s.client import ApiClient
 from reserver.maintenance.model import Window
@@ -22,12 +24,16 @@ from reserver.maintenance.moving import (
     options,
 )
 from reserver.moves import podmove
-from reserver.moves.drain import Drain, judge
+from reserver.moves.drain import Drain, DrainOptions, judge
 from reserver.moves.index import KnownMove, MoveIndex
 from reserver.moves.manifests import SharedFields, manifest
+from reserver.moves.surge_pods import pods
 
-MOST_BYTES = 64 * 2**20
-"""How long the list of a node's pods may be."""
+MOST_BYTES = 4 * 2**20
+"""How long the list of a node's pods may be; the pods of a longer one are read one by one."""
+
+MOST_READ = 1_000
+"""How many pods of one node are read one by one."""
 
 MOST_ENDED = 50
 """How many moves of windows without any nodes in hand are deleted in one pass. Whoever may write
@@ -38,9 +44,9 @@ LOOK_AGAIN_S = 5.0
 
 
 class NodeLook(NamedTuple):
-    """A look at the pods of a node, and when it was, unix seconds."""
+    """A look at the pods of a node, if they could be read, and when it was, unix seconds."""
 
-    drain: Drain
+    drain: Drain | None
     at: float
 
 
@@ -52,10 +58,16 @@ class NodeEmptying:
         writes: how many PodMoves were written or deleted.
     """
 
-    def __init__(self, client: ApiClient, moves: MoveIndex) -> None:
-        """Begin with no node looked at; `moves` has the PodMoves that are known."""
+    def __init__(self, client: ApiClient, moves: MoveIndex, snapshot: Snapshot) -> None:
+        """Begin with no node looked at.
+
+        Args:
+            moves: the PodMoves that are known.
+            snapshot: the pods of each node.
+        """
         self._client = client
         self._moves = moves
+        self._snapshot = snapshot
         self._looks: dict[str, NodeLook] = {}
         self.failed: Callable[[ApiError], None] = lambda _: None
         self.writes = 0
@@ -68,16 +80,41 @@ class NodeEmptying:
     async def look(self, nodes: Mapping[str, Window], now: float) -> None:
         """Look at the pods of nodes in hand, each with its window, and at no others.
 
+        One whose pods cannot be read keeps no other waiting.
+
         Raises:
-            ApiError: the API server refuses, or does not answer.
+            ApiError: the API server does not answer.
         """
         self._looks = {node: look for node, look in self._looks.items() if node in nodes}
         for node, window in nodes.items():
             known = self._looks.get(node)
             if known is None or not 0 <= now - known.at < LOOK_AGAIN_S:
-                selector = {"fieldSelector": f"spec.nodeName={node}"}
-                pods = await self._client.get_bounded("/api/v1/pods", MOST_BYTES, selector)
-                self._looks[node] = NodeLook(judge(pods, options(window)), now)
+                self._looks[node] = NodeLook(await self._judged(node, options(window)), now)
+
+    async def _judged(self, node: str, allowed: DrainOptions) -> Drain | None:
+        """Return what becomes of the pods of a node; None where they cannot be read."""
+        try:
+            return await self._drain_of(node, allowed)
+        except ApiError as exc:
+            self.failed(ApiError(exc.status, exc.reason, f"pods of node {node}: {exc.message}"))
+            return None
+
+    async def _drain_of(self, node: str, allowed: DrainOptions) -> Drain:
+        on_node = f"spec.nodeName={node}"
+        try:
+            return judge(await self._listed("/api/v1/pods", on_node), allowed)
+        except ApiError as exc:
+            if exc.reason != "TooLarge":
+                raise
+        guests = guests_on((node,), self._snapshot)[:MOST_READ]  # Any tenant may fill the list.
+        found = [Drain((), (), ())]
+        for name in (each.pod.name for each in guests):
+            selector = f"metadata.name={name.name},{on_node}"
+            found.append(judge(await self._listed(pods(name.namespace), selector), allowed))
+        return Drain(*(tuple(chain.from_iterable(some)) for some in zip(*found, strict=True)))
+
+    async def _listed(self, path: str, selector: str) -> bytes:
+        return await self._client.get_bounded(path, MOST_BYTES, {"fieldSelector": selector})
 
     async def move(self, nodes: Mapping[str, Window], now: float) -> None:
         """Have pods moved off nodes in hand, and end the moves of windows without any."""

@@ -27,7 +27,7 @@ def assembled(  # noqa: PLR0913 - what a controller is connected to
     not_ready_s: float,
 ) -> MaintenanceController:
     """Return what carries out MaintenanceWindows by PodMoves."""
-    emptying = NodeEmptying(client, moves)
+    emptying = NodeEmptying(client, moves, state.snapshot)
     parts = (client, clock, state, emptying, is_up_to_date, not_ready_s)
     controller = MaintenanceController(*parts)
     controller.subscribers.append(partial(_announce, recorder))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from reserver.cluster.snapshot import Snapshot
+from reserver.errors import ApiError
 from reserver.k8s.objects.objects import decode, encode
-from reserver.maintenance.emptying import MOST_ENDED, NodeEmptying
+from reserver.maintenance.emptying import LOOK_AGAIN_S, MOST_BYTES, MOST_ENDED, NodeEmptying
+from reserver.maintenance.model import MaintenancePeriod, Window
 from reserver.maintenance.moving import LABEL
 from reserver.moves.index import MoveIndex
 from reserver.moves.podmove import MoveObject
-from tests.builders import NOW
-from tests.unit.k8s.fakes import ScriptedClient
+from tests.builders import NOW, pod
+from tests.unit.k8s.fakes import ScriptedClient, refused
 
 
 def labelled(namespace: str, name: str) -> MoveObject:
@@ -30,6 +35,50 @@ async def test_whoever_writes_moves_with_the_label_of_a_window_keeps_no_other_wa
         moves.put(labelled("greedy", f"m-{number}"))
     moves.put(labelled("shop", "web"))
     client = ScriptedClient(*[{}] * (MOST_ENDED * 4))
-    await NodeEmptying(client, moves).move({}, NOW)
+    await NodeEmptying(client, moves, Snapshot()).move({}, NOW)
     assert len(client.requests) == MOST_ENDED
     assert any("/shop/" in each.path for each in client.requests[:2])
+
+
+W = Window(name="w", uid="uid-w", period=MaintenancePeriod(NOW, NOW + 3600))
+TOO_LONG = b" " * (MOST_BYTES + 1)
+
+
+def listed(*names: str) -> dict[str, Any]:
+    owner = {"kind": "ReplicaSet", "name": "web", "controller": True}
+    metadata = [{"namespace": "shop", "name": n, "ownerReferences": [owner]} for n in names]
+    return {"items": [{"metadata": each} for each in metadata]}
+
+
+def leaving(emptying: NodeEmptying, node: str) -> set[str]:
+    drain = emptying.drain(node)
+    assert drain is not None
+    return {each.name for each in drain.leaving}
+
+
+async def test_pods_of_any_size_keep_neither_their_node_nor_others_from_being_emptied() -> None:
+    """Fifty of 1.4 MB, which any tenant may create, had stopped all maintenance."""
+    snapshot = Snapshot()
+    for name in ("a", "b", "gone"):
+        snapshot.count(pod(name), "large")
+    script = (TOO_LONG, listed("a"), listed("b"), listed(), listed("c"))
+    client = ScriptedClient(*script)
+    emptying = NodeEmptying(client, MoveIndex(lambda _: None), snapshot)
+    await emptying.look({"large": W, "next": W}, NOW)
+    assert (leaving(emptying, "large"), leaving(emptying, "next")) == ({"a", "b"}, {"c"})
+    selectors = [each.params["fieldSelector"] for each in client.requests if each.params]
+    assert selectors[1] == "metadata.name=a,spec.nodeName=large"
+
+
+async def test_a_node_whose_pods_are_refused_is_named_and_asked_about_later() -> None:
+    faults: list[ApiError] = []
+    client = ScriptedClient(refused(403), listed("c"), listed("a"))
+    emptying = NodeEmptying(client, MoveIndex(lambda _: None), Snapshot())
+    emptying.failed = faults.append
+    await emptying.look({"first": W, "next": W}, NOW)
+    assert (emptying.drain("first"), leaving(emptying, "next")) == (None, {"c"})
+    assert [each.message for each in faults] == ["pods of node first: the API server said 403"]
+    await emptying.look({"first": W}, NOW + LOOK_AGAIN_S - 1)
+    assert emptying.drain("first") is None
+    await emptying.look({"first": W}, NOW + LOOK_AGAIN_S)
+    assert leaving(emptying, "first") == {"a"}
