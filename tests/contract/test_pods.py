@@ -2,6 +2,7 @@
 
 import asyncio
 
+from reserver.k8s.objects.times import parse_moment
 from tests.contract.api import JSON_PATCH, STRATEGIC_PATCH, Api, pod
 
 
@@ -225,6 +226,24 @@ async def test_a_bound_pod_gets_time_to_go(api: Api) -> None:
     final = await api.delete(path, {"gracePeriodSeconds": 0})
     assert final.status == 200
     assert (await api.get(path)).status == 404
+
+
+async def test_who_deletes_it_again_shortens_a_grace_period_of_a_year(api: Api) -> None:
+    """How Reserver has a borrower end that takes its time (`PodWrites.recall`)."""
+    year = 31_536_000
+    made = await api.pod("one", {"terminationGracePeriodSeconds": year})
+    await api.bind("one", api.nowhere)
+    path = api.path("pods", "one")
+    first = (await api.delete(path)).body["metadata"]
+    assert first["deletionGracePeriodSeconds"] == year
+    other = {"preconditions": {"uid": "another"}, "gracePeriodSeconds": 120}
+    assert (await api.delete(path, other)).outline == (409, "Conflict")
+    again = {"preconditions": {"uid": made.body["metadata"]["uid"]}, "gracePeriodSeconds": 120}
+    shown = (await api.delete(path, again)).body["metadata"]
+    assert shown["deletionGracePeriodSeconds"] == 120
+    ends_at = [parse_moment(each["deletionTimestamp"]) for each in (first, shown)]
+    assert ends_at[0] - ends_at[1] == year - 120
+    await api.delete(path, gracePeriodSeconds="0")
 
 
 async def test_a_finished_pod_is_deleted_at_once(api: Api) -> None:
