@@ -107,6 +107,8 @@ class Waker(Listener):
         while True:
             await Pacer().run(state.ledger.advancing(self._clock()))
             state.snapshot.lending.reopen(self._clock())  # Who waits to borrow is to hear of it.
-            if state.waiting and (self._changed or self._seats_are_over):
+            if not state.waiting:
+                self._changed.clear()  # Who asks from now on is judged with what has changed.
+            elif self._changed or self._seats_are_over:
                 self.queue.add(_LOOK)
             await asyncio.sleep(LOOK_EVERY_S)

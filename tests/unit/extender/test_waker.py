@@ -151,3 +151,15 @@ async def test_a_refusal_that_shows_late_has_its_pod_sent_to_the_seat_that_came_
     assert (heard.freed, dict(state.waiting)) == ([], {})
     state.pod_seen(dataclasses.replace(late, is_refused=True, revision=2))
     assert (heard.freed, [*state.waiting]) == (["worker-1"], [late.uid])
+
+
+async def test_nodes_that_change_while_nobody_waits_are_not_remembered() -> None:
+    """Names of nodes that come and go had been kept until a pod was to wait."""
+    waker = _waker(Sends())
+    running = asyncio.create_task(waker.run(_waiting()))
+    for number in range(1_000):
+        waker.on_node_changed(f"gone-{number}")
+    async with asyncio.timeout(20):
+        while waker._changed:
+            await asyncio.sleep(0)
+    running.cancel()
