@@ -22,8 +22,6 @@ MOST_UNOFFERED = 64
 GRACE_S = 120
 """How long a pod has to end that Reserver deletes, in seconds, whatever its own grace period is."""
 
-_APPS = "apps/v1"
-
 _EVERYWHERE = ("cpu", "memory", "ephemeral-storage", "pods")
 """What every node offers."""
 
@@ -122,16 +120,6 @@ class Pod:
     lingers: bool = False
     is_mirror: bool = False
     has_resource_claims: bool = False
-
-    @property
-    def belongs_to_node(self) -> bool:
-        """Whether it is there for the node's own sake: made by a DaemonSet, or a mirror pod.
-
-        Whoever creates a pod may name any controller. The garbage collector deletes a pod whose
-        DaemonSet is not there, but knows nothing of other API groups.
-        """
-        is_daemon = self.controller.kind == "DaemonSet" and self.controller_version == _APPS
-        return self.is_mirror or is_daemon
 
     def claim_names(self) -> Iterator[PodName]:
         """Yield namespace and name of each volume claim that it uses."""

@@ -22,6 +22,9 @@ MOST_ASKED = 10_000
 """How many anti-affinity terms are tested against one pod. With more, a verdict on a node may be
 wrong, which costs an attempt; without a bound, one tenant's pods could slow every call."""
 
+DAEMON_SET = ("apps/v1", "DaemonSet")
+"""Kubernetes' own controller of daemons."""
+
 _FIRST_SIZE = 64
 _ANY_LABELS = None
 """The topic of a term that names no value of any label."""
@@ -35,11 +38,13 @@ class PodTable:
             that no pod has.
         terminating: bool array, slots: the pod is being deleted.
         uids: list, slots: the pod's UID, empty for a slot that no pod has.
-        belonging: bool array, slots: the pod belongs to its node (`Pod.belongs_to_node`).
+        daemons: the controllers whose pods belong to their node, by ``apiVersion`` and kind.
+        belonging: bool array, slots: the pod belongs to its node (`daemons`).
     """
 
     def __init__(self) -> None:
         """Begin without pods."""
+        self.daemons = frozenset({DAEMON_SET})
         self.rows: Ids = np.full(_FIRST_SIZE, ABSENT, dtype=np.int32)
         self.terminating: Bools = np.zeros(_FIRST_SIZE, dtype=np.bool_)
         self.belonging: Bools = np.zeros(_FIRST_SIZE, dtype=np.bool_)
@@ -60,7 +65,7 @@ class PodTable:
         slot = self._free.pop() if self._free else self._next_slot()
         self.rows[slot] = row
         self.terminating[slot] = pod.terminating
-        self.belonging[slot] = pod.belongs_to_node
+        self.belonging[slot] = self.belongs(pod)
         self.uids[slot] = pod.uid
         self._namespaces.put(slot, pod.name.namespace)
         self._labels.put(slot, pod.labels)
@@ -77,12 +82,20 @@ class PodTable:
         new = slice(slots.start, slots.stop)
         self.rows[new] = rows
         self.terminating[new] = [pod.terminating for pod in pods]
-        self.belonging[new] = [pod.belongs_to_node for pod in pods]
+        self.belonging[new] = [self.belongs(pod) for pod in pods]
         self._namespaces.fill(new, [pod.name.namespace for pod in pods])
         self._labels.fill(slots, [pod.labels for pod in pods])
         for slot, pod in zip(slots, pods, strict=True):
             self._add_rare(slot, pod)
         return slots
+
+    def belongs(self, pod: Pod) -> bool:
+        """Return whether a pod is there for the node's own sake: of a daemon, or a mirror pod.
+
+        Whoever creates a pod may name any controller. The garbage collector deletes a pod whose
+        DaemonSet is not there, but knows nothing of kinds that the API server does not serve.
+        """
+        return pod.is_mirror or (pod.controller_version, pod.controller.kind) in self.daemons
 
     def remove(self, slot: int, pod: Pod) -> None:
         """Remove a pod, which has this slot."""

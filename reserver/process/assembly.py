@@ -181,6 +181,7 @@ class Assembly:
         state = State(self.listeners, quotas, self._failed)
         state.public_namespaces = frozenset(trusted)
         state.snapshot.exempt_namespaces |= set(settings.exempt_namespaces)
+        state.snapshot.residents.daemons |= set(settings.daemon_controllers)
         state.snapshot.lending.is_on = settings.lending
         return state
 

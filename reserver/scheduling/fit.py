@@ -236,7 +236,8 @@ def fits_beside_holds(
     found = snapshot.headroom.fits(pod.requests)
     if conceded is not None:
         found = found | _fits_into(pod, snapshot, conceded)
-    if snapshot.whole_nodes and pod.belongs_to_node:
+    is_daemon = bool(snapshot.whole_nodes) and snapshot.residents.belongs(pod)
+    if is_daemon:
         found = found | (snapshot.whole & snapshot.exists)
     if not (own or taken or snapshot.unreadable_nodes):
         return found
@@ -248,7 +249,7 @@ def fits_beside_holds(
         is_known = snapshot.exists[row] or not snapshot.guarded[row]
         if snapshot.whole[row]:
             is_owner = NODES in seat.slot and snapshot.leaves(node, asked, gone)
-            free[row] = is_known and (pod.belongs_to_node or is_owner)
+            free[row] = is_known and (is_daemon or is_owner)
             continue
         free[row] = is_known and all(
             _fits_exactly(amount, snapshot.amounts(node, name), seat, name, gone.get(name, 0))

@@ -158,8 +158,9 @@ class Wake:
 
     def _is_for(self, pod: Pod, node: str) -> bool:
         """Return whether a node is not held whole for others."""
-        is_whole = node in self._state.snapshot.whole_nodes
-        return not is_whole or pod.belongs_to_node or bool(self._state.ledger.seats(pod, (node,)))
+        snapshot = self._state.snapshot
+        is_free = node not in snapshot.whole_nodes or snapshot.residents.belongs(pod)
+        return is_free or bool(self._state.ledger.seats(pod, (node,)))
 
     def _is_there(self, index: np.intp) -> bool:
         """Return whether a node has not left meanwhile; its row may be another one's by now."""

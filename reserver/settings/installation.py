@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -220,6 +221,14 @@ def _parse_configmap(flag: str, text: str) -> tuple[str, str]:
     return namespace, name
 
 
+def _parse_controller(flag: str, text: str) -> tuple[str, str]:
+    version, _, kind = text.rpartition("/")
+    if not re.fullmatch(r"[a-z0-9.-]{1,253}/v[a-z0-9]{1,62}/[A-Za-z0-9]{1,63}", text):
+        problem = f"{flag}: {text!r} is not of the form APIVERSION/KIND"
+        raise ConfigurationError(f"{problem}; write e.g. apps.kruise.io/v1alpha1/DaemonSet")
+    return version, kind
+
+
 def _check_names(flag: str, parts: tuple[str, str]) -> None:
     for name in parts:
         check_name(flag, name)
@@ -269,6 +278,14 @@ class Installation(Accounting):
         metavar="NAMESPACE",
         check=check_name,
         in_file=InFile("exemptNamespaces", is_live=True),
+    )
+    daemon_controllers: tuple[tuple[str, str], ...] = setting(
+        "Another kind of controller whose pods belong to their node, as those of DaemonSets do: "
+        "they may be on nodes that are held whole. Its CRD has to be installed.",
+        default=(),
+        metavar="APIVERSION/KIND",
+        read=_parse_controller,
+        in_file=InFile("daemonControllers"),
     )
     crd: bool = setting(
         "Be ready only once the CRD reservations.reserver.io exists.",

@@ -112,6 +112,22 @@ async def test_a_pod_that_calls_itself_a_daemon_sets_is_a_stranger(version: str)
     assert there.placed() == {}
 
 
+async def test_pods_of_a_controller_that_the_platform_names_are_as_those_of_daemon_sets() -> None:
+    version = "apps.kruise.io/v1alpha1"
+    agent = replace(pod("b", controller=AGENT, cpu="1"), controller_version=version)
+    world = World(G1, W1)
+    world.state.snapshot.residents.daemons |= {(version, "DaemonSet")}
+    world.state.pod_seen(replace(agent, node="g1"))
+    world.write(r=SPEC)
+    await world.look()
+    assert world.placed() == {"g1": 1}
+    assert may(pod("c", controller=AGENT, cpu="1"), "g1", world)
+    assert may(replace(agent, uid="another"), "g1", world)
+    other = replace(agent, uid="another", controller_version="apps.kruise.io/v1beta1")
+    assert not may(other, "g1", world)
+    assert not may(replace(other, controller=Controller("CloneSet", "b")), "g1", world)
+
+
 async def test_a_pod_that_its_daemon_set_has_left_behind_keeps_its_node() -> None:
     agent = pod("agent", node="g1", controller=AGENT)
     orphan = replace(agent, controller=NO_CONTROLLER, controller_version="", revision=5)

@@ -80,6 +80,8 @@ REFUSED = {
     HEAD + "exemptNamespaces: [A]": "exemptNamespaces: 'A' is not a name of Kubernetes",
     HEAD + "exemptNamespaces: [a, null]": "exemptNamespaces: '' is not a name of Kubernetes",
     HEAD + f"exemptNamespaces: [{'a,' * 1001}]": "exemptNamespaces: 1001 items are too many",
+    HEAD + "daemonControllers: [apps.kruise.io/DaemonSet]": "daemonControllers: .* is not of the "
+    "form APIVERSION/KIND; write e.g. apps.kruise.io/v1alpha1/DaemonSet",
     HEAD + "storeConfigMaps: [a]": "storeConfigMaps: 'a' is not of the form NAMESPACE/NAME",
     HEAD + "historyTTL: 5": "historyTTL: 5 is not a text; write it in quotes",
     HEAD + "historyTTL: 5x": "historyTTL: '5x' is not a duration; write hours",
