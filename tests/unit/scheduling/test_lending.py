@@ -429,8 +429,8 @@ def test_borrowers_stay_for_a_hold_that_its_quota_does_not_admit() -> None:
 
 
 def test_what_borrowers_have_invented_keeps_no_hold_from_its_room() -> None:
-    there = pod("b", node="worker-1", constraints=BORROWER, cpu="8", **{"example.com/x": "1"})
-    state = lending(W1, there, reservation("mine", owners=("a",), **{"example.com/x": "1"}))
+    there = pod("b", node="worker-1", constraints=BORROWER, cpu="8", invented="1")
+    state = lending(W1, there, reservation("mine", owners=("a",), invented="1"))
     state.ledger.put(reservation("hold", cpu="4"))
     assert short(state) == {"worker-1": {"b"}}
 
@@ -517,8 +517,9 @@ def test_the_first_borrower_of_a_priority_costs_little_however_many_nodes_lend()
 
 def wide(name: str, unlike: str = "") -> Pod:
     """Return a borrower that requests sixty resources that nobody offers."""
-    invented = {f"example.com/r{n}{unlike}": "1" for n in range(60)}
-    return pod(name, node="worker-1", constraints=BORROWER, cpu="10m", **invented)
+    made = pod(name, node="worker-1", constraints=BORROWER, cpu="10m")
+    invented = {f"example.com/r{n}{unlike}": 1 for n in range(60)}
+    return replace(made, requests={**made.requests, **invented})
 
 
 @pytest.mark.long
