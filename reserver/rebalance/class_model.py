@@ -57,7 +57,12 @@ class ClassModel:
     """
 
     def __init__(
-        self, planned: PlanningSnapshot, homes: Rows, numbers: Rows, inside: Bools, can_empty: Rows
+        self,
+        planned: PlanningSnapshot,
+        homes: Rows,
+        numbers: Rows,
+        where: tuple[Bools, Bools],
+        can_empty: Rows,
     ) -> None:
         """Write the program down.
 
@@ -65,11 +70,11 @@ class ClassModel:
             planned: the cluster; the pods begin the search where they are on it.
             homes: the row of the node that each pod of the snapshot has to leave to move.
             numbers: the pods that may move or are to land, ascending; where they are is inside.
-            inside: bool array, rows: where they may be.
+            where: bool arrays, rows: where they may be, and where those that are to land may.
             can_empty: rows inside; each is a gain if none of the pods is there.
         """
         classes = self._classes = pod_classes(planned, numbers, homes[numbers])
-        places = self._places = places_of(planned, classes, inside)
+        places = self._places = places_of(planned, classes, *where)
         self.is_too_large = len(places.rows) > MOST_PLACES
         is_empty = ~np.isin(can_empty, places.rows[places.begun > 0])
         is_landing = classes.is_pending[places.classes] & places.enters

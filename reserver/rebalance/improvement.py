@@ -16,7 +16,7 @@ import numpy as np
 from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.rebalance.class_model import ClassModel, Goals
-from reserver.rebalance.neighbourhoods import Neighbourhoods
+from reserver.rebalance.neighbourhoods import Nearby, Neighbourhoods
 from reserver.rebalance.ordering import Step, carry_out, order, take_back
 from reserver.rebalance.packing import Floats, scarcity
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
@@ -109,20 +109,21 @@ def improve(
     ways = (
         (near.gaining, 1),
         (near.gaining, 1),
-        (near.saving, 0),
         (near.any_nodes, 1),
         (near.saving, 0),
+        (near.exchanging, 0),
     )
     nodes, turn = [count if count <= _FEW_NODES else _FIRST_NODES] * len(ways), 0
     while not limit.is_over and (most, fewest) != (search.score.gained, -search.score.moves):
-        began, way = limit.clock(), turn % len(ways)
+        began, way, before = limit.clock(), turn % len(ways), search.score
         choose, more = ways[way]
-        turn += 1
-        if more and (most == search.score.gained or limit.left < reserve):
+        if more and (most == before.gained or limit.left < reserve):
+            turn += 1
             continue
         is_all = nodes[way] == count
         until = limit.share(_LONG_SHARE) if is_all else limit.at_most(2 * _TURN_S)
         search.turn(choose(nodes[way]), until, more)
+        turn += search.score == before  # What gains is asked again.
         factor = _GROWTH if limit.clock() - began < _TURN_S else 1 / _GROWTH
         nodes[way] = min(max(_FEWEST_NODES, round(nodes[way] * factor)), count)
     return Improved(search.steps, most, fewest if most == search.score.gained else None)
@@ -162,24 +163,24 @@ class _Search:
 
     def everywhere(self, open_rows: Bools, limit: TimeLimit) -> tuple[int | None, int | None]:
         """Place all pods anew; return what bounds the gain and the moves."""
-        model = self._model(open_rows)
+        model = self._model(Nearby(open_rows))
         if model is None:
             return None, None
         most = model.most(limit.share(_BOUND_SHARE))
         while model.gained != most and not limit.is_over:
-            self.turn(open_rows, limit.share(_MORE_SHARE), 1)
+            self.turn(Nearby(open_rows), limit.share(_MORE_SHARE), 1)
             if self.score.gained == model.gained:
                 break
-            model = self._model(open_rows) or model
+            model = self._model(Nearby(open_rows)) or model
         found = model.fewer(limit)
         if found is None:
             return most, None
         self._take_order(model, found, model.fewer, limit)
         return most, found.fewest
 
-    def turn(self, inside: Bools, limit: TimeLimit, more: int) -> None:
+    def turn(self, near: Nearby, limit: TimeLimit, more: int) -> None:
         """Place the pods on some rows anew, for one more gain or with fewer moves."""
-        model = self._model(inside)
+        model = self._model(near)
         if model is None:
             return
         again = model.more if more else model.fewer
@@ -187,14 +188,20 @@ class _Search:
         if found is not None:
             self._take_order(model, found, again, limit)
 
-    def _model(self, inside: Bools) -> ClassModel | None:
-        planned = self._planned
+    def _model(self, near: Nearby) -> ClassModel | None:
+        planned, (inside, target) = self._planned, near
         here = (planned.rows == NOWHERE) | inside[planned.rows]
+        can_empty, landing = self._can_empty[inside[self._can_empty]], inside
+        if target != NOWHERE:  # Elsewhere what is gained stays as it is.
+            landed = (self._homes == NOWHERE) & (planned.rows != NOWHERE)
+            here &= ~landed | (planned.rows == target)
+            landing = np.arange(len(inside)) == target
+            busy = np.isin(can_empty, planned.rows[self._movable])
+            can_empty = can_empty[~busy | (can_empty == target)]
         numbers = np.flatnonzero(here & self._movable)
         if not len(numbers):
             return None
-        can_empty = self._can_empty[inside[self._can_empty]]
-        model = ClassModel(planned, self._homes, numbers, inside, can_empty)
+        model = ClassModel(planned, self._homes, numbers, (inside, landing), can_empty)
         return None if model.is_too_large else model
 
     def _take_order(

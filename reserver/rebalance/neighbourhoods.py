@@ -15,6 +15,21 @@ _NOISE = 0.5
 _FAR = 2
 """From the node that is drawn to the farthest ones around it: so many moves."""
 
+_SHARE = 4
+"""Of nodes that gain less dearly together, one in so many gains by now, and as many may."""
+
+
+class Nearby(NamedTuple):
+    """Some nodes.
+
+    Attributes:
+        inside: bool array, rows: which.
+        target: the row that is to gain; `NOWHERE` for any of them.
+    """
+
+    inside: Bools
+    target: int = NOWHERE
+
 
 class Neighbourhoods(NamedTuple):
     """The nodes of a plan.
@@ -37,27 +52,27 @@ class Neighbourhoods(NamedTuple):
     weights: Floats
     drawn: np.random.Generator
 
-    def gaining(self, count: int) -> Bools:
-        """Return nodes with much room, and one that may be emptied or that may take a pod."""
-        planned = self.planned
-        load = self._load()
-        key = _rank(np.maximum(planned.free, 0) @ -self.weights)
-        key += self.drawn.random(len(key)) * _NOISE
-        key[self.can_empty[load[self.can_empty] == 0]] += 1.0  # Emptied: a gain to be lost.
-        if len(self.can_empty):
-            promising = self.can_empty[load[self.can_empty] > 0]
-            ranks = _rank(load[promising])
-        else:
-            promising, ranks = self._landing_places()
-        if len(promising):
-            ranks = ranks + self.drawn.random(len(ranks)) * _NOISE
-            key[promising[np.argmin(ranks)]] = -1.0
-        return self._first(key, count)
+    def gaining(self, count: int) -> Nearby:
+        """Return nodes with much room, and one that is to be emptied or to take a pod."""
+        key, promising = self._with_much_room(), self._promising()
+        if not len(promising):
+            return Nearby(self._first(key, count))
+        key[promising[0]] = -1.0
+        return Nearby(self._first(key, count), int(promising[0]))
 
-    def saving(self, count: int) -> Bools:
+    def exchanging(self, count: int) -> Nearby:
+        """Return nodes that gain by many moves, others that may gain, and some with much room."""
+        key = self._with_much_room()
+        left = np.bincount(self.homes[self._moved()], minlength=len(key))
+        gaining = np.setdiff1d(self._gaining(), np.flatnonzero(left == 0))
+        dear = gaining[np.argsort(-left[gaining] * (1 + self.drawn.random(len(gaining))))]
+        few = max(count // _SHARE, 1)
+        key[dear[:few]] = key[self._promising()[:few]] = -1.0
+        return Nearby(self._first(key, count))
+
+    def saving(self, count: int) -> Nearby:
         """Return nodes between which pods move, around one of those."""
-        moved = np.flatnonzero((self.planned.rows != self.homes) & (self.homes != NOWHERE))
-        size = len(self.planned.closed)
+        moved, size = self._moved(), len(self.planned.closed)
         near = np.zeros(size)
         if len(moved):
             between = np.zeros((size, size))
@@ -66,22 +81,57 @@ class Neighbourhoods(NamedTuple):
             near[self.homes[self.drawn.choice(moved)]] = 1.0
             for _ in range(_FAR):
                 near += between @ near / max(between.max(), 1.0)
-        return self._first(-near * (1 + self.drawn.random(size)), count)
+        return Nearby(self._first(-near * (1 + self.drawn.random(size)), count))
 
-    def any_nodes(self, count: int) -> Bools:
+    def any_nodes(self, count: int) -> Nearby:
         """Return any nodes."""
-        return self._first(self.drawn.random(len(self.planned.closed)), count)
+        return Nearby(self._first(self.drawn.random(len(self.planned.closed)), count))
+
+    def _moved(self) -> Rows:
+        """Return the pods that have left a node."""
+        return np.flatnonzero((self.planned.rows != self.homes) & (self.homes != NOWHERE))
+
+    def _gaining(self) -> Rows:
+        """Return the nodes that are emptied, or to which pending pods go."""
+        if len(self.can_empty):
+            return np.setdiff1d(self.can_empty, self.planned.rows[self.movable])
+        return np.setdiff1d(self.planned.rows[self.homes == NOWHERE], [NOWHERE])
+
+    def _promising(self) -> Rows:
+        """Return nodes that may gain, roughly those first where little is in the way."""
+        if len(self.can_empty):
+            load = self._load()
+            rows = self.can_empty[load[self.can_empty] > 0]
+            in_the_way = load[rows]
+        else:
+            rows, in_the_way = self._landing_places()
+        ranks = _rank(in_the_way) + self.drawn.random(len(rows)) * _NOISE
+        return rows[np.argsort(ranks)]
 
     def _landing_places(self) -> tuple[Rows, Floats]:
         """Return nodes that a pending pod may go to, and how little it lacks there."""
         planned = self.planned
-        pending = np.flatnonzero(self.movable & (planned.rows == NOWHERE))
+        wanted_pods = self.movable & (self.homes == NOWHERE)
+        pending = np.flatnonzero(wanted_pods & (planned.rows == NOWHERE))
+        pending = pending if len(pending) else np.flatnonzero(wanted_pods)
         if not len(pending):
             return pending, np.zeros(0)
         number = int(self.drawn.choice(pending))
-        rows = np.flatnonzero(planned.admits(number))
-        lacking = np.maximum(planned.requests[number] - planned.free[rows], 0)
-        return rows, _rank(lacking @ self.weights)
+        wanted = planned.requests[number]
+        moving = self.movable & (planned.rows != NOWHERE) & (self.homes != NOWHERE)
+        most = planned.free.copy()
+        np.add.at(most, planned.rows[moving], planned.requests[moving])
+        may = planned.admits(number) & np.all((most >= wanted) | (wanted == 0), axis=1)
+        rows = np.flatnonzero(may)
+        return rows, np.maximum(wanted - planned.free[rows], 0) @ self.weights
+
+    def _with_much_room(self) -> Floats:
+        """Return a key by which nodes with much room come first, roughly, and emptied ones last."""
+        key = _rank(np.maximum(self.planned.free, 0) @ -self.weights)
+        key += self.drawn.random(len(key)) * _NOISE
+        if len(self.can_empty):
+            key[self._gaining()] += 1.0
+        return key
 
     def _load(self) -> Floats:
         """Return, for each row, what the pods on it are that may be moved."""

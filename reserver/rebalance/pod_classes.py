@@ -90,13 +90,16 @@ def pod_classes(planned: PlanningSnapshot, numbers: Rows, homes: Rows) -> PodCla
     )
 
 
-def places_of(planned: PlanningSnapshot, classes: PodClasses, inside: Bools) -> Places:
+def places_of(
+    planned: PlanningSnapshot, classes: PodClasses, inside: Bools, landing: Bools
+) -> Places:
     """Return the places of classes.
 
     Args:
         planned: the cluster.
         classes: of pods.
         inside: bool array, rows: where those pods are now, and may be.
+        landing: bool array, rows: where pending ones may be.
     """
     now, at_home = (
         _count(classes, rows, len(inside))
@@ -104,7 +107,8 @@ def places_of(planned: PlanningSnapshot, classes: PodClasses, inside: Bools) -> 
     )
     at_home[:, ~inside] = 0
     room = np.maximum(planned.free, 0) + now.T @ classes.requests
-    most = np.where(classes.may & inside, classes.totals[:, None], 0)
+    inside_of = np.where(classes.is_pending[:, None], landing, inside)
+    most = np.where(classes.may & inside_of, classes.totals[:, None], 0)
     for column in np.flatnonzero(classes.requests.any(axis=0)):
         asked = classes.requests[:, column]
         fits = room[:, column] // np.maximum(asked, 1)[:, None]

@@ -32,7 +32,7 @@ def cluster(*more: Pod) -> PlanningSnapshot:
 def model(planned: PlanningSnapshot) -> ClassModel:
     numbers = np.arange(len(planned.pods))
     everywhere = np.ones(len(planned.closed), dtype=np.bool_)
-    return ClassModel(planned, planned.rows.copy(), numbers, everywhere, numbers[:0])
+    return ClassModel(planned, planned.rows.copy(), numbers, (everywhere, everywhere), numbers[:0])
 
 
 def test_a_pod_more_lands_with_the_fewest_moves() -> None:
