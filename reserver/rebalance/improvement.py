@@ -123,7 +123,7 @@ def improve(
         is_all = nodes[way] == count
         until = limit.share(_LONG_SHARE) if is_all else limit.at_most(2 * _TURN_S)
         search.turn(choose(nodes[way]), until, more)
-        turn += search.score == before  # What gains is asked again.
+        turn += search.score.gained == before.gained  # What gains is asked again.
         factor = _GROWTH if limit.clock() - began < _TURN_S else 1 / _GROWTH
         nodes[way] = min(max(_FEWEST_NODES, round(nodes[way] * factor)), count)
     return Improved(search.steps, most, fewest if most == search.score.gained else None)
