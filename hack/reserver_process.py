@@ -21,6 +21,9 @@ from hack.programs import end
 _DEADLINE_S = 90.0
 """After an API server restart its clients come back at their own pace: half a minute and more."""
 
+_LATER, _SOONEST_S, _LATEST_S = 0.1, 0.005, 0.1
+"""The next look at a condition comes a tenth of the time later that has passed, within bounds."""
+
 CEILING = "--tenant-ceiling-cluster"
 """None is given unless a caller asks for one: tests hold the whole of few small nodes."""
 
@@ -225,13 +228,17 @@ def metrics(exposition: str) -> dict[str, float]:
 def wait_for(condition: Callable[[], T | None], what: str, seconds: float = _DEADLINE_S) -> T:
     """Return what the condition gives once it is true.
 
+    It is looked at the less often the longer it takes: looks cost the processors of whatever it
+    waits for.
+
     Raises:
         TimeoutError: it has not come true in time.
     """
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     pause = threading.Event()
     while not (result := condition()):
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - began
+        if waited > seconds:
             raise TimeoutError(f"not within {seconds} s: {what}")
-        pause.wait(0.02)
+        pause.wait(min(max(waited * _LATER, _SOONEST_S), _LATEST_S))
     return result
