@@ -245,7 +245,7 @@ def test_kubectl_shows_what_people_ask_for(corner: Corner) -> None:
     said = {"owners": owners, "slots": 2, "expiresAt": expires, "description": "for the move"}
     spec = GOOD | said | {"node": node}
     corner.write_object("web", spec)
-    _kubectl(corner, "wait", "rsv/web", "--for=condition=Backed", "--timeout=20s")
+    _kubectl(corner, "wait", "rsv/web", "--for=condition=Backed", "--timeout=60s")
     header, row = (re.split("   +", line) for line in _kubectl(corner, "get", "rsv").splitlines())
     assert header == ["NAME", "PHASE", "REASON", "NODES", "CLAIMED", "EXPIRES", "AGE"]
     assert row[:-1] == ["web", "Active", "RoomHeld", node, "0/2", expires]

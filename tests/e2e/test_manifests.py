@@ -90,8 +90,7 @@ def test_who_may_edit_may_reserve_only_where_that_is_wanted(
         kubectl(control_plane.kubeconfig, "apply", *flags)
 
     apply(ROOT / "core")
-    wait_for(lambda: may("view", "list"), "who may view sees reservations")
-    assert may("edit", "list")
+    wait_for(lambda: may("view", "list") and may("edit", "list"), "who may view sees reservations")
     assert not any(may(user, "create") for user in ("view", "edit", "admin"))
     apply(overlay(tmp_path / "tenants", "core", ROOT / "components/tenants"))
     wait_for(lambda: may("edit", "create") and may("admin", "create"), "who may edit reserves")

@@ -198,9 +198,11 @@ def test_what_no_pod_uses_is_released_in_time_through_a_restart(corner: Corner, 
     corner.delete_pod("web-1")
     assert wait_for(lambda: idle_since(corner, form, key), "nobody uses it") >= first
     with ReserverProcess.all_down():
-        set_idle_since(corner, form, key, time.time() - 45)
+        set_idle_since(corner, form, key, time.time() - 5)
     corner.create_pod("stranger", {"cpu": "4"})
     corner.wait_refused("stranger", "held by reservation")  # Its time has not come.
+    with ReserverProcess.all_down():
+        set_idle_since(corner, form, key, time.time() - 58)
     wait_for(lambda: key not in corner.texts(form), "it is released")
     assert corner.wait_bound("stranger") == node
     space = None if form.is_object else form.store[0]

@@ -16,9 +16,6 @@ from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import Corner
 from tests.e2e.forms import SHORT, SPEC, Form
 
-PATIENCE_S = 30.0
-"""How long a write may go unacknowledged here, where other tests use the cores: far above 2 s."""
-
 
 def companion(corner: Corner, store: tuple[str, str]) -> dict[str, str] | None:
     """Return what the companion of a store says, None when there is none."""
@@ -52,14 +49,12 @@ def object_status(corner: Corner, key: str) -> dict[str, Any] | None:
     return {"phase": found["phase"], "backed": is_backed, "message": message}
 
 
-def wait_status(
-    corner: Corner, form: Form, key: str, seconds: float = PATIENCE_S, **wanted: object
-) -> dict[str, Any]:
+def wait_status(corner: Corner, form: Form, key: str, **wanted: object) -> dict[str, Any]:
     def found() -> dict[str, Any] | None:
         said = status(corner, form, key)
         return said if said is not None and wanted.items() <= said.items() else None
 
-    said: dict[str, Any] = wait_for(found, f"{key} is {wanted}", seconds)
+    said: dict[str, Any] = wait_for(found, f"{key} is {wanted}")
     return said
 
 
@@ -91,7 +86,7 @@ def test_an_entry_that_is_written_anew_is_acknowledged_anew(corner: Corner) -> N
         now = status(corner, SPEC, key) or before
         return bool(now["digest"] != before["digest"])
 
-    wait_for(is_another, "the digest is another", PATIENCE_S)
+    wait_for(is_another, "the digest is another")
     corner.create_pod("stranger", {"cpu": "2"})
     corner.wait_refused("stranger", "held by reservation")
 
@@ -178,7 +173,7 @@ def test_a_status_goes_with_its_entry(corner: Corner, configmap_form: Form) -> N
     wait_status(corner, form, key, phase="Active")
     corner.patch_store(form.store, {key: None})
     gone = "the status is gone"
-    wait_for(lambda: key not in (companion(corner, form.store) or {}), gone, PATIENCE_S)
+    wait_for(lambda: key not in (companion(corner, form.store) or {}), gone)
 
 
 @pytest.fixture
@@ -200,7 +195,7 @@ def acknowledge(corner: Corner, form: Form) -> None:
     key = f"{node}.owner"
     text = form.write(node, "owner", corner.name, time.time() + 600, cpu="2")
     corner.patch_store(form.store, {key: text})
-    wait_for(lambda: key in (companion(corner, form.store) or {}), "it is acknowledged", PATIENCE_S)
+    wait_for(lambda: key in (companion(corner, form.store) or {}), "it is acknowledged")
 
 
 def test_the_companion_goes_with_its_store(corner: Corner, own_store: Form) -> None:
@@ -226,14 +221,12 @@ def test_a_companion_is_no_store_even_if_somebody_labels_it_as_one(
     (node,) = corner.add_nodes(1, cpu="4")
     text = own_store.write(node, "owner", corner.name, time.time() + 600, cpu="2")
     corner.patch_store(own_store.store, {"first": text})
-    wait_for(lambda: companion(corner, own_store.store), "it is acknowledged", PATIENCE_S)
+    wait_for(lambda: companion(corner, own_store.store), "it is acknowledged")
     namespace, name = own_store.store
     label = {"metadata": {"labels": {"reserver.io/store": "true"}}}
     corner.api.patch_namespaced_config_map(f"{name}-status", namespace, label)
     corner.patch_store(own_store.store, {"second": text})
-    wait_for(
-        lambda: "second" in (companion(corner, own_store.store) or {}), "the next is", PATIENCE_S
-    )
+    wait_for(lambda: "second" in (companion(corner, own_store.store) or {}), "the next is")
     assert companion(corner, (namespace, f"{name}-status")) is None
 
 

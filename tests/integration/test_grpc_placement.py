@@ -133,7 +133,7 @@ def broken(world: World) -> Iterator[None]:
 async def all_wait(world: World, calls: Sequence[asyncio.Future[Any]]) -> None:
     """Return once calls wait for what Reserver lacks."""
     watch = next(each for each in world.running.assembly.reflectors if each.path == PODS)
-    async with asyncio.timeout(4):
+    async with asyncio.timeout(20):
         while len(watch.current._waiters) < len(calls):
             assert not any(call.done() for call in calls)
             await asyncio.sleep(0)

@@ -144,7 +144,7 @@ async def test_a_server_that_is_not_there_is_waited_for_until_the_deadline() -> 
             client.get("move")
         return time.monotonic() - before
 
-    assert await asyncio.to_thread(program) < 5
+    assert await asyncio.to_thread(program) < 30
 
 
 def test_a_refusal_to_send_a_token_in_plain_text() -> None:

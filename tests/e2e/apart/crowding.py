@@ -13,7 +13,7 @@ import yaml
 from kubernetes.client import AppsV1Api, PolicyV1Api
 
 from hack.reserver_process import wait_for
-from tests.e2e.apart.yard import cordon, keep
+from tests.e2e.apart.yard import Cordoned, keep, wait_begun
 from tests.e2e.cluster import GROUP, Corner
 
 
@@ -81,9 +81,6 @@ class Shop:
         """Return how many pods of an application each node has."""
         return Counter(node for node, app in self.pods().values() if app == name)
 
-    def cordon(self, node: str, *, is_cordoned: bool = True) -> None:
-        cordon(self.corner.api, {node}, is_cordoned=is_cordoned)
-
     def write(self, policy_file: Path, **plugins: Any) -> None:
         """Write a policy of these plugins, for this corner alone."""
         selector = f"{GROUP}={self.corner.name}"
@@ -134,9 +131,8 @@ class Shop:
 
 def crowd(shop: Shop) -> None:
     """Have six pods of one Deployment on one node, and the other nodes empty and open."""
-    for node in shop.nodes[1:]:
-        shop.cordon(node)
-    shop.deploy("web", 6)
-    for node in shop.nodes[1:]:
-        shop.cordon(node, is_cordoned=False)
+    with Cordoned(shop.corner.api, set(shop.nodes[1:])):
+        shop.deploy("web", 6)
+        wait_begun(shop.corner, "app=web", shop.nodes[0], 6)
+        shop.wait_ready("web", 6)
     assert shop.count("web") == {shop.nodes[0]: 6}

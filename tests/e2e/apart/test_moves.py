@@ -20,7 +20,7 @@ from hack.promises.record import Recorder
 from hack.reserver_process import wait_for
 from tests.e2e.apart.conftest import SCHEDULER
 from tests.e2e.apart.yard import Moving, Yard, opened
-from tests.e2e.cluster import GROUP, Corner
+from tests.e2e.cluster import GROUP, Corner, on_node
 
 NODE_AFFINITY = "RemovePodsViolatingNodeAffinity"
 SEATS = {Kind.EVICTED_WITHOUT_SEAT, Kind.SEAT_OUTLIVED}
@@ -71,9 +71,9 @@ def test_a_round_makes_room_by_a_chain_of_moves(yard: Yard, rebalance_kubeconfig
     """A pod of two cores goes where one of one core makes way for it."""
     first, second = yard.nodes
     yard.deploy("p", first)
-    with yard.only(second):
-        yard.corner.create_pod("r", {"cpu": "2"})  # It stays: nobody makes it again.
-        yard.corner.wait_bound("r")
+    # It stays: nobody makes it again.
+    yard.corner.create_pod("r", {"cpu": "2"}, affinity=on_node(second))
+    yard.corner.wait_bound("r")
     yard.deploy("q", second, cpu="1")
     (small,) = yard.corner.add_nodes(1, cpu="1")
     yard.corner.create_pod("big", {"cpu": "4"})
@@ -166,7 +166,7 @@ def test_a_pod_of_a_job_moves(yard: Yard) -> None:
         template = yard.template("sums", restartPolicy="Never")
         body = {"metadata": {"name": "sums"}, "spec": {"template": template}}
         yard.jobs.create_namespaced_job(yard.corner.name, body)
-        yard.wait_on("sums", first)
+        yard.wait_begun("sums", first)
     yard.move("sums", yard.pods("sums")[0].metadata.name)
     yard.wait_phase("sums", "Succeeded", reason="Landed")
     yard.wait_on("sums", second)

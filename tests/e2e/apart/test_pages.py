@@ -184,7 +184,7 @@ def test_a_manager_survives(demo: str, tools: str, language: str, tmp_path: Path
             wait_for(lambda: "launcher has landed" in _text(said), "the launcher has landed")
             assert wire.breaks()
             reader.has("kubectl apply -f worker.yaml")
-            assert process.wait(30) == 0, _text(said)
+            assert process.wait(90) == 0, _text(said)
     assert "worker has landed" in _text(said)
     reader.has("kubectl delete -f jobs.yaml -f worker.yaml")
     assert "launcher" not in reader.run("reserver get -A")[1]

@@ -26,7 +26,7 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION
 from reserver.patches.slots import RETURN_AFTER_S
 from reserver.webhook.certificate_secret import SECRET
-from tests.e2e.apart.yard import Cordoned
+from tests.e2e.apart.yard import Cordoned, wait_begun
 from tests.e2e.cluster import GROUP, Corner
 from tests.e2e.conftest import account, install_crd
 from tests.e2e.forms import OBJECT, OBJECTS
@@ -279,7 +279,7 @@ def test_a_pod_of_a_deployment_moves_by_a_patch_and_a_deletion(shop: Shop) -> No
                 },
             },
         )
-        wait_for(lambda: list(nodes().values()) == [here, here], "both are on the first node")
+        wait_begun(corner, "service=test", here, 2)
     terms = [{"key": "kubernetes.io/hostname", "operator": "In", "values": [there]}]
     preferred = [{"weight": 100, "preference": {"matchExpressions": terms}}]
     affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}

@@ -76,7 +76,7 @@ class Moving:
             return is_right or found.get("phase") in ENDED
 
         try:
-            wait_for(has_come, f"{name} is {phases} {reason}", 20)
+            wait_for(has_come, f"{name} is {phases} {reason}")
         except TimeoutError as exc:
             raise AssertionError(f"{name}: {found}, seats {self.seats()}") from exc
         assert found["phase"] in phases, found
@@ -107,7 +107,7 @@ class Moving:
         return {item["metadata"]["name"]: item.get("status") for item in items}
 
     def wait_released(self) -> None:
-        wait_for(lambda: not self.seats(), "no seat is left", 30)
+        wait_for(lambda: not self.seats(), "no seat is left")
 
 
 class Yard(Moving):
@@ -155,7 +155,7 @@ class Yard(Moving):
             body = self.workload(name, replicas, cpu)
             body["spec"]["template"]["spec"] |= spec
             self.apps.create_namespaced_deployment(self.corner.name, body)
-            self._wait_begun(name, node, replicas)
+            self.wait_begun(name, node, replicas)
         return str(self.pods(name)[0].metadata.name)
 
     def deploy_stateful(self, name: str, node: str) -> None:
@@ -164,19 +164,11 @@ class Yard(Moving):
             body = self.workload(name)
             body["spec"]["serviceName"] = name
             self.apps.create_namespaced_stateful_set(self.corner.name, body)
-            self._wait_begun(name, node)
+            self.wait_begun(name, node)
 
-    def _wait_begun(self, name: str, node: str, replicas: int = 1) -> None:
-        """Wait for pods on a node; kube-scheduler may bind one before it reads of a cordon."""
-
-        def is_there() -> bool:
-            pods = [pod for pod in self.pods(name) if pod.spec.node_name]
-            for pod in pods:
-                if pod.spec.node_name != node:
-                    self.corner.api.delete_namespaced_pod(pod.metadata.name, self.corner.name)
-            return [pod.spec.node_name for pod in pods] == [node] * replicas
-
-        wait_for(is_there, f"{name} is on {node}")
+    def wait_begun(self, name: str, node: str, replicas: int = 1) -> None:
+        """Wait for the pods of a workload on the only node that is open."""
+        wait_begun(self.corner, f"app={name}", node, replicas)
 
     def only(self, node: str) -> Any:
         """Let pods land on one node alone, until the block ends."""
@@ -259,6 +251,20 @@ class Yard(Moving):
         """Let the one that it waits for have its seat as well."""
         _, there = self._side
         self.corner.api.patch_node(there, {"metadata": {"labels": {"e2e": self.corner.name}}})
+
+
+def wait_begun(corner: Corner, labels: str, node: str, replicas: int) -> None:
+    """Wait for pods on a node; kube-scheduler may bind one before it reads of a cordon."""
+
+    def is_there() -> bool:
+        found = corner.api.list_namespaced_pod(corner.name, label_selector=labels).items
+        bound = [pod for pod in found if pod.spec.node_name and not pod.metadata.deletion_timestamp]
+        for pod in bound:
+            if pod.spec.node_name != node:
+                corner.api.delete_namespaced_pod(pod.metadata.name, corner.name)
+        return [pod.spec.node_name for pod in bound] == [node] * replicas
+
+    wait_for(is_there, f"pods of {labels} are on {node}")
 
 
 class Cordoned:

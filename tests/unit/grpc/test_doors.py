@@ -208,7 +208,7 @@ async def closed_at_last(address: str) -> bool:
     host, _, port = address.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while await reader.read(1000):
                 pass
     except TimeoutError:

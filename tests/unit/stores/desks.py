@@ -49,7 +49,7 @@ def item(key: str, version: int = 1, *, spec: str = "", **metadata: Any) -> dict
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not condition():  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0)
 

@@ -275,7 +275,7 @@ async def test_whoever_waits_for_a_configmap_goes_on_once_there_is_nothing_to_wa
         outcome(written.store.drop(("shop", "store")))
     else:
         written.store.withdraw(ref)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await waiting
 
 
