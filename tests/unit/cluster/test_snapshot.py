@@ -31,27 +31,6 @@ def free(snapshot: Snapshot, node_name: str, resource: str) -> int:
     return int(allocatable - requested - held)
 
 
-def test_a_node_appears_with_what_it_offers() -> None:
-    snapshot = Snapshot()
-    assert snapshot.row("worker-1") is None
-    assert not snapshot.has_node("worker-1")
-
-    snapshot.set_node(node("worker-1", cpu="4", memory="8Gi"))
-
-    assert snapshot.has_node("worker-1")
-    assert snapshot.node_count == 1
-    assert cell(snapshot, "allocatable", "worker-1", "cpu") == 4000
-    assert cell(snapshot, "allocatable", "worker-1", "memory") == 8 * 2**30
-
-
-def test_a_node_that_offers_less_than_before_is_taken_at_its_word() -> None:
-    snapshot = Snapshot()
-    snapshot.set_node(node("worker-1", cpu="4", gpu="2"))
-    snapshot.set_node(node("worker-1", cpu="2"))
-    assert cell(snapshot, "allocatable", "worker-1", "cpu") == 2000
-    assert cell(snapshot, "allocatable", "worker-1", "nvidia.com/gpu") == 0
-
-
 def test_a_pod_counts_on_one_node_and_once() -> None:
     snapshot = Snapshot()
     for worker in ("worker-1", "worker-2"):
@@ -86,20 +65,6 @@ def test_pods_that_are_counted_at_once_count_as_one_by_one() -> None:
     at_once.uncount("uid-p2")
     assert at_once.amounts("a", "cpu").requested == 4000
     assert at_once.counted("uid-p3") == one_by_one.counted("uid-p3")
-
-
-def test_what_is_known_of_a_node_outlives_its_node_object() -> None:
-    snapshot = Snapshot()
-    snapshot.set_node(node("worker-1", cpu="4"))
-    snapshot.count(taking("uid", {"cpu": 1000}), "worker-1")
-    snapshot.set_held("worker-1", {"cpu": 2000})
-
-    snapshot.remove_node("worker-1")
-
-    assert not snapshot.has_node("worker-1")
-    assert cell(snapshot, "allocatable", "worker-1", "cpu") == 0
-    assert cell(snapshot, "requested", "worker-1", "cpu") == 1000
-    assert cell(snapshot, "held", "worker-1", "cpu") == 2000
 
 
 def test_a_row_is_released_with_the_last_thing_known_of_its_node_and_used_again_clean() -> None:
@@ -147,21 +112,6 @@ def test_the_matrix_grows_past_its_first_size_and_keeps_every_cell() -> None:
     assert snapshot.has_holds.sum() == 300
 
 
-def test_a_hold_and_a_request_for_what_no_node_offers_yet_count_once_one_does() -> None:
-    snapshot = Snapshot()
-    snapshot.set_node(node("worker-1", cpu="4"))
-    snapshot.set_held("worker-1", {"nvidia.com/gpu": 2})
-    snapshot.count(taking("uid", {"nvidia.com/gpu": 1}), "worker-1")
-    assert "nvidia.com/gpu" not in snapshot.columns
-    assert snapshot.has_holds[snapshot.row("worker-1")]
-
-    snapshot.set_node(node("worker-2", gpu="8"))
-
-    assert cell(snapshot, "held", "worker-1", "nvidia.com/gpu") == 2
-    assert cell(snapshot, "requested", "worker-1", "nvidia.com/gpu") == 1
-    assert cell(snapshot, "allocatable", "worker-2", "nvidia.com/gpu") == 8
-
-
 def test_absurd_amounts_are_clamped_and_do_not_overflow() -> None:
     snapshot = Snapshot()
     snapshot.set_node(node("worker-1", memory="4Gi"))
@@ -170,17 +120,6 @@ def test_absurd_amounts_are_clamped_and_do_not_overflow() -> None:
     snapshot.set_held("worker-1", {"memory": 2**70})
     with np.errstate(all="raise"):
         assert free(snapshot, "worker-1", "memory") < 0
-
-
-def test_a_clamped_cell_does_not_drift() -> None:
-    snapshot = Snapshot()
-    snapshot.set_node(node("worker-1", memory="4Gi"))
-    snapshot.count(taking("small", {"memory": 1}), "worker-1")
-    for number in range(3):
-        snapshot.count(taking(f"uid-{number}", {"memory": 2**62}), "worker-1")
-    for number in range(3):
-        snapshot.uncount(f"uid-{number}")
-    assert cell(snapshot, "requested", "worker-1", "memory") == 1
 
 
 def test_rows_of_names_that_nobody_knows_are_minus_one() -> None:

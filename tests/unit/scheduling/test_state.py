@@ -35,26 +35,6 @@ WAITING = (0, 2000)
 GONE = (0, 0)
 
 
-def test_a_pending_pod_takes_nothing(state: State) -> None:
-    state.pod_seen(OWNER)
-    assert amounts(state) == WAITING
-
-
-def test_a_pod_is_counted_and_its_slot_claimed_before_the_api_server_is_asked(
-    state: State,
-) -> None:
-    assume(state)
-    assert amounts(state) == SEATED
-    assert state.assumption(OWNER.uid) is not None
-
-
-def test_a_binding_that_failed_gives_room_and_slot_back(state: State) -> None:
-    assume(state)
-    state.forget(OWNER.uid)
-    assert amounts(state) == WAITING
-    assert state.assumption(OWNER.uid) is None
-
-
 @pytest.mark.parametrize("outcome", ["confirmed", "shown", "failed"])
 def test_what_a_slot_has_beyond_its_pod_is_free_once_the_binding_is_written(outcome: str) -> None:
     heard = Recorded()
@@ -87,49 +67,67 @@ def test_the_rest_of_a_slot_takes_nothing_that_stands_before_it() -> None:
     assert (requested(state, "worker-1"), held(state, "worker-1")) == (2000, 2000)
 
 
-def test_forgetting_what_was_never_assumed_does_nothing(state: State) -> None:
-    state.pod_seen(BOUND)
-    state.forget(OWNER.uid)
-    assert amounts(state) == SEATED
-
-
+WAITS, UNDER_WAY, LANDED, ENDED = "waits", "is being bound", "is bound", "is over"
+TAKEN = {
+    WAITS: (WAITING, Phase.ACTIVE),
+    UNDER_WAY: (SEATED, Phase.CLAIMED),
+    LANDED: (SEATED, Phase.CLAIMED),
+    ENDED: (GONE, Phase.CLAIMED),
+}
 ORDERS = {
-    "confirmed, then shown": ("assume", "confirm", "bound"),
-    "shown before it was confirmed": ("assume", "bound", "confirm"),
-    "an older event after the decision": ("assume", "pending", "confirm", "bound"),
-    "an older event after the confirmation": ("assume", "confirm", "pending", "bound"),
-    "known before": ("pending", "assume", "confirm", "bound"),
-    "shown twice": ("assume", "confirm", "bound", "bound"),
-    "shown, then reported as failed": ("assume", "bound", "forget"),
-    "bound by an instance before this one": ("bound",),
+    WAITS: {
+        "pending": ("pending",),
+        "gone before it was known": ("gone",),
+        "refused": ("pending", "assume", "forget"),
+        "deleted, then refused": ("pending", "assume", "gone", "forget"),
+        "never shown, then refused": ("assume", "forget"),
+        "replaced by another pod, then refused": ("pending", "assume", "replaced", "forget"),
+    },
+    UNDER_WAY: {
+        "decided": ("assume",),
+        "known, decided": ("pending", "assume"),
+        "an older event after it": ("assume", "pending"),
+        "confirmed, not shown": ("pending", "assume", "confirm"),
+        "confirmed, an older event after it": ("pending", "assume", "confirm", "pending"),
+    },
+    LANDED: {
+        "confirmed, then shown": ("assume", "confirm", "bound"),
+        "shown before it was confirmed": ("assume", "bound", "confirm"),
+        "an older event after the decision": ("assume", "pending", "confirm", "bound"),
+        "an older event after the confirmation": ("assume", "confirm", "pending", "bound"),
+        "known before": ("pending", "assume", "confirm", "bound"),
+        "shown twice": ("assume", "confirm", "bound", "bound"),
+        "shown, then reported as failed": ("assume", "bound", "forget"),
+        "never decided here, and reported as failed": ("bound", "forget"),
+        "bound by an instance before this one": ("bound",),
+    },
+    ENDED: {
+        "bound, then deleted": ("assume", "confirm", "bound", "gone"),
+        "bound and deleted before the answer": ("assume", "bound", "gone", "confirm"),
+        "deleted before it was seen as bound": ("pending", "assume", "confirm", "gone"),
+        "deleted while the API server was asked": ("pending", "assume", "gone", "confirm"),
+        "gone before it was ever shown": ("assume", "confirm"),
+        "finished": ("assume", "confirm", "bound", "finished"),
+        "finished, then deleted": ("assume", "confirm", "bound", "finished", "gone"),
+    },
 }
 
 
-@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS.keys())
-def test_a_pod_that_is_bound_counts_once_in_whatever_order_it_becomes_known(
-    state: State, order: tuple[str, ...]
+@pytest.mark.parametrize(
+    ("pod_is", "order"),
+    [
+        pytest.param(pod_is, order, id=f"{pod_is}: {name}")
+        for pod_is, orders in ORDERS.items()
+        for name, order in orders.items()
+    ],
+)
+def test_a_pod_and_its_slot_count_once_in_whatever_order_they_become_known(
+    state: State, pod_is: str, order: tuple[str, ...]
 ) -> None:
     play(state, order)
-    assert amounts(state) == SEATED
-    assert state.ledger.phase(SEAT.ref) is Phase.CLAIMED
-    assert state.assumption(OWNER.uid) is None
-
-
-UNDER_WAY = {
-    "decided": ("assume",),
-    "known, decided": ("pending", "assume"),
-    "an older event after it": ("assume", "pending"),
-    "confirmed, not shown": ("pending", "assume", "confirm"),
-    "confirmed, an older event after it": ("pending", "assume", "confirm", "pending"),
-}
-
-
-@pytest.mark.parametrize("order", UNDER_WAY.values(), ids=UNDER_WAY.keys())
-def test_a_binding_under_way_counts_until_its_outcome_is_known(
-    state: State, order: tuple[str, ...]
-) -> None:
-    play(state, order)
-    assert amounts(state) == SEATED
+    assert (amounts(state), state.ledger.phase(SEAT.ref)) == TAKEN[pod_is]
+    assert state.ledger.seats(pod("owner")) == ((SEAT,) if pod_is == WAITS else ())
+    assert (state.assumption(OWNER.uid) is not None) is (pod_is == UNDER_WAY)
 
 
 def test_the_slot_of_a_pod_that_is_deleted_is_held_until_its_binding_is_answered(
@@ -142,43 +140,6 @@ def test_the_slot_of_a_pod_that_is_deleted_is_held_until_its_binding_is_answered
     assert judge_bind(stranger, "worker-1", state, NOW).refusal is not None
     play(state, ("forget",))
     assert amounts(state) == WAITING
-
-
-ENDS = {
-    "bound, then deleted": ("assume", "confirm", "bound", "gone"),
-    "bound and deleted before the answer": ("assume", "bound", "gone", "confirm"),
-    "deleted before it was seen as bound": ("pending", "assume", "confirm", "gone"),
-    "deleted while the API server was asked": ("pending", "assume", "gone", "confirm"),
-    "gone before it was ever shown": ("assume", "confirm"),
-    "finished": ("assume", "confirm", "bound", "finished"),
-    "finished, then deleted": ("assume", "confirm", "bound", "finished", "gone"),
-}
-
-
-@pytest.mark.parametrize("order", ENDS.values(), ids=ENDS.keys())
-def test_a_pod_that_is_gone_or_finished_takes_nothing_and_its_slot_stays_claimed(
-    state: State, order: tuple[str, ...]
-) -> None:
-    play(state, order)
-    assert amounts(state) == GONE
-    assert state.ledger.phase(SEAT.ref) is Phase.CLAIMED
-
-
-FAILURES = {
-    "refused": ("pending", "assume", "forget"),
-    "deleted, then refused": ("pending", "assume", "gone", "forget"),
-    "never shown, then refused": ("assume", "forget"),
-    "replaced by another pod, then refused": ("pending", "assume", "replaced", "forget"),
-}
-
-
-@pytest.mark.parametrize("order", FAILURES.values(), ids=FAILURES.keys())
-def test_a_binding_that_never_happened_leaves_the_hold_as_it_was(
-    state: State, order: tuple[str, ...]
-) -> None:
-    play(state, order)
-    assert amounts(state) == WAITING
-    assert state.ledger.seats(pod("owner")) == (SEAT,)
 
 
 def play(state: State, order: tuple[str, ...]) -> None:
@@ -271,11 +232,6 @@ def test_a_binding_decided_here_but_made_by_another_scheduler_counts_where_it_ha
     assert requested(state, "worker-1") == 0
     assert requested(state, "worker-2") == 2000
     assert state.ledger.phase(SEAT.ref) is Phase.CLAIMED
-
-
-def test_a_pod_that_was_never_known_may_be_reported_gone(state: State) -> None:
-    state.pod_gone(name("ghost"))
-    assert amounts(state) == WAITING
 
 
 def test_a_node_that_is_gone_keeps_its_holds_for_when_it_comes_back(state: State) -> None:
