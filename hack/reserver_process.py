@@ -25,7 +25,7 @@ _LATER, _SOONEST_S, _LATEST_S = 0.1, 0.005, 0.1
 """The next look at a condition comes a tenth of the time later that has passed, within bounds."""
 
 CEILING = "--tenant-ceiling-cluster"
-"""None is given unless a caller asks for one: tests hold the whole of few small nodes."""
+"""None is given unless a caller asks for one: most tests hold the whole of few small nodes."""
 
 T = TypeVar("T")
 
@@ -52,11 +52,20 @@ class ReserverProcess:
         wait_ready: bool = True,
         logs_addresses: bool = True,
         program: Sequence[str] = (sys.executable, "-m", "reserver"),
+        as_shipped: bool = False,
     ) -> None:
-        """Prepare one; `logs_addresses` is False for programs of before 0.2, which print them."""
+        """Prepare one.
+
+        `logs_addresses` is False for programs of before 0.2, which print them. `as_shipped` leaves
+        the ceiling of tenants at its default.
+        """
         self._command = [*program, "serve", "--kubeconfig", str(kubeconfig)]
         self._command += ["--log-level", "debug", *flags]
-        if logs_addresses and not any(flag.startswith(CEILING) for flag in flags):
+        if (
+            logs_addresses
+            and not as_shipped
+            and not any(flag.startswith(CEILING) for flag in flags)
+        ):
             self._command.append(f"{CEILING}=none")
         self._held = HeldPort()
         self._wait_ready = wait_ready

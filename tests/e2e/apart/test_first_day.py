@@ -64,7 +64,8 @@ class Node:
         ports = (f"--grpc-address={self.address}", "--health-address=127.0.0.1:0")
         (volume,) = (each["configMap"] for each in pod["volumes"] if each["name"] == "config")
         text = self.get(f"configmap {volume['name']}")["data"]["kube-scheduler.yaml"]
-        with ReserverProcess(account, self._folder / "log", *here, *ports) as process:
+        log = self._folder / "log"
+        with ReserverProcess(account, log, *here, *ports, as_shipped=True) as process:
             self.schedule("second", text, account, process.port)
             yield process
             self._plane.stop_scheduler("second")
