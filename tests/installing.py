@@ -43,10 +43,12 @@ class Reader:
     Attributes:
         plane: their cluster.
         folder: where they are; as in a checkout, the chart and the manifests are there.
+        namespace: where they install Reserver, in place of the one that pages name.
     """
 
     plane: ControlPlane
     folder: Path
+    namespace: str = NAMESPACE
 
     @property
     def path(self) -> str:
@@ -56,6 +58,7 @@ class Reader:
 
     def run(self, line: str) -> str:
         """Run a line that has to succeed; return what it printed."""
+        line = line.replace(NAMESPACE, self.namespace)
         environment = {
             "PATH": self.path,
             "KUBECONFIG": str(self.plane.kubeconfig),
@@ -99,7 +102,9 @@ class Reader:
         kinds = "crd,clusterroles,clusterrolebindings,namespaces,validatingadmissionpolicies"
         found = self.run(f"kubectl get {kinds} -o name").splitlines()
         roles = self.run("kubectl get roles,rolebindings --namespace kube-system -o name")
-        return "\n".join(each for each in [*found, *roles.splitlines()] if "reserver" in each)
+        own = f"namespace/{self.namespace}"
+        named = [each for each in found + roles.splitlines() if "reserver" in each or each == own]
+        return "\n".join(named)
 
 
 @contextmanager
@@ -121,6 +126,29 @@ def reading(plane: ControlPlane, folder: Path) -> Reader:
     someone = Reader(plane, folder)
     someone.follow("Image")
     return someone
+
+
+def running(plane: ControlPlane, namespace: str = NAMESPACE) -> list[str]:
+    """Return the pods that run, as `pod/NAME`."""
+    listed = ("get", "pods", "--field-selector=status.phase=Running", "-o", "name")
+    return kubectl(plane.kubeconfig, "-n", namespace, *listed).split()
+
+
+def give_addresses(plane: ControlPlane, namespace: str = NAMESPACE) -> None:
+    """Give each pod an address, as a kubelet does: without one it is in no EndpointSlice."""
+    for number, name in enumerate(running(plane, namespace), start=1):
+        address = f"192.0.2.{number}"
+        status = json.dumps({"status": {"podIP": address, "podIPs": [{"ip": address}]}})
+        patch = ("patch", name, "--subresource=status", "--patch", status)
+        kubectl(plane.kubeconfig, "-n", namespace, *patch)
+
+
+def reached(plane: ControlPlane, namespace: str = NAMESPACE) -> int:
+    """Return how many pods calls to the Service may go to."""
+    listed = ("get", "endpointslices", "-l", "kubernetes.io/service-name=reserver", "-o", "json")
+    slices = json.loads(kubectl(plane.kubeconfig, "-n", namespace, *listed))["items"]
+    found = [each for one in slices for each in one["endpoints"] or ()]
+    return sum(bool(each["conditions"].get("ready")) for each in found)
 
 
 def seat(name: str) -> dict[str, Any]:

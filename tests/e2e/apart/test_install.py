@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,12 @@ from tests.installing import (
     Reader,
     containers,
     empty_cluster,
+    give_addresses,
     hold,
     pod,
+    reached,
     reading,
+    running,
     see_it_kept,
 )
 
@@ -68,18 +72,20 @@ def reader(cluster: ControlPlane, tmp_path: Path) -> Iterator[Reader]:
     assert not someone.left()
 
 
-def start_pod(reader: Reader, stack: ExitStack, name: str = "second") -> None:
-    """Start what the kubelet would, in a pod of the second kube-scheduler."""
+def start_pod(reader: Reader, stack: ExitStack, name: str = "second") -> ReserverProcess:
+    """Start what the kubelet would, in a pod of the second kube-scheduler; return its Reserver."""
     template = reader.get("deployment reserver-scheduler")["spec"]["template"]["spec"]
     account = reader.folder / f"{name}-account"
     service_account_kubeconfig(
-        reader.plane.kubeconfig, NAMESPACE, template["serviceAccountName"], account
+        reader.plane.kubeconfig, reader.namespace, template["serviceAccountName"], account
     )
-    flags = containers(template)["reserver"]["args"]
+    reserver = containers(template)["reserver"]
+    flags = reserver["args"]
+    for mount in reserver.get("volumeMounts", ()):
+        flags = [each.replace(mount["mountPath"], str(reader.folder)) for each in flags]
     # Its ports are those of a pod; there may be others of us on this machine.
-    process = ReserverProcess(
-        account, reader.folder / f"{name}.log", *flags, "--grpc-address=127.0.0.1:0"
-    )
+    flags = [each.replace(":9443", ":0") for each in flags]
+    process = ReserverProcess(account, reader.folder / f"{name}.log", *flags, as_shipped=True)
     stack.enter_context(process)
     (volume,) = (each for each in template["volumes"] if each["name"] == "config")
     config = reader.folder / f"{name}.yaml"
@@ -89,6 +95,30 @@ def start_pod(reader: Reader, stack: ExitStack, name: str = "second") -> None:
     config.write_text(render_scheduler_config(config, kubeconfig=account, port=process.port))
     reader.plane.start_scheduler(config, name, leader_elect=True)
     stack.callback(reader.plane.stop_scheduler, name)
+    return process
+
+
+def see_tenants_leave_some(reader: Reader) -> None:
+    """See that tenants get no more than 80 % of the 8 CPUs, within their quota of as much."""
+    spec = {"owners": [{"pod": {"name": "owner"}}], "resources": {"cpu": "3500m"}, "ttl": "1h"}
+    kind = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
+    metadata = {"name": "most", "namespace": "default"}
+    reader.apply({**kind, "metadata": metadata, "spec": {**spec, "slots": 2}})
+    line = "kubectl get reservation most -o jsonpath='{.status.conditions[*].message}'"
+    wait_for(lambda: "tenantCeiling of the cluster" in reader.run(line), "the ceiling is told of")
+    reader.run("kubectl delete reservation most")
+
+
+def see_it_called(reader: Reader, process: ReserverProcess) -> None:
+    """See that the Service leads to the pod, where gRPC asks for a token, over TLS."""
+    wait_for(lambda: running(reader.plane, reader.namespace), "its pod runs")
+    give_addresses(reader.plane, reader.namespace)
+    wait_for(lambda: reached(reader.plane, reader.namespace) == 1, "the Service has its pod")
+    address = f"127.0.0.1:{process.grpc_address.rpartition(':')[2]}"
+    call = f"reserver get --address {address} --ca-file ca.crt -o json"
+    token = f"kubectl --namespace {NAMESPACE} create token reserver"
+    assert json.loads(reader.run(f'{call} --token "$({token})"'))["reservations"]
+    assert "a token that the API server knows" in reader.run(f"{call} --token wrong 2>&1 || true")
 
 
 def see_a_mistyped_image_stop_nothing(reader: Reader) -> None:
@@ -119,6 +149,7 @@ def test_a_second_kube_scheduler_by_helm_is_upgraded_rolled_back_and_uninstalled
         reader.run(HELM_TEST)
         hold(reader, "first")
         see_it_kept(reader, "reserver-scheduler", "first")
+        see_tenants_leave_some(reader)
         hold(reader, "second")
     reader.apply(pod("second-stranger", "reserver-scheduler"))
     (reader.folder / "values.yaml").write_text("settings: {log-level: warning}\n")
@@ -137,14 +168,23 @@ def test_a_second_kube_scheduler_by_helm_is_upgraded_rolled_back_and_uninstalled
 
 
 def test_a_second_kube_scheduler_by_kustomize_comes_and_goes(reader: Reader) -> None:
+    """In a namespace of another name; with gRPC on a Service, its certificate as a standby's."""
+    reader.follow("Another namespace")
+    reader.namespace = "held"
+    reader.follow("Standby", only="openssl")
+    reader.run(
+        "sed -i 's|scheduler-config/components/tenants|&, scheduler-config/components/grpc|;"
+        "s|scheduler-config/|held/|g' kustomization.yaml"
+    )
     reader.follow("With kustomize")
     template = reader.get("deployment reserver-scheduler")["spec"]["template"]["spec"]
     _, _, tag = containers(template)["kube-scheduler"]["image"].partition(":")
     assert f"newTag: {tag}" in (reader.folder / "kustomization.yaml").read_text()
     with ExitStack() as new:
         with ExitStack() as old:
-            start_pod(reader, old)
+            process = start_pod(reader, old)
             hold(reader, "third")
+            see_it_called(reader, process)
             see_it_kept(reader, "reserver-scheduler", "third")
             hold(reader, "rolled")
             start_pod(reader, new, "new")  # In a roll-out, the old pod goes once this one is ready.
@@ -197,16 +237,30 @@ def test_the_clusters_own_kube_scheduler_asks_a_reserver_in_its_static_pod(reade
     here = ("--health-address=127.0.0.1:0", "--grpc-address=127.0.0.1:0")
     config = reader.folder / "kube-scheduler.yaml"
     config.write_text(config.read_text().replace(ON_NODES, str(reader.folder)))
-    log = reader.folder / "reserver.log"
-    with ReserverProcess(
-        reader.folder / "kubeconfig", log, *flags, *here, wait_ready=False
-    ) as process:
-        admin = reader.plane.kubeconfig
-        config.write_text(render_scheduler_config(config, kubeconfig=admin, port=process.port))
-        hold(reader, "fourth")
-        reader.plane.stop_scheduler("own")
-        reader.plane.start_scheduler(config, "asking")
-        see_it_kept(reader, "default-scheduler", "fourth")
-        reader.plane.stop_scheduler("asking")
-        reader.plane.start_scheduler(reader.plane.folder / "own.yaml", "own")
+    admin, shipped, plane = reader.plane.kubeconfig, config.read_text(), reader.plane
+    start = partial(
+        ReserverProcess, reader.folder / "kubeconfig", wait_ready=False, as_shipped=True
+    )
+
+    def start_scheduler(name: str, process: ReserverProcess) -> None:
+        config = reader.folder / f"{name}.yaml"
+        config.write_text(shipped)
+        text = render_scheduler_config(config, kubeconfig=admin, port=process.port)
+        config.write_text(text)
+        plane.start_scheduler(config, name, leader_elect=True)
+
+    # Each node of the control plane has the same files.
+    with start(reader.folder / "second.log", *flags, *here) as second:
+        with start(reader.folder / "first.log", *flags, *here) as first:
+            hold(reader, "fourth")
+            plane.stop_scheduler("own")
+            start_scheduler("first", first)
+            see_it_kept(reader, "default-scheduler", "fourth")
+            hold(reader, "fifth")
+            start_scheduler("second", second)
+            # A mistyped image on the first node: its kubelet ends the old pod and starts no other.
+            plane.stop_scheduler("first")
+        see_it_kept(reader, "default-scheduler", "fifth")
+        plane.stop_scheduler("second")
+        plane.start_scheduler(plane.folder / "own.yaml", "own")
     reader.follow("Uninstall", but="delete -k")

@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import kubectl
 from hack.reserver_process import wait_for
 from tests.e2e.apart.test_kept import OLD
-from tests.installing import NAMESPACE, ROOT, Reader, empty_cluster
+from tests.installing import ROOT, Reader, empty_cluster, give_addresses, reached, running
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(300)]
 
 STANDBY = ROOT / "scheduler-config/standby"
-
-
-def reached(plane: ControlPlane) -> int:
-    """Return how many pods calls to the Service may go to."""
-    listed = ("get", "endpointslices", "-l", "kubernetes.io/service-name=reserver", "-o", "json")
-    slices = json.loads(kubectl(plane.kubeconfig, "-n", NAMESPACE, *listed))["items"]
-    found = [each for one in slices for each in one["endpoints"] or ()]
-    return sum(bool(each["conditions"].get("ready")) for each in found)
-
-
-def running(plane: ControlPlane) -> list[str]:
-    listed = ("get", "pods", "--field-selector=status.phase=Running", "-o", "name")
-    return kubectl(plane.kubeconfig, "-n", NAMESPACE, *listed).split()
-
-
-def give_addresses(plane: ControlPlane) -> None:
-    """Give each pod an address, as a kubelet does: without one it is in no EndpointSlice."""
-    for number, name in enumerate(running(plane), start=1):
-        address = f"192.0.2.{number}"
-        status = json.dumps({"status": {"podIP": address, "podIPs": [{"ip": address}]}})
-        patch = ("patch", name, "--subresource=status", "--patch", status)
-        kubectl(plane.kubeconfig, "-n", NAMESPACE, *patch)
 
 
 def test_a_standby_that_was_labelled_is_called_by_the_new_service(tmp_path: Path) -> None:
