@@ -138,7 +138,7 @@ class _Process:
             *(self.webhooks.loops if self.webhooks else ()),
         ]
         waiting = partial(stand_by, self.assembly, self.client, label)
-        yield lead(self.assembly, *follow, standing_by=waiting)
+        yield lead(self.assembly, self.client, *follow, standing_by=waiting)
         yield self.assembly.readiness.beat()
         yield self.reload.run()
         yield self.restart.run()

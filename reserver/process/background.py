@@ -15,7 +15,7 @@ from reserver.base.pacer import Pacer
 from reserver.errors import LeadershipLost, WentBack
 from reserver.k8s.client import ApiClient
 from reserver.k8s.lease import Lease
-from reserver.k8s.watch.back_in_time import watched
+from reserver.k8s.watch.back_in_time import end, watched
 from reserver.process.assembly import Assembly
 from reserver.process.leadership import LeaderLabel
 
@@ -27,6 +27,7 @@ _HISTORY_PATIENCE_S = 5.0
 
 async def lead(
     assembly: Assembly,
+    client: ApiClient,
     *follow: Callable[[], Coroutine[None, None, None]],
     standing_by: Callable[[Lease], Coroutine[None, None, None]],
 ) -> None:
@@ -36,6 +37,7 @@ async def lead(
 
     Args:
         assembly: what runs.
+        client: reads what is compared with etcd.
         follow: what follows the changes of reservations, or else runs on the leader alone, until
             cancelled, once it is ready.
         standing_by: returns once the lease is held.
@@ -47,6 +49,11 @@ async def lead(
             tasks.create_task(_keep(assembly.readiness.lease))
         for reflector in assembly.reflectors:
             tasks.create_task(watched(reflector))
+        for reflector in assembly.reflectors:
+            await reflector.synced.wait()
+        etcd = assembly.readiness.etcd
+        await etcd.pass_first(client, assembly.reflectors)
+        tasks.create_task(etcd.run(client, assembly.reflectors))
         await _become_ready(assembly, tasks)
         _act(assembly, tasks)
         for each in follow:
@@ -69,18 +76,18 @@ async def stand_by(
 async def _keep(lease: Lease) -> None:
     try:
         await lease.keep()
-    except (LeadershipLost, WentBack) as exc:
+    except WentBack as exc:
+        end("the Lease", exc)
+    except LeadershipLost as exc:
         log.error("leadership lost, ending at once", why=str(exc))
         os._exit(1)  # No write that is under way may be made any more.
 
 
 async def _become_ready(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
-    """Wait until all is listed and the history is read; write nothing until then.
+    """Wait until the history is read; write nothing until then.
 
     What writes would take turns with what is waited for, and a tenant may give it much to write.
     """
-    for reflector in assembly.reflectors:
-        await reflector.synced.wait()
     stores, ledger = assembly.stores, assembly.state.ledger
     with suppress(TimeoutError):
         async with asyncio.timeout(_HISTORY_PATIENCE_S):

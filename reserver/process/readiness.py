@@ -14,6 +14,7 @@ from reserver.errors import ApiError, NotReady
 from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
 from reserver.k8s.lease import Lease
+from reserver.k8s.watch.back_in_time import EtcdCheck
 from reserver.k8s.watch.lag import STALE_AFTER_S
 from reserver.k8s.watch.reflector import Reflector
 from reserver.scheduling.state import State
@@ -91,6 +92,7 @@ class ProcessReadiness:
         lease: what has to be held to answer; None where nobody else may answer.
         pulse: whether this process stood still, and may lack what happened meanwhile.
         standby: whether this process could lead; it counts while another process leads.
+        etcd: whether the views are ahead of etcd.
     """
 
     state: State
@@ -98,6 +100,7 @@ class ProcessReadiness:
     lease: Lease | None = None
     pulse: Pulse = field(default_factory=Pulse)
     standby: Standby = field(default_factory=Standby)
+    etcd: EtcdCheck = field(default_factory=EtcdCheck)
 
     async def beat(self) -> None:
         """Watch whether this process stood still, until cancelled."""
@@ -153,6 +156,8 @@ class ProcessReadiness:
             return (obstacle,)
         # A list takes a third less than a generator, and this is asked twice for each pod.
         obstacles = [why for reflector in self.reflectors if (why := reflector.obstacle())]
+        if self.etcd.obstacle:
+            obstacles.append(self.etcd.obstacle)
         if not obstacles and not self.state.is_complete:
             return ("all is listed, what happened before is being read",)
         return tuple(obstacles)
@@ -163,4 +168,5 @@ class ProcessReadiness:
             yield "lease", self.lease.obstacle() or ""
         for reflector in self.reflectors:
             yield f"watch{reflector.path.partition('?')[0]}", reflector.obstacle() or ""
+        yield "etcd", self.etcd.obstacle
         yield "history", "" if self.state.is_complete else "what happened before is being read"

@@ -1,29 +1,174 @@
-"""An API server that has gone back in time: etcd was restored from a backup."""
+"""An API server that has gone back in time: etcd was restored from a backup.
+
+If the API server goes on meanwhile, nothing tells its caches, from which lists and watches come.
+But it reads a single object from etcd, by a quorum (`Get` in apiserver's storage/cacher/cacher.go):
+an object that is older there than a view knows it has changed in a time that no longer is.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 import structlog
 
-from reserver.errors import WentBack
+from reserver.base.clock import elapsed
+from reserver.base.pacer import Pacer
+from reserver.errors import ApiError, InvalidInput, WentBack
+from reserver.k8s.api_errors import advice
+from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.objects import PartialObject, decode
+from reserver.k8s.watch.object_view import Key
 from reserver.k8s.watch.reflector import Reflector
 
 log = structlog.get_logger(__name__)
 
+LOOK_EVERY_S = 5.0
+"""How often views are compared with etcd, in seconds."""
+
+SILENT_AFTER_S = 10.0
+"""How long etcd may say nothing, in seconds. What takes longer may be a restore."""
+
+_A_MOMENT_S = 1.0
+"""How long a deletion may take to be shown by a watch until the watch is doubted, in seconds."""
+
+_PAGE = "docs/operations.md#after-a-restore-of-etcd"
+
 
 async def watched(reflector: Reflector) -> None:
-    """Run a reflector; if the API server has gone back in time, end the process at once.
-
-    Whatever it knows or is about to write comes from what no longer is. The next one starts cold.
-    """
+    """Run a reflector; if the API server has gone back in time, end the process at once."""
     try:
         await reflector.run()
     except WentBack as exc:
-        log.error(
-            "the API server has gone back in time, ending at once",
-            collection=str(reflector),
-            why=str(exc),
-            remedy="restart kube-scheduler, too: docs/backup-and-restore.md",
-        )
-        os._exit(1)  # No write that is under way may be made any more.
+        end(str(reflector), exc)
+
+
+def end(seen_in: str, why: WentBack) -> NoReturn:
+    """End the process at once, because it has seen what no longer is.
+
+    Whatever it knows or is about to write comes from that. The next one starts cold.
+    """
+    log.error(
+        "the API server has gone back in time, ending at once",
+        collection=seen_in,
+        why=str(why),
+        remedy=f"restart each kube-apiserver that went on, and kube-scheduler: {_PAGE}",
+    )
+    os._exit(1)  # No write that is under way may be made any more.
+
+
+class EtcdCheck:
+    """Compares views with etcd, which may have been restored under an API server that goes on.
+
+    Attributes:
+        obstacle: why nothing may be decided; empty if nothing is known against the views.
+    """
+
+    def __init__(self, now: Callable[[], float] = elapsed) -> None:
+        """Begin with nothing known; `now` is monotonic seconds."""
+        self.obstacle = ""
+        self._now = now
+
+    async def pass_first(self, client: ApiClient, reflectors: Sequence[Reflector]) -> None:
+        """Return once no view is ahead of etcd, so that a start does not trust such a cache.
+
+        A cache that is ahead stays wrong once etcd has come as far, when nothing tells any more. So
+        the refusal lasts until a watch ends, as all do whose API server is restarted.
+        """
+        while True:
+            try:
+                await _compare_all(client, reflectors)
+            except WentBack as exc:
+                self.obstacle = (
+                    f"etcd was restored under an API server that goes on: {exc}; "
+                    f"restart each kube-apiserver ({_PAGE})"
+                )
+                log.error("nothing is decided", why=self.obstacle)
+                while all(reflector.watches < 2 for reflector in reflectors):  # noqa: ASYNC110, PLR2004
+                    await asyncio.sleep(LOOK_EVERY_S)
+                end("etcd", exc)
+            except (ApiError, InvalidInput) as exc:
+                self.obstacle = _unanswered(exc)
+            else:
+                self.obstacle = ""
+                return
+            await asyncio.sleep(_A_MOMENT_S)
+
+    async def run(self, client: ApiClient, reflectors: Sequence[Reflector]) -> None:
+        """Compare again and again, until cancelled; end the process if a view is ahead of etcd."""
+        answered_at = self._now()
+        while True:
+            await asyncio.sleep(_A_MOMENT_S if self.obstacle else LOOK_EVERY_S)
+            began = self._now()
+            try:
+                async with asyncio.timeout(SILENT_AFTER_S):
+                    await _compare_all(client, reflectors)
+            except WentBack as exc:
+                end("etcd", exc)
+            except (ApiError, InvalidInput, TimeoutError) as exc:
+                if self._now() - answered_at > SILENT_AFTER_S:
+                    self.obstacle = _unanswered(exc)
+            else:
+                answered_at, self.obstacle = began, ""
+
+
+def _unanswered(error: Exception) -> str:
+    why = advice(error) if isinstance(error, ApiError) else str(error) or "no answer in time"
+    return f"etcd cannot be compared with what is known: {why}"
+
+
+async def _compare_all(client: ApiClient, reflectors: Sequence[Reflector]) -> None:
+    for reflector in reflectors:
+        if reflector.view.keeps_revisions:
+            await compare(client, reflector)
+
+
+async def compare(client: ApiClient, reflector: Reflector) -> None:
+    """Compare with etcd what changed last of a collection, and what changed last of what is there.
+
+    Raises:
+        ApiError: the API server refused, or did not answer.
+        InvalidInput: it answered with something else.
+        WentBack: an object is older in etcd than it was seen, or is gone and no watch says so.
+    """
+    view, last = reflector.view, reflector.last_change
+    if last is not None:
+        await _compare(client, reflector, *last)
+    if last is None or view.revision_of(last[0]) <= 0:
+        newest = await Pacer().run(view.newest())
+        if newest is not None:
+            await _compare(client, reflector, *newest)
+
+
+async def _compare(client: ApiClient, reflector: Reflector, key: Key, revision: int) -> None:
+    def is_known() -> bool:
+        return reflector.view.revision_of(key) == revision
+
+    path, name = _address(reflector.path, key), "/".join(filter(None, key))
+    try:
+        now = decode(PartialObject, await client.get(path)).metadata.revision
+    except ApiError as exc:
+        if not exc.is_absent:
+            raise
+    else:
+        if now < revision:
+            raise WentBack(f"{name} is at resourceVersion {now} and was at {revision}")
+        return
+    if is_known():
+        await asyncio.sleep(_A_MOMENT_S)
+    if is_known():
+        reflector.distrust(0.0)
+        await reflector.current.wait()
+    if is_known():
+        raise WentBack(f"{name} is gone and was at resourceVersion {revision}")
+
+
+def _address(collection: str, key: Key) -> str:
+    """Return the path of an object; its collection may be of all namespaces, or of one."""
+    namespace, name = key
+    if "/namespaces/" in collection:
+        return f"{collection}/{name}"
+    version, _, plural = collection.rpartition("/")
+    return f"{version}/namespaces/{namespace}/{plural}/{name}"

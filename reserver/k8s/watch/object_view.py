@@ -25,6 +25,13 @@ UNKNOWN = -1
 """For the resourceVersion of an object of which nobody keeps it."""
 
 
+_A_STEP = 1000
+
+
+def _kept_by_nobody(_: Key) -> int:
+    return UNKNOWN
+
+
 @dataclass(eq=False, repr=False)
 class ObjectView(Generic[T]):
     """Reports each object of a collection that is seen, and each that is gone.
@@ -50,7 +57,7 @@ class ObjectView(Generic[T]):
     known: Callable[[], Iterable[Key]]
     has_successor: Callable[[Key, str], bool] = lambda *_: False
     _: KW_ONLY
-    revision_of: Callable[[Key], int] = lambda _: UNKNOWN
+    revision_of: Callable[[Key], int] = _kept_by_nobody
     broken: Callable[[Key, T | msgspec.Raw], None] = lambda *_: None
     ended: Callable[[int], None] = lambda _: None
 
@@ -60,6 +67,21 @@ class ObjectView(Generic[T]):
         self.revision = self.unreadable = self._seen_up_to = 0
         self._unread: set[Key] = set()
         self._unlisted: set[Key] = set()
+
+    @property
+    def keeps_revisions(self) -> bool:
+        """Whether it knows the resourceVersion of each object; each can be read by its name."""
+        return self.revision_of is not _kept_by_nobody
+
+    def newest(self) -> Generator[None, None, tuple[Key, int] | None]:
+        """Return the object that changed last of those that are known, and its resourceVersion."""
+        newest, known = None, 0
+        for number, key in enumerate(list(self.known())):
+            if (revision := self.revision_of(key)) > known:
+                newest, known = (key, revision), revision
+            if not number % _A_STEP:
+                yield
+        return newest
 
     def list_began(self, seen: int = 0) -> None:
         """Begin a list: it may not show what becomes known from now on.

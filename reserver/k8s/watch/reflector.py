@@ -24,7 +24,7 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import ObjectList, metadata_of, read_event_of
 from reserver.k8s.watch.collection import Enclosing, Pages
 from reserver.k8s.watch.lag import RELIST_AFTER_S, STALE_AFTER_S, Lag, catch_up, require_progress
-from reserver.k8s.watch.object_view import ObjectView
+from reserver.k8s.watch.object_view import Key, ObjectView
 
 log = structlog.get_logger(__name__)
 
@@ -58,6 +58,7 @@ class Reflector:
         absent: the API server does not know the collection, so it is empty.
         lists: how often it was listed.
         watches: how often it was watched.
+        last_change: what a watch has shown last, and at which resourceVersion; None after a list.
     """
 
     def __init__(
@@ -95,8 +96,8 @@ class Reflector:
         self.absent = False
         self._unknown_at: float | None = None  # Since when the API server answers 404.
         self._away_since: float | None = None  # Since when it does not answer.
-        self.lists = 0
-        self.watches = 0
+        self.lists = self.watches = 0
+        self.last_change: tuple[Key, int] | None = None
 
     def __str__(self) -> str:
         """Return what is watched."""
@@ -176,6 +177,7 @@ class Reflector:
         if self._complaint or self.absent or not self.synced.is_set():
             log.info("collection listed", collection=str(self))
         self._recovered()
+        self.last_change = None
         self._lag.listed(began, page.metadata.revision)
         self.absent, self._unknown_at, self._away_since = False, None, None
         self.synced.set()
@@ -246,10 +248,13 @@ class Reflector:
             metadata = await self._pacer.run(self.view.deleted(event.object))
         else:
             metadata = await self._pacer.run(self.view.changed(event.object))
-        require_progress(self._lag.revision, metadata.revision)
+        revision = metadata.revision
+        require_progress(self._lag.revision, revision)
+        if event.type != "BOOKMARK":
+            self.last_change = (metadata.namespace, metadata.name), revision
         self._version = metadata.resource_version
         self._recovered()
-        self._lag.reached(metadata.revision)
+        self._lag.reached(revision)
         await self._pacer.give_way()  # Thousands of lines may have come at once.
 
     async def _is_absent(self) -> bool:

@@ -107,6 +107,14 @@ def at_rest(plane: ControlPlane) -> Iterator[Path]:
 
 
 @contextmanager
+def without_etcd(plane: ControlPlane) -> Iterator[Path]:
+    """Stop etcd alone for the block: kube-apiserver goes on, and nobody tells its caches."""
+    stop([plane._running.pop("etcd")])
+    yield plane.folder / "etcd"
+    plane._start_etcd(plane._etcd_port)
+
+
+@contextmanager
 def cluster() -> Iterator[Cluster]:
     with ControlPlane(controller_manager=False) as plane:
         yield Cluster(plane)
@@ -141,8 +149,10 @@ def test_what_was_restored_holds_and_what_no_longer_is_deletes_nothing(tmp_path:
         with at_rest(plane) as data:
             shutil.copytree(data, ancient)
         world.apply(ROOT / "scheduler-config/core")
-        flags = ("--default-quota=none", "--tenant-ceiling-cluster=none")
-        process = ReserverProcess(plane.kubeconfig, tmp_path / "log", *flags, wait_ready=False)
+        flags: Any = {"wait_ready": False, "as_shipped": True}
+        process = ReserverProcess(
+            plane.kubeconfig, tmp_path / "log", "--default-quota=none", **flags
+        )
         with process as reserver:
             reserver.wait_ready()
             world.reserve("early", seat("n0", "claimer"))
@@ -159,8 +169,7 @@ def test_what_was_restored_holds_and_what_no_longer_is_deletes_nothing(tmp_path:
             assert reserver.process.poll() is None
 
             with at_rest(plane) as data:
-                shutil.rmtree(data)
-                shutil.copytree(backup, data)
+                replace(data, backup)
             assert reserver.wait_ended() == 1
             assert "the API server has gone back in time" in reserver.log.read_text()
             wait_for(world.serves, "the API server has read its CRDs")
@@ -173,18 +182,50 @@ def test_what_was_restored_holds_and_what_no_longer_is_deletes_nothing(tmp_path:
             assert world.names() == {"early"}
             assert bind(reserver, world.add_pod("claimer", HELD), "n0") == ""
 
-            with at_rest(plane) as data:
-                shutil.rmtree(data)
-                shutil.copytree(ancient, data)
-            assert reserver.wait_ended() == 1
-            reserver.start()
-            said = "install its CRD (docs/backup-and-restore.md)"
-            wait_for(lambda: said in reserver.get("/readyz")[1], "it says what is missing")
-            stranger = world.add_pod("stranger", STRANGER)
-            assert not passed(reserver, stranger, "n0", "n1", "n2")
-            world.apply(ROOT / "scheduler-config/core")
-            reserver.wait_ready()
-            assert passed(reserver, stranger, "n0", "n1", "n2") == {"n0", "n1"}
+            replace_under_an_api_server_that_goes_on(world, reserver, backup)
+            restore_from_before_the_crd(world, reserver, ancient)
+
+
+def replace(data: Path, backup: Path) -> None:
+    shutil.rmtree(data)
+    shutil.copytree(backup, data)
+
+
+def replace_under_an_api_server_that_goes_on(
+    world: Cluster, reserver: ReserverProcess, backup: Path
+) -> None:
+    """Put back what was before "early" was claimed, and see that no cache is trusted."""
+    wait_for(lambda: "early" not in world.names(), "the claimed entry is removed again")
+    with without_etcd(world.plane) as data:
+        replace(data, backup)
+    assert reserver.wait_ended() == 1
+    reserver.start()
+    said = "etcd was restored under an API server that goes on"
+    wait_for(lambda: said in reserver.get("/readyz")[1], "it does not trust the caches")
+    assert world.names() == set()
+    stranger = {"metadata": {"name": "stranger", "namespace": "shop", "uid": "lost"}, "spec": {}}
+    assert not passed(reserver, stranger, "n0", "n1", "n2")
+    assert said in bind(reserver, stranger, "n0")
+    world.plane.restart_apiserver()
+    assert reserver.wait_ended() == 1
+    reserver.start()
+    reserver.wait_ready()
+    stranger = world.add_pod("stranger", STRANGER)
+    assert passed(reserver, stranger, "n0", "n1") == {"n1"}
+
+
+def restore_from_before_the_crd(world: Cluster, reserver: ReserverProcess, ancient: Path) -> None:
+    with at_rest(world.plane) as data:
+        replace(data, ancient)
+    assert reserver.wait_ended() == 1
+    reserver.start()
+    said = "install its CRD (docs/backup-and-restore.md)"
+    wait_for(lambda: said in reserver.get("/readyz")[1], "it says what is missing")
+    stranger = world.add_pod("stranger", STRANGER)
+    assert not passed(reserver, stranger, "n0", "n1", "n2")
+    world.apply(ROOT / "scheduler-config/core")
+    reserver.wait_ready()
+    assert passed(reserver, stranger, "n0", "n1", "n2") == {"n0", "n1"}
 
 
 def before_the_crd(world: Cluster) -> None:

@@ -1,0 +1,208 @@
+"""An etcd that was replaced under an API server that goes on: its caches tell nothing of it."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any, NoReturn
+
+import pytest
+
+from reserver.errors import ApiError, WentBack
+from reserver.k8s.objects.objects import PartialObject
+from reserver.k8s.watch.back_in_time import SILENT_AFTER_S, EtcdCheck, compare
+from reserver.k8s.watch.object_view import Key, ObjectView
+from reserver.k8s.watch.reflector import Reflector
+from tests.unit.k8s.fakes import NO_ANSWER, Request, ScriptedClient, refused
+
+PODS = "/api/v1/pods"
+STORES = "/api/v1/namespaces/shop/configmaps"
+A, B = ("shop", "a"), ("shop", "b")
+
+
+class Etcd(ScriptedClient):
+    """Answers reads of single objects.
+
+    Attributes:
+        objects: the resourceVersion of each, by its path.
+        fault: what it answers instead.
+    """
+
+    def __init__(self, objects: Mapping[str, int] | None = None) -> None:
+        super().__init__()
+        self.objects = dict(objects or {})
+        self.fault: ApiError | None = None
+
+    async def _next(self, request: Request) -> Any:
+        self.requests.append(request)
+        if self.fault is not None:
+            raise self.fault
+        if request.path not in self.objects:
+            raise refused(404)
+        return {"metadata": {"resourceVersion": str(self.objects[request.path])}}
+
+
+class World:
+    """A view of one collection, and etcd.
+
+    Attributes:
+        known: what the view shows, with resourceVersions.
+    """
+
+    def __init__(self, known: dict[Key, int], etcd: Mapping[Key, int], path: str = PODS) -> None:
+        self.known = known
+        kind = "configmaps" if path == STORES else "pods"
+        self.etcd = Etcd(
+            {f"/api/v1/namespaces/{space}/{kind}/{name}": at for (space, name), at in etcd.items()}
+        )
+        view = ObjectView(
+            PartialObject,
+            seen=lambda *_: None,
+            gone=lambda _: None,
+            known=lambda: self.known,
+            revision_of=lambda key: self.known.get(key, 0),
+        )
+        self.reflector = Reflector(self.etcd, path, view)
+        self.reflector.distrust = self.doubted  # type: ignore[method-assign]
+        self.shows_what_was_missed: Callable[[], object] = lambda: None
+
+    def doubted(self, seconds: float) -> None:  # noqa: ARG002
+        """As a watch that then shows what it has missed."""
+        self.shows_what_was_missed()
+        self.reflector._lag.end()
+
+    async def compare(self) -> None:
+        await compare(self.etcd, self.reflector)
+
+
+@pytest.mark.parametrize("path", [PODS, STORES])
+@pytest.mark.parametrize(
+    ("known", "last", "etcd", "is_back"),
+    [
+        pytest.param({}, None, {}, False, id="nothing is known"),
+        pytest.param({A: 5, B: 9}, None, {A: 5, B: 9}, False, id="a list shows what is there"),
+        pytest.param({A: 5, B: 9}, None, {A: 5, B: 11}, False, id="it has changed since"),
+        pytest.param({A: 5, B: 9}, None, {A: 5, B: 7}, True, id="it was older"),
+        pytest.param({A: 5, B: 9}, None, {A: 5}, True, id="it was not there yet"),
+        pytest.param({A: 5, B: 9}, (A, 12), {A: 12, B: 9}, False, id="a watch shows what is there"),
+        pytest.param({A: 5, B: 9}, (A, 12), {A: 10, B: 9}, True, id="it was older than a change"),
+        pytest.param({A: 5}, (B, 12), {A: 5}, False, id="it was deleted"),
+        pytest.param({A: 5}, (B, 12), {A: 5, B: 13}, False, id="it was made again"),
+        pytest.param({A: 5}, (B, 12), {A: 5, B: 9}, True, id="it was not deleted yet"),
+        pytest.param({A: 5}, (B, 12), {A: 4}, True, id="what is left was older"),
+    ],
+)
+@pytest.mark.usefixtures("pauses")
+async def test_what_changed_last_is_compared(
+    path: str,
+    known: dict[Key, int],
+    last: tuple[Key, int] | None,
+    etcd: dict[Key, int],
+    *,
+    is_back: bool,
+) -> None:
+    known = dict(known)
+    if last is not None and last[0] in known:
+        known[last[0]] = last[1]
+    world = World(known, etcd, path)
+    world.reflector.last_change = last
+    if is_back:
+        with pytest.raises(
+            WentBack, match=r"^shop/[ab] is (at resourceVersion \d+|gone) and was at"
+        ):
+            await world.compare()
+    else:
+        await world.compare()
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_a_watch_may_be_late_with_a_deletion() -> None:
+    world = World({A: 5}, {})
+    world.shows_what_was_missed = lambda: world.known.pop(A)
+    await world.compare()
+
+
+async def test_a_view_that_keeps_no_revisions_is_not_compared() -> None:
+    etcd = Etcd()
+    view = ObjectView(PartialObject, lambda *_: None, lambda _: None, known=lambda: [A])
+    await EtcdCheck().pass_first(etcd, [Reflector(etcd, PODS, view)])
+    assert not etcd.requests
+
+
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """With which statuses the process has ended."""
+    statuses: list[int] = []
+
+    def end(status: int) -> NoReturn:
+        statuses.append(status)
+        raise SystemError
+
+    monkeypatch.setattr(os, "_exit", end)
+    return statuses
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    for _ in range(100):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it does not come")
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_a_start_refuses_caches_that_are_ahead_until_their_api_server_is_restarted(
+    ended: list[int],
+) -> None:
+    world, check = World({A: 5}, {A: 3}), EtcdCheck()
+    world.reflector.watches = 1
+    start = asyncio.create_task(check.pass_first(world.etcd, [world.reflector]))
+    await until(lambda: "restart each kube-apiserver" in check.obstacle)
+    world.etcd.objects = dict.fromkeys(world.etcd.objects, 7)  # etcd has come as far.
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not start.done()
+    world.reflector.watches = 2
+    with pytest.raises(SystemError):
+        await start
+    assert ended == [1]
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_a_start_waits_until_etcd_answers() -> None:
+    world, check = World({A: 5}, {A: 5}), EtcdCheck()
+    world.etcd.fault = refused(403)
+    start = asyncio.create_task(check.pass_first(world.etcd, [world.reflector]))
+    await until(lambda: "rbac" in check.obstacle)
+    assert not start.done()
+    world.etcd.fault = None
+    await start
+    assert not check.obstacle
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_what_is_seen_later_ends_the_process(ended: list[int]) -> None:
+    world = World({A: 5}, {A: 5})
+    run = asyncio.create_task(EtcdCheck().run(world.etcd, [world.reflector]))
+    await until(lambda: len(world.etcd.requests) > 2)
+    assert not run.done()
+    world.etcd.objects = {}
+    with pytest.raises(SystemError):
+        await run
+    assert ended == [1]
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_nothing_is_decided_while_etcd_is_silent_for_long() -> None:
+    """By then it may be replaced."""
+    moments = count(0.0, SILENT_AFTER_S / 4)
+    world, check = World({A: 5}, {A: 5}), EtcdCheck(lambda: next(moments))
+    run = asyncio.create_task(check.run(world.etcd, [world.reflector]))
+    await until(lambda: len(world.etcd.requests) > 2)
+    world.etcd.fault, asked = NO_ANSWER, len(world.etcd.requests)
+    await until(lambda: len(world.etcd.requests) == asked + 1)
+    assert not check.obstacle
+    await until(lambda: "connection refused" in check.obstacle)
+    world.etcd.fault = None
+    await until(lambda: not check.obstacle)
+    run.cancel()
