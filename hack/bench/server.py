@@ -30,7 +30,7 @@ from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.extender.server import EXTENDER_LIMITS, MAX_BODY_BYTES, Routes
 from reserver.http.access import Access
-from reserver.http.checks import Hosts
+from reserver.http.connections import Hosts
 from reserver.http.listen import listening
 from reserver.http.message import Handler, HttpRequest, HttpResponse
 from reserver.k8s.objects.objects import decode

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from reserver import DISTRIBUTION
-from reserver.base.backoff import Backoff
+from reserver.base.pacer import Backoff
 from reserver.cli import (
     interrupt,
     preflight_ceiling,

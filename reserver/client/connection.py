@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 
-from reserver.base.backoff import Backoff
+from reserver.base.pacer import Backoff
 from reserver.client.call_errors import CallFailed, FailedCall, as_failure
 
 DEADLINE_S = 10.0

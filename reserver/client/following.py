@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc
 
-from reserver.base.backoff import Backoff
+from reserver.base.pacer import Backoff
 from reserver.client import messages
 from reserver.client.call_errors import FailedCall, as_failure
 from reserver.client.connection import PAUSES_S, REPEATED, Connection, ConnectionTerms

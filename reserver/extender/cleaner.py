@@ -10,8 +10,7 @@ from typing import Protocol
 
 import structlog
 
-from reserver.base.backoff import Backoff
-from reserver.base.pacer import Pacer
+from reserver.base.pacer import Backoff, Pacer
 from reserver.base.quarantine import quarantined
 from reserver.errors import ApiError, Fault
 from reserver.k8s.work_queue import WorkQueue

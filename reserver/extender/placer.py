@@ -15,8 +15,7 @@ from itertools import product
 
 import structlog
 
-from reserver.base.backoff import Backoff
-from reserver.base.pacer import Pacer
+from reserver.base.pacer import Backoff, Pacer
 from reserver.base.quarantine import quarantined
 from reserver.errors import ApiError, Fault
 from reserver.extender.placing_pass import Notice, PlacingPass, Unplaced, shape_of

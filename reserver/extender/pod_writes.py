@@ -10,7 +10,7 @@ from typing import Protocol
 
 import structlog
 
-from reserver.base.backoff import Backoff
+from reserver.base.pacer import Backoff
 from reserver.cluster.pod import GRACE_S, Pod, PodName
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.client import STRATEGIC_PATCH, ApiClient

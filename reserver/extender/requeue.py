@@ -15,7 +15,7 @@ from typing import Protocol
 import structlog
 from cachetools import TTLCache
 
-from reserver.base.backoff import Backoff
+from reserver.base.pacer import Backoff
 from reserver.base.quarantine import quarantined
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError

@@ -14,9 +14,15 @@ import structlog
 
 from reserver.base.quarantine import take_note
 from reserver.errors import InvalidInput
-from reserver.http.checks import CheckFailure, Hosts, refusal
 from reserver.http.connection import HttpConnection
-from reserver.http.connections import Bodies, Connections, ConnectionStage
+from reserver.http.connections import (
+    Bodies,
+    CheckFailure,
+    Connections,
+    ConnectionStage,
+    Hosts,
+    refusal,
+)
 from reserver.http.message import Answered, HttpRequest, HttpResponse, ListenerLimits, Paths, error
 
 log = structlog.get_logger(__name__)

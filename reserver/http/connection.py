@@ -16,8 +16,7 @@ from typing import Any, Protocol
 
 from reserver.base.quarantine import take_note
 from reserver.http import message
-from reserver.http.checks import CheckFailure
-from reserver.http.connections import ConnectionStage
+from reserver.http.connections import CheckFailure, ConnectionStage
 from reserver.http.message import Answered, HttpRequest, HttpResponse, Reader, error
 
 _LINGER_S = 1.0

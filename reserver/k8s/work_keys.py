@@ -16,7 +16,7 @@ from itertools import count
 from math import inf
 from typing import Generic, TypeVar, cast
 
-from reserver.base.backoff import Backoff
+from reserver.base.pacer import Backoff
 
 K = TypeVar("K", bound=Hashable)
 

@@ -9,8 +9,7 @@ from functools import partial
 from math import inf
 from typing import Any, Generic, Protocol, TypeVar
 
-from reserver.base.backoff import Backoff
-from reserver.base.pacer import Pacer
+from reserver.base.pacer import Backoff, Pacer
 from reserver.base.quarantine import quarantined
 from reserver.errors import ApiError
 from reserver.k8s.work_keys import K, Keys

@@ -20,7 +20,7 @@ from reserver.extender.bindings import BIND_PATIENCE_S
 from reserver.extender.metrics import Metrics
 from reserver.extender.server import EXTENDER_LIMITS, HEALTH_LIMITS, Routes
 from reserver.http.access import Access
-from reserver.http.checks import Hosts
+from reserver.http.connections import Hosts
 from reserver.http.listen import listening
 from reserver.http.message import Handler, HttpRequest, HttpResponse, Paths, error
 from reserver.http.tls import Expiries, ServerTls

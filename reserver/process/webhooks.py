@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from reserver.extender.metrics import Metrics
 from reserver.http.access import Access
-from reserver.http.checks import Hosts
+from reserver.http.connections import Hosts
 from reserver.http.listen import listening
 from reserver.http.tls import Expiries
 from reserver.k8s.client import ApiClient

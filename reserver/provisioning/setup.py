@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 
-from reserver.base.backoff import Backoff
+from reserver.base.pacer import Backoff
 from reserver.errors import ApiError, ConfigurationError
 from reserver.k8s.client import ApiClient
 from reserver.k8s.events import Recorder

@@ -12,7 +12,7 @@ import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from reserver.base.backoff import Backoff
+from reserver.base.pacer import Backoff
 from reserver.k8s.client import ApiClient
 from reserver.k8s.eviction import Reply, evict, eviction
 from reserver.rebalance.outcomes import NAME, MoveOutcome, OutcomeReporter, Result, Terms

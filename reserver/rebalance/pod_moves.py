@@ -16,7 +16,7 @@ from http import HTTPStatus
 
 import structlog
 
-from reserver.base.backoff import Backoff
+from reserver.base.pacer import Backoff
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, ConfigurationError
 from reserver.moves import manifests, podmove, podmove_group

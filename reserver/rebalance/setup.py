@@ -17,7 +17,7 @@ from reserver.errors import LeadershipLost
 from reserver.extender.metrics import refusals
 from reserver.extender.server import HEALTH_LIMITS
 from reserver.http.access import Access
-from reserver.http.checks import Hosts
+from reserver.http.connections import Hosts
 from reserver.http.listen import listening
 from reserver.k8s.authentication import Credentials
 from reserver.k8s.client import ApiClient

@@ -18,8 +18,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 import structlog
 
-from reserver.base.backoff import Backoff
-from reserver.base.pacer import Pacer
+from reserver.base.pacer import Backoff, Pacer
 from reserver.base.quarantine import quarantined
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.client import ApiClient

@@ -10,8 +10,7 @@ from itertools import count
 
 import structlog
 
-from reserver.base.backoff import Backoff
-from reserver.base.pacer import Pacer
+from reserver.base.pacer import Backoff, Pacer
 from reserver.base.quarantine import quarantined
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.client import ApiClient

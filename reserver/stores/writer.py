@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import structlog
 
-from reserver.base.backoff import Backoff
+from reserver.base.pacer import Backoff
 from reserver.errors import ApiError, ReserverError
 from reserver.k8s.client import JSON_PATCH, ApiClient
 from reserver.k8s.objects.objects import PartialObject, decode

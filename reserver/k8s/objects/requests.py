@@ -8,7 +8,7 @@ import msgspec
 
 from reserver.cluster import quantity
 from reserver.cluster.byte_cache import ByteCache, reckoned
-from reserver.cluster.request import Container, PodResources, effective_request
+from reserver.cluster.quantity import Container, PodResources, effective_request
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.limits import POD
 from reserver.k8s.objects.objects import WireStruct, decode_part, encode

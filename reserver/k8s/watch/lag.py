@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from reserver.base.backoff import Backoff
+from reserver.base.pacer import Backoff
 from reserver.errors import ApiError, InvalidInput, WentBack
 from reserver.k8s.client import ApiClient
 from reserver.k8s.watch.collection import WatchedCollection, changes, latest

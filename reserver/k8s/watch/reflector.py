@@ -16,8 +16,7 @@ from typing import Any
 
 import structlog
 
-from reserver.base.backoff import Backoff
-from reserver.base.pacer import Pacer
+from reserver.base.pacer import Backoff, Pacer
 from reserver.errors import ApiError, InvalidInput, WentBack
 from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient

@@ -13,7 +13,7 @@ from http import HTTPStatus
 
 import structlog
 
-from reserver.base.backoff import Backoff
+from reserver.base.pacer import Backoff
 from reserver.errors import ApiError, ReserverError
 from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient

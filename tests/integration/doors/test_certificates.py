@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from reserver.extender.server import EXTENDER_LIMITS
 from reserver.http.access import Access
-from reserver.http.checks import Hosts
+from reserver.http.connections import Hosts
 from reserver.http.listen import listening
 from reserver.http.message import HttpRequest, HttpResponse, ListenerLimits, text
 from reserver.http.tls import ServerTls

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.base.backoff import Backoff, pause_s
+from reserver.base.pacer import Backoff, pause_s
 
 
 def test_it_waits_twice_as_long_each_time_up_to_an_end_and_begins_anew() -> None:

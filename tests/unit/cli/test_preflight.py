@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reserver.base.backoff import Backoff
+from reserver.base.pacer import Backoff
 from reserver.cli import (
     preflight,
     preflight_ceiling,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reserver.cluster import quantity
-from reserver.cluster.request import Container, PodResources, effective_request
+from reserver.cluster.quantity import Container, PodResources, effective_request
 
 Written = Mapping[str, str]
 

@@ -14,8 +14,8 @@ import pytest
 import reserver
 from reserver.extender.server import EXTENDER_LIMITS, Routes
 from reserver.http.access import Access
-from reserver.http.checks import Hosts
 from reserver.http.connection import HttpConnection
+from reserver.http.connections import Hosts
 from tests.builders import node, pod, reservation
 from tests.unit.extender.conftest import Served
 from tests.unit.extender.test_server import bind_call, filter_call, metrics

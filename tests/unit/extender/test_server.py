@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily
 from reserver.extender.metrics import Metrics
 from reserver.extender.server import EXTENDER_LIMITS, MAX_BODY_BYTES, Routes
 from reserver.http.access import Access
-from reserver.http.checks import Hosts
+from reserver.http.connections import Hosts
 from reserver.http.listen import listening
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import Nominate

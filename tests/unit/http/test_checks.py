@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 import pytest
 
-from reserver.http.checks import Hosts, refusal
+from reserver.http.connections import Hosts, refusal
 
 HOSTS = Hosts.of("10.0.0.7", ["Reserver.reserver-system.svc"])
 BODIES = {"/filter": 1000, "/bind": 100}

@@ -12,7 +12,7 @@ import trustme
 
 from reserver.errors import ConfigurationError
 from reserver.http.access import Access
-from reserver.http.checks import Hosts
+from reserver.http.connections import Hosts
 from reserver.http.listen import listening
 from reserver.http.message import HttpRequest, HttpResponse, ListenerLimits, Paths, text
 from reserver.http.tls import Expiries, ServerTls

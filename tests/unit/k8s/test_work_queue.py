@@ -13,8 +13,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from reserver.base.backoff import Backoff
-from reserver.base.pacer import Pacer
+from reserver.base.pacer import Backoff, Pacer
 from reserver.base.quarantine import Component
 from reserver.k8s.work_keys import Keys
 from reserver.k8s.work_queue import AWAY, LATER, WorkQueue

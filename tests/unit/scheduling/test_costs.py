@@ -11,7 +11,7 @@ from reserver.cluster.constraints import TOO_MANY, PodTerm
 from reserver.cluster.labels import equals
 from reserver.cluster.node import HOSTNAME
 from reserver.cluster.pod import MOST_UNOFFERED, Pod, PodName
-from reserver.cluster.request import Container, PodResources, effective_request
+from reserver.cluster.quantity import Container, PodResources, effective_request
 from reserver.cluster.snapshot import Snapshot
 from reserver.k8s.objects.limits import POD
 from reserver.k8s.objects.objects import decode

@@ -17,7 +17,7 @@ from reserver.base.quarantine import Component
 from reserver.cluster.labels import equals
 from reserver.errors import InvalidInput, NotReady
 from reserver.http.access import Access
-from reserver.http.checks import Hosts
+from reserver.http.connections import Hosts
 from reserver.http.listen import listening
 from reserver.http.message import Paths
 from reserver.k8s.objects.limits import POD
