@@ -25,6 +25,7 @@ LABEL = "reserver.io/chaos"
 
 _CONNECTIONS = 8
 _WELCOME_SECONDS = 30.0
+_LONGEST_SECONDS = 120.0
 
 
 class World:
@@ -71,8 +72,7 @@ class World:
     def __exit__(self, *_: object) -> None:
         """Deletes them, and what the stores say about these nodes."""
         self._api.delete(f"/apis/apps/v1/namespaces/{self.name}/replicasets")
-        pods = f"/api/v1/namespaces/{self.name}/pods"
-        self._api.delete(pods, grace_seconds=0)
+        self._delete_pods()
         self._api.delete(f"/api/v1/namespaces/{self.name}")
         for node in (*self.nodes, *self._empty):
             self._api.delete(f"/api/v1/nodes/{node}")
@@ -84,6 +84,17 @@ class World:
         for item in self._api.get(objects)["items"]:
             if item["metadata"]["name"].startswith(self.name):
                 self._api.delete(f"{objects}/{item['metadata']['name']}")
+
+    def _delete_pods(self) -> None:
+        """Deletes all pods; on a busy machine thousands take longer than a request may."""
+        pods = f"/api/v1/namespaces/{self.name}/pods"
+        deadline = time.monotonic() + _LONGEST_SECONDS
+        while True:
+            try:
+                return self._api.delete(pods, grace_seconds=0)
+            except ApiFault as fault:
+                if fault.status or time.monotonic() > deadline:
+                    raise
 
     def _await_account(self) -> None:
         """Pods are refused until the controller manager has given the namespace its account."""

@@ -115,7 +115,8 @@ class MoveController(Listener):
     def on_pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         """Take a pod that was added, changed or deleted; returns at once."""
         self._workloads.changed(before, after)
-        self.remains.changed(before, after)
+        if self._surges.is_on:
+            self.remains.changed(before, after)
         for pod in (before, after):
             if pod is None:
                 continue

@@ -165,7 +165,10 @@ class SurgeRemains:
                 del self._of_move[_move_of(before)]
         if after is not None and now and not after.terminating:
             self._of_move[_move_of(after)].add(after.name)
-            self.queue.add(after.name)
+            if now != was:  # A look takes two requests, and any tenant may write the annotation.
+                self.queue.add(after.name)
+        elif before is not None and was:
+            self.queue.discard(before.name)
 
     def touched(self, move: PodName) -> None:
         """Note that a PodMove was written, or is gone."""

@@ -10,13 +10,16 @@ from typing import Any, Never
 import pytest
 
 from reserver.base.pacer import Pacer, outcome
+from reserver.cluster.labels import equals
 from reserver.cluster.node import HOSTNAME, Node
 from reserver.errors import ApiError
 from reserver.extender.placer import UNWRITTEN, Placer
 from reserver.extender.placing_pass import MOST_FAILED, PART_S, Notice
 from reserver.k8s.objects.objects import ConfigMapObject, Metadata
 from reserver.k8s.work_queue import WorkQueue
+from reserver.reservations.entry import identified
 from reserver.reservations.enums import Phase
+from reserver.reservations.placement import ANYWHERE
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.closures import Closure
 from reserver.scheduling.placement import Placed, placing
@@ -25,7 +28,7 @@ from reserver.scheduling.suitability import moving_off
 from reserver.stores.configmap.cache import ConfigMapCache
 from reserver.stores.configmap.entry_edits import Edit
 from reserver.stores.object.cache import ObjectCache
-from tests.builders import NOW, held, node, parts, pod, ref
+from tests.builders import NOW, demanding, held, node, parts, pod, ref, reservation
 from tests.unit.k8s.fakes import refused
 from tests.unit.stores.test_object_cache import made
 
@@ -121,6 +124,7 @@ async def test_one_is_placed_and_that_is_written_into_its_entry() -> None:
     assert held(world.state, "small") == 3000
     assert world.seated == ["small"]
     assert world.reasons == ["Placed"]
+    assert (world.told[0].is_warning, world.placer.placed) == (False, 1)
     world.make()
     assert json.loads(world.data["r"])["placements"] == [{"node": "small", "slots": 1}]
     assert world.due() is None
@@ -157,6 +161,7 @@ async def test_one_waits_for_what_helps_and_is_told_of_once(
     assert world.phase() is Phase.PENDING
     assert world.state.ledger.obstacle(ref("r")).startswith("0/1 nodes are available: 1 ")
     assert world.reasons == ["NotPlaced"]
+    assert world.told[0].is_warning
     helps(world.state)
     await world.look()
     assert world.phase() is Phase.ACTIVE
@@ -440,6 +445,44 @@ async def test_one_stays_on_a_vacated_node_until_there_is_another_place() -> Non
     world.state.node_seen(BIG)
     await world.look()
     assert world.placed() == {"big": 1}
+
+
+def seat_in_zone(key: str) -> Reservation:
+    """Return a seat in zone a whose pod may be anywhere."""
+    placement = demanding(node_selector=equals({"zone": "a"}))
+    made = reservation(key, node="", owners=(key,), placement=placement, cpu="4")
+    return identified(replace(made, is_seat=True, fallback=ANYWHERE))
+
+
+async def test_a_seat_that_may_be_anywhere_goes_on_from_place_to_place() -> None:
+    """Its pod was evicted for it."""
+    world = World(node("a", cpu="4", labels={"zone": "a"}))
+    world.state.ledger.put(seat_in_zone("r"))
+    await world.look()
+    assert world.placed() == {"a": 1}
+    busy = pod("busy", node="b", cpu="2")
+    world.state.pod_seen(busy)
+    for there in ("b", "c"):
+        world.state.node_gone(*world.placed())
+        world.placer.unsuited(ref("r"), anywhere=True)
+        await world.look()
+        world.state.node_seen(node(there, cpu="4"))
+        await world.look()
+        world.state.pod_gone(busy.name)
+        await world.look()
+        assert world.placed() == {there: 1}
+
+
+async def test_a_seat_that_finds_no_place_in_its_zone_keeps_none_from_going_anywhere() -> None:
+    world = World(node("a", cpu="8", labels={"zone": "a"}))
+    for key in ("bound", "free"):
+        world.state.ledger.put(seat_in_zone(key))
+    await world.look()
+    world.state.node_gone("a")
+    world.state.node_seen(node("b", cpu="8"))
+    world.placer.unsuited(ref("free"), anywhere=True)
+    await world.look()
+    assert (world.placed("bound"), world.placed("free")) == ({"a": 1}, {"b": 1})
 
 
 async def test_who_has_a_hundred_on_a_vacated_node_leaves_their_turn_to_others(

@@ -7,6 +7,7 @@ import pytest
 
 from reserver.cluster.pod import PodName
 from reserver.moves.effects import Effect, PlaceSeatAnew
+from reserver.moves.index import MoveIndex
 from reserver.moves.model import Move
 from reserver.moves.observation import (
     GO,
@@ -17,7 +18,10 @@ from reserver.moves.observation import (
     ObservedSurge,
 )
 from reserver.moves.phases import MoveMode, MovePhase, MoveReason
+from reserver.moves.surge_pods import SurgeRemains
 from reserver.moves.surging import surging
+from tests.builders import pod
+from tests.unit.k8s.fakes import ScriptedClient
 from tests.unit.moves.build import BACKED, NOW, POD, move, seen, wanted
 
 COPY = ObservedCopy("web-copy", "uid-copy")
@@ -68,3 +72,17 @@ def test_a_copy_that_is_ready_is_handed_over_once_its_pod_may_leave() -> None:
     )
     goes, _ = judged(READY, turn=MoveTurn(may_begin=False, may_evict=True))
     assert goes.status.phase is MovePhase.HANDING_OVER
+
+
+async def test_a_pod_that_calls_itself_a_copy_is_looked_at_once_and_forgotten_when_gone() -> None:
+    """Any tenant may write the annotation, and a look takes two requests."""
+    remains = SurgeRemains(ScriptedClient(), MoveIndex(lambda _: None))
+    forged = replace(pod("forged"), surge="m/uid-m")
+    remains.changed(None, forged)
+    assert remains.queue.take_all() == [forged.name]
+    remains.changed(forged, replace(forged, revision=2))
+    assert remains.queue.take_all() == []
+    again = replace(forged, surge="other/uid-m")
+    remains.changed(forged, again)
+    remains.changed(again, None)
+    assert remains.queue.take_all() == []

@@ -283,6 +283,15 @@ def test_kube_scheduler_evicts_nobody_for_an_owner_whose_seat_is_borrowed() -> N
     assert judge_preemption(replace(OWNER, priority=10), asked, state, NOW).nodes == ()
 
 
+def test_others_may_be_evicted_elsewhere_for_an_owner_whom_no_borrower_could_help() -> None:
+    stranger = pod("c", node="worker-1", priority=-5, cpu="4")
+    state = lending(W1, W2, LENT, borrower("a", "4", on="worker-1"), stranger)
+    state.pod_seen(pod("d", node="worker-2", priority=-5, cpu="8"))
+    asked = {"worker-2": ["uid-d"]}
+    asking = pod("owner", priority=10, cpu="6")
+    assert judge_preemption(asking, asked, state, NOW).nodes == ("worker-2",)
+
+
 def test_to_evict_a_borrower_gives_others_nothing() -> None:
     state = lending(W1, LENT, borrower("a", "4", on="worker-1"), pod("b", node="worker-1", cpu="4"))
     asking, asked = pod("c", priority=1000, cpu="4"), {"worker-1": ["uid-a"]}
@@ -455,6 +464,21 @@ def test_borrowers_stay_where_their_room_would_not_help() -> None:
     state = lending(W1, reservation("large", owners=("a",), cpu="9"))
     state.pod_seen(borrower("b", "6", on="worker-1"))
     assert short(state) == {}
+
+
+def test_borrowers_stay_where_what_they_leave_is_held_again() -> None:
+    state = lending(W1, LENT, borrower("a", "4", on="worker-1"), reservation("hold", cpu="4"))
+    assert short(state) == {}
+    state.pod_seen(pod("stranger", node="worker-1", cpu="1"))
+    assert short(state) == {}
+
+
+def test_borrowers_stay_where_a_stranger_has_what_the_owner_lacks() -> None:
+    gpus = node("worker-1", cpu="8", gpu="1")
+    stranger = pod("s", node="worker-1", gpu="1")
+    seat = reservation("lent", lends_below=100, cpu="4", gpu="1")
+    state = lending(gpus, seat, stranger, borrower("a", "8", on="worker-1"))
+    assert wanted_by(state, pod("owner", cpu="4", gpu="1")) == set()
 
 
 def test_what_borrowers_do_not_use_may_be_short() -> None:
