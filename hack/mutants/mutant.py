@@ -30,6 +30,9 @@ TESTS = {
         f"{_PROPERTY}/test_lending.py",
     ),
     "reserver/extender/bindings.py": (f"{_UNIT}/extender", "tests/integration"),
+    "reserver/extender/placer.py": (f"{_UNIT}/extender", f"{_UNIT}/scheduling", f"{_UNIT}/moves"),
+    "reserver/extender/recaller.py": (f"{_UNIT}/extender",),
+    "reserver/maintenance/": (f"{_UNIT}/maintenance",),
 }
 """The tests of what is drawn from, those first that notice most."""
 

@@ -462,21 +462,23 @@ async def test_a_seat_that_may_be_anywhere_goes_on_from_place_to_place() -> None
     assert world.placed() == {"a": 1}
     busy = pod("busy", node="b", cpu="2")
     world.state.pod_seen(busy)
+    world.placer.unsuited(ref("r"), anywhere=True)
     for there in ("b", "c"):
         world.state.node_gone(*world.placed())
-        world.placer.unsuited(ref("r"), anywhere=True)
         await world.look()
         world.state.node_seen(node(there, cpu="4"))
         await world.look()
         world.state.pod_gone(busy.name)
         await world.look()
         assert world.placed() == {there: 1}
+        world.placer.on_reservation_changed(ref("r"))  # It is written down.
+        await world.look()
 
 
 async def test_a_seat_that_finds_no_place_in_its_zone_keeps_none_from_going_anywhere() -> None:
     world = World(node("a", cpu="8", labels={"zone": "a"}))
-    for key in ("bound", "free"):
-        world.state.ledger.put(seat_in_zone(key))
+    world.state.ledger.put(replace(seat_in_zone("bound"), fallback=None))
+    world.state.ledger.put(seat_in_zone("free"))
     await world.look()
     world.state.node_gone("a")
     world.state.node_seen(node("b", cpu="8"))
