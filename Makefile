@@ -96,7 +96,7 @@ e2e-scenarios: export GOGC = 400
 e2e-scenarios: export GOMEMLIMIT = 1536MiB
 e2e-scenarios:
 	@rm -rf $(AUDIT)
-	$(BIN)/pytest -q tests/e2e --controlplane --numprocesses 3 --dist loadfile --durations 25 --audit-logs $(AUDIT) $(ARGS)
+	$(BIN)/pytest -q tests/e2e --controlplane --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25 --audit-logs $(AUDIT) $(ARGS)
 	$(if $(ARGS),,$(BIN)/pytest -q tests/rights --audit-logs $(AUDIT))
 
 e2e-others:

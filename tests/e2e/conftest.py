@@ -38,6 +38,29 @@ SCHEDULER = "reserver-scheduler"  # as in the file that we ship
 GRPC_SCHEDULER = "over-grpc"
 PROXIED_SCHEDULER = "over-proxy"
 
+LONGEST = (
+    *(
+        "pages",
+        "rolls",
+        "moves",
+        "grpc_sets",
+        "maintenance",
+        "loans",
+        "holds",
+        "install",
+        "patches",
+    ),
+    *("placement", "occurrences", "disaster", "rebalance", "status", "sidecars", "cli", "upgrade"),
+    *("standby", "grpc", "owners", "chart", "surges", "chaos", "kept", "first_version", "guard"),
+)
+"""Files that take half a minute and more, the longest first."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files: else one process goes on for minutes after the others."""
+    place = {f"test_{name}.py": number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.name, len(place)))
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "run" in metafunc.fixturenames:
