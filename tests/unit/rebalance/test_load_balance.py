@@ -1,5 +1,7 @@
 """LowNodeLoad in one round: which pods leave, and for where."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -22,20 +24,6 @@ def test_nodes_that_take_load_are_filled_evenly() -> None:
     world = World({"hot": 99, "cool-1": 10, "cool-2": 10}, *((pod(f"p{n}"), 5.0) for n in range(8)))
     world.round()
     assert [target for _, target, _ in world.moves] == ["cool-1", "cool-2", "cool-1", "cool-2"]
-
-
-def test_a_node_exactly_at_its_threshold_is_not_hot() -> None:
-    world = hot_and_cool()
-    world.used["hot"] = 80
-    world.round()
-    assert world.moves == []
-
-
-def test_nothing_moves_while_no_node_is_below_its_low_threshold() -> None:
-    world = hot_and_cool()
-    world.used |= {"cool-1": 41, "cool-2": 41}
-    world.round()
-    assert world.moves == []
 
 
 def test_nothing_moves_unless_more_nodes_than_number_of_nodes_take_load() -> None:
@@ -81,13 +69,6 @@ def test_the_idle_capacity_bounds_what_moves() -> None:
     assert len(world.moves) == 4  # 10 % are idle: the fourth takes what is left.
 
 
-def test_what_is_on_its_way_takes_from_the_idle_capacity() -> None:
-    world = World({"hot": 100, "cool": 40}, (pod("p"), 3.0))
-    world.on_the_way = cores(40)
-    world.round(replace(ARGS, node_fit=False))
-    assert world.moves == []
-
-
 def test_pods_of_low_priority_leave_first_and_then_those_that_relieve_most() -> None:
     world = World(
         {"hot": 100, "cool": 0},
@@ -99,30 +80,40 @@ def test_pods_of_low_priority_leave_first_and_then_those_that_relieve_most() -> 
     assert world.moved == ["large", "small", "important"]
 
 
-def test_a_pod_that_does_not_use_what_its_node_is_short_of_stays() -> None:
-    world = World({"hot": 95, "cool": 0}, (pod("idle"), 0.0))
-    world.round()
-    assert world.moves == []
-
-
 def test_a_limit_that_forbids_a_move_leaves_its_load_where_it_is() -> None:
     world = hot_and_cool()
     world.round(limit=1)
     assert world.moved == ["p0"]
 
 
+IDLE = ((pod("idle"), 0.0),)
+WAITS = replace(POOL, anomaly_condition=AnomalyCondition())
+
+
 @pytest.mark.parametrize(
-    "args",
+    ("changes", "args"),
     [
-        replace(ARGS, evictable_namespaces=Choice(exclude=frozenset({"shop"}))),
-        replace(ARGS, evictable_namespaces=Choice(include=frozenset({"other"}))),
-        replace(ARGS, pod_selectors=(equals({"app": "other"}),)),
-        replace(ARGS, paused=True),
+        ({"used": {"hot": 80, "cool-1": 0, "cool-2": 0}}, ARGS),
+        ({"used": {"hot": 95, "cool-1": 41, "cool-2": 41}}, ARGS),
+        ({"on_the_way": cores(130)}, ARGS),
+        ({"pods": IDLE}, ARGS),
+        ({}, replace(ARGS, evictable_namespaces=Choice(exclude=frozenset({"shop"})))),
+        ({}, replace(ARGS, evictable_namespaces=Choice(include=frozenset({"other"})))),
+        ({}, replace(ARGS, pod_selectors=(equals({"app": "other"}),))),
+        ({}, replace(ARGS, paused=True)),
+        ({}, replace(ARGS, pools=(WAITS, POOL))),
     ],
-    ids=["excluded", "not included", "not selected", "paused"],
+    ids=[
+        *("exactly at the threshold", "no node is below its low threshold"),
+        *("what is on its way takes what is idle", "pods that do not use what is short"),
+        *("excluded", "not included", "not selected", "paused"),
+        "left to an earlier pool that waits",
+    ],
 )
-def test_what_the_arguments_do_not_choose_stays(args: LowNodeLoad) -> None:
+def test_nothing_moves(changes: dict[str, Any], args: LowNodeLoad) -> None:
     world = hot_and_cool()
+    for name, value in changes.items():
+        setattr(world, name, value)
     world.round(args)
     assert world.moves == []
 
@@ -205,13 +196,6 @@ def test_pools_balance_among_themselves_and_the_first_one_has_a_node() -> None:
     world.round(replace(ARGS, pools=(gpu, POOL)))
     assert {target for _, target, _ in world.moves} == {"gpu-cool"}
     assert len(world.moves) == 4
-
-
-def test_a_hot_node_of_an_earlier_pool_is_left_to_it_even_if_it_waits() -> None:
-    waits = replace(POOL, anomaly_condition=AnomalyCondition())
-    world = hot_and_cool()
-    world.round(replace(ARGS, pools=(waits, POOL)))
-    assert world.moves == []
 
 
 def test_weights_say_which_node_is_relieved_first() -> None:

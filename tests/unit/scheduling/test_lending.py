@@ -72,42 +72,40 @@ def passes(asking: Pod, state: State, now: float = NOW) -> bool:
     return may
 
 
+TAKEN = borrower("a", "4", on="worker-1")
+FIRM = reservation("firm", owners=("a",), cpu="2")
+
+
 @pytest.mark.parametrize(
-    ("asking", "may"),
+    ("there", "asking", "may"),
     [
-        pytest.param(borrower("b", "8"), True, id="borrows all of it"),
-        pytest.param(borrower("b", "8", priority=99), True, id="of a lower priority"),
-        pytest.param(borrower("b", "8", priority=100), False, id="not of a lower priority"),
-        pytest.param(pod("b", cpu="8"), False, id="without the toleration"),
-        pytest.param(pod("b", cpu="4"), True, id="beside the hold"),
+        pytest.param([], borrower("b", "8"), True, id="all of it"),
+        pytest.param([], borrower("b", "8", priority=99), True, id="to a lower priority"),
+        pytest.param([], borrower("b", "8", priority=100), False, id="to no equal priority"),
+        pytest.param([], pod("b", cpu="8"), False, id="to nobody without the toleration"),
+        pytest.param([], pod("b", cpu="4"), True, id="and beside it there is room"),
+        pytest.param([FIRM], borrower("b", "6"), True, id="beside what is not lent"),
+        pytest.param([FIRM], borrower("b", "7"), False, id="without what is not lent"),
+        pytest.param([TAKEN], borrower("b", "4"), True, id="until it is used up"),
+        pytest.param([TAKEN], borrower("b", "5"), False, id="once"),
+        pytest.param(
+            [TAKEN, pod("c", node="worker-1", cpu="4")], borrower("b", "1"), False, id="if it fits"
+        ),
+        pytest.param([TAKEN], pod("b", cpu="4"), True, id="before free room is used"),
+        pytest.param([TAKEN], pod("b", cpu="5"), False, id="and leaves others what was free"),
+        pytest.param(
+            [replace(TAKEN, priority=100)], pod("b", cpu="1"), False, id="not to who may not borrow"
+        ),
     ],
 )
-def test_what_is_held_and_unused_is_lent(asking: Pod, *, may: bool) -> None:
-    assert passes(asking, lending(W1, LENT)) == may
+def test_what_is_held_and_unused_is_lent(
+    there: list[Pod | Reservation], asking: Pod, *, may: bool
+) -> None:
+    assert passes(asking, lending(W1, LENT, *there)) == may
 
 
 def test_nothing_is_lent_where_nobody_may_delete_borrowers() -> None:
     assert not passes(borrower("b", "8"), state_of(W1, LENT))
-
-
-def test_what_others_hold_is_not_lent() -> None:
-    firm = reservation("firm", owners=("a",), cpu="2")
-    state = lending(W1, LENT, firm)
-    assert passes(borrower("b", "6"), state)
-    assert not passes(borrower("b", "7"), state)
-
-
-def test_a_loan_is_given_once() -> None:
-    state = lending(W1, LENT, borrower("a", "6", on="worker-1"))
-    assert passes(borrower("b", "2"), state)
-    state.pod_seen(pod("c", node="worker-1", cpu="2"))
-    assert not passes(borrower("b", "1"), state)
-
-
-def test_a_borrower_counts_against_the_loan_first() -> None:
-    state = lending(W1, LENT, borrower("a", "4", on="worker-1"))
-    assert passes(pod("b", cpu="4"), state)
-    assert not passes(pod("b", cpu="5"), state)
 
 
 def test_a_borrower_that_goes_leaves_the_others_what_they_borrow() -> None:
@@ -124,11 +122,6 @@ def test_one_of_the_pods_of_a_node_is_lent_with_the_rest() -> None:
     assert passes(pod("c", cpu="1"), state)
     state.pod_seen(pod("c", node="worker-1", cpu="1"))
     assert not passes(pod("d"), state)
-
-
-def test_who_may_not_borrow_of_a_loan_takes_nothing_of_it() -> None:
-    state = lending(W1, LENT, borrower("a", "4", priority=100, on="worker-1"))
-    assert not passes(pod("b", cpu="1"), state)
 
 
 def test_nothing_is_lent_while_a_borrower_is_on_its_way_out() -> None:
