@@ -106,9 +106,9 @@ class Account:
             for part in self.reservation.parts
         )
 
-    def succeed(self) -> None:
-        """Let the entry that is first now stand for all, with the turns of the former one."""
-        self.reservation, self._left = latest(self.entries), None
+    def succeed(self, admits: Callable[[Reservation], bool]) -> None:
+        """Let the entry that is first now stand for all (`latest`), with the former one's turns."""
+        self.reservation, self._left = latest(self.entries, admits), None
         by_node = self.by_node()
         for part in self.reservation.parts:
             by_node[part.node].reservation = self.reservation.on(part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -152,12 +152,26 @@ def inherit(entry: Entry, old: Entry) -> bool:
     return is_same
 
 
-def latest(entries: Sequence[Entry]) -> Reservation:
-    """Return what the first entry says, until the last of all expires.
+def latest(
+    entries: Sequence[Entry], admits: Callable[[Reservation], bool] = lambda _: True
+) -> Reservation:
+    """Return what the first entry says, until the last of those expires that their quotas admit.
 
-    While it is moved from one store to another, somebody may extend it in one of them.
+    While it is moved from one store to another, somebody may extend it in one of them. Who writes
+    a copy where no quota admits it does not: it might be of what a manager holds for a tenant.
     """
-    moments = [entry.reservation.expires_at for entry in entries]
+    counted = [entry for entry in entries if admits(entry.reservation)] or entries
+    moments = [entry.reservation.expires_at for entry in counted]
     known = [at for at in moments if at is not None]
     expires_at = max(known) if len(known) == len(moments) else None
     return replace(entries[0].reservation, expires_at=expires_at)
+
+
+def by_namespace(entries: Sequence[Entry]) -> Iterable[Reservation]:
+    """Return what is written in each namespace, until the last entry there expires."""
+    if len(entries) == 1:
+        return (entries[0].reservation,)
+    found: dict[str, list[Entry]] = {}
+    for each in entries:
+        found.setdefault(each.reservation.ref.namespace, []).append(each)
+    return map(latest, found.values())

@@ -187,8 +187,14 @@ class Ledger(Claiming):
     def _succeed(self, account: Account) -> None:
         """Let one of several entries stand for all, until the last of them expires."""
         self._expect_none(account)
-        account.succeed()
+        account.succeed(self.quotas.admits)
         self._expect_turns(account)
+
+    def _hold(self, account: Account) -> None:
+        """Make it hold what it may; another of its entries may be admitted by now, or none."""
+        if len(account.entries) > 1 and self._phase_by_time(account) is not Phase.EXPIRED:
+            self._succeed(account)
+        super()._hold(account)
 
     def _put_again(self, account: Account, again: Reservation, written: Written) -> None:
         """Take what is written as it was before, but perhaps as placed elsewhere."""

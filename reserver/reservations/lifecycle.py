@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -17,6 +16,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.errors import sparing
 from reserver.reservations.account import Account
 from reserver.reservations.digest import is_called
+from reserver.reservations.entry import by_namespace
 from reserver.reservations.listener import Listener
 from reserver.reservations.node_holds import NOTHING, Hold
 from reserver.reservations.quotas import Quotas
@@ -230,11 +230,9 @@ class Lifecycle(LedgerView):
     def _charge(self, account: Account) -> None:
         """Count what is unclaimed in the quota of each namespace in which it is written."""
         self._judge_use(account)
-        unclaimed, until = self._unclaimed(account), account.reservation.expires_at
-        entries = (entry.reservation for entry in reversed(account.entries))
-        for each in {first.ref.namespace: first for first in entries}.values():
-            whole = each if each.expires_at == until else replace(each, expires_at=until)
-            self.quotas.charge(whole, unclaimed, self._now)
+        unclaimed = self._unclaimed(account)
+        for each in by_namespace(account.entries):
+            self.quotas.charge(each, unclaimed, self._now)
 
     def _admit_beside(self, account: Account) -> None:
         """Let in what the quotas of its namespaces have room for now."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.quota import Quota
@@ -218,6 +219,27 @@ class TestQuota:
             pass
         assert ledger.phase(kept().ref) is Phase.PENDING
         assert "90m" in ledger.excess(kept().ref) or "1h30m" in ledger.excess(kept().ref)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("is_admitted", [True, False])
+def test_a_copy_extends_what_a_manager_holds_only_if_its_quota_admits_it(
+    *, is_first: bool, is_admitted: bool
+) -> None:
+    """Who writes the origin of a manager's reservation is a tenant, perhaps without any quota."""
+    quota = Quota(name="team", hard={"held.cpu": 3000 if is_admitted else 0}, max_ttl=None)
+    written = replace(kept(NOW + HOUR), ref=Ref("home", "store", "r"))
+    forged = replace(kept(None), ref=Ref.of_object(NAMESPACE, "mine"), origin=str(written.ref))
+    snapshot = Snapshot()
+    snapshot.set_node(node("worker-1", cpu="8"))
+    ledger = Ledger(snapshot, quotas=Quotas(trusted=("home",)))
+    ledger.advance(NOW)
+    ledger.quotas.limit(NAMESPACE, [quota])
+    for each in (forged, written) if is_first else (written, forged):
+        ledger.put(each)
+    assert ledger.phase(written.ref) is Phase.ACTIVE
+    ledger.advance(NOW + HOUR)
+    assert ledger.phase(written.ref) is (Phase.ACTIVE if is_admitted else Phase.EXPIRED)
 
 
 @pytest.mark.parametrize("longer", ["here", "there"])
