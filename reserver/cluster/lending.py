@@ -158,7 +158,8 @@ class Lending:
         if not (gone or repaid):
             return self._lent_on(node).borrowed
         loans = _less(self._loans[node], repaid)
-        pods = [pod for pod in self.borrowers(node) if pod.uid not in gone]
+        leaving = frozenset(gone)
+        pods = [pod for pod in self.borrowers(node) if pod.uid not in leaving]
         return total(taken for _, taken in _matched(loans, pods))
 
     def left(self, priority: int, nodes: Iterable[str], now: float) -> dict[str, Mapping[str, int]]:
