@@ -44,8 +44,14 @@ _BOUND_SHARE, _MORE_SHARE = 0.2, 0.7
 _LONG_SHARE = 0.5
 """The share of the time that is left for a turn that has come to ask about all nodes."""
 
-_SAVING_SHARE = 0.15
+_SAVING_SHARE = 0.25
 """The share of the time at the end in which moves are saved only."""
+
+_DEAR = 25
+"""After a gain that takes so many moves some are saved first: each further one would take more."""
+
+_LITTLE = 0.04
+"""The share of the moves; where a turn saves less, there is little to save."""
 
 _CUTS = 4
 """So often the model is asked again where pods are stuck."""
@@ -114,16 +120,22 @@ def improve(
         (near.exchanging, 0),
     )
     nodes, turn = [count if count <= _FEW_NODES else _FIRST_NODES] * len(ways), 0
+    is_dear = False
     while not limit.is_over and (most, fewest) != (search.score.gained, -search.score.moves):
         began, way, before = limit.clock(), turn % len(ways), search.score
         choose, more = ways[way]
-        if more and (most == before.gained or limit.left < reserve):
+        if more and (most == before.gained or limit.left < reserve or is_dear):
             turn += 1
             continue
         is_all = nodes[way] == count
         until = limit.share(_LONG_SHARE) if is_all else limit.at_most(2 * _TURN_S)
         search.turn(choose(nodes[way]), until, more)
-        turn += search.score.gained == before.gained  # What gains is asked again.
+        saved = search.score.moves - before.moves
+        if has_gained := search.score.gained > before.gained:
+            is_dear = -saved >= _DEAR
+        elif is_dear and not more:
+            is_dear = saved >= _LITTLE * -before.moves
+        turn += not has_gained  # What gains is asked again.
         factor = _GROWTH if limit.clock() - began < _TURN_S else 1 / _GROWTH
         nodes[way] = min(max(_FEWEST_NODES, round(nodes[way] * factor)), count)
     return Improved(search.steps, most, fewest if most == search.score.gained else None)
