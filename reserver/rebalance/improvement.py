@@ -106,7 +106,7 @@ def improve(
     open_rows = ~planned.closed
     count = int(np.count_nonzero(open_rows))
     most = fewest = None
-    reserve = limit.left * _SAVING_SHARE
+    gaining = limit.share(1 - _SAVING_SHARE)
     if np.count_nonzero(movable) <= MOST_PODS:
         kinds = len({planned.kind(number) for number in np.flatnonzero(movable).tolist()})
         share = _FIRST_SHARE * (1.0 if kinds <= _MANY_KINDS else 0.5 * _MANY_KINDS / kinds)
@@ -124,11 +124,12 @@ def improve(
     while not limit.is_over and (most, fewest) != (search.score.gained, -search.score.moves):
         began, way, before = limit.clock(), turn % len(ways), search.score
         choose, more = ways[way]
-        if more and (most == before.gained or limit.left < reserve or is_dear):
+        if more and (most == before.gained or gaining.is_over or is_dear):
             turn += 1
             continue
+        until = gaining if more else limit
         is_all = nodes[way] == count
-        until = limit.share(_LONG_SHARE) if is_all else limit.at_most(2 * _TURN_S)
+        until = until.share(_LONG_SHARE) if is_all else until.at_most(2 * _TURN_S)
         search.turn(choose(nodes[way]), until, more)
         saved = search.score.moves - before.moves
         if has_gained := search.score.gained > before.gained:

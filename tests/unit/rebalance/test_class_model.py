@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from reserver.cluster.pod import Pod
 from reserver.rebalance.class_model import ClassModel
@@ -29,10 +30,12 @@ def cluster(*more: Pod) -> PlanningSnapshot:
     )
 
 
-def model(planned: PlanningSnapshot) -> ClassModel:
+def model(planned: PlanningSnapshot, landing: str = "abc") -> ClassModel:
     numbers = np.arange(len(planned.pods))
     everywhere = np.ones(len(planned.closed), dtype=np.bool_)
-    return ClassModel(planned, planned.rows.copy(), numbers, (everywhere, everywhere), numbers[:0])
+    rows = planned.snapshot.rows(list(landing))
+    where = (everywhere, np.isin(np.arange(len(everywhere)), rows))
+    return ClassModel(planned, planned.rows.copy(), numbers, where, numbers[:0])
 
 
 def test_a_pod_more_lands_with_the_fewest_moves() -> None:
@@ -42,6 +45,15 @@ def test_a_pod_more_lands_with_the_fewest_moves() -> None:
     assert NOWHERE not in found.rows.values()
     moved = [n for n, row in found.rows.items() if planned.rows[n] not in {row, NOWHERE}]
     assert len(moved) == 1
+
+
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_a_pod_lands_on_the_node_that_is_to_gain(name: str) -> None:
+    planned = cluster()
+    found = model(planned, landing=name).more(LIMIT)
+    assert found is not None
+    wanted = next(n for n, row in enumerate(planned.rows) if row == NOWHERE)
+    assert planned.snapshot.name_of(found.rows[wanted]) == name
 
 
 def test_no_more_land_than_there_is_room_for() -> None:
