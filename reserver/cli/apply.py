@@ -209,7 +209,7 @@ def check(selector: str, *, can_ask: bool) -> None:
     Raises:
         Failed: an option is missing or malformed.
     """
-    if not selector:
+    if not selector.strip():
         raise WrongUsage("--prune: releases what labels select; give them, e.g. -l team=shop")
     try:
         selectors.parse_selector(selector)

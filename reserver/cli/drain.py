@@ -14,6 +14,7 @@ import typer
 from reserver.cli import completion, drain_checks, drain_group, failure, podmoves, similar
 from reserver.cli.failure import Refused, WrongUsage
 from reserver.cli.move import SharedMoveFlags
+from reserver.cli.options import require_name
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.podmoves import Document, KubeClient, show
 from reserver.cli.target import Target
@@ -80,6 +81,7 @@ def drain(
     """
     if flags.dry_run and form is not Output.TABLE:
         raise WrongUsage("--output: --dry-run writes no PodMoves; leave one out")
+    require_name("NODE", node, "a node's name")
     allowed, terms = flags.allowed, flags.terms()
     held = None if flags.wait_for_room else partial(drain_checks.held_by_reservations, target)
 

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from reserver.client import CallFailed
 
 _NO_ROOM = {"NO_ROOM", "CAN_NEVER_FIT", "QUOTA_EXCEEDED"}
+_REFUSED = {
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+}
 _NO_ANSWER = {"UNAVAILABLE", "DEADLINE_EXCEEDED"}
+_LONGEST = 1_000
+"""So many characters of a line are printed."""
+
 _NOT_KNOWN = (
     "; the API server does not know the credentials of this kubeconfig, which may have expired: "
     "log in again, or choose another --context"
@@ -83,8 +92,7 @@ def of(error: ReserverError, subject: str = "") -> Failed:
     if isinstance(error, ConfigurationError):
         return Failed(ExitStatus.USAGE, f"{before}{error}")
     if isinstance(error, ApiError):
-        is_refusal = error.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
-        status = ExitStatus.REFUSED if is_refusal else ExitStatus.UNREACHABLE
+        status = ExitStatus.REFUSED if error.status in _REFUSED else ExitStatus.UNREACHABLE
         return Failed(status, f"{before}{error}{_remedy(error)}")
     from reserver.client import CallFailed
 
@@ -160,9 +168,12 @@ class Failures(list[Failed]):
 
 
 def report(message: str) -> None:
-    """Report errors on standard error, a line each."""
+    """Report errors on standard error, a line each; of what is too long, begin and end."""
     for line in message.splitlines():
-        typer.echo(f"reserver: {printable(line)}", err=True)
+        text = printable(line)
+        if len(text) > _LONGEST:
+            text = f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
+        typer.echo(f"reserver: {text}", err=True)
 
 
 def end(error: ReserverError) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reserver.cli import (
@@ -156,7 +156,7 @@ class GetFlags:
         if chosen.namespace and self.all_namespaces:
             raise WrongUsage("--all-namespaces: excludes --namespace; give one of them")
         is_listed = bool(self.field_selector or self.sort_by)
-        is_narrow = replace(chosen, namespace="").is_narrow
+        is_narrow = chosen.anywhere.is_narrow
         if names and (is_narrow or self.watch or is_listed):
             raise WrongUsage("NAME: give names (and -n), or filters, not both")
         if self.watch and is_listed:

@@ -66,9 +66,16 @@ def read_text(name: str, text: str) -> list[ManifestDocument]:
 
 def _files(name: str) -> list[str]:
     path = Path(name)
-    if name == STDIN or not path.is_dir():
-        return [name]
-    return sorted(str(each) for each in path.iterdir() if each.suffix in _SUFFIXES)
+    try:
+        if name == STDIN or not path.is_dir():
+            return [name]
+        return sorted(str(each) for each in path.iterdir() if each.suffix in _SUFFIXES)
+    except OSError as exc:
+        raise _unreadable(name, exc) from exc
+
+
+def _unreadable(name: str, error: OSError) -> WrongUsage:
+    return WrongUsage(f"--filename: {name} cannot be read: {error.strerror}")
 
 
 def _content(name: str) -> str:
@@ -79,7 +86,7 @@ def _content(name: str) -> str:
             with Path(name).open("rb") as file:
                 raw = file.read(_MOST_BYTES + 1)
     except OSError as exc:
-        raise WrongUsage(f"--filename: {name} cannot be read: {exc.strerror}") from exc
+        raise _unreadable(name, exc) from exc
     if len(raw) > _MOST_BYTES:
         raise Refused(f"{name}: is larger than 64 MiB; split it")
     try:

@@ -19,14 +19,14 @@ import typer
 
 from reserver.cli import completion, podmoves, similar
 from reserver.cli.failure import Refused, WrongUsage
-from reserver.cli.options import NamespaceOption, pod_of
+from reserver.cli.options import NamespaceOption, pod_of, require_name
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.podmoves import Document, KubeClient, summary
 from reserver.cli.target import Target
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.objects.objects import decode
-from reserver.k8s.objects.times import in_hours
+from reserver.k8s.objects.times import in_hours, parse_duration
 from reserver.moves import podmove
 from reserver.moves.manifests import SharedFields, manifest
 from reserver.moves.model import DEFAULT_TIMEOUT_S
@@ -66,6 +66,8 @@ class SharedMoveFlags:
             lasts = in_hours(self.timeout) if self.timeout else ""
         except InvalidInput as exc:
             raise WrongUsage(f"--timeout: {exc.problem}; {exc.remedy}") from exc
+        if lasts and not parse_duration(lasts):
+            raise WrongUsage("--timeout: no time at all; write for example 10m")
         seconds = None if self.grace_period < 0 else self.grace_period
         mode = self.mode
         return SharedFields(timeout=lasts, grace_period_s=seconds, urgent=self.urgent, mode=mode)
@@ -145,6 +147,8 @@ def move(
         reserver move shop/web-0 --to worker-2 --by-patch
     """
     home, name = pod_of(pod, "POD")
+    if to:
+        require_name("--to", to, "a node's name")
     terms = flags.terms()
 
     async def make(client: KubeClient, default: str) -> None:

@@ -11,7 +11,7 @@ import typer
 from reserver.cli import completion, output, podmoves
 from reserver.cli.failure import ExitStatus, Failed, Failures, WrongUsage
 from reserver.cli.help import App
-from reserver.cli.options import NamespaceOption
+from reserver.cli.options import NamespaceOption, require_name
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.podmoves import Document, KubeClient
 from reserver.cli.target import Target
@@ -104,6 +104,9 @@ def _require_options_after(ctx: typer.Context) -> None:
 
 
 def _set(target: Target, names: list[str], namespace: str, form: Output, *, paused: bool) -> None:
+    for name in names:
+        require_name("NAME", name, "a PodMove's name")
+
     async def change(client: KubeClient, default: str) -> None:
         await _pause_each(client, namespace or default, names, form, paused=paused)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +13,9 @@ import typer
 from reserver.cli import completion
 from reserver.cli.failure import WrongUsage
 from reserver.cli.target import Target
+from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
+from reserver.k8s.objects import names
 from reserver.reservations.enums import Phase
 from reserver.settings.flags import flag
 
@@ -45,12 +47,22 @@ class Goal(StrEnum):
     """Nodes without pods."""
 
 
+def _namespace(text: str) -> str:
+    """Refuse what no namespace can be called; an empty text is as none."""
+    try:
+        names.check_label(text or "default", "--namespace", "a namespace's name")
+    except InvalidInput as exc:
+        raise WrongUsage(str(exc)) from exc
+    return text
+
+
 NamespaceOption = Annotated[
     str,
     typer.Option(
         "--namespace",
         "-n",
         metavar="NAME",
+        callback=_namespace,
         autocompletion=completion.namespaces,
         help="Namespace of the pods. Default: the context's, or default.",
     ),
@@ -77,9 +89,26 @@ def pod_of(text: str, metavar: str) -> tuple[str, str]:
         Failed: it is none.
     """
     home, slash, name = text.rpartition("/")
-    if not name or "/" in home or (slash and not home):
-        raise WrongUsage(f"{metavar}: {text!r} is not a pod; write NAME or NAMESPACE/NAME")
+    if not (names.is_subdomain(name) and (names.is_label(home) or not slash)):
+        problem = f"{metavar}: {shorten(text)!r} is not a pod"
+        raise WrongUsage(f"{problem}; write NAME or NAMESPACE/NAME")
     return home, name
+
+
+def require_name(metavar: str, text: str, what: str) -> None:
+    """Refuse a text that cannot be the name of an object: it would stand in a path.
+
+    Args:
+        metavar: of the argument, or the flag.
+        what: the text should be, such as "a node's name".
+
+    Raises:
+        Failed: it cannot.
+    """
+    try:
+        names.check_subdomain(text, metavar, what)
+    except InvalidInput as exc:
+        raise WrongUsage(str(exc)) from exc
 
 
 def options(ctx: typer.Context, target: Target) -> None:  # noqa: ARG001 - they are shown
@@ -109,7 +138,7 @@ NamesArgument = Annotated[list[str] | None, _NAMES]
 RequiredNamesArgument = Annotated[list[str], _NAMES]
 
 
-def check_named(names: Sequence[str], chosen: SelectionFlags, *, every: bool) -> None:
+def check_named(named: Sequence[str], chosen: SelectionFlags, *, every: bool) -> None:
     """Refuse names beside filters, and a change of all that nobody has asked for.
 
     Labels say which, as with kubectl.
@@ -117,9 +146,9 @@ def check_named(names: Sequence[str], chosen: SelectionFlags, *, every: bool) ->
     Raises:
         Failed: neither names nor `--all` or labels are given, or both.
     """
-    if not names and not every and not chosen.selector:
+    if not named and not every and not chosen.selector:
         raise WrongUsage("NAME: is missing; give names, --selector, or --all")
-    if names and (every or replace(chosen, namespace="").is_narrow):
+    if named and (every or chosen.anywhere.is_narrow):
         raise WrongUsage("NAME: give names (and -n), or --all with its filters, not both")
 
 
@@ -157,6 +186,21 @@ class SelectionFlags:
         short="-l",
         metavar="LABELS",
     )
+
+    given: frozenset[str] = field(default=frozenset(), compare=False)
+    """The fields of which an option was given."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is given and empty: an unset variable would mean all reservations."""
+        for name in self.given:
+            value = getattr(self, name)
+            if isinstance(value, str) and not value.strip():
+                raise WrongUsage(f"--{name}: is empty; leave it out if all are meant")
+
+    @property
+    def anywhere(self) -> SelectionFlags:
+        """The same in all namespaces."""
+        return replace(self, namespace="", given=self.given - {"namespace"})
 
     @property
     def is_narrow(self) -> bool:

@@ -112,8 +112,7 @@ async def pause(client: KubeClient, namespace: str, name: str, *, paused: bool) 
     try:
         changed: Document = json.loads(await client.patch(path, {"spec": {"paused": paused}}))
     except ApiError as exc:
-        is_missing = f'"{name}"' in exc.message or "/" in name
-        if exc.status == HTTPStatus.NOT_FOUND and is_missing:
+        if exc.status == HTTPStatus.NOT_FOUND and f'"{name}"' in exc.message:
             raise Refused(f"there is no PodMove {namespace}/{name}") from exc
         raise _failed(exc) from exc
     return changed

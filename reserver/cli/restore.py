@@ -11,7 +11,7 @@ import typer
 from reserver.cli import completion, creating, failure, serialization, times
 from reserver.cli.connection import Session, run
 from reserver.cli.create_requests import NewReservation, namespace_of
-from reserver.cli.failure import Failures, Refused
+from reserver.cli.failure import Failures, Refused, WrongUsage
 from reserver.cli.options import NamespaceOption
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.target import Target
@@ -54,6 +54,8 @@ def restore(
     """
     if ttl:
         times.duration("--ttl", ttl)
+    if not all(map(str.strip, names)):
+        raise WrongUsage("NAME: is empty; name a reservation that is over")
 
     async def work(session: Session) -> None:
         wanted: list[NewReservation] = []

@@ -13,6 +13,7 @@ import grpc
 
 from reserver.base.pacer import Backoff
 from reserver.client.call_errors import CallFailed, FailedCall, as_failure
+from reserver.errors import InvalidInput
 
 DEADLINE_S = 10.0
 """How long a call may take, including repetitions, in seconds."""
@@ -83,6 +84,9 @@ class ConnectionTerms:
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """Return the caller's credentials, as each call sends them."""
         token = self.token() if callable(self.token) else self.token
+        if not (token.isascii() and token.isprintable()):
+            remedy = "write the token alone, such as `kubectl create token NAME` prints it"
+            raise InvalidInput("token", "has a line break, or characters that no token has", remedy)
         return (("authorization", f"Bearer {token}"),) if token else ()
 
     def notify(self, error: CallFailed, waited_s: float, left_s: float) -> None:

@@ -19,6 +19,11 @@ def is_subdomain(name: str) -> bool:
     return len(name) <= _MAX_SUBDOMAIN and _SUBDOMAIN.fullmatch(name) is not None
 
 
+def is_label(name: str) -> bool:
+    """Return whether a name is a DNS-1123 label: namespaces."""
+    return _LABEL.fullmatch(name) is not None
+
+
 def is_resource(name: str) -> bool:
     """Return whether a name is that of a resource that a node can offer."""
     return bool(_NATIVE.fullmatch(name)) or is_extended_resource(name)
@@ -51,7 +56,7 @@ def check_subdomain(name: str, path: str, what: str) -> None:
 def check_label(name: str, path: str, what: str) -> None:
     """Raise InvalidInput, "is not `what`" at `path`, for what is no DNS-1123 label."""
     remedy = "use lower case letters and digits, '-' between, 63 at most"
-    _check(name, path, what, remedy, is_valid=_LABEL.fullmatch(name) is not None)
+    _check(name, path, what, remedy, is_valid=is_label(name))
 
 
 def check_label_key(key: str, path: str) -> None:
