@@ -117,7 +117,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             if metadata is not None:
                 # As wanted, for where there was no room the messages are not in what was written.
                 full = {key: wanted.get(key, text) for key, text in changes.items()}
-                self._report(metadata, before, full)
+                await self._report(metadata, before, full)
         if metadata is None:
             del self._companions[companion.store]
 
@@ -155,28 +155,25 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             for reservation in entries.reservations if entries else ():
                 yield from (part.node for part in reservation.parts)
 
-    def _report(self, metadata: Metadata, before: Changes, after: Changes) -> None:
-        """Report each hold that is acknowledged, or newly not backed."""
+    async def _report(self, metadata: Metadata, before: Changes, after: Changes) -> None:
+        """Report each hold that is acknowledged, or newly not backed; a ConfigMap has thousands."""
+        pacer = Pacer()
+        warnings: list[tuple[str, str]] = []
+        remarks: list[tuple[str, str]] = []
         for key, text in after.items():
             if text is not None and before[key] is None:
                 self.acknowledged(Ref(metadata.namespace, metadata.name, key))
             for item in violated(before[key], text):
                 self.violated(Ref(metadata.namespace, metadata.name, key, item))
-        warnings = [
-            (
-                "NodeNotFound" if entry.phase == Phase.FAILED else "NotBacked",
-                f"{key}{f'[{item}]' if item else ''}: {entry.message}",
-            )
-            for key, text in after.items()
-            for item, entry in newly_unbacked(before[key], text)
-        ]
-        remarks = [
-            (reason, f"{key}{f'[{item}]' if item else ''}: {message}")
-            for key, text in after.items()
-            for item, reason, message in new_remarks(before[key], text)
-        ]
+            for item, entry in newly_unbacked(before[key], text):
+                reason = "NodeNotFound" if entry.phase == Phase.FAILED else "NotBacked"
+                warnings.append((reason, f"{key}{f'[{item}]' if item else ''}: {entry.message}"))
+            for item, reason, message in new_remarks(before[key], text):
+                remarks.append((reason, f"{key}{f'[{item}]' if item else ''}: {message}"))
+            await pacer.give_way()
         for reason, message in (*warnings, *remarks):
             self.warn(metadata, reason, message)
+            await pacer.give_way()
         if warnings:
             name = f"{metadata.namespace}/{metadata.name}"
             first = warnings[0][1]

@@ -82,3 +82,17 @@ async def test_a_node_whose_pods_are_refused_is_named_and_asked_about_later() ->
     assert emptying.drain("first") is None
     await emptying.look({"first": W}, NOW + LOOK_AGAIN_S)
     assert leaving(emptying, "first") == {"a"}
+
+
+async def test_a_pod_whose_move_is_written_gets_no_other() -> None:
+    moves = MoveIndex(lambda _: None)
+    client = ScriptedClient(listed("web"), {})
+    emptying = NodeEmptying(client, moves, Snapshot())
+    await emptying.look({"n": W}, NOW)
+    await emptying.move({"n": W}, NOW)
+    written = client.requests[-1].body
+    shown = {"namespace": "shop", "uid": "uid-m", "resourceVersion": "1"}
+    shown["creationTimestamp"] = "2030-01-01T00:00:00Z"
+    moves.put(decode(MoveObject, encode(written | {"metadata": written["metadata"] | shown})))
+    await emptying.move({"n": W}, NOW)
+    assert [each.verb for each in client.requests] == ["get", "create"]

@@ -1,13 +1,15 @@
 """The companions of ConfigMaps: made, mended and written for the version that was seen."""
 
+import asyncio
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from reserver.base.pacer import outcome
+from reserver.base.pacer import Pacer, outcome
 from reserver.k8s.objects.objects import ConfigMapObject, Metadata
 from reserver.stores.configmap import companion_codec
 from reserver.stores.configmap.companion import REREAD_EVERY_S
@@ -297,3 +299,27 @@ async def test_messages_that_there_is_no_room_for_are_in_the_events_all_the_same
     assert ["message" in said(patch, key) for key in ("a", "b")] == [False, False]
     ends = "node 'ghost' does not exist; the reservation waits for it"
     assert world.warned == [("NodeNotFound", f"{key}: {ends}") for key in ("a", "b")]
+
+
+async def test_others_have_their_turn_while_many_holds_are_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two thousand of one ConfigMap had held the event loop for 0.1 s of CPU."""
+    monkeypatch.setattr("reserver.stores.configmap.status.Pacer", partial(Pacer, turn_s=0.0))
+    world, turns, told_at = World(), 0, list[int]()
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    def warn(*_: object) -> None:
+        told_at.append(turns)
+
+    monkeypatch.setattr(world.writer, "warn", warn)
+    world.put(**{f"r{number}": spec(node="ghost") for number in range(10)})
+    running = asyncio.create_task(others())
+    await world.write(MISSING, answer(1))
+    running.cancel()
+    assert len(set(told_at)) == 10
