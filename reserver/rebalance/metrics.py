@@ -73,6 +73,12 @@ class DeschedulingMetrics:
             ("outcome",),
             registry=self.registry,
         )
+        self._nodes = Counter(
+            "reserver_rebalance_nodes",
+            "Nodes whose emptying has ended, by outcome: emptied, or given back as a pod stays.",
+            ("outcome",),
+            registry=self.registry,
+        )
         self.policy_broken = Gauge(
             "reserver_rebalance_policy_broken",
             "1 while the policy file is broken and the last good one is in force.",
@@ -84,6 +90,10 @@ class DeschedulingMetrics:
     ) -> None:
         """Count how an eviction ended."""
         self._evicted.labels(result, strategy, profile, namespace, node).inc()
+
+    def count_node(self, outcome: str) -> None:
+        """Count a node whose emptying has ended: ``emptied`` or ``given back``."""
+        self._nodes.labels(outcome).inc()
 
     def observe_round(self, seconds: float) -> None:
         """Count how long a round took, with the waits for budgets."""

@@ -34,11 +34,13 @@ class NodeMarks:
     Attributes:
         clock: unix seconds.
         hands_over: emptied nodes stay cordoned, for an autoscaler to remove.
+        counted: told of each node whose emptying has ended, ``emptied`` or ``given back``.
     """
 
     client: ApiClient
     clock: Callable[[], float]
     hands_over: bool = field(default=False, kw_only=True)
+    counted: Callable[[str], None] = field(default=lambda _: None, kw_only=True)
 
     async def prepare(
         self, plan: Plan, cluster: ClusterState, held: Held, pods: Container[PodName]
@@ -87,9 +89,11 @@ class NodeMarks:
         """
         for node in settled.emptied:
             await self._end(node, hands_over=self.hands_over)
+            self.counted("emptied")
             log.info("node is emptied", node=node, handed_over=self.hands_over)
         for node in settled.given_back:
             await self._end(node, hands_over=False)
+            self.counted("given back")
             log.warning("node is given back, as not all of its pods can leave", node=node)
 
     async def _end(self, node: str, *, hands_over: bool) -> None:

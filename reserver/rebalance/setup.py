@@ -99,7 +99,7 @@ async def rebalance(
             timed=metrics.time_strategy,
             windows=settings.move_windows,
             least_gain=settings.least_gain,
-            marks=_marks(settings, client, clock),
+            marks=_marks(settings, client, clock, metrics),
         )
         rebalancer = Rebalancer(client, file, executors, options, clock, dry_run=settings.dry_run)
         if settings.descheduling_interval:
@@ -174,11 +174,14 @@ def _decides(settings: RebalanceSettings) -> Callable[[RoundInput, Held], Decisi
 
 
 def _marks(
-    settings: RebalanceSettings, client: ApiClient, clock: Callable[[], float]
+    settings: RebalanceSettings,
+    client: ApiClient,
+    clock: Callable[[], float],
+    metrics: DeschedulingMetrics,
 ) -> NodeMarks | None:
     if not settings.defragment:
         return None
-    return NodeMarks(client, clock, hands_over=settings.hand_over)
+    return NodeMarks(client, clock, hands_over=settings.hand_over, counted=metrics.count_node)
 
 
 async def _until_emptied(

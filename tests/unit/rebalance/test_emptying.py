@@ -208,6 +208,16 @@ async def test_a_node_that_is_given_back_is_open_whatever_becomes_of_emptied_one
     assert client.requests[-1].body["spec"] == {"unschedulable": None}
 
 
+async def test_each_node_whose_emptying_has_ended_is_counted_once_it_is_written() -> None:
+    counted: list[str] = []
+    client = ScriptedClient(*[seen(cordoned=True, **MARK), {}] * 2, refused(403, "Forbidden"))
+    told = NodeMarks(client, lambda: 0.0, counted=counted.append)
+    await told.settle(Settled(("a",), ("b",)))
+    with pytest.raises(ApiError):
+        await told.settle(Settled(("c",)))
+    assert counted == ["emptied", "given back"]
+
+
 async def test_a_node_that_is_gone_needs_nothing_and_a_refusal_is_told() -> None:
     await marks(ScriptedClient(refused(404, "NotFound"))).settle(Settled(("a",)))
     with pytest.raises(ApiError):

@@ -50,6 +50,14 @@ def test_all_names_of_the_descheduler_are_there_the_deprecated_ones_too() -> Non
     assert found["descheduler_descheduler_loop_duration_seconds_sum"] == {(): 2}
 
 
+def test_nodes_whose_emptying_has_ended_are_counted_by_outcome() -> None:
+    metrics = DeschedulingMetrics()
+    for outcome in ("emptied", "emptied", "given back"):
+        metrics.count_node(outcome)
+    found = exposed(metrics)["reserver_rebalance_nodes_total"]
+    assert found == {("emptied",): 2, ("given back",): 1}
+
+
 @pytest.mark.parametrize("decide", [planner.decide, upstream.decide])
 def test_each_strategy_is_timed(decide: object) -> None:
     metrics = DeschedulingMetrics()
