@@ -119,6 +119,15 @@ def test_a_window_takes_as_many_nodes_as_may_be_unavailable(
     assert in_hand(decided(nodes, windows={by: [each.name for each in nodes]})) == expected
 
 
+@pytest.mark.parametrize(("is_cordoned", "use"), [(True, FOUND), (False, CORDONED)])
+def test_a_window_notes_whether_somebody_else_had_cordoned_its_node(
+    *, is_cordoned: bool, use: WindowUse
+) -> None:
+    """Who has is to uncordon it."""
+    goal = decided([node("a", is_cordoned=is_cordoned)]).goals["a"]
+    assert goal.uses == {W.key: use}
+
+
 @pytest.mark.parametrize(
     ("now", "expected"),
     [
@@ -205,6 +214,12 @@ def test_in_the_end_only_its_own_cordon_is_lifted(
 def test_conditions_that_a_crash_has_left_are_taken_away() -> None:
     seen = node("a", conditions={"Drained": NodeCondition("True", REASON)})
     assert not decided([seen], END).goals["a"].lifecycle.kinds
+
+
+def test_what_a_window_before_saw_of_a_node_says_nothing_of_the_next() -> None:
+    """Its options were others: pods may be left that this one moves."""
+    found = decided([held("a", by=OTHER, drain=EMPTY)])
+    assert [each.phase for each in found.progress[W.key]] == [NodePhase.DRAINING]
 
 
 def test_a_node_goes_from_one_window_to_the_next_without_a_gap() -> None:
