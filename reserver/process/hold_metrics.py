@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from heapq import nlargest
 
@@ -12,15 +13,73 @@ from prometheus_client.core import Metric
 
 from reserver.base.pacer import Pacer
 from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Snapshot
 from reserver.extender.metrics import counter, gauge
-from reserver.reservations import census
-from reserver.reservations.census import Census, owner_namespace
 from reserver.reservations.enums import Phase
 from reserver.reservations.listener import Listener
 from reserver.reservations.outcome import Ending
-from reserver.reservations.reservation import Ref
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.status import ShortNodes
+from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
 from reserver.stores.hold_accounts import HoldAccounts
+
+_STEP = 32
+"""How many reservations are counted between two chances for other work: about 0.5 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """How many reservations there are, and what they hold.
+
+    Attributes:
+        phases: how many reservations are in each phase.
+        unbacked: how many hold what their node does not have, by the namespace that they are in.
+        held: what is held for the pods of a namespace, by resource and namespace, in millicores,
+            bytes or pieces.
+    """
+
+    phases: Tally[Phase] = field(default_factory=Tally)
+    unbacked: Tally[str] = field(default_factory=Tally)
+    held: dict[str, Tally[str]] = field(default_factory=dict)
+
+
+def take(
+    snapshot: Snapshot, ledger: LedgerView, resources: Iterable[str]
+) -> Generator[None, None, Census]:
+    """Count all reservations, and return what is held of some resources.
+
+    Reservations that come meanwhile are not counted; those that go are not either.
+    """
+    census = Census(held={resource: Tally() for resource in resources})
+    short = ShortNodes.of(snapshot)
+    for number, ref in enumerate(ledger.refs()):
+        if number % _STEP == 0:
+            yield
+        reservation, phase = ledger.get(ref), ledger.phase(ref)
+        if reservation is None or phase is None:
+            continue
+        census.phases[phase] += 1
+        if phase in {Phase.ACTIVE, Phase.FAILED} and not short.backs(reservation, phase, ledger):
+            census.unbacked[ref.namespace] += 1
+        if phase is Phase.ACTIVE:
+            _add(census, reservation, ledger)
+    return census
+
+
+def _add(census: Census, reservation: Reservation, ledger: LedgerView) -> None:
+    namespace = owner_namespace(reservation)
+    for amounts in ledger.kept(reservation.ref).values():
+        for resource, by_namespace in census.held.items():
+            by_namespace[namespace] += amounts.get(resource, 0)
+
+
+def owner_namespace(reservation: Reservation) -> str:
+    """Return whose pods a reservation is for: the namespace of its first owner."""
+    if reservation.owners:
+        return reservation.owners[0].namespace
+    return reservation.rules[0].namespace if reservation.rules else reservation.ref.namespace
+
 
 MOST_NAMESPACES = 50
 """How many namespaces have time series of their own; the others are one."""
@@ -111,7 +170,7 @@ class HoldMetrics(Listener):
 
     async def survey(self) -> None:
         """Count who holds what, for `families`; give way to calls meanwhile."""
-        counting = census.take(self._state.snapshot, self._state.ledger, UNITS)
+        counting = take(self._state.snapshot, self._state.ledger, UNITS)
         self._census = await Pacer().run(counting)
 
     def families(self, problems: Iterable[tuple[tuple[str, str], int]]) -> Iterator[Metric]:

@@ -38,7 +38,7 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
 from reserver.stores.object.codec import ABANDONED, SET_LABEL, UNFINISHED_ANNOTATION, ObjectMetadata
-from reserver.stores.object.sets import Sets
+from reserver.stores.object.entries import Sets
 from tests.builders import BORROWER, node, pod, reservation, state_of
 
 E = TypeVar("E")

@@ -12,8 +12,7 @@ from reserver.stores.cache import Cache, Name, when_written
 from reserver.stores.configmap.entry_edits import Deletion
 from reserver.stores.object.codec import RESERVATION, ReservationObject, path
 from reserver.stores.object.edits import Abandonment
-from reserver.stores.object.entries import KnownObject, ObjectReading, with_placements
-from reserver.stores.object.sets import Sets
+from reserver.stores.object.entries import KnownObject, ObjectReading, Sets, with_placements
 from reserver.stores.object.status_codec import digest, idle_since, latest, recorded, was_admitted
 
 

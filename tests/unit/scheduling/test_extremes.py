@@ -16,7 +16,7 @@ from reserver.k8s.lease import LeaseObject
 from reserver.k8s.objects.nodes import NodeObject
 from reserver.k8s.objects.objects import decode, encode
 from reserver.k8s.objects.pods import PodObject
-from reserver.reservations import census
+from reserver.process import hold_metrics
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
@@ -108,7 +108,7 @@ def decide(one: Pod, extra: Node | None = None) -> None:
     judge_preemption(one, {"n1": ["a"], "n2": ["b"]}, state, NOW)
     state.judged(one, names, waits=True)
     wake(["n1", "n2"], state, NOW)
-    outcome(census.take(state.snapshot, state.ledger, ("cpu",)))
+    outcome(hold_metrics.take(state.snapshot, state.ledger, ("cpu",)))
     state.assume(one, "n1", ())
     state.confirm(one.uid)
     assert (state.snapshot.requested >= 0).all()

@@ -12,8 +12,8 @@ from reserver.cluster.constraints import Toleration
 from reserver.cluster.node import Node
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod
 from reserver.extender.placer import Placer
+from reserver.process.hold_metrics import take
 from reserver.reservations.accounts import HoldUse, measured
-from reserver.reservations.census import take
 from reserver.reservations.enums import Phase
 from reserver.reservations.placement import Part
 from reserver.reservations.status import ReservationState, ShortNodes
