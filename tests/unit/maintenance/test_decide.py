@@ -216,6 +216,12 @@ def test_conditions_that_a_crash_has_left_are_taken_away() -> None:
     assert not decided([seen], END).goals["a"].lifecycle.kinds
 
 
+@pytest.mark.parametrize(("number", "said"), [(1, "1 pod is left"), (2, "2 pods are left")])
+def test_it_says_how_many_pods_are_left_on_a_node(number: int, said: str) -> None:
+    found = decided([held("a", drain=Drain(FULL.leaving * number, (), ()))])
+    assert [each.message for each in found.progress[W.key]] == [said]
+
+
 def test_what_a_window_before_saw_of_a_node_says_nothing_of_the_next() -> None:
     """Its options were others: pods may be left that this one moves."""
     found = decided([held("a", by=OTHER, drain=EMPTY)])
