@@ -224,8 +224,9 @@ metrics-reference: venv ## Write docs/metrics-reference.md from what Reserver ex
 dashboard: venv ## Write monitoring/dashboard.json from monitoring/dashboard.yaml
 	@$(BIN)/python -m hack.dashboard
 
-pictures: venv ## Draw docs/demo.svg, the demo at the moment that matters
+pictures: venv ## Draw the pictures of docs/
 	@$(BIN)/python -m hack.picture
+	@$(BIN)/python -m hack.diagrams
 
 docs: venv ## Build the site in dist/docs; SERVE=1: serve it on a port
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-docs.lock
