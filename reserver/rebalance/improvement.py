@@ -44,7 +44,7 @@ _BOUND_SHARE, _MORE_SHARE = 0.2, 0.7
 _LONG_SHARE = 0.5
 """The share of the time that is left for a turn that has come to ask about all nodes."""
 
-_SAVING_SHARE = 0.25
+_SAVING_SHARE = 0.15
 """The share of the time at the end in which moves are saved only."""
 
 _DEAR = 25
