@@ -245,7 +245,8 @@ class Cache(ABC, Generic[K, E]):
             with quarantined("history", ref):
                 now, since = self.clock(), self.ledger.since(ref)
                 if (held := self.ledger.get(ref)) is not None and held.recurrence is not None:
-                    since = min(now, max(held.created_at, held.starts_at or 0.0))
+                    created_at = reservation.created_at or held.created_at  # It may hold earlier.
+                    since = min(now, max(created_at, held.starts_at or 0.0))
                     now = min(now, held.expires_at or now)
                 claimed_at = self._claimed_at(ref)
                 ending = Ending.of(reservation, self.ledger, now, since, claimed_at)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
-from tests.integration.cli.runs import Run
+from structlog.testing import capture_logs
+
+from reserver.reservations.enums import StoreKind
+from tests.integration.cli.runs import Run, runs_beside
+from tests.integration.world import serving
 
 
 async def told(run: Run, name: str) -> Any:
@@ -79,3 +84,18 @@ async def test_a_wrong_schedule_is_told_by_its_flag(run: Run) -> None:
         refused = await run("create", "r", *flags, *wrong)
         assert refused.exit_code == 2, (wrong, refused.stderr)
         assert said in refused.stderr
+
+
+async def test_an_occurrence_that_had_begun_before_is_held_from_its_creation_on(
+    tmp_path: Path,
+) -> None:
+    daily = ("--every", "0 0 * * *", "--for", "24h")
+    owner = ("--owner", "app=web", "-n", "shop", "--cpu", "1", "--node", "worker-1")
+    with capture_logs():
+        async with serving(tmp_path, "worker-1", store=StoreKind.OBJECT) as world:
+            run = runs_beside(world)
+            assert (await run("create", "daily", *owner, *daily)).exit_code == 0
+            assert (await run("release", "daily", "-n", "shop")).exit_code == 0
+            (past,) = json.loads((await run("history", "-o", "json")).stdout)["reservations"]
+    begin, end = (datetime.fromisoformat(past[each]) for each in ("since", "ended"))
+    assert end - begin < timedelta(minutes=1)
