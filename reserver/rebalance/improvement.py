@@ -20,6 +20,7 @@ from reserver.rebalance.neighbourhoods import Nearby, Neighbourhoods
 from reserver.rebalance.ordering import Step, carry_out, order, take_back
 from reserver.rebalance.packing import Floats, scarcity
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
+from reserver.rebalance.policy import NO_LIMITS
 from reserver.rebalance.time_limit import TimeLimit
 
 MOST_PODS = 6_000
@@ -205,7 +206,8 @@ class _Search:
         planned, (inside, target) = self._planned, near
         here = (planned.rows == NOWHERE) | inside[planned.rows]
         can_empty, landing = self._can_empty[inside[self._can_empty]], inside
-        if target != NOWHERE:  # Elsewhere what is gained stays as it is.
+        # What is gained elsewhere stays, unless a limit makes gains compete for the same moves.
+        if target != NOWHERE and planned.disruptions.limits == NO_LIMITS:
             landed = (self._homes == NOWHERE) & (planned.rows != NOWHERE)
             here &= ~landed | (planned.rows == target)
             landing = np.arange(len(inside)) == target
