@@ -250,9 +250,9 @@ class Metrics:
         request = urllib.request.Request(url, headers=headers)
         with urllib.request.urlopen(request, context=context) as response:  # noqa: S310
             at, cpu = time.monotonic(), {name: cpu_s(pid) for name, pid in pids.items()}
-            text = response.read().decode()
+            found = metrics(response.read().decode())
         names = (_BOUND % self.profile, f"{_ALGORITHM}sum", f"{_ALGORITHM}count")
-        bound, algorithm_s, algorithms = (metrics(text).get(name, 0) for name in names)
+        bound, algorithm_s, algorithms = (found.get(name, 0) for name in names)
         return Reading(at, bound, cpu, algorithm_s, algorithms)
 
 
