@@ -199,10 +199,8 @@ def replace_under_an_api_server_that_goes_on(
     wait_for(lambda: passed(reserver, other, "n0", "n1") == {"n0", "n1"}, "nothing holds any more")
     with without_etcd(world.plane) as data:
         replace(data, backup)
-    assert reserver.wait_ended() == 1
-    reserver.start()
     said = "etcd was restored under an API server that goes on"
-    wait_for(lambda: said in reserver.get("/readyz")[1], "it does not trust the caches")
+    begins_anew_and_refuses(reserver, said)
     assert world.names() == set()
     stranger = {"metadata": {"name": "stranger", "namespace": "shop", "uid": "lost"}, "spec": {}}
     assert not passed(reserver, stranger, "n0", "n1", "n2")
@@ -215,13 +213,17 @@ def replace_under_an_api_server_that_goes_on(
     assert passed(reserver, stranger, "n0", "n1") == {"n1"}
 
 
+def begins_anew_and_refuses(reserver: ReserverProcess, said: str) -> None:
+    """Wait until Reserver has ended, start it again, and wait until it says why it is not ready."""
+    assert reserver.wait_ended() == 1
+    reserver.start()
+    wait_for(lambda: said in reserver.get("/readyz")[1], said)
+
+
 def restore_from_before_the_crd(world: Cluster, reserver: ReserverProcess, ancient: Path) -> None:
     with at_rest(world.plane) as data:
         replace(data, ancient)
-    assert reserver.wait_ended() == 1
-    reserver.start()
-    said = "install its CRD (docs/backup-and-restore.md)"
-    wait_for(lambda: said in reserver.get("/readyz")[1], "it says what is missing")
+    begins_anew_and_refuses(reserver, "install its CRD (docs/backup-and-restore.md)")
     stranger = world.add_pod("stranger", STRANGER)
     assert not passed(reserver, stranger, "n0", "n1", "n2")
     world.apply(ROOT / "scheduler-config/core")
