@@ -215,7 +215,7 @@ def _fitting(names: Sequence[str], fits: Bools, snapshot: Snapshot) -> Iterable[
     by_row = fits.tobytes()
     if b"\0" not in by_row:
         return names
-    if not (fits & snapshot.has_holds).any():
+    if not (fits & snapshot.guarded).any():
         holding = snapshot.holding
         return () if holding.issuperset(names) else filterfalse(holding.__contains__, names)
     return compress(names, map((by_row + b"\1").__getitem__, snapshot.each_row(names)))

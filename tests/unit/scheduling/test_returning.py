@@ -85,6 +85,14 @@ def test_room_beside_what_comes_back_is_free() -> None:
     assert not may(pod("stranger", cpu="3"), state)
 
 
+def test_room_beside_what_comes_back_is_free_where_another_node_has_none() -> None:
+    state = full(SEAT)
+    state.pod_gone(OTHER.name)
+    state.ledger.put(reservation("s", node="worker-2", owners=("another",), cpu="2"))
+    stranger = pod("stranger", cpu="2")
+    assert filter_nodes(stranger, ["worker-1", "worker-2"], state, NOW).nodes == ["worker-1"]
+
+
 def test_owners_of_other_slots_get_no_room_that_comes_back() -> None:
     younger = reservation("s", owners=("another",), cpu="1")
     state = full(SEAT)
