@@ -148,7 +148,7 @@ class Gangs:
         """Count a pod of a group as going to a node.
 
         Args:
-            node: the only node that it was answered; empty if nothing is held on those it was.
+            node: the only node that it was answered; empty if none of those it was is guarded.
             seats: its own there.
             now: unix seconds.
         """

@@ -180,9 +180,9 @@ class State(CapacityState):
         """Count a pod of a PodGroup where it was answered at `now`, until it is bound."""
         (node, *_), spent = nodes, self.gangs.attempt(pod, now).spent
         row = self.snapshot.row(node)
-        is_held = row is not None and bool(self.snapshot.has_holds[row])
-        seats = self.ledger.seats(pod, (node,), spent) if is_held else ()
-        self.gangs.answered(pod, node if is_held else "", seats, now)
+        is_guarded = row is not None and bool(self.snapshot.guarded[row])
+        seats = self.ledger.seats(pod, (node,), spent) if is_guarded else ()
+        self.gangs.answered(pod, node if is_guarded else "", seats, now)
 
     def judged_preemption(
         self, pod: Pod, nodes: Sequence[str], spared: Mapping[str, tuple[str, ...]]

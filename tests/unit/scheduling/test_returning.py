@@ -93,6 +93,15 @@ def test_room_beside_what_comes_back_is_free_where_another_node_has_none() -> No
     assert filter_nodes(stranger, ["worker-1", "worker-2"], state, NOW).nodes == ["worker-1"]
 
 
+def test_pods_of_a_group_share_the_room_beside_what_comes_back() -> None:
+    state = full(SEAT)
+    state.pod_gone(OTHER.name)
+    first, second = (replace(pod(name, cpu="2"), group="g") for name in "ab")
+    assert may(first, state)
+    state.answered(first, ["worker-1"], NOW)
+    assert not filter_nodes(second, ["worker-1"], state, NOW).nodes
+
+
 def test_owners_of_other_slots_get_no_room_that_comes_back() -> None:
     younger = reservation("s", owners=("another",), cpu="1")
     state = full(SEAT)
