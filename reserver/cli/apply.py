@@ -30,7 +30,7 @@ from reserver.settings.flags import flag
 class ApplyFlags:
     """The flags of `apply`."""
 
-    force: bool = flag("Create it even if it can never fit.", default=False)
+    force: bool = flag("Create a reservation even if it can never fit.", default=False)
     dry_run: bool = flag("Print what would change, and change nothing.", default=False)
     prune: bool = flag(
         "Then release reservations that --selector selects and no file has, in the namespaces of "
@@ -55,7 +55,7 @@ def apply(
     Run it as often as you like: a reservation that matches its file stays unchanged and keeps its
     claims. A `ttl` counts from the creation, so applying a file again neither prolongs a
     reservation nor undoes `reserver extend`; an `expiresAt` is restored. Labels of the file are
-    set; other labels stay. It reads the same files as `reserver create -f`.
+    set; other labels stay. The files are those of `reserver create -f`.
 
     Exit status: 0 all match the files; 1 some were refused; 2 wrong usage; 3 Reserver cannot
     be reached; 4 no room, on nodes or in the quota.

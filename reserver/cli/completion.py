@@ -215,9 +215,9 @@ def completion(
 ) -> None:
     """Print the shell script that completes commands, options and names.
 
-    Names of reservations, nodes and namespaces are completed if Reserver answers within two
-    seconds, those of pods and PodMoves if the API server of the kubeconfig does. kubectl needs no
-    script: it completes `kubectl reserver` by itself.
+    The script completes names of reservations, nodes and namespaces if Reserver answers within two
+    seconds, and names of pods and PodMoves if the API server does. kubectl completes
+    `kubectl reserver` without a script.
 
     Examples:
         source <(reserver completion bash)    # in ~/.bashrc

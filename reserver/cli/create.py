@@ -34,22 +34,24 @@ class CreateFlags:
     """The flags of `create` beside those of the reservation."""
 
     from_: str = flag(
-        "Copy this reservation, but not its times; flags change it.",
+        "Copy this reservation without its times; flags replace its fields.",
         default="",
         metavar="NAME",
         complete=completion.reservations,
     )
     set_: bool = flag("Create all or none, and only if all fit now.", default=False)
     wait: str = flag(
-        "Wait until it is in force. Default: 10m on a terminal, else 1s.",
+        "Longest wait for the hold. Default: 10m on a terminal, else 1s.",
         default="",
         metavar="DURATION",
     )
-    no_wait: bool = flag("Refuse what does not fit now, instead of keeping it.", default=False)
-    force: bool = flag("Create it even if it can never fit.", default=False)
-    request_id: str = flag("Key with which the command may be run again.", default="", metavar="ID")
+    no_wait: bool = flag(
+        "Refuse a reservation that does not fit now, instead of having it wait.", default=False
+    )
+    force: bool = flag("Create the reservation even if it can never fit.", default=False)
+    request_id: str = flag("Key that makes the command safe to repeat.", default="", metavar="ID")
     dry_run: DryRun = flag(
-        "Create nothing: print it (client, or alone), or say if it would fit (server).",
+        "Create nothing: print the reservation (client, the default), or ask if it fits (server).",
         default=DryRun.NONE,
     )
 
@@ -81,10 +83,11 @@ def create(
 ) -> None:
     """Create reservations, and wait until their holds are in force.
 
-    Flags or files describe it, also files of `reserver get -o yaml` (docs/reservations.md).
+    Describe a reservation by flags, or in files; `reserver get -o yaml` prints such files
+    (docs/reservations.md).
 
     Exit status: 0 created and in force, or to start later; 1 refused; 2 wrong usage; 3 Reserver
-    cannot be reached; 4 no room, on nodes or in the quota; 5 created, and it waits for room.
+    cannot be reached; 4 no room, on nodes or in the quota; 5 created, but waiting for room.
 
     Examples:
         reserver create web-1 --node worker-3 --owner pod/web-0 --cpu 2 --ttl 1h

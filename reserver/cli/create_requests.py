@@ -72,7 +72,9 @@ class CreateRequests:
             Failed: neither files nor flags say what to hold, or both do, or a file is broken.
         """
         if files and flags.are_given:
-            raise WrongUsage("--filename: says what to hold, and so do flags; use one of them")
+            raise WrongUsage(
+                "--filename: describes a reservation, and flags do, too; use one of them"
+            )
         if not files and not name:
             raise WrongUsage("NAME: is missing; give it, or a file: --filename")
         documents = [each for file in files for each in _documents(file)]

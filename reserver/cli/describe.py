@@ -25,7 +25,7 @@ _WIDTH = 16
 def describe(target: Target, names: RequiredNamesArgument, namespace: NamespaceOption = "") -> None:
     """Show all details of reservations.
 
-    Exit status: 0 shown; 1 some name is not there, or refused; 2 wrong usage; 3 Reserver cannot be
+    Exit status: 0 shown; 1 no such reservation, or refused; 2 wrong usage; 3 Reserver cannot be
     reached.
 
     Examples:

@@ -40,7 +40,7 @@ def doctor(target: Target, form: ReportOption = Report.TABLE) -> None:
 
     Each check is a line, with the remedy where something is to be done.
 
-    Exit status: 0 all is well; 1 something is to be done; 2 wrong usage.
+    Exit status: 0 all is well; 1 a check asks for a change; 2 wrong usage.
 
     Examples:
         reserver doctor
@@ -193,10 +193,12 @@ def of_dump(
         yield Finding("ready", True, f"it sees {counts}")
     apart_s = (now - datetime.fromisoformat(dump["writtenAt"])).total_seconds()
     if -_MOST_DRIFT_S <= apart_s <= _MOST_DRIFT_S + took_s:
-        yield Finding("clock", True, "that of this machine agrees with Reserver's")
+        yield Finding("clock", True, "this machine's clock agrees with Reserver's")
     else:
-        said = f"that of this machine is {abs(apart_s):.0f}s {'ahead' if apart_s > 0 else 'behind'}"
-        yield Finding("clock", False, said, "set it: a time without a zone, such as 22:00, is its")
+        said = f"this machine's clock is {abs(apart_s):.0f}s {'ahead' if apart_s > 0 else 'behind'}"
+        yield Finding(
+            "clock", False, said, "set it: times without a zone, such as 22:00, are read by it"
+        )
 
 
 def of_resources(served: Collection[str]) -> Iterator[Finding]:

@@ -45,7 +45,7 @@ class DrainFlags(SharedMoveFlags):
     wait_for_room: bool = flag(
         "Go on although some pods have no room elsewhere yet.", default=False
     )
-    dry_run: bool = flag("Print what would be moved, and change nothing.", default=False)
+    dry_run: bool = flag("Print which pods would move, and change nothing.", default=False)
 
     @property
     def allowed(self) -> DrainOptions:
@@ -67,12 +67,12 @@ def drain(
 ) -> None:
     """Cordon a node and move its pods; evict none before all have a seat elsewhere.
 
-    It looks first: without room for all pods elsewhere it names those that have none, and changes
-    nothing. If one pod gets no seat in time, it evicts none. It moves the same pods as `kubectl
-    drain`, and respects PodDisruptionBudgets. Ctrl-C leaves the moves to Reserver.
+    The command looks first: if some pods have no room elsewhere, it names them and changes nothing.
+    If one pod gets no seat in time, no pod is evicted. The command moves the same pods as `kubectl
+    drain`, and respects PodDisruptionBudgets. After Ctrl-C Reserver goes on with the moves.
 
     Exit status: 0 the node is drained, or with --no-wait the moves are written; 1 some pods are not
-    moved, and it says which and why; 2 wrong usage; 3 the API server does not answer.
+    moved, and the errors say why; 2 wrong usage; 3 the API server does not answer.
 
     Examples:
         reserver drain worker-3 --ignore-daemonsets
@@ -117,7 +117,7 @@ async def drained(
         ApiError: the API server refuses, or does not answer.
     """
     found = await _judged(client, node, allowed)
-    untouched = "nothing would be moved" if dry_run else f"nothing is moved; {node} is as it was"
+    untouched = "nothing would be moved" if dry_run else f"nothing is moved; {node} is unchanged"
     _check(found, untouched)
     if held is not None:
         await _check_room(client, node, found, held, untouched)

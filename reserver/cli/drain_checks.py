@@ -59,7 +59,7 @@ async def roomless(
     except ApiError as exc:
         if not exc.is_definite:
             raise
-        failure.report(f"room elsewhere cannot be seen before the moves: {exc}")
+        failure.report(f"cannot look for room elsewhere before the moves: {exc}")
         return {}
     return without_room(cluster, held, node, frozenset(leaving))
 
@@ -85,7 +85,7 @@ async def confined(client: KubeClient, node: str, pods: bytes) -> Mapping[PodNam
     except ApiError as exc:
         if not exc.is_definite:
             raise
-        typer.echo(f"where volumes are cannot be seen before the moves: {exc}", err=True)
+        typer.echo(f"cannot look at volumes before the moves: {exc}", err=True)
         return {}
     snapshot = snapshot_of(_inventory(lists))
     rows = snapshot.exists.copy()

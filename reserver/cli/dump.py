@@ -12,8 +12,8 @@ from reserver.cli.terminal import progress
 def dump(target: Target) -> None:
     """Print the state of a running Reserver as JSON, without secrets.
 
-    It has settings, versions, watches, queues and metrics. It names namespaces, reservations, nodes
-    and pods: read it before you send it to somebody.
+    The dump has settings, versions, watches, queues and metrics, and the names of namespaces,
+    reservations, nodes and pods: read it before you send it to somebody.
 
     Exit status: 0 printed; 1 refused; 2 wrong usage; 3 Reserver cannot be reached.
 

@@ -42,7 +42,7 @@ def edit(
     If the reservation is invalid, the editor opens again and shows the errors at the top. Save it
     unchanged to cancel. If somebody else changed the reservation meanwhile, your file is kept.
 
-    Exit status: 0 changed, or nothing to change; 1 refused, or not there; 2 wrong usage; 3 Reserver
+    Exit status: 0 changed, or nothing to change; 1 refused, or not found; 2 wrong usage; 3 Reserver
     cannot be reached; 4 no room, on nodes or in the quota.
 
     Examples:

@@ -32,7 +32,7 @@ _PATIENCE_S = 3.0
 
 _DEVICES = (
     "It has ResourceClaims: kube-scheduler finds their devices. Reservations hold none, and nodes "
-    "that lack them are not told apart here."
+    "without them are listed as usable here."
 )
 
 
@@ -59,7 +59,7 @@ def pod(
 ) -> None:
     """Explain which nodes a pod can use, and why not the others.
 
-    Exit status: 0 explained; 1 there is no such pod, or refused; 2 wrong usage; 3 Reserver cannot
+    Exit status: 0 explained; 1 the pod does not exist, or refused; 2 wrong usage; 3 Reserver cannot
     be reached.
 
     Examples:
@@ -102,7 +102,7 @@ def _show_explanation(explanation: dict[str, Any]) -> None:
     pod, summary = printable(explanation["pod"]), printable(explanation["summary"])
     typer.echo(f"{typer.style(pod, bold=True)}: {summary}")
     if explanation["exempt"]:
-        typer.echo("Its priority is so high that no hold keeps it from anything.")
+        typer.echo("No reservation keeps out a pod of its priority.")
     if explanation.get("has_resource_claims"):  # An older server does not say it.
         typer.echo(_DEVICES)
     if explanation["reasons"]:

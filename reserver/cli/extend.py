@@ -48,8 +48,8 @@ def extend(
 ) -> None:
     """Change when reservations expire.
 
-    Exit status: 0 done; 1 some are not there, or refused; 2 wrong usage; 3 Reserver cannot be
-    reached.
+    Exit status: 0 done; 1 a reservation does not exist, or is refused; 2 wrong usage; 3 Reserver
+    cannot be reached.
 
     Examples:
         reserver extend web-1 web-2 --ttl 2h

@@ -178,9 +178,9 @@ def get(
 ) -> None:
     """List reservations: all, by name, or by filter.
 
-    It lists all namespaces unless -n names one.
+    Without -n, all namespaces.
 
-    Exit status: 0 listed; 1 some name is not there, or refused; 2 wrong usage; 3 Reserver cannot be
+    Exit status: 0 listed; 1 no such reservation, or refused; 2 wrong usage; 3 Reserver cannot be
     reached.
 
     Examples:

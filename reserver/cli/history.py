@@ -52,10 +52,11 @@ def history(
 ) -> None:
     """Show reservations that are over, and who claimed them.
 
-    Reserver keeps this history for a week, within bounds (`serve --history-ttl`). Of a reusable
-    reservation CLAIMED and BY are of when most slots were claimed, since Reserver started.
+    Reserver keeps this history for a week, within bounds (`serve --history-ttl`). For a reusable
+    reservation, CLAIMED and BY show the moment at which most slots were claimed, since Reserver
+    started.
 
-    Exit status: 0 shown; 1 nothing is known of that name, or refused; 2 wrong usage; 3 Reserver
+    Exit status: 0 shown; 1 no such reservation is known, or refused; 2 wrong usage; 3 Reserver
     cannot be reached.
 
     Examples:

@@ -67,7 +67,7 @@ async def _runs(client: Client, owner: PodOwner) -> str:
         return ""
     summary = str(explanation["summary"])
     is_bound = summary.startswith("it is on ")
-    return f"{summary}; the next pod of that name may claim this" if is_bound else ""
+    return f"{summary}; the next pod of that name may claim the reservation" if is_bound else ""
 
 
 def _key(reservation: ReservationInfo) -> tuple[datetime, str, str]:

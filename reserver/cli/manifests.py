@@ -205,7 +205,7 @@ def _of_object(where: str, value: dict[str, Any]) -> Manifest:
         raise InvalidInput("metadata", "is missing", "write at least its name")
     own, namespace = identity(metadata)
     if "spec" not in value:
-        raise InvalidInput("spec", "is missing", "say what to hold, for whom")
+        raise InvalidInput("spec", "is missing", "write owners and resources")
     _check_annotations(metadata.get("annotations"))
     labels = _labels(metadata.get("labels"), "metadata.labels")
     return Manifest(where, own, namespace, value["spec"], "spec", labels=labels)

@@ -63,10 +63,10 @@ def migrate(
     """Move all reservations from one store to another; all keep holding.
 
     One store is a ConfigMap, configmap:NAMESPACE/NAME. The other is the Reservation objects of a
-    namespace, crd:NAMESPACE. Run it again to continue after an error.
+    namespace, crd:NAMESPACE. After an error, repeat the command.
 
-    Exit status: 0 all moved; 1 some are not, and it says why; 2 wrong usage, or the stores cannot
-    be read.
+    Exit status: 0 all moved; 1 some are not, and the errors say why; 2 wrong usage, or the stores
+    cannot be read.
 
     Examples:
         reserver migrate --from configmap:unicore/reservation --to crd:unicore

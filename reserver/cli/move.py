@@ -42,10 +42,10 @@ class SharedMoveFlags:
     """The flags of commands that move pods."""
 
     surge: bool = flag(
-        "Have a copy of the pod ready on its seat before the pod goes, where it can surge.",
+        "Have a copy of the pod ready on its seat before the pod is evicted, if the pod can surge.",
         default=False,
     )
-    urgent: bool = flag("Wait for no window in which pods may be moved.", default=False)
+    urgent: bool = flag("Do not wait for a window in which pods may be moved.", default=False)
     timeout: str = flag(
         "A move fails if its pod has not landed by then. Default: 10m.",
         default="",
@@ -122,7 +122,7 @@ def move(
         str,
         typer.Option(
             metavar="NODE",
-            help="Node to move it to. Default: any that fits.",
+            help="Node to move the pod to. Default: any node that fits.",
             autocompletion=completion.nodes,
         ),
     ] = "",
@@ -131,14 +131,14 @@ def move(
 ) -> None:
     """Move a pod to another node; hold room for its replacement first.
 
-    It writes a PodMove, which Reserver carries out (`serve --pod-moves`). No pod is evicted before
-    a seat is held for its replacement. Schedulers that do not ask Reserver see no seats: for their
-    pods use --by-patch, which holds none and steers the replacement by a SchedPatch
-    (`serve --webhook-address`). With --surge a copy of the pod is ready before the pod goes
-    (`serve --surge-moves`); a pod that cannot surge is evicted, and the answer says why.
+    The command writes a PodMove, which Reserver carries out (`serve --pod-moves`). No pod is
+    evicted before its replacement has a seat. Schedulers that do not ask Reserver see no seats. For
+    their pods, --by-patch has a SchedPatch steer the replacement, without a seat
+    (`serve --webhook-address`). With --surge a copy of the pod is ready before the pod is evicted
+    (`serve --surge-moves`); for a pod that cannot surge, the output says why.
 
-    Exit status: 0 it has landed, or with --no-wait is written; 1 it failed, or is refused; 2 wrong
-    usage; 3 the API server does not answer.
+    Exit status: 0 the pod has landed, or with --no-wait the move is written; 1 failed, or refused;
+    2 wrong usage; 3 the API server does not answer.
 
     Examples:
         reserver move shop/web-0 --to worker-2

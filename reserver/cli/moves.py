@@ -32,7 +32,7 @@ def moves(
     ] = False,
     form: OutputOption = Output.TABLE,
 ) -> None:
-    """List moves of pods, and how far each is; pause and resume them.
+    """List moves of pods and their phases; pause and resume moves.
 
     Exit status: 0 shown; 1 refused; 2 wrong usage; 3 the API server does not answer.
 
@@ -67,7 +67,7 @@ def pause(
     namespace: NamespaceOption = "",
     form: OutputOption = Output.TABLE,
 ) -> None:
-    """Pause moves: they evict nothing until resumed. Their timeout keeps running.
+    """Pause moves: a paused move evicts nothing, but its timeout keeps running.
 
     Exit status: 0 done; 1 refused; 2 wrong usage; 3 the API server does not answer.
 
@@ -100,7 +100,7 @@ def _require_options_after(ctx: typer.Context) -> None:
         source = ctx.get_parameter_source(str(each.name))
         if source is not None and source.name == "COMMANDLINE":
             flag, command = max(each.opts, key=len), ctx.invoked_subcommand
-            raise WrongUsage(f"{flag}: goes after {command}; move it there")
+            raise WrongUsage(f"{flag}: belongs after {command}; write it there")
 
 
 def _set(target: Target, names: list[str], namespace: str, form: Output, *, paused: bool) -> None:

@@ -83,7 +83,7 @@ async def from_dump(policy_file: str, name: str, *, without_holds: bool) -> Clus
         dump = await asyncio.to_thread(_read_dump_file, name)
     if not dump.inventory.nodes:
         raise Refused(f"{name}: the dump has no nodes; {REMEDY}")
-    notes = () if without_holds else ("a dump does not say what reservations hold",)
+    notes = () if without_holds else ("a dump has no reservations",)
     return Cluster(
         inventory=dump.inventory,
         policy=await asyncio.to_thread(_read_policy, policy_file, dump.inventory),

@@ -74,11 +74,11 @@ def preflight(
 ) -> None:
     """Report what an upgrade, or a rollback, would change in this cluster.
 
-    It changes nothing. Install the command of the newer of both versions. With -f, give all
-    manifests that are to be applied: they say what is left over, what cannot be applied, and which
-    rights, CRDs and configuration change. Each thing to do is a line, with its remedy.
+    The command changes nothing. Use the command of the newer version. With -f, give all manifests
+    that you will apply: the report then also names objects that are left over or cannot be applied,
+    and changes of rights, CRDs and configuration. Each thing to do is a line, with its remedy.
 
-    Exit status: 0 nothing is to be done; 1 something is; 2 wrong usage; 3 the API server does not
+    Exit status: 0 nothing to do; 1 something to do; 2 wrong usage; 3 the API server does not
     answer.
 
     Examples:

@@ -51,11 +51,11 @@ def validate(
 ) -> None:
     """Read policy files as the descheduler would, and name each field that is wrong or ignored.
 
-    Accepts and refuses what descheduler v0.36 does, and refuses YAML that readers understand
-    differently, such as `yes` and 010; no cluster is asked. Warns of what the descheduler ignores
-    in silence, such as an unknown or mis-cased field outside of `args`.
+    The rules are those of descheduler v0.36. The command also refuses YAML whose meaning depends on
+    the reader, such as `yes` and 010, and warns of fields that the descheduler ignores in silence,
+    such as an unknown or mis-cased field outside of `args`. It asks no cluster.
 
-    Exit status: 0 all are valid; 1 some is not, and why is said; 2 wrong usage.
+    Exit status: 0 all files are valid; 1 some are not, and the errors say why; 2 wrong usage.
 
     Examples:
         reserver rebalance validate policy.yaml && kubectl apply -k .

@@ -62,9 +62,9 @@ class PlanFlags:
         metavar=COMPATS,
         read=read_compat,
     )
-    without_holds: bool = flag("Ignore what reservations hold.", default=False)
+    without_holds: bool = flag("Ignore reservations.", default=False)
     most_moves: int | None = flag(
-        "Moves at most, also if the policy allows more.", metavar="NUMBER", most=MOST_MOVES
+        "Most moves, also if the policy allows more.", metavar="NUMBER", most=MOST_MOVES
     )
     solver_seconds: float = flag(
         "With --make-room, --defragment: seconds to look for a better plan, and for a proof."
@@ -82,12 +82,12 @@ class PlanFlags:
             Failed: something does not.
         """
         if self.make_room and self.defragment:
-            raise WrongUsage("--defragment: does not go with --make-room; leave one out")
+            raise WrongUsage("--defragment: excludes --make-room; leave one out")
         if not (self.policy_config_file or self.make_room or self.defragment):
             remedy = "give a policy's file, --make-room or --defragment"
             raise WrongUsage(f"--policy-config-file: is missing; {remedy}")
         if (self.pods or self.together) and not self.make_room:
-            raise WrongUsage("--pods, --together: go with --make-room; give it, too")
+            raise WrongUsage("--pods, --together: need --make-room; give it, too")
         picture.check(self.picture)
 
     @property
@@ -116,7 +116,7 @@ def plan(
     """Show which pods would move where, and change nothing.
 
     Exit status: 0 shown; 1 refused; 2 wrong usage; 3 the cluster or Reserver cannot be reached;
-    5 with --make-room, a pod stays without room, and the plan says why.
+    5 with --make-room, if a pod gets no room; the plan says why.
     With --detailed-exitcode: 0 nothing to do, 1 any error, 2 there are moves.
 
     Examples:

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 def run(settings: RebalanceSettings, target: Target, form: ReportOption = Report.TABLE) -> None:
     """Evict the pods that a policy moves: once, or at an interval until SIGTERM or Ctrl-C.
 
-    A round sees all that its policy asks for, or it does nothing. Evictions keep
-    PodDisruptionBudgets; what one forbids is tried again within the round. With --mode
-    reserve-first a round writes PodMoves, and no pod is evicted before its replacement has a seat;
-    with --mode surge-first a copy of it is ready there before, where it can surge. With
-    --defragment rounds follow each other until no node can be emptied; who breaks them off leaves
-    nodes cordoned, which the next run finishes or opens.
+    A round reads everything that its policy needs, or does nothing. Evictions respect
+    PodDisruptionBudgets; the round tries a forbidden eviction again. With --mode reserve-first a
+    round writes PodMoves, and no pod is evicted before its replacement has a seat. With --mode
+    surge-first a copy of the pod is ready on the seat before that, if the pod can surge. With
+    --defragment rounds follow each other until no node can be emptied. If you interrupt them, nodes
+    stay cordoned; the next run empties or uncordons these.
 
-    Exit status: 0 the round is done, whatever became of single evictions; 1 what was read makes no
-    sense, or is refused; 2 wrong usage, or a broken policy; 3 the API server, or a source of load,
-    does not answer. With an interval, rounds that fail are told in the log.
+    Exit status: 0 the round is done, even if single evictions failed; 1 the input makes no sense,
+    or is refused; 2 wrong usage, or a broken policy; 3 the API server, or a source of load, does
+    not answer. With an interval, the log reports failed rounds.
 
     Examples:
         reserver rebalance run --policy-config-file policy.yaml --dry-run

@@ -33,10 +33,10 @@ def release(
 ) -> None:
     """Remove reservations, and return once they hold nothing.
 
-    With -o json or yaml it prints what they were.
+    -o json and -o yaml print each reservation as it was before.
 
-    Exit status: 0 released; 1 some are not there or refused, or you said no; 2 wrong usage;
-    3 Reserver cannot be reached.
+    Exit status: 0 released; 1 a reservation does not exist, is refused, or you said no; 2 wrong
+    usage; 3 Reserver cannot be reached.
 
     Examples:
         reserver release web-1 web-2

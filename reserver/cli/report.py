@@ -88,14 +88,14 @@ def report(
     namespace: AboutOption = "",
     form: TableOutputOption = Report.TABLE,
 ) -> None:
-    """Show how much was held, for whom, and how much of it nobody used.
+    """Show how much was held, for which owners, and how much stayed unused.
 
-    The report covers existing reservations and those in `reserver history`. HELD is amount times
-    time: two CPUs for three hours are six. USED was claimed in the end (of what is reusable: at
-    any time), UNUSED expired or was removed unclaimed, OPEN is not claimed yet.
+    The report covers existing reservations and the entries of `reserver history`. HELD is amount
+    times time: two CPUs for three hours are six. USED was claimed in the end (if reusable: at any
+    time), UNUSED expired or was removed unclaimed, OPEN is not claimed yet.
 
-    The accounts of --weekly count each hour as CLAIMED while a pod has the slot, and as USED what
-    that pod requests. UNUSED is held and not used; USE is the share.
+    --weekly counts a slot as CLAIMED while a pod has it, and the pod's request as USED. UNUSED is
+    HELD less USED; USE is their ratio.
 
     Exit status: 0 shown; 1 refused; 2 wrong usage; 3 Reserver cannot be reached.
 

@@ -35,18 +35,17 @@ def restore(
     namespace: NamespaceOption = "",
     ttl: Annotated[
         str,
-        typer.Option(metavar="DURATION", help="Time from now. Default: until it would have ended."),
+        typer.Option(metavar="DURATION", help="Lifetime from now. Default: its old end."),
     ] = "",
     form: OutputOption = Output.TABLE,
 ) -> None:
-    """Create reservations again that were released by mistake.
+    """Create reservations again that were released by mistake, or when idle.
 
-    Those that were released when idle can be, too. Each says what it said, until the moment at
-    which it would have ended. Claims and labels are not restored. Reserver remembers specs for a
-    week, within bounds (`serve --history-ttl`).
+    A restored reservation has its old spec and its old end. Claims and labels are not restored.
+    Reserver remembers specs for a week, within bounds (`serve --history-ttl`).
 
-    Exit status: 0 created and in force; 1 it is not remembered, or refused; 2 wrong usage; 3
-    Reserver cannot be reached; 4 no room, on nodes or in the quota; 5 it waits for room.
+    Exit status: 0 created and in force; 1 not remembered, or refused; 2 wrong usage; 3 Reserver
+    cannot be reached; 4 no room, on nodes or in the quota; 5 created, but waiting for room.
 
     Examples:
         reserver restore web-1 -n shop

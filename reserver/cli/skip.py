@@ -25,10 +25,10 @@ def skip(
 ) -> None:
     """Leave out the next occurrence of reservations that recur.
 
-    One that is under way goes on.
+    An occurrence that is under way goes on.
 
-    Exit status: 0 done; 1 some are not there, do not recur, or are refused; 2 wrong usage; 3
-    Reserver cannot be reached.
+    Exit status: 0 done; 1 a reservation does not exist, does not recur, or is refused; 2 wrong
+    usage; 3 Reserver cannot be reached.
 
     Examples:
         reserver skip nightly
@@ -39,7 +39,7 @@ def skip(
         info = await session.client.get(called)
         schedule, start = info.spec.schedule, _next_start(info, datetime.now(UTC))
         if schedule is None or start is None:
-            raise Refused(f"{info.name}: no occurrence comes any more")
+            raise Refused(f"{info.name}: has no further occurrence")
         # The start of one that would be under way still counts.
         since = datetime.now(UTC) - schedule.duration
         coming = [each for each in schedule.skip if each > since]

@@ -43,7 +43,7 @@ class SpecFlags:
         "Node to hold room on. Default: Reserver chooses.", complete=completion.nodes
     )
     node_selectors: tuple[str, ...] = _flag(
-        "Label of its node, or of each of --nodes.",
+        "Label that the node has, or each of --nodes.",
         default=(),
         metavar="LABEL=VALUE",
         path="placement.nodeSelector",
@@ -63,7 +63,7 @@ class SpecFlags:
         "Other resource of one slot (nvidia.com/gpu=1).", default=(), metavar="NAME=QUANTITY"
     )
     nodes: int | None = _flag(
-        "Hold so many whole nodes instead of slots; see --node-selector.", path="nodes.count"
+        "Number of whole nodes to hold, instead of slots; see --node-selector.", path="nodes.count"
     )
     slots: int | None = _flag("Number of slots; each pod claims one. Default: 1.")
     ttl: str | None = _time(
@@ -76,12 +76,12 @@ class SpecFlags:
         "Start, written as --expires-at. Default: now.", metavar="TIME", path="startsAt"
     )
     every: str | None = _time(
-        "It comes again: '22:00 weekdays', '8:30 mon,thu' or cron.",
+        "When the hold repeats: '22:00 weekdays', '8:30 mon,thu' or cron.",
         metavar="STARTS",
         path="schedule.cron",
     )
     for_: str | None = _time(
-        "With --every: how long each lasts.", metavar="DURATION", path="schedule.duration"
+        "With --every: length of each occurrence.", metavar="DURATION", path="schedule.duration"
     )
     time_zone: str | None = _time(
         "With --every: zone, such as Europe/Berlin. Default: UTC.",
@@ -89,35 +89,37 @@ class SpecFlags:
         path="schedule.timeZone",
     )
     until: str | None = _time(
-        "With --every: none starts later.", metavar="TIME", path="schedule.until"
+        "With --every: no occurrence starts later.", metavar="TIME", path="schedule.until"
     )
-    count: int | None = _time("With --every: how many come.", path="schedule.count")
+    count: int | None = _time("With --every: number of occurrences.", path="schedule.count")
     lead: str | None = _time(
-        "With --every: how long before each start it begins to hold.",
+        "With --every: time before each start at which the hold begins.",
         metavar="DURATION",
         path="schedule.lead",
     )
     suspend: bool | None = _time("With --every: hold nothing for now.", path="schedule.suspend")
     policy: Policy | None = _claim("Owners may land elsewhere (Prefer) or not. Default: Prefer.")
-    reusable: bool | None = _claim("Free a slot again when its pod goes.")
+    reusable: bool | None = _claim("Free a slot again when its pod ends.")
     refill: bool | None = _claim("Replace a claimed slot where there is room. Not with --node.")
     refill_up_to: int | None = _claim(
         "Most slots of --refill, claimed and free. Default: 1000.", path="refillUpTo"
     )
     release_if_idle: str | None = _claim(
-        "Release it once no pod has had a slot for 1m to 365d.",
+        "Release the reservation once no pod has had a slot for 1m to 365d.",
         metavar="DURATION",
         path="releaseIfIdle",
     )
-    preemptible: bool | None = _claim("Let pods of a higher priority than --priority take it.")
+    preemptible: bool | None = _claim(
+        "Let pods of a higher priority than --priority take the room."
+    )
     priority: int | None = _claim("Priority of a preemptible reservation. Default: 0.")
     lend_below: int | None = _claim(
-        "Let pods of a lower priority borrow it until an owner comes.",
+        "Let pods of a lower priority borrow the room until an owner comes.",
         metavar="PRIORITY",
         path="lend.belowPriority",
     )
-    retain: bool | None = _claim("Keep it after it is over, until you release it.")
-    description: str | None = _flag("Text that says what it is for.", metavar="TEXT")
+    retain: bool | None = _claim("Keep the reservation when it is over, until you release it.")
+    description: str | None = _flag("Purpose of the reservation.", metavar="TEXT")
 
     @property
     def are_given(self) -> bool:
@@ -131,12 +133,12 @@ class SpecFlags:
             Failed: a flag is malformed.
         """
         if not self.owners:
-            raise WrongUsage(f"--owner: is missing; say who may claim it: {OWNER_FORMS}")
+            raise WrongUsage(f"--owner: is missing; name the pods that may claim it: {OWNER_FORMS}")
         nothing: dict[str, Any] = {"resources": {}} if self.nodes is None else {}
         document = nothing | self.changes(namespace)
         self._check_every(document)
         if self.every and not self.for_:
-            raise WrongUsage("--for: is missing; say how long each lasts, e.g. 8h")
+            raise WrongUsage("--for: is missing; give the length of each occurrence, e.g. 8h")
         if "count" in document.get("schedule", {}):
             document.setdefault("startsAt", show_moment(datetime.now(UTC).timestamp()))
         if "startsAt" in document and not {"ttl", "expiresAt", "schedule"} & document.keys():

@@ -34,7 +34,7 @@ _CLEAR = "\x1b[H\x1b[2J"
 
 @app.callback()
 def _top() -> None:
-    """Show what is used, held and free.
+    """Show used, held and free room, and quotas.
 
     Examples:
         reserver top nodes
@@ -76,7 +76,7 @@ def nodes(
 ) -> None:
     """Show each node's resources: used by pods, held by reservations, free.
 
-    Exit status: 0 shown; 1 some node is not there, or refused; 2 wrong usage; 3 Reserver cannot be
+    Exit status: 0 shown; 1 a node does not exist, or refused; 2 wrong usage; 3 Reserver cannot be
     reached.
 
     Examples:

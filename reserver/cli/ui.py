@@ -78,7 +78,7 @@ def ui(
         str, typer.Argument(metavar="[VIEW]", help="View to open, as the page shows it.")
     ] = "timeline",
 ) -> None:
-    """Show who holds what, where and until when, on a page in your browser.
+    """Show nodes, reservations and their times on a page in your browser.
 
     The command serves the page on 127.0.0.1, with your rights, until Ctrl-C. The page changes
     nothing: it shows the commands that would. Its address is a secret of this process.

@@ -27,10 +27,10 @@ def update(
     """Change fields of a reservation; all other fields stay.
 
     The defaults below are those of `create`: a flag that is not given changes nothing. A larger
-    hold, or one on another node, has to fit. If what is held changes, it is a new reservation and
-    loses its claims. To change it from a file, use `reserver apply`.
+    hold, or a hold on another node, has to fit. A change of owners, node, resources, slots or times
+    makes a new reservation, without the claims. To change it from a file, use `reserver apply`.
 
-    Exit status: 0 changed; 1 refused, or not there; 2 wrong usage; 3 Reserver cannot be reached;
+    Exit status: 0 changed; 1 refused, or not found; 2 wrong usage; 3 Reserver cannot be reached;
     4 no room, on nodes or in the quota.
 
     Examples:

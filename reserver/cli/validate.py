@@ -53,10 +53,11 @@ def validate(
     """Check files for errors, without a cluster.
 
     Files hold store ConfigMaps in any of their three forms, Reservations, MaintenanceWindows,
-    documents with `name` and `spec`, or specs alone. It names each wrong field, its value and the
-    remedy. It does not check what only the cluster knows: whether a node exists and has room.
+    documents with `name` and `spec`, or specs alone. Each error names the field, its value and the
+    remedy. Only a cluster can tell whether a node exists and has room; ask `create
+    --dry-run=server`.
 
-    Exit status: 0 all are valid; 1 some are not, and it says why; 2 wrong usage.
+    Exit status: 0 all files are valid; 1 some are not, and the errors say why; 2 wrong usage.
 
     Examples:
         reserver validate -f reservations/

@@ -25,21 +25,21 @@ def wait(
         Milestone,
         typer.Option(
             "--for",
-            help="in-force: it holds, and there is room; claimed: pods have all slots; ended: it "
-            "holds nothing any more.",
+            help="in-force: the reservation holds its room; claimed: pods have all slots; ended: "
+            "it holds nothing any more.",
             case_sensitive=False,
         ),
     ] = Milestone.IN_FORCE,
     timeout: Annotated[
-        str, typer.Option(metavar="DURATION", help="How long to wait for each.")
+        str, typer.Option(metavar="DURATION", help="Longest wait for each reservation.")
     ] = "10m",
     namespace: NamespaceOption = "",
     form: OutputOption = Output.TABLE,
 ) -> None:
     """Wait until reservations are in force, claimed, or over.
 
-    Exit status: 0 they are; 1 one never will be, or is not there; 2 wrong usage; 3 Reserver cannot
-    be reached; 5 one is not yet.
+    Exit status: 0 all are; 1 a reservation does not exist, or never will be; 2 wrong usage; 3
+    Reserver cannot be reached; 5 the time is over, and a reservation is not there yet.
 
     Examples:
         reserver wait web-1 && kubectl apply -f web.yaml
@@ -58,7 +58,7 @@ def wait(
                 reached.append(now or each)
                 if not output.is_for_programs(form):
                     here = datetime.now().astimezone()
-                    line = formatting.one_line(now, here) if now else "it is gone"
+                    line = formatting.one_line(now, here) if now else "the reservation is gone"
                     typer.echo(f"{each.name} is {until.words}: {line}")
         if output.is_for_programs(form):
             output.reservations(reached, form, alone=len(names) == 1)

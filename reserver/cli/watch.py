@@ -30,8 +30,8 @@ _WIDTHS = (8, 24, 19, 16, 5, 7)
 def watch(target: Target, chosen: SelectionFlags, form: OutputOption = Output.TABLE) -> None:
     """Print each reservation, and then each change as it happens.
 
-    A broken connection is resumed, and no change is missed. `-o json` prints one object a line,
-    `{"change", "reservation"}`. Stop it with Ctrl-C. It exits with 1 or 3 as `reserver get` does.
+    The command resumes a broken connection and misses no change. `-o json` prints one object a
+    line, `{"change", "reservation"}`. Stop with Ctrl-C. Exit status: as of `reserver get`.
 
     Examples:
         reserver watch --node worker-3

@@ -125,27 +125,27 @@ class RebalanceSettings:
         "Time from the start of a round to the next. Default: one round.", default=0.0
     )
     make_room: bool = flag(
-        "Make room for pending pods that fit nowhere, and hold it for them, instead of "
-        "following the policy, whose first profile still says which pods may be evicted.",
+        "Instead of following the policy, make and hold room for pending pods that fit "
+        "nowhere. The policy's first profile still says which pods may be evicted.",
         default=False,
     )
     defragment: bool = flag(
-        "Empty as many nodes as possible instead of following the policy, and keep new pods "
-        "from them meanwhile. Without an interval: rounds until no node can be emptied.",
+        "Instead of following the policy, empty as many nodes as possible, and cordon them "
+        "meanwhile. Without an interval: rounds until no node can be emptied.",
         default=False,
     )
     hand_over: bool = flag(
         "With --defragment: leave emptied nodes cordoned, with the annotation "
-        "reserver.io/emptied, for an autoscaler to remove. Default: they are open again.",
+        "reserver.io/emptied, for an autoscaler to remove. Default: uncordon them.",
         default=False,
     )
     most_moves: int | None = flag(
-        "Moves of a round at most, also if the policy allows more; of all rounds with "
-        "--defragment and no interval.",
+        "Most moves of a round, also if the policy allows more. With --defragment and no "
+        "interval: of all rounds.",
         metavar="NUMBER",
         most=MOST_MOVES,
     )
-    dry_run: bool = flag("Log what would be evicted, and evict nothing.", default=False)
+    dry_run: bool = flag("Log which pods would be evicted, and evict none.", default=False)
     compat: Compat = flag(
         "Judge the policy as one plan, or pod by pod as the descheduler does. Default: plan.",
         default=Compat.PLAN,
@@ -153,12 +153,12 @@ class RebalanceSettings:
         read=read_compat,
     )
     mode: Mode = flag(
-        "Evict pods, or write PodMoves, which evict none before its replacement has a seat, or "
-        "with surge-first before a copy is ready there, where pods can surge.",
+        "Precondition of an eviction: none, a seat for the replacement, or with surge-first a "
+        "ready copy on that seat, if the pod can surge.",
         default=Mode.EVICT_ONLY,
     )
     without_holds: bool = flag(
-        "Ignore what reservations hold: for clusters without `reserver serve`.", default=False
+        "Ignore reservations: for clusters without `reserver serve`.", default=False
     )
     move_windows: tuple[Schedule, ...] = flag(
         "When rounds move pods: cron, duration and zone, such as '0 22 * * * 6h "
@@ -169,7 +169,7 @@ class RebalanceSettings:
     )
     least_gain: float = flag(
         "Leave out moves of LowNodeUtilization and LowNodeLoad that gain fewer percentage "
-        "points: so much less the fuller one of both nodes is used afterwards.",
+        "points, measured on the fuller one of both nodes.",
         default=0.0,
         check=_check_gain,
     )
@@ -184,10 +184,10 @@ class RebalanceSettings:
         "How long a Lease that is not renewed keeps others out. Default: 2m17s.", default=137.0
     )
     leader_elect_renew_deadline: float = _duration(
-        "How long to go on without renewing it. Default: 1m47s.", default=107.0
+        "How long to go on without renewing the Lease. Default: 1m47s.", default=107.0
     )
     leader_elect_retry_period: float = _duration(
-        "How often to renew or try to take it. Default: 26s.", default=26.0
+        "How often to renew the Lease, or try to take it. Default: 26s.", default=26.0
     )
     leader_elect_resource_name: str = flag(
         "Name of the Lease.", default="reserver-rebalance", check=check_name
@@ -233,7 +233,7 @@ class RebalanceSettings:
                 "or --defragment"
             )
         if len(asked) > 1:
-            raise ConfigurationError("--defragment: does not go with --make-room; leave one out")
+            raise ConfigurationError("--defragment: excludes --make-room; leave one out")
         if self.hand_over and not self.defragment:
             raise ConfigurationError("--hand-over: goes with --defragment; give it, too")
         for goal in asked:

@@ -106,7 +106,7 @@ def _text(spec: msgspec.Raw) -> str:
     except UnicodeDecodeError as exc:
         raise InvalidInput("", "is not UTF-8", "write it in UTF-8") from exc
     if not text:
-        raise InvalidInput("", "is missing", "say what to hold, for whom")
+        raise InvalidInput("", "is missing", "write owners and resources")
     return text
 
 

@@ -128,7 +128,7 @@ def test_an_old_name_answers_with_the_new_one(words: str, line: str) -> None:
 
 def test_an_option_before_a_command_below_moves_is_refused() -> None:
     result = CliRunner().invoke(app, ["moves", "-n", "shop", "pause", "web-0"])
-    line = "reserver: --namespace: goes after pause; move it there\n"
+    line = "reserver: --namespace: belongs after pause; write it there\n"
     assert (result.exit_code, result.stderr) == (2, line)
 
 

@@ -101,7 +101,7 @@ def test_a_program_reads_the_moves_and_why_others_stay(policy: str) -> None:
     ]
     after = {each["node"]: each["after"] for each in told["nodes"]}
     assert after["b"]["cpu"] == "2"
-    assert told["notes"] == ["a dump does not say what reservations hold"]
+    assert told["notes"] == ["a dump has no reservations"]
     assert yaml.safe_load(_run(policy, "-o", "yaml").stdout) == told
 
 
@@ -273,8 +273,8 @@ def test_a_picture_has_the_nodes_and_names_no_other_host(
     ("arguments", "message"),
     [
         ((), "--policy-config-file: is missing; give a policy's file, --make-room or --defragment"),
-        (("--make-room", "--defragment"), "--defragment: does not go with --make-room"),
-        (("--defragment", "--together"), "--pods, --together: go with --make-room"),
+        (("--make-room", "--defragment"), "--defragment: excludes --make-room"),
+        (("--defragment", "--together"), "--pods, --together: need --make-room"),
         (("--policy-config-file=-",), "standard input is the dump already"),
         (("--policy-config-file=/nowhere",), "/nowhere: cannot be read: No such file"),
         (("--defragment", "--picture=x.png"), "x.png: ends neither in .svg nor in .html"),

@@ -27,7 +27,7 @@ FILE: dict[str, Any] = {"policy_config_file": Path("policy.yaml")}
         ({"defragment": True}, "--defragment: .* give --mode reserve-first or surge-first"),
         (
             {"defragment": True, "make_room": True, "mode": Mode.RESERVE_FIRST},
-            "--defragment: does not go with --make-room; leave one out",
+            "--defragment: excludes --make-room; leave one out",
         ),
         (FILE | {"hand_over": True}, "--hand-over: goes with --defragment; give it, too"),
         (FILE | {"leader_elect": True}, "--leader-elect: takes a --descheduling-interval"),

@@ -121,7 +121,7 @@ def test_an_object_without_a_spec_says_so() -> None:
     world = World()
     raw = b'{"metadata": {"name": "web", "namespace": "shop", "uid": "u"}}'
     world.put(decode(ReservationObject, raw))
-    assert world.reports == ["web: spec: is missing; say what to hold, for whom"]
+    assert world.reports == ["web: spec: is missing; write owners and resources"]
 
 
 def test_owners_elsewhere_are_for_the_home_namespace_alone() -> None:
