@@ -91,5 +91,5 @@ async def test_an_owner_that_runs_already_is_named(run: Run, world: World) -> No
     assert told.exit_code == 0
     assert told.stderr == (
         "reserver: a: owner shop/web-0: it is on worker-2 already; the next pod of that name may "
-        "claim this\n"
+        "claim the reservation\n"
     )
