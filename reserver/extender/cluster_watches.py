@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableMapping
+from contextlib import suppress
 from itertools import chain
 from typing import TypeVar
 
 import msgspec
 
-from reserver.cluster.pod import PodName
+from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.cluster.storage import Storage
 from reserver.errors import InvalidInput
@@ -58,18 +59,19 @@ def pod_view(state: State) -> ObjectView[PodObject]:
         state.unreadable.trust(value.name)
         state.listener.on_pod_changed(before, state.pods.get(value.name))
 
+    def known(key: Key) -> Pod | None:
+        return state.pods.get(PodName(*key))
+
     def gone(key: Key) -> None:
-        name = PodName(*key)
-        before = state.pods.get(name)
+        before = known(key)
         state.unreadable.trust(key)
-        state.pod_gone(name)
+        state.pod_gone(PodName(*key))
         state.listener.on_pod_changed(before, None)
 
     def broken(key: Key, item: PodObject | msgspec.Raw) -> None:
-        try:
+        pod: BoundPod | PodObject = BoundPod()
+        with suppress(InvalidInput):  # No API server has a pod of which not even that can be read.
             pod = decode(BoundPod, item) if isinstance(item, msgspec.Raw) else item
-        except InvalidInput:  # Not even that can be read: no API server has such a pod.
-            pod = BoundPod()
         # What has finished takes nothing from its node, however much it requests.
         state.unreadable.note(key, "" if pod.status.phase in FINISHED else pod.spec.node_name)
 
@@ -78,12 +80,8 @@ def pod_view(state: State) -> ObjectView[PodObject]:
         seen=seen,
         gone=gone,
         known=lambda: chain(state.pods, filter(_has_namespace, state.unreadable)),
-        has_successor=lambda key, uid: (
-            (known := state.pods.get(PodName(*key))) is not None and known.uid != uid
-        ),
-        revision_of=lambda key: (
-            known.revision if (known := state.pods.get(PodName(*key))) else UNKNOWN
-        ),
+        has_successor=lambda key, uid: (pod := known(key)) is not None and pod.uid != uid,
+        revision_of=lambda key: pod.revision if (pod := known(key)) else UNKNOWN,
         broken=broken,
         ended=state.pods_listed,
     )

@@ -242,16 +242,14 @@ class Placer(Listener):
             if found.parts:
                 self._unsuited.discard(ref)
                 self._put(reservation, found.parts, state)
-            elif leaving:
-                self._unsuited.add(ref)
-                ledger.keep(ref)
-            elif suited.is_allowed:
+            elif suited.is_allowed and not leaving:
                 self._unsuited.discard(ref)
                 ledger.keep(ref)
-            elif reservation.is_seat:
+            elif leaving or reservation.is_seat:
                 self._unsuited.add(ref)
                 ledger.keep(ref)
-                ledger.cannot_place(ref, found.why)
+                if not leaving:
+                    ledger.cannot_place(ref, found.why)
             else:
                 ledger.place(ref, ())
                 self.queue.add(ref)

@@ -65,8 +65,7 @@ class PodWrites:
             ApiError: it has not happened and will not.
         """
         failure: ApiError | None = None
-        may_have_happened = False
-        backoff = Backoff(0.1, 5.0)
+        may_have_happened, backoff = False, Backoff(0.1, 5.0)
         for attempt in count(1):
             has_to_look = True
             if failure is None or await is_wanted():

@@ -68,10 +68,9 @@ class Changes:
             CallError: there is no such reservation, or no room, or it was changed meanwhile.
             ApiError: it cannot be written.
         """
-        ref = self.catalogue.find(request.name)
+        ref, asked_at = self.catalogue.find(request.name), self.clock()
         status_errors.require_change_of_labels(request, ref)
         labels = {**request.labels, **dict.fromkeys(request.remove_labels)}
-        asked_at = self.clock()
 
         async def change(text: str, old: Reservation) -> _Changed:
             grown = None
@@ -81,9 +80,8 @@ class Changes:
                     written |= documents.expiry(old)
                 new = self.catalogue.read(written, ref)
                 if not new.node:
-                    new = replace(
-                        new, placed=clipped(self.state.ledger.placed(old), new.most_slots)
-                    )
+                    placed = clipped(self.state.ledger.placed(old), new.most_slots)
+                    new = replace(new, placed=placed)
                 status_errors.require_future(new, "expiresAt", self.clock())
             if labels and _says_the_same(new, old):
                 return text, None

@@ -189,10 +189,7 @@ async def serving(
 
     port = Port(address, made, tls)
     await port.open()
-    background = (
-        asyncio.create_task(healths.follow()),
-        asyncio.create_task(port.follow_certificates()),
-    )
+    background = list(map(asyncio.create_task, (healths.follow(), port.follow_certificates())))
     try:
         yield port.address
     finally:

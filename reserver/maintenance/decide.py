@@ -95,15 +95,12 @@ def decide(
     """Find how nodes are to be; other work may come between the steps, and sees nothing of it.
 
     Args:
-        turns: the windows.
         now: unix seconds.
         unread: the UIDs of windows that cannot be read: what they have in hand stays as it is.
         not_ready_s: how long a node is not ready before holds leave it, in seconds; 0: they stay.
     """
-    open_ = sorted(
-        (turn for turn in turns if turn.window.period.end > now),
-        key=lambda turn: (turn.window.period.start, turn.window.name),
-    )
+    coming = (turn for turn in turns if turn.window.period.end > now)
+    open_ = sorted(coming, key=lambda turn: (turn.window.period.start, turn.window.name))
     active = {turn.window.key: turn for turn in open_ if turn.window.drain_at <= now}
     by_name: dict[str, NodeTurn] = {}
     for node in nodes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from cachetools import TTLCache
 
@@ -83,39 +82,23 @@ class Observer:
             now: unix seconds.
             surge: the workload of a pod that surges; None where it does not matter.
         """
-        came, has_claimed = NOBODY, False
         is_replaced = self._is_replaced(move, wanted)
-        pod = self.state.pods.get(move.pod)
-        heir, is_landing = None, move.status.phase is MovePhase.LANDING
-        if is_landing:
-            came, has_claimed = self._replacement(move, move.status.evicted_at or 0.0)
-            if not (came.uid or is_replaced or move.status.seat):
-                # Who was away saw the pod leave late: it may have been replaced long before.
-                came, _ = self._replacement(move, move.status.started_at or 0.0)
-            heir = min(
-                filter(partial(came_after, move), self._waiting(move)), key=age, default=None
-            )
-        elif move.is_entering and pod is not None:
-            has_claimed = claims_seat(pod.claims, move)
-        elif move.status.phase in BEFORE_IT_GOES:
-            came, has_claimed = self._migrated(move)
-        if surge is not None:
-            surge = self._with_volumes(surge, pod)
-            if surge.copy is not None:
-                came = Replacement(surge.copy.name, surge.copy.uid, surge.copy.node)
-                has_claimed = claims_seat(surge.copy.claims, move)
+        came, has_claimed = self._came(move, surge, is_replaced=is_replaced)
+        waiting = list(self._waiting(move))
+        heirs = [pod for pod in waiting if came_after(move, pod)]
+        has_heir = bool(heirs) and move.status.phase is MovePhase.LANDING
         return Observation(
             pod=self._pod(move),
             first=first_of(move, self.moves) if move.awaits_first else None,
             seat=self._seat(move) or self._seat_that_went(move, now),
             replacement=came,
-            heir=observed(heir) if heir is not None else None,
+            heir=observed(min(heirs, key=age)) if has_heir else None,
             has_strayed=bool(came.uid) and not is_as_asked(move, came.node, self.state.snapshot),
             has_claimed=has_claimed,
             is_replaced=is_replaced,
             failure=wanted.failure if wanted else "",
-            surge=surge,
-            waiting=frozenset(pod.uid for pod in self._waiting(move) if not came_after(move, pod)),
+            surge=surge and self._with_volumes(surge, move),
+            waiting=frozenset(pod.uid for pod in waiting if not came_after(move, pod)),
             turn=ruling.turn,
             rival=ruling.rival,
             failed_member=ruling.failed_member,
@@ -126,8 +109,25 @@ class Observer:
             said=result.said,
         )
 
-    def _with_volumes(self, surge: ObservedSurge, pod: Pod | None) -> ObservedSurge:
+    def _came(
+        self, move: Move, surge: ObservedSurge | None, *, is_replaced: bool
+    ) -> tuple[Replacement, bool]:
+        """Return the pod that came in the place of a move's, and whether the seat is claimed."""
+        if surge is not None and (copy := surge.copy) is not None:
+            return Replacement(copy.name, copy.uid, copy.node), claims_seat(copy.claims, move)
+        if move.status.phase is MovePhase.LANDING:
+            came, has_claimed = self._replacement(move, move.status.evicted_at or 0.0)
+            if not (came.uid or is_replaced or move.status.seat):
+                # Who was away saw the pod leave late: it may have been replaced long before.
+                came, _ = self._replacement(move, move.status.started_at or 0.0)
+            return came, has_claimed
+        if move.is_entering and (pod := self.state.pods.get(move.pod)) is not None:
+            return NOBODY, claims_seat(pod.claims, move)
+        return self._migrated(move) if move.status.phase in BEFORE_IT_GOES else (NOBODY, False)
+
+    def _with_volumes(self, surge: ObservedSurge, move: Move) -> ObservedSurge:
         """Return a workload whose pod cannot surge, if a copy could not use its volumes."""
+        pod = self.state.pods.get(move.pod)
         if surge.unfit or pod is None:
             return surge
         return replace(surge, unfit=exclusive_volume(pod, self.state.snapshot))

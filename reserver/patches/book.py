@@ -170,12 +170,10 @@ class Book:
             is_dry_run: it will not be created: no slot is handed out, and it gets no marks.
         """
         scheduling = pod.scheduling
-        marks: list[Mark] = []
         patched: list[PatchName] = []
         # Asked about again, as another webhook has changed the pod: it keeps what it has.
-        known = [mark for mark in dict.fromkeys(pod.marks) if self._is_out(pod.namespace, mark)]
-        marks += known
-        has = {mark.patch for mark in known}
+        marks = [mark for mark in dict.fromkeys(pod.marks) if self._is_out(pod.namespace, mark)]
+        has = {mark.patch for mark in marks}
         for entry in self._matching(pod, now):
             if max(len(marks), len(patched)) >= MOST_MERGED:
                 break
@@ -189,16 +187,15 @@ class Book:
                     self._note(entry, pod, with_it)
                 continue
             if is_dry_run:
-                if not slots.is_spent:
-                    scheduling = with_it
-                    patched.append(patch.name)
+                if slots.is_spent:
+                    continue
+            elif (slot := slots.take(now)) is None:
                 continue
-            slot = slots.take(now)
-            if slot is not None:
-                scheduling = with_it
+            else:
                 marks.append(Mark(patch.name.name, patch.uid, slot))
-                patched.append(patch.name)
                 self._changed(patch.name)
+            scheduling = with_it
+            patched.append(patch.name)
         return PatchVerdict(scheduling=scheduling, marks=tuple(marks), patched=tuple(patched))
 
     def awaited(self, pod: NewPod, now: float) -> tuple[PatchName, ...]:

@@ -116,9 +116,8 @@ class Assembly:
         self.state = self._decided_on(settings)
         self.ceiling = TenantCeiling(self.state, settings)
         self.measured = HoldMetrics(self.state, clock)
-        self.quotas = QuotaCache(
-            self.state.ledger, partial(reservation_events.unread_quota, self.recorder)
-        )
+        unread = partial(reservation_events.unread_quota, self.recorder)
+        self.quotas = QuotaCache(self.state.ledger, unread)
         configmaps, objects = self._caches(settings.namespace)
         self.stores = self._stores(settings, client, configmaps, objects, writes)
         parts = (client, clock, self.state, self.stores, objects, self.recorder)
@@ -127,24 +126,16 @@ class Assembly:
         calls = (self.listeners, self._obstacles, self._is_up_to_date, self.placer.unsuited)
         self.features = Features(settings, Core(*parts, *calls))
         cluster = tuple(cluster_reflectors(client, self.state))
+        home, is_optional = settings.namespace, not settings.needs_crd
         written = (
-            *store_reflectors(client, settings.namespace, settings.configmaps, configmaps),
-            object_reflector(
-                client, settings.namespace, objects, is_optional=not settings.needs_crd
-            ),
+            *store_reflectors(client, home, settings.configmaps, configmaps),
+            object_reflector(client, home, objects, is_optional=is_optional),
         )
         quotas = quota_reflector(client, self.quotas)
         self.reflectors = (*cluster, *written, quotas, *self.features.reflectors)
         pods = next(reflector for reflector in cluster if reflector.path == PODS)
-        past = self.state.ledger.past
-        self.history = HistoryReader(client, past, pods, written, settings.namespace)
-        expiring = partial(reservation_events.expiring, self.recorder, self.stores)
-        unused = partial(reservation_events.little_used, self.recorder, self.stores)
-        least = read_percent(settings.warn_use_below) or 0
-        held = HoldAccounts(clock, least / 100, unused)
-        self.accountant = AccountWriter(client, settings.namespace, held, clock)
-        self.accountant.prices = prices.parse(settings.prices)
-        self.reminder = ExpiryWarnings(settings.warn_before_expiry, clock, expiring)
+        self.history = HistoryReader(client, self.state.ledger.past, pods, written, home)
+        self._make_accounts(settings, client)
         self.readiness = ProcessReadiness(self.state, self.reflectors, lease)
 
     def _make_loops(self, settings: Settings, client: ApiClient) -> None:
@@ -167,6 +158,16 @@ class Assembly:
         self.quota_writer = QuotaWriter(client, clock)
         kept = Archive(settings.history_ttl)
         self.archivist = ArchiveWriter(client, settings.namespace, kept, clock)
+
+    def _make_accounts(self, settings: Settings, client: ApiClient) -> None:
+        """Account what holds cost and how far they are used, and warn before they expire."""
+        expiring = partial(reservation_events.expiring, self.recorder, self.stores)
+        unused = partial(reservation_events.little_used, self.recorder, self.stores)
+        least = read_percent(settings.warn_use_below) or 0
+        held = HoldAccounts(self.clock, least / 100, unused)
+        self.accountant = AccountWriter(client, settings.namespace, held, self.clock)
+        self.accountant.prices = prices.parse(settings.prices)
+        self.reminder = ExpiryWarnings(settings.warn_before_expiry, self.clock, expiring)
 
     def _obstacles(self) -> tuple[str, ...]:
         return self.readiness.obstacles()

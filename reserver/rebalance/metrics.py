@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
 
 from prometheus_client import (
@@ -44,12 +45,12 @@ class DeschedulingMetrics:
         """Begin to count."""
         disable_created_metrics()  # A time series more for each, which nobody reads.
         self.registry = CollectorRegistry()
-        self._evicted = Counter(
+        count = partial(Counter, registry=self.registry)
+        self._evicted = count(
             "descheduler_pods_evicted",
             "Number of total evicted pods, by the result, by the strategy, by the namespace, by "
             "the node name. 'error' result means a pod could not be evicted",
             ("result", "strategy", "profile", "namespace", "node"),
-            registry=self.registry,
         )
         self._round_seconds = self._durations(
             "loop_duration_seconds", "Time taken to complete a full descheduling cycle"
@@ -67,17 +68,15 @@ class DeschedulingMetrics:
             ("AppVersion", "DeschedulerVersion"),
             registry=self.registry,
         ).labels("reserver", version(DISTRIBUTION)).set(1)
-        self._rounds = Counter(
+        self._rounds = count(
             "reserver_rebalance_rounds",
             "Rounds of rebalancing by outcome; one that fails evicts nothing.",
             ("outcome",),
-            registry=self.registry,
         )
-        self._nodes = Counter(
+        self._nodes = count(
             "reserver_rebalance_nodes",
             "Nodes whose emptying has ended, by outcome: emptied, or given back as a pod stays.",
             ("outcome",),
-            registry=self.registry,
         )
         self.policy_broken = Gauge(
             "reserver_rebalance_policy_broken",

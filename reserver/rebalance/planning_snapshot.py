@@ -91,15 +91,7 @@ class PlanningSnapshot:
             snapshot.allocatable - snapshot.requested - snapshot.held
         )
         asked = Alike([pod.requests for pod in self.pods], lambda each: frozenset(each.items()))
-        requests = np.zeros((len(asked.values), self.free.shape[1]), dtype=np.int64)
-        lacks_column = np.zeros(len(requests), dtype=np.bool_)
-        for number, amounts in enumerate(asked.values):
-            for resource, amount in amounts.items():
-                column = snapshot.columns.get(resource)
-                if column is not None:
-                    requests[number, column] = clamped(amount)
-                elif amount:
-                    lacks_column[number] = True
+        requests, lacks_column = _requested(asked.values, snapshot)
         self.requests: Int64s = requests[asked.ids]
         self._lacks_column: Bools = lacks_column[asked.ids]
         self._asked = asked.ids
@@ -283,6 +275,20 @@ def planning_snapshot(
             protected[number] = why or "it is being deleted"
     pods = [*(each.pod for each in listed), *wanted]
     return PlanningSnapshot(snapshot_of(cluster, held), pods, disruptions, protected)
+
+
+def _requested(alike: Sequence[Mapping[str, int]], snapshot: Snapshot) -> tuple[Int64s, Bools]:
+    """Return amounts as rows over the snapshot's columns, and whether one is of no column."""
+    requests = np.zeros((len(alike), snapshot.allocatable.shape[1]), dtype=np.int64)
+    lacks_column = np.zeros(len(alike), dtype=np.bool_)
+    for number, amounts in enumerate(alike):
+        for resource, amount in amounts.items():
+            column = snapshot.columns.get(resource)
+            if column is not None:
+                requests[number, column] = clamped(amount)
+            elif amount:
+                lacks_column[number] = True
+    return requests, lacks_column
 
 
 def _by_label(pods: Iterable[Pod]) -> dict[tuple[str, str] | None, set[PodTerm]]:

@@ -68,7 +68,6 @@ def read(
     """Return where Reserver may place a reservation.
 
     Args:
-        document: the value of ``placement``.
         namespace: of the pods that may claim it, for pod affinity.
         limits: how much it may say.
 
