@@ -18,6 +18,7 @@ from reserver.cli.manifests import Manifest
 from reserver.cli.options import FILES, NamespaceOption
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.spec_flags import SpecFlags
+from reserver.cli.table import counted
 from reserver.cli.target import Target
 from reserver.cli.terminal import confirmed, progress
 from reserver.client import CallFailed, Client, ReservationInfo, Selection
@@ -258,7 +259,7 @@ async def release(
     """
     if ask and over and not dry_run:
         listing.show(list(over), Output.TABLE)
-        if not await confirmed(f"Release these {len(over)}, which no file has?"):
+        if not await confirmed(f"Release {counted(len(over), 'reservation')} that no file has?"):
             raise Refused("nothing pruned")
     failures = Failures()
     for each in over:

@@ -13,6 +13,7 @@ from reserver.cli.connection import Session, run
 from reserver.cli.failure import Failures, Refused, WrongUsage
 from reserver.cli.options import NamesArgument, SelectionFlags, check_named
 from reserver.cli.output import Output, OutputOption
+from reserver.cli.table import counted
 from reserver.cli.target import Target
 from reserver.cli.terminal import confirmed, progress
 from reserver.client import Client, ReservationInfo, Selection
@@ -88,7 +89,7 @@ async def _release_chosen(client: Client, selection: Selection, form: Output, *,
         return
     if ask:
         listing.show(found, Output.TABLE)
-        if not await confirmed(f"Release these {len(found)}?"):
+        if not await confirmed(f"Release {counted(len(found), 'reservation')}?"):
             raise Refused("nothing released")
     before = {each.id: each for each in found}
 
