@@ -28,8 +28,16 @@ _CLOCK_S = 300.0
 _SHARE = 40
 """A list is read again after so many times as long as it took."""
 
-_SOONEST_S = 0.5
+_SOONEST_S, _LATEST_S = 0.5, 15.0
 _PAUSE_S, _PAUSE_MOST_S = 2.0, 30.0
+
+
+def rest_s(took_s: float) -> float:
+    """Return how long a source is left alone at least after a read, in seconds.
+
+    A read may have taken long because it waited for Reserver's successor.
+    """
+    return min(max(_SOONEST_S, _SHARE * took_s), _LATEST_S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +200,7 @@ class Sources:
                 await asyncio.sleep(max(_PAUSE_S, min(every_s, _PAUSE_MOST_S)))
                 continue
             self._note(board, what, "")
-            least_s = max(_SOONEST_S, _SHARE * (time.monotonic() - began))
+            least_s = rest_s(time.monotonic() - began)
             await asyncio.sleep(least_s)
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, every_s - least_s)):

@@ -109,6 +109,7 @@ export async function ask(view, query = {}, signal) {
 }
 
 const SHARE = 40;
+const LATEST = 15_000;
 
 /** Ask now and then, as long as somebody looks: an answer that takes long is asked for more rarely.
  * @param {() => Promise<void>} read @param {number} pause in milliseconds @param {AbortSignal} signal */
@@ -116,7 +117,7 @@ export async function repeat(read, pause, signal) {
   while (!signal.aborted) {
     const began = performance.now();
     await read();
-    const least = Math.max(pause, SHARE * (performance.now() - began));
+    const least = Math.max(pause, Math.min(SHARE * (performance.now() - began), LATEST));
     do await new Promise((done) => setTimeout(done, least)); while (document.hidden && !signal.aborted);
   }
 }
