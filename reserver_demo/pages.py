@@ -34,7 +34,7 @@ def pages(folder: Path, address: str = "") -> Iterator[Page]:
         ),
     )
     if address:
-        yield Page("a browser", ("Who holds what, where and until when, live:", f"  {address}"))
+        yield Page("a browser", ("Nodes, reservations and their times, live:", f"  {address}"))
     yield Page(
         "reserve",
         (

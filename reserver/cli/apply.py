@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from reserver.cli.output import Output, OutputOption
 from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.table import counted
 from reserver.cli.target import Target
-from reserver.cli.terminal import confirmed, progress
+from reserver.cli.terminal import can_ask, confirmed, progress
 from reserver.client import CallFailed, Client, ReservationInfo, Selection
 from reserver.errors import InvalidInput
 from reserver.k8s.objects import selectors
@@ -67,8 +66,8 @@ def apply(
         reserver get web-1 -o yaml | sed 's/slots: 1/slots: 2/' | reserver apply -f -
     """
     if flags.prune:
-        can_ask = flags.yes or flags.dry_run or (sys.stdin.isatty() and form is Output.TABLE)
-        check(flags.selector, can_ask=can_ask)
+        is_sure = flags.yes or flags.dry_run or (can_ask() and form is Output.TABLE)
+        check(flags.selector, is_sure=is_sure)
     elif flags.selector or flags.yes:
         given = "--selector" if flags.selector else "--yes"
         raise WrongUsage(f"{given}: is for --prune; add it, or leave this out")
@@ -204,7 +203,7 @@ async def apply_each(
     return shown
 
 
-def check(selector: str, *, can_ask: bool) -> None:
+def check(selector: str, *, is_sure: bool) -> None:
     """Refuse a pruning that would not say what it may release, or that nobody can confirm.
 
     Raises:
@@ -216,7 +215,7 @@ def check(selector: str, *, can_ask: bool) -> None:
         selectors.parse_selector(selector)
     except InvalidInput as exc:
         raise WrongUsage(f"--selector: {exc}") from exc
-    if not can_ask:
+    if not is_sure:
         raise WrongUsage("--prune: nobody can be asked here; pass --yes or --dry-run")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Annotated
 
@@ -15,7 +14,7 @@ from reserver.cli.options import NamesArgument, SelectionFlags, check_named
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.table import counted
 from reserver.cli.target import Target
-from reserver.cli.terminal import confirmed, progress
+from reserver.cli.terminal import can_ask, confirmed, progress
 from reserver.client import Client, ReservationInfo, Selection
 
 Released = tuple[str, ReservationInfo | None]
@@ -45,9 +44,8 @@ def release(
         reserver release -l team=web -n shop
     """
     check_named(names or [], chosen, every=every)
-    if not names and not yes and not (sys.stdin.isatty() and form is Output.TABLE):
-        is_person = sys.stdin.isatty()
-        why = "--output is for programs" if is_person else "standard input is not a terminal"
+    if not names and not yes and not (can_ask() and form is Output.TABLE):
+        why = "--output is for programs" if can_ask() else "input or output is not a terminal"
         flag = "--all" if every else "--selector"
         raise WrongUsage(f"{flag}: {why}; pass --yes")
     run(target, lambda session: _release(session, names or [], chosen, form, yes=yes))

@@ -27,6 +27,11 @@ _LONGEST_LINE = 4096
 _ANSWERS = {"y": True, "yes": True, "n": False, "no": False, "": False}
 
 
+def can_ask() -> bool:
+    """Return whether a person sees the list that a question is about, and can answer."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 async def confirmed(question: str) -> bool:
     """Return whether a person answers yes; an empty answer and the end of the input are a no."""
     while True:

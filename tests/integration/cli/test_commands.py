@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import sys
 
 import pytest
@@ -338,6 +339,21 @@ async def test_ctrl_c_releases_nothing(run: Run, world: World) -> None:
 
     assert await asyncio.to_thread(press) == 130
     assert (await run("get", "-o", "name")).stdout == "reserver-system/reservations/a\n"
+
+
+async def test_nobody_is_asked_about_a_list_that_goes_into_a_pipe(run: Run, world: World) -> None:
+    await run("create", "a", "--node", "worker-1", "--cpu", "1", *FLAGS)
+    piped = f"{shlex.quote(sys.executable)} -m reserver release --all | cat"
+    environment = {"RESERVER_ADDRESS": str(world.running.grpc_address)}
+
+    def look() -> str:
+        with terminal("sh", "-c", piped, environment=environment) as screen:
+            screen.end()
+            return screen.written
+
+    assert await asyncio.to_thread(look) == (
+        "reserver: --all: input or output is not a terminal; pass --yes\r\n"
+    )
 
 
 async def test_of_what_is_released_a_program_gets_what_it_was(run: Run) -> None:

@@ -118,7 +118,7 @@ async def test_lists_are_printed_for_spreadsheets_and_by_template(run: Run) -> N
     assert (refused.exit_code, "csv is for get, history, report" in refused.stderr) == (2, True)
     assert (await run("release", "-l", "x=y", "--yes")).stderr == "reserver: no reservations\n"
     unasked = await run("release", "-l", "x=y")
-    assert unasked.stderr == "reserver: --selector: standard input is not a terminal; pass --yes\n"
+    assert unasked.stderr == "reserver: --selector: input or output is not a terminal; pass --yes\n"
 
 
 async def test_a_folder_is_applied_without_what_is_of_other_kinds(run: Run) -> None:
