@@ -22,8 +22,8 @@ from reserver.extender.metrics import Metrics
 from reserver.extender.server import Routes
 from reserver.http.tls import Expiries
 from reserver.k8s import credentials, http_client
-from reserver.k8s.authentication import Credentials
 from reserver.k8s.client import ApiClient
+from reserver.k8s.credentials import Credentials
 from reserver.k8s.lease import Lease
 from reserver.process.assembly import Assembly
 from reserver.process.background import WriteTasks, lead, stand_by

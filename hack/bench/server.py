@@ -29,9 +29,8 @@ from reserver.errors import ApiError
 from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.extender.server import EXTENDER_LIMITS, MAX_BODY_BYTES, Routes
-from reserver.http.access import Access
+from reserver.http.access import Access, listening
 from reserver.http.connections import Hosts
-from reserver.http.listen import listening
 from reserver.http.message import Handler, HttpRequest, HttpResponse
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.objects.pods import PodObject

@@ -23,8 +23,8 @@ from reserver.settings.flags import parse_address
 
 if TYPE_CHECKING:
     from reserver.client import Client
-    from reserver.k8s.authentication import Credentials
     from reserver.k8s.client import ApiClient
+    from reserver.k8s.credentials import Credentials
 
 DEFAULT_NAMESPACE = "default"
 

@@ -15,11 +15,10 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, Gone, InvalidInput, NotReady
 from reserver.extender.pod_writes import PendingBinding, Pods
 from reserver.extender.protocol import ExtenderBindingArgs
-from reserver.extender.readiness import Readiness, up_to_date
 from reserver.k8s.objects.limits import POD
 from reserver.scheduling.bind import BindVerdict, judge_bind
 from reserver.scheduling.in_flight import AssumedPod
-from reserver.scheduling.state import State
+from reserver.scheduling.state import Readiness, State, up_to_date
 
 log = structlog.get_logger(__name__)
 

@@ -16,7 +16,6 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, Gone, InvalidInput, NotReady
 from reserver.extender.bindings import Bindings
 from reserver.extender.pod_writes import Pods
-from reserver.extender.readiness import Readiness, require_ready, up_to_date
 from reserver.k8s.objects.pods import PodObject
 from reserver.scheduling.explain import Explanation, explain
 from reserver.scheduling.filter import filter_nodes
@@ -24,7 +23,7 @@ from reserver.scheduling.node_explanation import explain_nodes
 from reserver.scheduling.pod_events import PodEvent, event_for, recalled
 from reserver.scheduling.preempt import PreemptVerdict, Victims, judge_preemption
 from reserver.scheduling.recall import RECALL_S
-from reserver.scheduling.state import State
+from reserver.scheduling.state import Readiness, State, require_ready, up_to_date
 from reserver.scheduling.verdicts import Effect, FilterVerdict, WaitsFor
 
 log = structlog.get_logger(__name__)

@@ -6,7 +6,6 @@ import asyncio
 import platform
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from functools import partial
 from importlib.metadata import version
 from typing import Protocol, get_args
 
@@ -117,9 +116,63 @@ class Exposition:
         return text
 
 
+_COUNTED = (
+    (
+        "reserver_extender_calls",
+        "Calls by verb and outcome: passed, refused, bound or error.",
+        ("verb", "outcome"),
+    ),
+    ("reserver_grpc_calls", "gRPC calls by method and status code.", ("method", "code")),
+    (
+        "reserver_pod_moves",
+        "PodMoves that came to a phase, by phase and reason.",
+        ("phase", "reason"),
+    ),
+)
+
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _LANDING_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _BLOCKED_SECONDS = (0.2, 0.5, 1, 2.5, 5, 10)
+
+_Timed = tuple[str, str, tuple[str, ...], tuple[float, ...]]
+_TIMED: tuple[_Timed, ...] = (
+    (
+        "reserver_extender_call_seconds",
+        "Time from the request's last byte to the answer, in seconds.",
+        ("verb",),
+        _SECONDS,
+    ),
+    (
+        "reserver_grpc_call_seconds",
+        "Time from a gRPC request to the end of its answer, in seconds.",
+        ("method",),
+        _SECONDS,
+    ),
+    (
+        "reserver_pod_move_landing_seconds",
+        "Time from the eviction of a pod that moves until its replacement is bound, by mode.",
+        ("mode",),
+        _LANDING_SECONDS,
+    ),
+    (
+        "reserver_webhook_call_seconds",
+        "Time from a webhook call's last byte to the answer, in seconds, by outcome.",
+        ("webhook", "outcome"),
+        _SECONDS,
+    ),
+    (
+        "reserver_event_loop_blocked_seconds",
+        "Times for which a function blocked the event loop for longer than 0.1 seconds.",
+        ("by",),
+        _BLOCKED_SECONDS,
+    ),
+    (
+        "reserver_event_loop_held_seconds",
+        "Deprecated: use reserver_event_loop_blocked_seconds.",
+        ("by",),
+        _BLOCKED_SECONDS,
+    ),
+)
 
 Families = Callable[[], Iterable[Metric]]
 
@@ -162,50 +215,13 @@ class Metrics:
         disable_created_metrics()  # A time series more for each, which nobody reads.
         registry = CollectorRegistry()
         self.exposition = Exposition(registry, survey)
-        count = partial(Counter, registry=registry)
-        observe = partial(Histogram, registry=registry, buckets=_SECONDS)
-        self.calls = count(
-            "reserver_extender_calls",
-            "Calls by verb and outcome: passed, refused, bound or error.",
-            ("verb", "outcome"),
-        )
-        self.seconds = observe(
-            "reserver_extender_call_seconds",
-            "Time from the request's last byte to the answer, in seconds.",
-            ("verb",),
-        )
         self.count_refused = refusals(registry)
-        self._rpcs = count(
-            "reserver_grpc_calls", "gRPC calls by method and status code.", ("method", "code")
+        self.calls, self._rpcs, self._moves = (
+            Counter(name, told, labels, registry=registry) for name, told, labels in _COUNTED
         )
-        self._rpc_seconds = observe(
-            "reserver_grpc_call_seconds",
-            "Time from a gRPC request to the end of its answer, in seconds.",
-            ("method",),
-        )
-        self._moves = count(
-            "reserver_pod_moves",
-            "PodMoves that came to a phase, by phase and reason.",
-            ("phase", "reason"),
-        )
-        self._landing = observe(
-            "reserver_pod_move_landing_seconds",
-            "Time from the eviction of a pod that moves until its replacement is bound, by mode.",
-            ("mode",),
-            buckets=_LANDING_SECONDS,
-        )
-        self._webhooks = observe(
-            "reserver_webhook_call_seconds",
-            "Time from a webhook call's last byte to the answer, in seconds, by outcome.",
-            ("webhook", "outcome"),
-        )
-        blocked = "Times for which a function blocked the event loop for longer than 0.1 seconds."
-        self._blocked = tuple(
-            observe(f"reserver_event_loop_{word}_seconds", told, ("by",), buckets=_BLOCKED_SECONDS)
-            for word, told in (
-                ("blocked", blocked),
-                ("held", "Deprecated: use reserver_event_loop_blocked_seconds."),
-            )
+        self.seconds, self._rpc_seconds, self._landing, self._webhooks, *self._blocked = (
+            Histogram(name, told, labels, buckets=buckets, registry=registry)
+            for name, told, labels, buckets in _TIMED
         )
         self._begin_at_zero()
         _describe_process(registry)

@@ -10,14 +10,13 @@ from types import MappingProxyType
 
 from reserver.base.pacer import Pacer
 from reserver.errors import InvalidInput, under
-from reserver.extender.readiness import Readiness, require_ready, up_to_date
 from reserver.grpc import documents, status_errors
 from reserver.grpc.reservation_list import Catalogue
 from reserver.reservations.digest import etag
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.dry_run import judge_set
-from reserver.scheduling.state import State
+from reserver.scheduling.state import Readiness, State, require_ready, up_to_date
 from reserver.scheduling.suitability import suits
 from reserver.scheduling.what_if import promised
 from reserver.stores.configmap import entry_edits

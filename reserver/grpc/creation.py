@@ -9,7 +9,6 @@ from uuid import uuid4
 
 from reserver.base.pacer import Pacer
 from reserver.errors import InvalidInput, NotReady, under
-from reserver.extender.readiness import Readiness, require_ready, up_to_date
 from reserver.grpc import documents, status_errors
 from reserver.grpc.concurrency import LOCAL, caller
 from reserver.grpc.documents import Draft
@@ -24,7 +23,7 @@ from reserver.grpc.reservation_list import Catalogue
 from reserver.k8s.objects import names
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.dry_run import judge_set, place_now
-from reserver.scheduling.state import State
+from reserver.scheduling.state import Readiness, State, require_ready, up_to_date
 from reserver.stores.codec import spec_codec
 from reserver.stores.configmap.entries import Entries
 from reserver.stores.stores import Stores

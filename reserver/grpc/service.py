@@ -13,7 +13,6 @@ from grpc_reflection.v1alpha import reflection
 
 from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
-from reserver.extender.readiness import Readiness
 from reserver.grpc.access import CallAccess
 from reserver.grpc.capacity import CapacityServicer
 from reserver.grpc.changes import Changes
@@ -26,7 +25,7 @@ from reserver.grpc.reservation_list import Catalogue
 from reserver.grpc.reservations import Reservations
 from reserver.grpc.scheduler import SchedulerServicer
 from reserver.http.tls_files import TlsFiles
-from reserver.scheduling.state import State
+from reserver.scheduling.state import Readiness, State
 from reserver.stores.archive_writer import ArchiveWriter
 from reserver.stores.hold_accounts import AccountWriter
 from reserver.stores.stores import Stores

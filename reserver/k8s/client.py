@@ -18,7 +18,7 @@ import aiohttp
 
 from reserver.errors import ApiError
 from reserver.k8s.api_errors import connection_error, phrase_of, refusal
-from reserver.k8s.authentication import Credentials
+from reserver.k8s.credentials import Credentials
 from reserver.k8s.http_client import Exchange, RequestCounts, notice_loss
 from reserver.k8s.objects.objects import encode
 

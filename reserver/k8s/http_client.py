@@ -20,7 +20,7 @@ import httptools
 from prometheus_client.core import CounterMetricFamily, Metric
 
 from reserver.errors import ApiError
-from reserver.k8s.authentication import Credentials
+from reserver.k8s.credentials import Credentials
 
 ERROR = "<error>"
 """The code of a request without an answer, as client-go has it."""

@@ -20,7 +20,7 @@ from kubernetes.aio import config as kubernetes_config
 from kubernetes.aio.client import Configuration
 
 from reserver.errors import ConfigurationError
-from reserver.k8s.authentication import Credentials, lenient
+from reserver.k8s.credentials import Credentials, lenient
 
 log = structlog.get_logger(__name__)
 

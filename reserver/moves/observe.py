@@ -76,8 +76,6 @@ class Observer:
         """Return the observation that a step of a move is decided on.
 
         Args:
-            ruling: of arbitration.
-            result: of the effect of the step before.
             wanted: how many pods the controller wants; None where nobody can tell.
             now: unix seconds.
             surge: the workload of a pod that surges; None where it does not matter.

@@ -125,6 +125,18 @@ class Assembly:
             self.listeners.add(each)
         calls = (self.listeners, self._obstacles, self._is_up_to_date, self.placer.unsuited)
         self.features = Features(settings, Core(*parts, *calls))
+        self._make_reflectors(settings, client, configmaps, objects)
+        self._make_accounts(settings, client)
+        self.readiness = ProcessReadiness(self.state, self.reflectors, lease)
+
+    def _make_reflectors(
+        self,
+        settings: Settings,
+        client: ApiClient,
+        configmaps: ConfigMapCache,
+        objects: ObjectCache,
+    ) -> None:
+        """Make what keeps the state and the caches up to date, and what reads the past."""
         cluster = tuple(cluster_reflectors(client, self.state))
         home, is_optional = settings.namespace, not settings.needs_crd
         written = (
@@ -135,8 +147,6 @@ class Assembly:
         self.reflectors = (*cluster, *written, quotas, *self.features.reflectors)
         pods = next(reflector for reflector in cluster if reflector.path == PODS)
         self.history = HistoryReader(client, self.state.ledger.past, pods, written, home)
-        self._make_accounts(settings, client)
-        self.readiness = ProcessReadiness(self.state, self.reflectors, lease)
 
     def _make_loops(self, settings: Settings, client: ApiClient) -> None:
         """Make the loops that act on changes of the state and the stores."""

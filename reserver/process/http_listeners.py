@@ -19,9 +19,8 @@ from reserver.errors import ApiError, TooMany
 from reserver.extender.bindings import BIND_PATIENCE_S
 from reserver.extender.metrics import Metrics
 from reserver.extender.server import EXTENDER_LIMITS, HEALTH_LIMITS, Routes
-from reserver.http.access import Access
+from reserver.http.access import Access, listening
 from reserver.http.connections import Hosts
-from reserver.http.listen import listening
 from reserver.http.message import Handler, HttpRequest, HttpResponse, Paths, error
 from reserver.http.tls import Expiries, ServerTls
 from reserver.k8s.client import ApiClient

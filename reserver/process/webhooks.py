@@ -7,9 +7,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import NamedTuple
 
 from reserver.extender.metrics import Metrics
-from reserver.http.access import Access
+from reserver.http.access import Access, listening
 from reserver.http.connections import Hosts
-from reserver.http.listen import listening
 from reserver.http.tls import Expiries
 from reserver.k8s.client import ApiClient
 from reserver.process.assembly import Assembly

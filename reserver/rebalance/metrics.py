@@ -78,11 +78,8 @@ class DeschedulingMetrics:
             "Nodes whose emptying has ended, by outcome: emptied, or given back as a pod stays.",
             ("outcome",),
         )
-        self.policy_broken = Gauge(
-            "reserver_rebalance_policy_broken",
-            "1 while the policy file is broken and the last good one is in force.",
-            registry=self.registry,
-        )
+        told = "1 while the policy file is broken and the last good one is in force."
+        self.policy_broken = Gauge("reserver_rebalance_policy_broken", told, registry=self.registry)
 
     def count_eviction(
         self, result: str, strategy: str, profile: str, namespace: str, node: str

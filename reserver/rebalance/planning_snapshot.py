@@ -66,14 +66,7 @@ class PlanningSnapshot:
         disruptions: Disruptions | None = None,
         protected: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
-        """Begin with pods where they are.
-
-        Args:
-            snapshot: as it is with these pods; only this one may change it from now on.
-            pods: those that are on nodes, and those that are to get one.
-            disruptions: what budgets allow; None for anything.
-            protected: why pods on nodes may not be moved, by their numbers.
-        """
+        """Begin with pods where they are; without `disruptions` budgets allow anything."""
         self.snapshot = snapshot
         self.pods = tuple(pods)
         names = [pod.node if takes_room(pod) else "" for pod in self.pods]

@@ -88,14 +88,12 @@ class Rebalancer:
         windows = () if self.dry_run else self.options.windows
         if windows and (opens_at := judge((windows,), self.clock()).opens_at):
             note = f"rounds move nothing before {show_moment(opens_at)}, by --move-window"
-            log.info("rebalancing", note=note)
-            return Round(plan=Plan(notes=(note,)), settled=await self.give_back())
+            return replace(_noted(Plan(notes=(note,))), settled=await self.give_back())
         under_way, failed = await self._known()
         own = sum(move.is_rebalance for move in under_way)
         if own >= MOST_OPEN:
             note = f"{own} PodMoves of earlier rounds are under way; this round waits for them"
-            log.info("rebalancing", note=note)
-            return Round(plan=Plan(notes=(note,)))
+            return _noted(Plan(notes=(note,)))
         look = await self._look()
         leaving = {move.pod for move in under_way}
         policy = look.policy.with_most_moves(most_moves)
@@ -107,24 +105,15 @@ class Rebalancer:
         moving = frozenset((move.pod, move.uid) for move in under_way)
         rests = resting(failed, look.now)
         plan, seats, left = self._divided(decision.plan, look, (moving, rests), own)
-        for note in plan.notes:
-            log.info("rebalancing", note=note)
+        done = replace(_noted(plan), left=left)
         if self.dry_run:
             _tell(plan.moves)
-            return Round(plan=plan, left=left)
+            return done
         nodes = NOTHING_SETTLED
         if (marks := self.options.marks) is not None:
             nodes = await marks.prepare(plan, look.cluster, held, leaving)
-        terms = Terms(
-            grace_period_s=policy.grace_period_seconds,
-            tells_failures=policy.eviction_failure_event_notification,
-            patience_s=min(most_s, _PATIENCE_S),
-        )
-        outcomes = await self._carry_out(plan.moves, seats, terms)
-        done = (each.move for each in outcomes if each.result is not Result.ERROR)
-        gone = [move for move in once(done) if move.source]
-        self.loads.left(gone, look.cluster, policy.grace_period_seconds)
-        return Round(plan=plan, outcomes=tuple(outcomes), left=left, settled=nodes)
+        outcomes = await self._carry_out(plan.moves, seats, look, min(most_s, _PATIENCE_S))
+        return replace(done, outcomes=tuple(outcomes), settled=nodes)
 
     async def give_back(self) -> Settled:
         """Give back the nodes that no pod leaves; return those whose emptying has ended."""
@@ -191,12 +180,21 @@ class Rebalancer:
         return replace(plan, moves=moves, notes=notes), len(found.seated), left
 
     async def _carry_out(
-        self, moves: tuple[PlannedMove, ...], seats: int, terms: Terms
+        self, moves: tuple[PlannedMove, ...], seats: int, look: RoundInput, patience_s: float
     ) -> list[MoveOutcome]:
         """Write the first moves as PodMoves, as many as take seats, and evict the others."""
         evictions, pod_moves = self.executors
-        written = [] if pod_moves is None else await pod_moves.carry_out(moves[:seats], terms)
-        return written + await evictions.carry_out(moves[seats:], terms)
+        terms = Terms(
+            grace_period_s=look.policy.grace_period_seconds,
+            tells_failures=look.policy.eviction_failure_event_notification,
+            patience_s=patience_s,
+        )
+        outcomes = [] if pod_moves is None else await pod_moves.carry_out(moves[:seats], terms)
+        outcomes = outcomes + await evictions.carry_out(moves[seats:], terms)
+        done = (each.move for each in outcomes if each.result is not Result.ERROR)
+        gone = [move for move in once(done) if move.source]
+        self.loads.left(gone, look.cluster, terms.grace_period_s)
+        return outcomes
 
     async def run(
         self,
@@ -230,6 +228,13 @@ class Rebalancer:
             await asyncio.sleep(min(pause, SAMPLE_S))
             if pause > SAMPLE_S:
                 await self.loads.sample()
+
+
+def _noted(plan: Plan) -> Round:
+    """Return a round of which nothing is done yet, and log the notes of its plan."""
+    for note in plan.notes:
+        log.info("rebalancing", note=note)
+    return Round(plan=plan)
 
 
 def _tell(moves: tuple[PlannedMove, ...]) -> None:

@@ -16,11 +16,10 @@ from reserver.base.clock import SteadyClock, elapsed
 from reserver.errors import LeadershipLost
 from reserver.extender.metrics import refusals
 from reserver.extender.server import HEALTH_LIMITS
-from reserver.http.access import Access
+from reserver.http.access import Access, listening
 from reserver.http.connections import Hosts
-from reserver.http.listen import listening
-from reserver.k8s.authentication import Credentials
 from reserver.k8s.client import ApiClient
+from reserver.k8s.credentials import Credentials
 from reserver.k8s.lease import Lease, Timing
 from reserver.moves.phases import MoveMode
 from reserver.rebalance import emptying, pending, planner, upstream
@@ -71,8 +70,6 @@ async def rebalance(
     """Run one round and return it, or rounds until told to stop.
 
     Args:
-        settings: what was asked for.
-        access: to the API server.
         held: returns what reservations hold, by node.
         started: told where the API server is and, if it is served, where health is.
         stop: returns once it is to end.
@@ -90,9 +87,6 @@ async def rebalance(
         if settings.health_address is not None:
             site = _health(settings.health_address, metrics)
             started(f"health      {await stack.enter_async_context(site)}")
-        path = settings.policy_config_file
-        file = PolicyFile(path) if path is not None else None
-        executors = _executors(settings, client, clock, metrics)
         options = RoundOptions(
             decide=_decides(settings),
             held=held,
@@ -101,11 +95,14 @@ async def rebalance(
             least_gain=settings.least_gain,
             marks=_marks(settings, client, clock, metrics),
         )
-        rebalancer = Rebalancer(client, file, executors, options, clock, dry_run=settings.dry_run)
+        executors = _executors(settings, client, clock, metrics)
+        path, dry_run = settings.policy_config_file, settings.dry_run
+        file = None if path is None else PolicyFile(path)
+        rebalancer = Rebalancer(client, file, executors, options, clock, dry_run=dry_run)
         if settings.descheduling_interval:
             await _repeated(rebalancer, settings, client, access, metrics, stop)
             return None
-        run = _until_emptied if settings.defragment and not settings.dry_run else _once
+        run = _until_emptied if settings.defragment and not dry_run else _once
         return await run(rebalancer, metrics, clock, settings.most_moves)
 
 

@@ -13,14 +13,13 @@ from typing import Protocol
 from reserver.base.quarantine import take_note
 from reserver.errors import Fault, InvalidInput, NotReady, ReserverError
 from reserver.extender.metrics import Metrics
-from reserver.extender.readiness import Readiness, require_ready, up_to_date
 from reserver.http.message import Handler, HttpRequest, HttpResponse, ListenerLimits, Paths, text
 from reserver.k8s.objects.objects import decode
 from reserver.patches.book import Book
 from reserver.patches.model import PatchName
 from reserver.patches.slots import RETURN_AFTER_S
 from reserver.scheduling.resize import Subject, grow, growth, judge_resize, judge_unseen, seen
-from reserver.scheduling.state import State
+from reserver.scheduling.state import Readiness, State, require_ready, up_to_date
 from reserver.webhook import review
 from reserver.webhook.review import CreatedPod, ReviewRequest, resized, subject
 

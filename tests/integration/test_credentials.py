@@ -12,7 +12,7 @@ import pytest
 
 from reserver.errors import ConfigurationError
 from reserver.k8s import credentials, kubeconfig
-from reserver.k8s.authentication import Credentials
+from reserver.k8s.credentials import Credentials
 
 
 def _kubeconfig(path: Path, user: dict[str, Any], **cluster: Any) -> Path:

@@ -18,7 +18,7 @@ ASKS = """
 import asyncio, sys
 from reserver.errors import ApiError
 from reserver.k8s.client import ApiClient
-from reserver.k8s.authentication import Credentials
+from reserver.k8s.credentials import Credentials
 
 async def nobody():
     return None

@@ -27,9 +27,8 @@ from reserver.base.gc_tuning import brief_collections
 from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.extender.server import EXTENDER_LIMITS, Routes
-from reserver.http.access import Access
+from reserver.http.access import Access, listening
 from reserver.http.connections import Hosts
-from reserver.http.listen import listening
 from reserver.http.message import HttpRequest, HttpResponse, Paths
 from reserver.http.tls import ServerTls
 from reserver.http.tls_files import TlsFiles

@@ -160,7 +160,6 @@ class PodObject(WireStruct, frozen=True):
         """Return the pod as a value for decisions, given what it has in common with others.
 
         Args:
-            shared: what that is.
             one: returns one copy of equal names of namespaces and nodes. Who runs for long has
                 none: what `sys.intern` is given, CPython 3.12 never frees, and tenants choose it.
 
@@ -168,8 +167,7 @@ class PodObject(WireStruct, frozen=True):
             InvalidInput: a part is malformed; the error carries its path.
         """
         metadata, spec, status = self.metadata, self.spec, self.status
-        demanded = shared.demands
-        claims = _claim_uses(metadata.name, bytes(spec.volumes))
+        demanded, claims = shared.demands, _claim_uses(metadata.name, bytes(spec.volumes))
         if len(claims) > POD.things:
             demanded, claims = BEYOND, ()
         annotations = metadata.annotations or {}

@@ -10,9 +10,8 @@ from prometheus_client.core import CounterMetricFamily
 
 from reserver.extender.metrics import Metrics
 from reserver.extender.server import EXTENDER_LIMITS, MAX_BODY_BYTES, Routes
-from reserver.http.access import Access
+from reserver.http.access import Access, listening
 from reserver.http.connections import Hosts
-from reserver.http.listen import listening
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import Nominate
 from reserver.webhook.handlers import WEBHOOK_LIMITS

@@ -11,9 +11,8 @@ import pytest
 import trustme
 
 from reserver.errors import ConfigurationError
-from reserver.http.access import Access
+from reserver.http.access import Access, listening
 from reserver.http.connections import Hosts
-from reserver.http.listen import listening
 from reserver.http.message import HttpRequest, HttpResponse, ListenerLimits, Paths, text
 from reserver.http.tls import Expiries, ServerTls
 from reserver.http.tls_files import TlsFiles

@@ -16,9 +16,8 @@ import pytest
 from reserver.base.quarantine import Component
 from reserver.cluster.labels import equals
 from reserver.errors import InvalidInput, NotReady
-from reserver.http.access import Access
+from reserver.http.access import Access, listening
 from reserver.http.connections import Hosts
-from reserver.http.listen import listening
 from reserver.http.message import Paths
 from reserver.k8s.objects.limits import POD
 from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION
