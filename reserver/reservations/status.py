@@ -249,13 +249,13 @@ def _placelessness(reservation: Reservation, ledger: LedgerView) -> str:
     """Return why some slots have no place; empty if all that need one have one."""
     if not ledger.is_unplaced(reservation.ref):
         return ""
-    return ledger.obstacle(reservation.ref) or "a place for it is being looked for"
+    return ledger.obstacle(reservation.ref) or "Reserver is looking for a place"
 
 
 def _unsettled(reservation: Reservation, ledger: LedgerView) -> str:
     """Return why it is too early to say that a reservation is placed; empty if it is not."""
     if ledger.is_edited(reservation.ref):
-        return "it was edited; whether it can stay where it is placed is being looked at"
+        return "it was edited; Reserver is checking whether its place still fits"
     placed = ledger.placed(reservation)
     # What replaces slots is in force with those that are written.
     is_known = bool(reservation.refill_up_to and reservation.placed)
