@@ -69,11 +69,6 @@ class Cron(NamedTuple):
                 if 60 * hour + minute >= since:
                     yield 60 * hour + minute
 
-    @property
-    def last(self) -> int:
-        """The last of the times of a day, in minutes."""
-        return 60 * self.hours.numbers[-1] + self.minutes.numbers[-1]
-
     def least_gap(self, days: int = 1) -> float:
         """Return the least seconds between two starts whose days are so many apart at least."""
         hours = min(self.hours.gap, 24 * days - self.hours.span)

@@ -8,10 +8,9 @@ instead. cron of Debian has both rules (crontab(5), "Daylight Saving Time").
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
-from itertools import islice, pairwise, takewhile
+from itertools import chain, islice, pairwise, takewhile
 from math import isnan, nan
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -26,6 +25,11 @@ MOST_CRON = 100
 
 _FIELDS = 5
 _DAY_S = 86_400.0
+_FIRST_DAY = date(1970, 1, 1).toordinal()
+_LATEST = datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()
+
+_NEAR = 6
+"""So many days are kept of each three fields that say days: who asks, asks for a few of them."""
 
 _CHECKED = 64
 """So many occurrences in a row are compared with the duration, from a fixed day on."""
@@ -56,8 +60,7 @@ class Occurrence(NamedTuple):
     end: float
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(NamedTuple):
     """A span of time that comes again.
 
     An occurrence that would last into the next one ends where that begins.
@@ -94,40 +97,65 @@ class Schedule:
             start = following
 
     def starts(self, after: float) -> Iterator[float]:
-        """Yield the starts later than a moment, each once."""
-        zone, latest = _zone(self.zone), after
-        here = datetime.fromtimestamp(after, zone)
-        if here.year > LAST_YEAR:
-            return
-        read = cron.parse(self.cron)
+        """Return the starts later than a moment, each once."""
+        zone, read = _zone(self.zone), cron.parse(self.cron)
         if read.is_fixed or self.zone == "UTC":
-            yield from _fixed(read, after, here, zone)
+            return _fixed(read, after, zone)
+        return _by_real_time(self.cron, after, zone)
+
+
+def _by_real_time(text: str, after: float, zone: ZoneInfo) -> Iterator[float]:
+    """Yield the starts of a schedule that follows real time, each once, later than a moment."""
+    latest = after
+    if after >= _LATEST:
+        return
+    for start in CronSim(text, datetime.fromtimestamp(after, zone)):
+        at = start.timestamp()
+        if at > latest:  # cron counts by the clock on the wall, which may show an hour twice.
+            latest = at
+            yield at
+        if start.year > LAST_YEAR:
             return
-        for start in CronSim(self.cron, here):
-            at = start.timestamp()
-            if at > latest:  # cron counts by the clock on the wall, which may show an hour twice.
-                latest = at
-                yield at
-            if start.year > LAST_YEAR:
-                return
 
 
-def _fixed(read: Cron, after: float, here: datetime, zone: ZoneInfo) -> Iterator[float]:
+def _fixed(read: Cron, after: float, zone: ZoneInfo) -> Iterator[float]:
     """Yield the starts of a schedule of fixed times, each once, later than a moment.
 
     As `cronsim` does, but day by day: a start with ten thousand schedules has no second for it.
     """
-    today, since, latest = here.toordinal(), 60 * here.hour + here.minute, after
-    # A change of clocks may leave out a whole day, whose times come at its end.
-    before = here - timedelta(days=2)
-    begin = today if before.utcoffset() == here.utcoffset() else before.toordinal()
-    for day in cron.days(read.days, begin):
-        midnight = _midnight(day, zone)
-        for minute in (read.last,) if day < today else read.times(since if day == today else 0):
-            at = _moment(day, minute, zone) if isnan(midnight) else midnight + 60.0 * minute
+    latest = after
+    if after >= _LATEST:
+        return
+    near = _near(read.days, _FIRST_DAY + int(after // _DAY_S), zone)
+    for day, midnight in chain(near, _later(read.days, near, zone)):
+        is_even = not isnan(midnight)
+        for minute in read.times(max(0, int(after - midnight) // 60) if is_even else 0):
+            at = midnight + 60.0 * minute if is_even else _moment(day, minute, zone)
             if at > latest:  # A gap has one end for all that it leaves out.
                 latest = at
                 yield at
+
+
+@lru_cache(1024)  # Many keep the same days, each at a time of its own.
+def _near(fields: str, today: int, zone: ZoneInfo) -> tuple[tuple[int, float], ...]:
+    """Return the first days, with their midnights, that may have a start on a day of UTC or later.
+
+    A change of clocks may leave out a whole day, whose times come at its end.
+    """
+    noon = datetime.combine(date.fromordinal(today), time(12), zone)
+    before, after = (noon + timedelta(days=days) for days in (-3, 1))
+    begin = today - 1 if before.utcoffset() == after.utcoffset() else today - 3
+    days = islice(cron.days(fields, begin), _NEAR)
+    return tuple((day, _midnight(day, zone)) for day in days)
+
+
+def _later(
+    fields: str, near: tuple[tuple[int, float], ...], zone: ZoneInfo
+) -> Iterator[tuple[int, float]]:
+    """Yield the days after the near ones, with their midnights."""
+    if len(near) == _NEAR:
+        for day in cron.days(fields, near[-1][0] + 1):
+            yield day, _midnight(day, zone)
 
 
 @lru_cache(16_384)  # Many start on the same days.

@@ -11,7 +11,6 @@ import hashlib
 import json
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -46,7 +45,7 @@ def etag(reservation: Reservation) -> str:
     recurrence = reservation.recurrence
     if recurrence is None:
         return reservation.digest
-    said = json.dumps([*asdict(recurrence).values()], default=list)
+    said = json.dumps([recurrence.schedule._asdict(), *recurrence[1:]])
     again = hashlib.sha256(said.encode()).hexdigest()[:_DIGEST_LENGTH]
     return f"{series_digest(reservation.digest)}-{again}"
 

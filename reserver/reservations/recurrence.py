@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice, takewhile
+from typing import NamedTuple
 
 from reserver.base.schedule import Occurrence, Schedule
 
@@ -20,8 +20,7 @@ _OF_OCCURRENCE = "+"
 """Between the digest of what is written and the start of an occurrence."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recurrence:
+class Recurrence(NamedTuple):
     """When a reservation comes again; all times in unix seconds.
 
     Attributes:
@@ -44,14 +43,18 @@ class Recurrence:
         return next(iter(self.shown(now)), None)
 
     def occurrences(self, now: float) -> Iterator[Occurrence]:
-        """Yield the occurrence under way at `now` (unix seconds), and all later ones."""
-        first = now if self.first is None else self.first
-        since = max(now, first)
-        for each in self.schedule.occurrences(since):
+        """Return the occurrence under way at `now` (unix seconds), and all later ones."""
+        since = now if self.first is None else max(now, self.first)
+        found = self.schedule.occurrences(since)
+        return self._kept(found, since) if self.skipped or self.first is not None else found
+
+    def _kept(self, found: Iterator[Occurrence], since: float) -> Iterator[Occurrence]:
+        """Yield the occurrences that are not left out and do not start too early."""
+        for each in found:
             if each.start in self.skipped:
                 if each.start > since + FARTHEST_S:
                     return
-            elif self.first is None or each.start >= first:
+            elif self.first is None or each.start >= self.first:
                 yield each
 
     def shown(self, since: float) -> tuple[Occurrence, ...]:
@@ -76,7 +79,7 @@ def counted(schedule: Schedule, first: float, count: int) -> Schedule:
     One that is left out counts, too, as in iCalendar (RFC 5545, ``EXDATE``). Those that are further
     ahead than anybody looks (`FARTHEST_S`) do not come.
     """
-    return replace(schedule, until=_last_start(schedule, first, count))
+    return schedule._replace(until=_last_start(schedule, first, count))
 
 
 @lru_cache(4096)

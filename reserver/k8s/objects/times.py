@@ -18,7 +18,11 @@ _EARLIEST = -62_135_596_800
 
 _DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:h|ms|m|s))+|0")
 _DURATION_PART = re.compile(r"([0-9.]+)(h|ms|m|s)")
+_SIXTY = tuple(f"{number:02}" for number in range(60))
 _DAYS = re.compile(r"([0-9]{1,6})d(.*)")
+_MOST_KEPT = 30
+"""Characters of a duration that is read once for all: a longer one fills no memory."""
+
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
@@ -65,6 +69,12 @@ def parse_duration(text: str) -> float:
     Raises:
         InvalidInput: it is not a duration; days are not one, as in Go's ``time.ParseDuration``.
     """
+    return _seconds(text) if len(text) <= _MOST_KEPT else _seconds.__wrapped__(text)
+
+
+@lru_cache(1024)  # Many last as long.
+def _seconds(text: str) -> float:
+    """Return a duration in seconds."""
     if not _DURATION.fullmatch(text):
         problem = f"{shorten(text)!r} is not a duration"
         raise InvalidInput("", problem, "write hours, minutes and seconds, such as 24h or 1h30m")
@@ -103,7 +113,7 @@ def show_in(seconds: float, zone: str) -> str:
     if len(begin) == 1:
         return datetime.fromtimestamp(int(seconds), ZoneInfo(zone)).isoformat()
     before, after = begin
-    return f"{before}{rest // 60:02}:{rest % 60:02}{after}"
+    return f"{before}{_SIXTY[rest // 60]}:{_SIXTY[rest % 60]}{after}"
 
 
 @lru_cache(4096)  # Many begin and end in the same hours.

@@ -27,7 +27,7 @@ class RecurrenceFields(ScheduleFields, kw_only=True):
     skip: list[str] = msgspec.field(default_factory=list)
 
 
-class OccurrenceFields(msgspec.Struct, rename="camel", frozen=True):
+class OccurrenceFields(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """An occurrence as a status shows it, in the time zone of its schedule."""
 
     starts_at: str

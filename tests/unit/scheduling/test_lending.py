@@ -415,7 +415,7 @@ def test_borrowers_stay_for_an_occurrence_of_what_is_suspended() -> None:
     state = lending(W1, borrower("a", "8", on="worker-1"))
     state.ledger.put(identified(replace(coming, recurrence=nightly)))
     assert short(state, midnight - 1) == {"worker-1": {"a"}}
-    suspended = replace(nightly, is_suspended=True)
+    suspended = nightly._replace(is_suspended=True)
     state.ledger.put(identified(replace(coming, recurrence=suspended)))
     assert short(state, midnight - 1) == {}
 
