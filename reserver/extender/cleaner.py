@@ -101,12 +101,12 @@ class Cleaner(Listener):
         self, store: Cleaned, may_write: Callable[[], Awaitable[bool]], refs: list[Ref]
     ) -> None:
         """Make the edits that are due in one ConfigMap, or of one Reservation."""
-        if not await may_write():
-            for ref in refs:
-                self.queue.add(ref, _UNSURE_S)
-            return
         due = await self._due(store, refs)
         while due:
+            if not await may_write():
+                for edit in due:
+                    self.queue.add(edit.ref, _UNSURE_S)
+                return
             count = _fitting(due)
             batch, due = due[:count], due[count:]
             exc = await self._try(batch)

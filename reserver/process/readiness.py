@@ -134,6 +134,10 @@ class ProcessReadiness:
             return False
         return not self.obstacles()
 
+    async def may_write(self, client: ApiClient, pods: Reflector) -> bool:
+        """Return whether it may be written now that a hold is over; etcd is asked about pods."""
+        return await self.is_up_to_date() and await self.etcd.agrees(client, pods)
+
     def _look_after(self) -> None:
         """If this process stood still, treat the views as incomplete since then."""
         seconds = self.pulse.stood_still()

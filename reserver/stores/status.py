@@ -33,6 +33,15 @@ Warn = Callable[[Metadata, str, str], None]
 """Takes an object, a reason and a message, and has a Warning event written."""
 
 
+MayWrite = Callable[[], Awaitable[bool]]
+"""Returns whether what is known may be written, now."""
+
+
+async def always() -> bool:
+    """Let all be written."""
+    return True
+
+
 class RoomReport:
     """Reports each reservation whose node has become short, closed, or neither any more.
 
@@ -124,16 +133,22 @@ class Statuses(ABC, Generic[C]):
             refs = self.queue.take_all(min(left, _TAKEN_AT_ONCE)) if left else []
             left -= len(refs)
 
-    async def run(self, state: State, may_write: Callable[[], Awaitable[bool]]) -> None:
-        """Write until cancelled, whenever it may be written what is known."""
+    async def run(self, state: State, is_up_to_date: MayWrite, may_write: MayWrite) -> None:
+        """Write until cancelled, whenever it may be written what is known.
+
+        Args:
+            state: what is known.
+            is_up_to_date: asked before each pass.
+            may_write: asked once it is known what is to be written, before that is sent.
+        """
         while True:
             with quarantined("pass", self.name):
-                if await may_write():
-                    await self.write(state)
+                if await is_up_to_date():
+                    await self.write(state, may_write)
             await asyncio.sleep(PASS_EVERY_S)
 
     @abstractmethod
-    async def write(self, state: State) -> None:
+    async def write(self, state: State, may_write: MayWrite = always) -> None:
         """Write what has changed since the last time; what cannot be written is tried later."""
 
     async def recall(self, ledger: Ledger) -> None:

@@ -34,6 +34,9 @@ SILENT_AFTER_S = 10.0
 _A_MOMENT_S = 1.0
 """How long a deletion may take to be shown by a watch until the watch is doubted, in seconds."""
 
+_LOOKS = 20
+"""How often within that moment it is looked whether the watch has shown it."""
+
 _PAGE = "docs/operations.md#after-a-restore-of-etcd"
 
 
@@ -70,6 +73,8 @@ class EtcdCheck:
         """Begin with nothing known; `now` is monotonic seconds."""
         self.obstacle = ""
         self._now = now
+        self._agreed_at = 0.0
+        self._asking = asyncio.Lock()
 
     async def pass_first(self, client: ApiClient, reflectors: Sequence[Reflector]) -> None:
         """Return once no view is ahead of etcd, so that a start does not trust such a cache.
@@ -79,7 +84,8 @@ class EtcdCheck:
         """
         while True:
             try:
-                await _compare_all(client, reflectors)
+                async with asyncio.timeout(SILENT_AFTER_S):
+                    await _compare_all(client, reflectors)
             except WentBack as exc:
                 self.obstacle = (
                     f"etcd was restored under an API server that goes on: {exc}; "
@@ -89,7 +95,7 @@ class EtcdCheck:
                 while all(reflector.watches < 2 for reflector in reflectors):  # noqa: ASYNC110, PLR2004
                     await asyncio.sleep(LOOK_EVERY_S)
                 end("etcd", exc)
-            except (ApiError, InvalidInput) as exc:
+            except (ApiError, InvalidInput, TimeoutError) as exc:
                 self.obstacle = _unanswered(exc)
             else:
                 self.obstacle = ""
@@ -113,6 +119,30 @@ class EtcdCheck:
             else:
                 answered_at, self.obstacle = began, ""
 
+    async def agrees(self, client: ApiClient, reflector: Reflector) -> bool:
+        """Return whether etcd, asked now, has the newest object of a view; False without an answer.
+
+        A write that is sent while etcd is away waits in the API server for seconds, and is made by
+        the etcd that comes back. What was restored may meet all its preconditions. So whatever
+        ends a hold because of a pod asks for that pod's time first; what was listed was compared
+        at the start. Those who wait share an answer.
+        """
+        wanted = self._now()
+        try:
+            async with asyncio.timeout(SILENT_AFTER_S), self._asking:
+                if self._agreed_at > wanted:
+                    return True
+                began = self._now()
+                if (newest := reflector.view.noted()) is not None:
+                    await _compare(client, reflector, *newest)
+                self._agreed_at = began
+        except WentBack as exc:
+            end("etcd", exc)
+        except (ApiError, InvalidInput, TimeoutError) as exc:
+            log.warning("nothing is written, etcd may be another one", why=_unanswered(exc))
+            return False
+        return True
+
 
 def _unanswered(error: Exception) -> str:
     why = advice(error) if isinstance(error, ApiError) else str(error) or "no answer in time"
@@ -133,13 +163,12 @@ async def compare(client: ApiClient, reflector: Reflector) -> None:
         InvalidInput: it answered with something else.
         WentBack: an object is older in etcd than it was seen, or is gone and no watch says so.
     """
-    view, last = reflector.view, reflector.last_change
-    if last is not None:
+    last = reflector.last_change
+    if last is not None and reflector.view.revision_of(last[0]) <= 0:
         await _compare(client, reflector, *last)
-    if last is None or view.revision_of(last[0]) <= 0:
-        newest = await Pacer().run(view.newest())
-        if newest is not None:
-            await _compare(client, reflector, *newest)
+    newest = await Pacer().run(reflector.view.newest())
+    if newest is not None:
+        await _compare(client, reflector, *newest)
 
 
 async def _compare(client: ApiClient, reflector: Reflector, key: Key, revision: int) -> None:
@@ -156,8 +185,9 @@ async def _compare(client: ApiClient, reflector: Reflector, key: Key, revision: 
         if now < revision:
             raise WentBack(f"{name} is at resourceVersion {now} and was at {revision}")
         return
-    if is_known():
-        await asyncio.sleep(_A_MOMENT_S)
+    for _ in range(_LOOKS):
+        if is_known():
+            await asyncio.sleep(_A_MOMENT_S / _LOOKS)
     if is_known():
         reflector.distrust(0.0)
         await reflector.current.wait()

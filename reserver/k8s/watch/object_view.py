@@ -27,6 +27,9 @@ UNKNOWN = -1
 
 _A_STEP = 1000
 
+_MOST_NOTED = 100
+"""How many objects stay noted in the order of their changes: the last ones may soon be deleted."""
+
 
 def _kept_by_nobody(_: Key) -> int:
     return UNKNOWN
@@ -66,6 +69,9 @@ class ObjectView(Generic[T]):
         self.events: type[ReadEvent[T]] = ReadEvent[self.kind]  # type: ignore[name-defined]
         self.revision = self.unreadable = self._seen_up_to = 0
         self._unread: set[Key] = set()
+        self._changed: dict[Key, None] = {}  # The last one at the end, of those that are there.
+        self._has_newest = self.keeps_revisions
+        self._is_listed_anew = False
         self._unlisted: set[Key] = set()
 
     @property
@@ -73,14 +79,34 @@ class ObjectView(Generic[T]):
         """Whether it knows the resourceVersion of each object; each can be read by its name."""
         return self.revision_of is not _kept_by_nobody
 
+    def noted(self) -> tuple[Key, int] | None:
+        """Return what a watch has shown last of what is there, or `newest` has found before."""
+        for key in tuple(self._changed)[:-_MOST_NOTED]:
+            del self._changed[key]
+        while self._changed:
+            key = next(reversed(self._changed))
+            if (revision := self.revision_of(key)) > 0:
+                return key, revision
+            del self._changed[key]  # A pod that has finished, say.
+        return None
+
     def newest(self) -> Generator[None, None, tuple[Key, int] | None]:
-        """Return the object that changed last of those that are known, and its resourceVersion."""
+        """Return the object that changed last of those that are known, and its resourceVersion.
+
+        All are looked at only if none is noted, or once after a list.
+        """
+        if not self._is_listed_anew and (noted := self.noted()) is not None:
+            return noted
+        self._is_listed_anew = False
         newest, known = None, 0
         for number, key in enumerate(list(self.known())):
             if (revision := self.revision_of(key)) > known:
                 newest, known = (key, revision), revision
             if not number % _A_STEP:
                 yield
+        if newest is not None:
+            self._changed.pop(newest[0], None)
+            self._changed[newest[0]] = None
         return newest
 
     def list_began(self, seen: int = 0) -> None:
@@ -91,6 +117,7 @@ class ObjectView(Generic[T]):
         """
         self._seen_up_to = seen
         self._unlisted = set(self.known())
+        self._is_listed_anew = True
 
     def listed(self, item: T | msgspec.Raw) -> Steps:
         """Take an object that a page of a list shows."""
@@ -146,6 +173,10 @@ class ObjectView(Generic[T]):
                     yield from self.seen(shown, listed) or ()
                 except InvalidInput as exc:
                     self._pass_over(key, item, exc)
+            if self._has_newest and not listed:  # No call: each event of each pod comes here.
+                if key in self._changed:
+                    del self._changed[key]
+                self._changed[key] = None
         return metadata
 
     def _read(self, item: T | msgspec.Raw) -> tuple[Metadata, T | None]:
@@ -171,6 +202,8 @@ class ObjectView(Generic[T]):
 
     def _drop(self, key: Key) -> Steps:
         self._unread.discard(key)
+        if key in self._changed:
+            del self._changed[key]
         with quarantined("watch", "/".join(key)):
             yield from self.gone(key) or ()
 

@@ -34,7 +34,7 @@ from reserver.stores.configmap.status_codec import (
     show,
     violated,
 )
-from reserver.stores.status import Statuses
+from reserver.stores.status import MayWrite, Statuses, always
 
 log = structlog.get_logger(__name__)
 
@@ -65,7 +65,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             except (ApiError, InvalidInput, NotOurs) as exc:
                 companion.failed(exc, self.now)
 
-    async def write(self, state: State) -> None:
+    async def write(self, state: State, may_write: MayWrite = always) -> None:
         """Write what has changed since the last time; what cannot be written is tried later."""
         pacer = Pacer()
         await pacer.run(self.room.report(state, self.now))
@@ -81,15 +81,15 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             seen = _seen(self.cache.metadata(companion.store), state.ledger)
             # One write for all keys that were written together.
             if companion.is_due(seen, self.now) and not self.cache.is_taking(companion.store):
-                await self._try(companion, state)
+                await self._try(companion, state, may_write)
 
-    async def _try(self, companion: Companion, state: State) -> None:
+    async def _try(self, companion: Companion, state: State, may_write: MayWrite) -> None:
         def failed(fault: Fault) -> None:
             companion.failed(fault, self.now)
 
         with quarantined("companion", "/".join(companion.store), failed):
             try:
-                await self._update(companion, state)
+                await self._update(companion, state, may_write)
             except (ApiError, InvalidInput) as exc:
                 news = companion.failed(exc, self.now)
                 metadata = self.cache.metadata(companion.store)
@@ -102,7 +102,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             else:
                 companion.succeeded()
 
-    async def _update(self, companion: Companion, state: State) -> None:
+    async def _update(self, companion: Companion, state: State, may_write: MayWrite) -> None:
         metadata = self.cache.metadata(companion.store)
         if metadata is not None:
             companion.belongs_to(metadata.uid)
@@ -112,6 +112,9 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             _recall(companion, state.ledger, self.cache)
         seen = _seen(metadata, state.ledger)
         wanted = await self._statuses(companion, keys | companion.left_out, state)
+        if not await may_write():
+            companion.changed_keys |= keys
+            return
         async for before, changes in companion.write(metadata, wanted, seen):
             self.writes += 1
             if metadata is not None:

@@ -37,7 +37,7 @@ from reserver.stores.object.status_codec import (
     new_remarks,
     valid,
 )
-from reserver.stores.status import Statuses
+from reserver.stores.status import MayWrite, Statuses, always
 
 log = structlog.get_logger(__name__)
 
@@ -80,7 +80,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
         self._swept_at = 0.0
         self._fault = ""
 
-    async def write(self, state: State) -> None:
+    async def write(self, state: State, may_write: MayWrite = always) -> None:
         """Write what has changed since the last time; what cannot be written is tried later."""
         now, pacer = self.now, Pacer()
         if not 0 <= now - self._swept_at < SWEEP_EVERY_S:
@@ -93,6 +93,10 @@ class ObjectStatuses(Statuses[ObjectCache]):
             pending = dict.fromkeys(refs)
             while pending:
                 writes = await self._due(pending, state, pacer)
+                if writes and not await may_write():
+                    for ref in (*pending, *(write.ref for write in writes)):
+                        self.queue.add(ref)
+                    return
                 async with asyncio.TaskGroup() as tasks:
                     for write in writes:
                         tasks.create_task(self._try(write))

@@ -219,6 +219,20 @@ async def test_a_request_that_hangs_keeps_nothing_else_waiting() -> None:
     cleaning.cancel()
 
 
+async def test_each_request_waits_until_it_may_be_made() -> None:
+    """Between two of them etcd may be replaced by what does not know why they are made."""
+    client = ScriptedClient(*[{}] * 3)
+    tidying = Tidying(client, **{f"r-{number}": OVER for number in range(1_200)})
+    answers = iter([True, False])
+
+    async def may_write() -> bool:
+        return next(answers)
+
+    await worked_off(tidying.cleaner.run(tidying.store, may_write), tidying.cleaner.queue)
+    assert (tidying.cleaner.edits, len(client.requests)) == (500, 1)
+    assert await tidying.tidy(5.0) == (1_200, 0)
+
+
 IMMUTABLE = ApiError(
     422,
     "Invalid",

@@ -14,7 +14,7 @@ from reserver.k8s.objects.objects import Metadata
 from reserver.reservations.status import ShortNodes
 from reserver.stores.configmap import status
 from tests.builders import NOW, node, pod
-from tests.unit.k8s.fakes import PatientClient, always, refused
+from tests.unit.k8s.fakes import PatientClient, always, never, refused
 from tests.unit.stores.companions import MISSING, TAKER, W1, World, answer, said, spec, written
 
 # Room that goes and comes.
@@ -210,12 +210,23 @@ async def test_a_turn_looks_at_the_nodes_of_many_entries_at_once(
     assert backed == set(names[1::2])
 
 
+async def test_a_companion_waits_until_it_may_be_written() -> None:
+    world = World()
+    world.put(web=spec())
+    world.client.script.append(MISSING)
+    await world.writer.write(world.state, never)
+    assert [each.verb for each in world.client.requests] == ["get"]
+    (create,) = await world.write(answer(1))
+    assert create.verb == "create"
+    assert said(create, "web")["phase"] == "Active"
+
+
 async def test_it_writes_until_it_is_stopped(pauses: list[float]) -> None:
     world = World()
     client = PatientClient(MISSING, answer(1), answer(2))
     world.writer.client = client
     world.put(web=spec())
-    task = asyncio.create_task(world.writer.run(world.state, always))
+    task = asyncio.create_task(world.writer.run(world.state, always, always))
     while world.writer.writes < 1:  # noqa: ASYNC110 - nothing tells
         await asyncio.sleep(0)
     world.put(web=spec(), api=spec())

@@ -27,7 +27,7 @@ from reserver.stores.status import RoomReport
 from tests.builders import NOW, name, node, pod
 from tests.listening import Calling
 from tests.unit.k8s.clocks import ManualTime
-from tests.unit.k8s.fakes import NO_ANSWER, Request, ScriptedClient, refused
+from tests.unit.k8s.fakes import NO_ANSWER, Request, ScriptedClient, never, refused
 from tests.unit.stores.test_object_cache import made
 
 W1 = node("worker-1", cpu="64")
@@ -133,6 +133,15 @@ async def test_nothing_is_written_that_is_said_already(ttl: str) -> None:
     kept = {field: said for field, said in status.items() if said is not None}  # As in the API.
     again.put(made(ttl=ttl, status=kept, revision=2))
     assert await again.write(later=5) == []
+
+
+async def test_a_status_waits_until_it_may_be_written() -> None:
+    """The etcd that would take it may be another one, whose object has the same version."""
+    world = World()
+    world.put(*(made(name) for name in ("a", "b", "c")))
+    await world.writer.write(world.state, never)
+    assert not world.client.requests
+    assert len(await world.write()) == 3
 
 
 async def test_a_broken_one_says_what_is_wrong() -> None:

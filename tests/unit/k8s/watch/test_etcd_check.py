@@ -8,8 +8,10 @@ from typing import Any, NoReturn
 
 import pytest
 
+from reserver.base.pacer import outcome
 from reserver.errors import ApiError, WentBack
 from reserver.k8s.objects.objects import PartialObject
+from reserver.k8s.watch import back_in_time
 from reserver.k8s.watch.back_in_time import SILENT_AFTER_S, EtcdCheck, compare
 from reserver.k8s.watch.object_view import Key, ObjectView
 from reserver.k8s.watch.reflector import Reflector
@@ -26,15 +28,19 @@ class Etcd(ScriptedClient):
     Attributes:
         objects: the resourceVersion of each, by its path.
         fault: what it answers instead.
+        answers: set while it does.
     """
 
     def __init__(self, objects: Mapping[str, int] | None = None) -> None:
         super().__init__()
         self.objects = dict(objects or {})
         self.fault: ApiError | None = None
+        self.answers = asyncio.Event()
+        self.answers.set()
 
     async def _next(self, request: Request) -> Any:
         self.requests.append(request)
+        await self.answers.wait()
         if self.fault is not None:
             raise self.fault
         if request.path not in self.objects:
@@ -178,6 +184,49 @@ async def test_a_start_waits_until_etcd_answers() -> None:
     world.etcd.fault = None
     await start
     assert not check.obstacle
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_a_start_says_so_if_etcd_gives_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(back_in_time, "SILENT_AFTER_S", 0.0)
+    world, check = World({A: 5}, {A: 5}), EtcdCheck()
+    answered, world.etcd.answers = world.etcd.answers, asyncio.Event()
+    start = asyncio.create_task(check.pass_first(world.etcd, [world.reflector]))
+    await until(lambda: "no answer in time" in check.obstacle)
+    monkeypatch.setattr(back_in_time, "SILENT_AFTER_S", SILENT_AFTER_S)
+    world.etcd.answers = answered
+    await start
+    assert not check.obstacle
+
+
+async def test_a_write_that_ends_a_hold_waits_for_the_answer_of_etcd() -> None:
+    world, check = World({A: 5}, {A: 5}), EtcdCheck()
+    assert await check.agrees(world.etcd, world.reflector)
+    assert not world.etcd.requests  # Nothing is known that a start has not compared.
+    outcome(world.reflector.view.newest())
+    world.etcd.answers = asyncio.Event()
+    asked = [asyncio.create_task(check.agrees(world.etcd, world.reflector)) for _ in range(3)]
+    await until(lambda: bool(world.etcd.requests))
+    assert not any(each.done() for each in asked)
+    world.etcd.answers.set()
+    assert await asyncio.gather(*asked) == [True] * 3
+    assert len(world.etcd.requests) == 2  # The first may have been answered before others asked.
+    assert await check.agrees(world.etcd, world.reflector)
+    assert len(world.etcd.requests) == 3
+    world.etcd.fault = NO_ANSWER
+    assert not await check.agrees(world.etcd, world.reflector)
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_a_write_that_ends_a_hold_is_not_sent_to_an_etcd_that_was_restored(
+    ended: list[int],
+) -> None:
+    """Its claim is of a pod that is not there; all that the write demands may be as before."""
+    world = World({A: 5, B: 9}, {A: 5})
+    outcome(world.reflector.view.newest())
+    with pytest.raises(SystemError):
+        await EtcdCheck().agrees(world.etcd, world.reflector)
+    assert ended == [1]
 
 
 @pytest.mark.usefixtures("pauses")

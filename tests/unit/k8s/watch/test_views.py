@@ -66,6 +66,40 @@ def test_listed_and_watched_pods_are_counted(state: State) -> None:
     assert requested(state, "worker-1") == 2000
 
 
+def test_the_newest_object_is_known_without_looking_at_all(state: State) -> None:
+    view = pod_view(state)
+
+    def newest() -> Any:
+        return outcome(view.newest())
+
+    assert newest() is None
+    listed(view, [pod("a", revision=3), pod("b", revision=7), pod("c", revision=5)])
+    assert newest() == (("shop", "b"), 7)
+    view.known = lambda: pytest.fail("all are looked at")
+    outcome(view.changed(pod("c", revision=8)))
+    outcome(view.changed(pod("d", revision=9)))
+    outcome(view.changed(pod("c", revision=10)))
+    assert newest() == (("shop", "c"), 10)
+    outcome(view.deleted(pod("c", revision=11)))
+    assert newest() == (("shop", "d"), 9)
+    view = pod_view(state)
+    outcome(view.changed(pod("d", revision=12)))
+    listed(view, [pod("d", revision=12), pod("e", revision=20)])
+    assert view.noted() == (("shop", "d"), 12)
+    assert newest() == view.noted() == (("shop", "e"), 20)
+
+
+def test_a_newest_object_that_is_gone_has_a_successor(state: State) -> None:
+    view = pod_view(state)
+    listed(view, [pod("a", revision=3), pod("b", revision=7)])
+    for number in range(300):
+        outcome(view.changed(pod(f"short-{number}", revision=10 + number)))
+    assert outcome(view.newest()) == (("shop", "short-299"), 309)
+    for number in range(300):
+        outcome(view.deleted(pod(f"short-{number}", revision=400 + number)))
+    assert outcome(view.newest()) == (("shop", "b"), 7)
+
+
 def test_what_a_new_list_does_not_show_is_gone(state: State) -> None:
     view = pod_view(state)
     listed(view, [pod("a", "worker-1"), pod("b", "worker-1")])
