@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain, pairwise
 from types import MappingProxyType
 
@@ -88,12 +89,9 @@ class PlanningSnapshot:
         self.requests: Int64s = requests[asked.ids]
         self._lacks_column: Bools = lacks_column[asked.ids]
         self._asked = asked.ids
-        self._company: dict[object, bool] = {}
-        self._kinds: list[tuple[object, object] | None] = [None] * len(self.pods)
-        self._rules: dict[object, int] = {}
-        self._rules_of_shared: dict[tuple[str, int, int], int] = {}
+        self._company: dict[int, bool] = {}
         self._admits = Once(self._admitting)
-        self._near: dict[object, Bools] = {}
+        self._near: dict[int, Bools] = {}
         self._rejecting = _by_label(self.pods)
 
     def targets(self, number: int, among: Bools | None = None) -> Bools:
@@ -140,23 +138,26 @@ class PlanningSnapshot:
             may = allowed(pod, self.snapshot)
         return bool(may[row] and not self.closed[row] and np.all(self.free[row] >= 0))
 
-    def kind(self, number: int) -> tuple[object, object]:
-        """Return what decides where a pod may go, and what it takes there; volumes aside."""
-        known = self._kinds[number]
-        if known is None:
-            known = (self._rules_of(self.pods[number]), int(self._asked[number]))
-            self._kinds[number] = known
-        return known
+    def kind(self, number: int) -> int:
+        """Return a number of where a pod may go, and of what it takes there; volumes aside."""
+        return int(self.kinds[number])
 
-    def _rules_of(self, pod: Pod) -> int:
-        """Return a number of what decides where a pod may go; those of a template share values."""
-        shared = (pod.name.namespace, id(pod.labels), id(pod.constraints))
-        known = self._rules_of_shared.get(shared)
-        if known is None:
-            rules = (pod.name.namespace, frozenset(pod.labels.items()), pod.constraints)
-            known = self._rules.setdefault(rules, len(self._rules))
-            self._rules_of_shared[shared] = known
-        return known
+    @cached_property
+    def kinds(self) -> Rows:
+        """Intp array, pods: the kind of each."""
+        return self._rules * len(self.pods) + self._asked
+
+    @cached_property
+    def _rules(self) -> Rows:
+        """Intp array, pods: a number of what decides where each may go."""
+        known, found = dict[object, int](), list[int]()
+        for pod in self.pods:
+            same = (pod.name.namespace, id(pod.labels), id(pod.constraints))
+            if same not in known:  # Most pods of a template share their values.
+                rules = (pod.name.namespace, frozenset(pod.labels.items()), pod.constraints)
+                known[same] = known.setdefault(rules, len(known))
+            found.append(known[same])
+        return np.array(found, dtype=np.intp)
 
     def may_be_near_foes(self, number: int) -> Bools:
         """Return, for each row, whether a pod like this would have foes beside it there.
@@ -164,7 +165,7 @@ class PlanningSnapshot:
         Foes are the pods that its required anti-affinity means, itself aside; judged once for all
         pods alike, as things are when the first of them is asked about.
         """
-        kind, _ = self.kind(number)
+        kind = int(self._rules[number])
         if kind not in self._near:
             pod, snapshot = self.pods[number], self.snapshot
             near = np.zeros(len(self.closed), dtype=np.bool_)
@@ -215,7 +216,7 @@ class PlanningSnapshot:
 
     def has_company(self, number: int) -> bool:
         """Return whether where a pod may go depends on the pods that are there."""
-        key, _ = self.kind(number)
+        key = int(self._rules[number])
         if key not in self._company:
             self._company[key] = self._is_about_others(self.pods[number])
         return self._company[key]

@@ -12,7 +12,8 @@ import numpy as np
 
 from reserver.cluster.categorical import Bools
 from reserver.rebalance.arguments.placement import RemoveDuplicates
-from reserver.rebalance.cluster_state import ListedPod
+from reserver.rebalance.cluster_state import ListedPod, Owner
+from reserver.rebalance.pod_index import Alike
 from reserver.rebalance.strategies.candidate import Batches, Candidate, StrategyState, by_row
 
 _FEWEST_TARGETS = 2
@@ -53,7 +54,7 @@ def copies(args: RemoveDuplicates, state: StrategyState) -> dict[Origin, Copies]
     """
     found: dict[Origin, Copies] = {}
     origins_of = _Origins()
-    for pods in by_row(state.rows, state.chosen(args.namespaces)):
+    for pods in by_row(state.rows, _crowded(args, state)):
         row = int(state.rows[pods[0]])
         seen: set[tuple[Origin, ...]] = set()
         for index in pods:
@@ -70,6 +71,26 @@ def copies(args: RemoveDuplicates, state: StrategyState) -> dict[Origin, Copies]
             seen.add(origins)
     crowded = [(origin, same) for origin, same in found.items() if same.extra]
     return dict(sorted(crowded, key=lambda each: min(each[1].everyone())))
+
+
+def _crowded(args: RemoveDuplicates, state: StrategyState) -> Bools:
+    """Return the pods that the strategy looks at whose owners have several on some node.
+
+    Namespaces and images are not compared: few pods are left already.
+    """
+    chosen = state.chosen(args.namespaces)
+    owners = Alike([pod.owners for pod in state.index.pods], _names)
+    pods = np.flatnonzero(chosen)
+    places = state.rows[pods] * len(owners.values) + owners.ids[pods]
+    _, first, counts = np.unique(places, return_index=True, return_counts=True)
+    crowded = np.unique(owners.ids[pods[first[counts > 1]]]).tolist()
+    names = {name for number in crowded for name in _names(owners.values[number])}
+    chosen &= owners.where(lambda each: not names.isdisjoint(_names(each)))
+    return chosen
+
+
+def _names(owners: tuple[Owner, ...]) -> frozenset[tuple[str, str]]:
+    return frozenset((owner.kind, owner.name) for owner in owners)
 
 
 def find(args: RemoveDuplicates, state: StrategyState) -> Batches:

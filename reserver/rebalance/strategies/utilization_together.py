@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from reserver.rebalance.plan import Why
 from reserver.rebalance.plan_builder import NO_ROOM, Floats
 from reserver.rebalance.plan_state import PlanState
 from reserver.rebalance.planning_snapshot import PlanningSnapshot
+from reserver.rebalance.pod_index import Alike, Indexes
 from reserver.rebalance.strategies.candidate import Batches, Candidate
 from reserver.rebalance.usage import METRIC, offered
 
@@ -41,7 +43,6 @@ class _Usage:
         cluster, planned = state.index.cluster, state.planned
         snapshot = planned.snapshot
         self._state, self._resources, self._load = state, resources, load
-        self._requested: dict[int, tuple[float, ...]] = {}
         self.tells_pods = METRIC not in resources
         self._offered: Floats = np.zeros((len(planned.closed), len(resources)))
         used = np.zeros_like(self._offered)
@@ -69,16 +70,29 @@ class _Usage:
 
     def amounts(self, number: int) -> tuple[float, ...]:
         """Return what a pod uses of each resource: what it requests where nobody knows more."""
-        each = self._state.index.pods[number]
+        return self._amounts[int(self.asked[number])]
+
+    @property
+    def asked(self) -> Indexes:
+        """Array by pod: the same number for pods that use the same amounts."""
+        return self._asked.ids
+
+    @cached_property
+    def _amounts(self) -> list[tuple[float, ...]]:
+        return list(map(self._of_resources, self._asked.values))
+
+    @cached_property
+    def _asked(self) -> Alike[Mapping[str, float]]:
+        used: list[Mapping[str, float]] = [each.pod.requests for each in self._state.index.pods]
         if self._load is not None:
-            amounts = {**each.pod.requests, **self._load.pods.get(each.name, {})}
-            return tuple(amounts.get(name, 0) for name in self._resources)
-        requests = each.pod.requests
-        known = self._requested.get(id(requests))  # Pods of a template share them.
-        if known is None:
-            known = tuple(requests.get(name, 0) for name in self._resources)
-            self._requested[id(requests)] = known
-        return known
+            measured = [self._load.pods.get(each.name) for each in self._state.index.pods]
+            used = [
+                {**own, **more} if more else own for own, more in zip(used, measured, strict=True)
+            ]
+        return Alike(used, self._of_resources)
+
+    def _of_resources(self, amounts: Mapping[str, float]) -> tuple[float, ...]:
+        return tuple(amounts.get(name, 0) for name in self._resources)
 
     def move(self, number: int, source: int, target: int) -> None:
         """Count what a pod uses on another node from now on."""
@@ -136,7 +150,10 @@ class _Balance:
         self._on = state.planned.by_row()
         self._looked_at = state.chosen(Choice(exclude=args.exclude_namespaces))
         # The room of nodes that take pods only shrinks: what finds none will find none later.
-        self._hopeless: set[object] = set()
+        asked, kinds = usage.asked, state.planned.kinds
+        _, self._kinds = np.unique(kinds * len(asked) + asked, return_inverse=True)
+        self._hopeless_kinds = np.zeros(len(asked), dtype=np.bool_)
+        self._hopeless_amounts = np.zeros(len(asked), dtype=np.bool_)
 
     def relieve(self, row: int) -> Batches:
         """Yield the pods of a node until it is no longer above the target thresholds."""
@@ -148,7 +165,12 @@ class _Balance:
             return
         why = self._why(row)
         on = self._on[row]
-        for number in state.index.least_first(on[self._looked_at[on]]):
+        leaving = np.array(state.index.least_first(on[self._looked_at[on]]), dtype=np.intp)
+        hopeless = self._is_hopeless(leaving).tolist()
+        for number, is_hopeless in zip(leaving.tolist(), hopeless, strict=True):
+            if is_hopeless or self._is_hopeless(number):
+                state.builder.keep(number, why, partial(self._why_kept, number))
+                continue
             was_here = not state.has_left(number)
             yield from self._candidate(number, why)
             if not was_here or not state.has_left(number):
@@ -164,13 +186,17 @@ class _Balance:
         reason = f"{node} uses {shown}, above the thresholds"
         return self._state.why(reason, f"{node} comes nearer to the target thresholds")
 
+    def _is_hopeless(self, pods: Indexes | int) -> Bools:
+        kinds, asked = self._kinds[pods], self._usage.asked[pods]
+        hopeless: Bools = self._hopeless_kinds[kinds] | self._hopeless_amounts[asked]
+        return hopeless
+
+    def _why_kept(self, number: int) -> str:
+        return self._state.protection(number) or NO_ROOM
+
     def _candidate(self, number: int, why: Why) -> Batches:
         state, usage = self._state, self._usage
         amounts = usage.amounts(number)
-        kind = state.planned.kind(number), amounts
-        if kind in self._hopeless or amounts in self._hopeless:
-            state.builder.keep(number, why, lambda: state.protection(number) or NO_ROOM)
-            return
         rows = self._takers
         after = usage.shares[rows] + usage.of(amounts, rows)
         fine = np.all(after <= self._high[rows], axis=1)
@@ -185,7 +211,10 @@ class _Balance:
         yield [Candidate(number, why.reason, why.improves, accept, score, gain=gain)]
         if state.has_left(number) or state.protection(number) or state.builder.refusal(number):
             return
-        self._hopeless.add(kind if fine.any() else amounts)
+        if fine.any():
+            self._hopeless_kinds[self._kinds[number]] = True
+        else:
+            self._hopeless_amounts[usage.asked[number]] = True
 
     def _gain(self, number: int, amounts: tuple[float, ...], after: Floats) -> Floats:
         """Return by how much the fuller one of two nodes is used less once a pod has moved."""
