@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from contextlib import suppress
 from itertools import chain
 from typing import TypeVar
@@ -15,7 +15,7 @@ from reserver.cluster.storage import Storage
 from reserver.errors import InvalidInput
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.nodes import NamespaceObject, NodeObject
-from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.objects import Shown, decode
 from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION, move_window
 from reserver.k8s.objects.pods import FINISHED, BoundPod, PodObject
 from reserver.k8s.objects.storage import (
@@ -29,6 +29,7 @@ from reserver.k8s.watch.reflector import Reflector
 from reserver.scheduling.state import State
 
 K = TypeVar("K")
+T = TypeVar("T", bound=Shown)
 V = TypeVar("V")
 
 PODS = "/api/v1/pods"
@@ -147,31 +148,28 @@ def claim_view(storage: Storage) -> ObjectView[ClaimObject]:
 
 def volume_view(storage: Storage) -> ObjectView[VolumeObject]:
     """Return a view that keeps PersistentVolumes up to date."""
-    return ObjectView(
-        VolumeObject,
-        seen=lambda item, _: storage.volumes.update({(one := item.value()).name: one}),
-        gone=lambda key: _drop(storage.volumes, key[1]),
-        known=lambda: (("", name) for name in storage.volumes),
-    )
+    return _by_name(VolumeObject, storage.volumes, VolumeObject.value)
 
 
 def class_view(storage: Storage) -> ObjectView[StorageClassObject]:
     """Return a view that keeps StorageClasses up to date."""
-    return ObjectView(
-        StorageClassObject,
-        seen=lambda item, _: storage.classes.update({(one := item.value()).name: one}),
-        gone=lambda key: _drop(storage.classes, key[1]),
-        known=lambda: (("", name) for name in storage.classes),
-    )
+    return _by_name(StorageClassObject, storage.classes, StorageClassObject.value)
 
 
 def attachable_view(storage: Storage) -> ObjectView[CsiNodeObject]:
     """Return a view that keeps up to date how many volumes nodes can attach."""
+    return _by_name(CsiNodeObject, storage.attachable, CsiNodeObject.limits)
+
+
+def _by_name(
+    kind: type[T], known: MutableMapping[str, V], value: Callable[[T], V]
+) -> ObjectView[T]:
+    """Return a view that keeps values of objects without a namespace, by their names."""
     return ObjectView(
-        CsiNodeObject,
-        seen=lambda item, _: storage.attachable.update({item.metadata.name: item.limits()}),
-        gone=lambda key: _drop(storage.attachable, key[1]),
-        known=lambda: (("", name) for name in storage.attachable),
+        kind,
+        seen=lambda item, _: known.update({item.metadata.name: value(item)}),
+        gone=lambda key: _drop(known, key[1]),
+        known=lambda: (("", name) for name in known),
     )
 
 
