@@ -247,13 +247,15 @@ async def test_what_if_says_where_each_would_go_and_changes_nothing(world: World
 async def test_update_keeps_the_place_if_it_may(
     world: World, wanted: Any, expected: dict[str, int]
 ) -> None:
+    def is_there(found: pb.Reservation) -> bool:
+        return found.status.backed and parts(found) == expected
+
     await create(world, "first", spec(node="worker-1", cpu="1"))
     assert parts(await create(world, "second", placeless("3"))) == {"worker-1": 1}
     await world.api.Update(pb.UpdateRequest(name="second", spec=wanted))
     async with asyncio.timeout(20):
-        while not (await get(world, "second")).status.backed:  # noqa: ASYNC110 - asks
+        while not is_there(await get(world, "second")):  # noqa: ASYNC110 - asks
             await asyncio.sleep(0.01)  # It is Pending while it is moved.
-    assert parts(await get(world, "second")) == expected
 
 
 async def test_extend_keeps_the_place_and_says_so(world: World) -> None:
