@@ -101,7 +101,7 @@ def test_borrowers_go_for_owners_and_for_what_starts_while_leaders_die(
         leaders.kill_in_turn(0, is_leader=True)
         # Nobody has come yet: it goes because another hold is to start.
         wait_for(lambda: "guest" not in room.pod_names(), "the borrower has gone")
-        assert room.events("Recalled")
+        wait_for(lambda: room.events("Recalled"), "the event is there")
         wait_for(lambda: phase(room, nightly) == "Active", "the occurrence holds")
         room.create_pod("nightly", {"cpu": "2"})
         assert room.wait_bound("nightly") == node

@@ -116,8 +116,9 @@ def see_what_exceeds(world: Cluster, reserver: ReserverProcess) -> None:
             f"{name} says what it exceeds",
         )
     wait_for(lambda: "exceeds" in companion(world)["owners-1500"], "so does an entry")
-    assert reserver.metric('reserver_reservations_exceeding{reason="ExceedsBounds"}') == 4
-    assert all(is_active(world, name) for name in OBJECTS)
+    exceeding = 'reserver_reservations_exceeding{reason="ExceedsBounds"}'
+    wait_for(lambda: reserver.metric(exceeding) == 4, "all are counted")
+    wait_for(lambda: all(is_active(world, name) for name in OBJECTS), "all are in force")
 
 
 def do_what_is_said(operator: Operator, preflight: str) -> list[dict[str, Any]]:
