@@ -98,17 +98,20 @@ def read(
     check_number(sum(map(_labels, entries)), "owners", limits.owner_labels, "labels in selectors")
     named: set[PodName] = set()
     rules: dict[OwnerRule, None] = {}
-    for index, entry in enumerate(entries):
-        with under(f"owners[{index}]"):
+    index = 0
+    try:  # One block for all of them, as there may be thousands.
+        for index, entry in enumerate(entries):  # noqa: B007 - the error names it
             rule = _rule(entry, namespace, limits)
             if not limits.owners_anywhere and rule.namespace != namespace:
                 problem = f"{rule.namespace!r} is not the reservation's own"
                 remedy = f"write {namespace}, or reserve in Reserver's own namespace"
                 raise InvalidInput("", f"namespace {problem}", remedy)
-        if rule == OwnerRule(namespace=rule.namespace, pod=rule.pod):
-            named.add(PodName(rule.namespace, rule.pod))
-        else:
-            rules[rule] = None
+            if entry.controller is None and entry.selector is None and entry.replaces is None:
+                named.add(PodName(rule.namespace, rule.pod))
+            else:
+                rules[rule] = None
+    except InvalidInput as exc:
+        raise exc.under(f"owners[{index}]") from exc
     for each in nobody:
         rules[
             OwnerRule(namespace=each if limits.owners_anywhere else namespace, selector=NOTHING)
@@ -136,8 +139,8 @@ def _rule(entry: OwnerEntry, namespace: str, limits: SpecLimits) -> OwnerRule:
 
 def _namespace(entry: OwnerEntry) -> str:
     found = ""
-    parts = {"pod": entry.pod, "controller": entry.controller, "selector": entry.selector}
-    for field, part in parts.items():
+    parts = ("pod", entry.pod), ("controller", entry.controller), ("selector", entry.selector)
+    for field, part in parts:
         if part is None or not part.namespace:
             continue
         names.check_label(part.namespace, f"{field}.namespace", "a namespace")
