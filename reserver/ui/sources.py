@@ -28,7 +28,7 @@ _CLOCK_S = 300.0
 _SHARE = 40
 """A list is read again after so many times as long as it took."""
 
-_SOONEST_S, _LATEST_S = 0.5, 15.0
+_SOONEST_S, _LATEST_S = 0.5, 10.0
 _PAUSE_S, _PAUSE_MOST_S = 2.0, 30.0
 
 

@@ -103,7 +103,7 @@ async def test_a_successor_of_reserver_is_followed_without_a_reload(
 async def _is_out_of_date(page: Page) -> None:
     """Expect the page to say so, and to keep in sight what was known."""
     state = page.locator("#state.warn")
-    await expect(state).to_contain_text("Reserver does not answer", timeout=60_000)
+    await expect(state).to_contain_text("Reserver does not answer", timeout=30_000)
     await expect(state).to_contain_text("shown as of")
     await expect(bar(page, "before")).to_be_visible()
 

@@ -200,7 +200,7 @@ def test_a_watch_tells_each_change_and_ends_with_ctrl_c(shell: Shell) -> None:
         while last["change"] != "deleted":
             last = json.loads(watching.stdout.readline())
         watching.send_signal(signal.SIGINT)
-        output, errors = watching.communicate(timeout=90)
+        output, errors = watching.communicate(timeout=30)
         assert (watching.returncode, output, errors) == (130, "", "")
 
 

@@ -154,7 +154,7 @@ def test_a_missing_permission_is_named_once_and_retried(
 
 def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "reserver", "serve", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
 
 def test_a_port_that_is_taken_ends_it_with_one_clear_line(

@@ -244,9 +244,7 @@ def test_ten_thousand_entries_are_acknowledged_in_a_handful_of_writes(
     }
     before = reserver.metric("reserver_status_writes_total")
     corner.patch_store(own_store.store, data)
-    wait_for(
-        lambda: len(companion(corner, own_store.store) or {}) == len(data), "all are there", 180
-    )
+    wait_for(lambda: len(companion(corner, own_store.store) or {}) == len(data), "all are there")
     said = (companion(corner, own_store.store) or {}).values()
     assert {(s["phase"], s["backed"]) for s in map(json.loads, said)} == {("Active", True)}
     assert reserver.metric("reserver_status_writes_total") - before <= 5

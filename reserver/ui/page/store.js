@@ -109,7 +109,7 @@ export async function ask(view, query = {}, signal) {
 }
 
 const SHARE = 40;
-const LATEST = 15_000;
+const LATEST = 10_000;
 
 /** Ask now and then, as long as somebody looks: an answer that takes long is asked for more rarely.
  * @param {() => Promise<void>} read @param {number} pause in milliseconds @param {AbortSignal} signal */
