@@ -150,8 +150,15 @@ class LedgerView(ReservationView):
         own = self.owned_by(pod)
         yielding = self._holdings.yielding(pod.priority, own, nodes)
         lent = self._snapshot.lending.left(pod.priority, nodes, self._now) if borrows else {}
+        # An owner's slot is its own, and not left to borrow besides.
+        seats = self.seats(pod, lent) if lent and own else ()
+        lending = [seat for seat in seats if seat.lends_to(pod)]
         for node, amounts in lent.items():
-            yielding[node] = dict(Counter(yielding.get(node, {})) + Counter(amounts))
+            left = Counter(yielding.get(node, {})) + Counter(amounts)
+            if slots := [seat for seat in lending if seat.node == node]:
+                left += Counter(self.returned(node, slots))
+                left -= Counter(total(seat.resources for seat in slots))
+            yielding[node] = dict(left)
         return yielding
 
     def conceded(self, pod: Pod) -> Int64s | None:

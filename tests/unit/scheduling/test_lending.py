@@ -646,6 +646,15 @@ def test_preemption_for_an_owner_of_a_thousand_borrowed_seats_takes_little() -> 
     assert least_cpu_s(lambda _: ELSEWHERE, call) < MOST_S
 
 
+@pytest.mark.parametrize(("cpu", "may"), [("6", True), ("7", False)])
+def test_an_owner_that_may_borrow_as_well_has_its_slot_once(cpu: str, *, may: bool) -> None:
+    others = reservation("s", owners=("another",), cpu="2")
+    owner = pod("owner", constraints=BORROWER, cpu=cpu)
+    state = lending(W1, LENT, others)
+    assert bool(filter_nodes(owner, ["worker-1"], state, NOW).nodes) is may
+    assert (judge_bind(owner, "worker-1", state, NOW).refusal is None) is may
+
+
 def test_to_look_for_owners_holds_nobody_up() -> None:
     waiting = [replace(pod(f"p{n}"), is_unschedulable=True) for n in range(5_000)]
     state = lending(W1, LENT, borrower("a", "8", on="worker-1"), *waiting)
