@@ -70,13 +70,8 @@ def test_one_that_does_not_fit_says_why_and_is_placed_when_a_node_comes(
 ) -> None:
     corner.add_nodes(2, cpu="4")
     key = write(corner, form, "owner", resources={"cpu": "6"})
-    wait_status(corner, form, key, phase="Pending", backed=False)
-
-    def says_why() -> bool:  # Before that a place is being looked for.
-        message = (status(corner, form, key) or {}).get("message", "")
-        return "nodes are available: " in message and "2 Insufficient cpu" in message
-
-    wait_for(says_why, "it says why")
+    said = wait_status(corner, form, key, "2 Insufficient cpu", phase="Pending", backed=False)
+    assert "nodes are available: " in said["message"]
     wait_for(lambda: _told(corner, form, "NotPlaced", key), "an event says so")
     (node,) = corner.add_nodes(1, cpu="8")
     wait_for(lambda: parts(corner, form, key), "it is placed")
@@ -122,8 +117,7 @@ def test_it_waits_when_its_node_goes_and_no_other_has_room(corner: Corner, form:
     wait_placed(corner, form, key)
     corner.api.delete_node(node)
     corner.nodes.remove(node)
-    said = wait_status(corner, form, key, phase="Pending", backed=False)
-    assert "available" in said["message"]
+    wait_status(corner, form, key, "available", phase="Pending", backed=False)
 
 
 @pytest.mark.controlplane
@@ -230,8 +224,7 @@ def test_a_claimed_slot_is_replaced_and_a_restart_replaces_none_again(
     assert parts(corner, form, key) == {taken: 1, other: 1}
     corner.create_pod("web-2", {"cpu": "3"}, labels={"app": "web"})
     assert corner.wait_bound("web-2") == other
-    said = wait_status(corner, form, key, phase="Pending")  # There is no room for a third.
-    assert "Insufficient cpu" in said["message"]
+    wait_status(corner, form, key, "Insufficient cpu", phase="Pending")  # No room for a third.
     corner.delete_pod("web-1")
     wait_status(corner, form, key, phase="Active", backed=True)
     corner.create_pod("web-3", {"cpu": "3"}, labels={"app": "web"})

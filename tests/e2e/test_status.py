@@ -49,12 +49,20 @@ def object_status(corner: Corner, key: str) -> dict[str, Any] | None:
     return {"phase": found["phase"], "backed": is_backed, "message": message}
 
 
-def wait_status(corner: Corner, form: Form, key: str, **wanted: object) -> dict[str, Any]:
+def wait_status(
+    corner: Corner, form: Form, key: str, says: str = "", **wanted: object
+) -> dict[str, Any]:
+    """Wait until the status has these fields and its message has these words; return the status."""
+
     def found() -> dict[str, Any] | None:
         said = status(corner, form, key)
-        return said if said is not None and wanted.items() <= said.items() else None
+        is_it = said is not None and wanted.items() <= said.items() and says in said["message"]
+        return said if is_it else None
 
-    said: dict[str, Any] = wait_for(found, f"{key} is {wanted}")
+    try:
+        said: dict[str, Any] = wait_for(found, f"{key} is {wanted} {says}")
+    except TimeoutError as exc:
+        raise AssertionError(f"{key}: {status(corner, form, key)}") from exc
     return said
 
 
@@ -99,8 +107,7 @@ def test_a_broken_entry_says_what_is_wrong_with_it(corner: Corner) -> None:
     spec = f"{corner.name}.typo"
     corner.patch_store(SPEC.store, {spec: "node: n\nownres: []"})
     try:
-        said = wait_status(corner, SPEC, spec, phase="Invalid", backed=False)
-        assert "ownres" in said["message"]
+        wait_status(corner, SPEC, spec, "ownres", phase="Invalid", backed=False)
         wait_status(corner, SHORT, node, phase="Failed", backed=False)
         second = json.loads((companion(corner, SHORT.store) or {})[node])["[1]"]
         assert (second["phase"], second["backed"]) == ("Invalid", False)
@@ -112,8 +119,7 @@ def test_a_broken_entry_says_what_is_wrong_with_it(corner: Corner) -> None:
 def test_a_hold_on_a_node_that_does_not_exist_is_backed_once_it_does(corner: Corner) -> None:
     node = f"{corner.name}-late-1"
     key = corner.reserve(SPEC, node, "owner", cpu="2")
-    said = wait_status(corner, SPEC, key, phase="Failed", backed=False)
-    assert f"node '{node}' does not exist" in said["message"]
+    wait_status(corner, SPEC, key, f"node '{node}' does not exist", phase="Failed", backed=False)
     assert corner.add_nodes(1, cpu="4", prefix=f"{corner.name}-late") == [node]
     wait_status(corner, SPEC, key, phase="Active", backed=True)
 
@@ -129,9 +135,8 @@ def test_a_hold_whose_room_is_taken_says_so_with_an_event_until_it_is_free_again
         assert corner.run_agent("2") == node
     else:
         corner.create_pod("taker", {"cpu": "2"}, nodeName=node)
-    said = wait_status(corner, form, key, backed=False)
+    said = wait_status(corner, form, key, f"{node} has too little cpu", backed=False)
     assert said["phase"] == "Active"
-    assert f"{node} has too little cpu" in said["message"]
     wait_for(lambda: not_backed(corner, form, key), "the event is there")
     corner.stop_agent() if taker == "critical" else corner.delete_pod("taker")
     wait_status(corner, form, key, phase="Active", backed=True)

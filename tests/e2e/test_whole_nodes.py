@@ -84,8 +84,8 @@ def test_owners_alone_fill_whole_nodes_through_a_crash_and_a_new_node_until_the_
         corner.create_pod("guest", {}, nodeSelector={"kubernetes.io/hostname": first})
         corner.wait_bound("guest")
         key = write(corner, form, 2)
-        said = wait_status(corner, form, key, phase="Pending")
-        assert "node(s) had pods beside those of DaemonSets" in said["message"]
+        had_pods = "node(s) had pods beside those of DaemonSets"
+        wait_status(corner, form, key, had_pods, phase="Pending")
         corner.delete_pod("guest")
         wait_status(corner, form, key, phase="Active", backed=True)
         assert parts(corner, form, key) == {first: 1, second: 1}
