@@ -160,7 +160,7 @@ def reasons_against(pod: Pod, state: State, seats: Sequence[Reservation]) -> dic
     """Return each reason why nodes refuse an unbound pod, with the rows of those nodes."""
     snapshot = state.snapshot
     own = seats_by_node(pod, seats, state.ledger)
-    held = np.flatnonzero(snapshot.has_holds & snapshot.exists)
+    held = np.flatnonzero(snapshot.guarded & snapshot.exists)
     names = [snapshot.name_of(int(row)) for row in held]
     shares = with_yields(own, pod, names, state.ledger)
     found: dict[str, Bools] = {}

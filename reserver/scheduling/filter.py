@@ -103,7 +103,7 @@ def _for_anybody(
     if nodes:
         return FilterVerdict(nodes=nodes)
     refused, refs = _name_holds(pod, names, state)
-    effects = elsewhere(pod, names, state.snapshot, fits, gang)
+    effects = elsewhere(pod, names, state, fits, gang)
     effects = effects or once_read(pod, names, state.snapshot)
     waits_for = WaitsFor.ROOM if names else None
     return FilterVerdict(refused=refused, effects=effects, waits_for=waits_for, in_the_way=refs)

@@ -150,8 +150,8 @@ def _lacks(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
 
 
 def _held(pod: Pod, snapshot: Snapshot, own: Seats) -> Refusal:
-    """Return the rows where there is room, but it is held for others."""
-    held: Bools = snapshot.has_holds & snapshot.exists & ~fits_beside_holds(pod, snapshot, own)
+    """Return the rows where there is room, but it is held for others, or comes back to them."""
+    held: Bools = snapshot.guarded & snapshot.exists & ~fits_beside_holds(pod, snapshot, own)
     rows = np.flatnonzero(held)
     held[rows] = has_room(pod, snapshot, rows)
     return Refusal(HELD, held)

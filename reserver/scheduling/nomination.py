@@ -20,7 +20,7 @@ from reserver.cluster.categorical import Bools
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.view import LedgerView, Slot
-from reserver.scheduling.fit import fits_where
+from reserver.scheduling.fit import fits_beside_holds, fits_where, with_yields
 from reserver.scheduling.gangs import Attempt
 from reserver.scheduling.pending_pods import LEAST_SAMPLE
 from reserver.scheduling.request_arrays import request_columns
@@ -125,7 +125,7 @@ def once_read(pod: Pod, names: Sequence[str], snapshot: Snapshot) -> tuple[Effec
 
 
 def elsewhere(
-    pod: Pod, names: Sequence[str], snapshot: Snapshot, beside: Bools, gang: Attempt
+    pod: Pod, names: Sequence[str], state: State, beside: Bools, gang: Attempt
 ) -> tuple[Effect, ...]:
     """Return what sends a pod to a node that fits and that kube-scheduler's sample left out.
 
@@ -135,15 +135,19 @@ def elsewhere(
     Args:
         pod: the pod, refused on all names.
         names: of the call.
+        state: capacity, and what is promised.
         beside: for each row, whether the pod fits beside the holds.
+        gang: those of its group that were answered before it.
     """
     if len(names) < LEAST_SAMPLE:
         return ()
+    snapshot = state.snapshot
     fitting = fits_where(pod, snapshot, beside)
     if not fitting.any():
         return ()
     offered = snapshot.rows([*names, *gang.taken])
     fitting[offered[offered >= 0]] = False
+    _leave_promised(fitting, pod, state, gang)
     rows = np.flatnonzero(fitting)
     if not len(rows):
         return ()
@@ -152,3 +156,23 @@ def elsewhere(
     # Pods that are refused together are sent to different nodes.
     row = rows[crc32(pod.uid.encode()) % len(rows)]
     return (Nominate(pod, snapshot.name_of(row)),)
+
+
+def _leave_promised(fitting: Bools, pod: Pod, state: State, gang: Attempt) -> None:
+    """Take the nodes from the fitting rows whose room is promised to pods that come before.
+
+    kube-scheduler would refuse the pod there, and not come back by itself.
+    """
+    snapshot, row_of = state.snapshot, state.snapshot.row
+    nominated = [
+        n for n in state.nominations.nodes() if (row := row_of(n)) is not None and fitting[row]
+    ]
+    promised = state.nominations.promised(pod, nominated, (), state.ledger, gang.has)
+    if not promised:
+        return
+    yields = with_yields({}, pod, promised, state.ledger)
+    beside = fits_beside_holds(pod, snapshot, yields, promised)
+    asked = {name: amount for name, amount in pod.requests.items() if amount}
+    for node, taken in promised.items():
+        row = snapshot.rows([node])
+        fitting[row] = beside[row] & snapshot.leaves(node, asked, taken)

@@ -4,8 +4,16 @@ import pytest
 
 from reserver.cluster.constraints import Taint
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.explain import MOST_NODES, MOST_RESERVATIONS, Explanation, explain
+from reserver.scheduling.explain import (
+    MOST_NODES,
+    MOST_RESERVATIONS,
+    PROMISED,
+    Explanation,
+    explain,
+)
+from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.node_explanation import ResourceExplanation, ShownHold, explain_nodes
+from reserver.scheduling.reasons import HELD
 from tests.builders import NOW, node, pod, reservation, rule, state_of
 
 USED_UP = "every slot is claimed; one is held again once its pod goes"
@@ -227,3 +235,19 @@ def test_slots_that_others_have_and_a_release_are_named_with_the_reason() -> Non
     said = {each.reservation: (each.reason, each.message) for each in told.pending}
     assert {said[f"shop/store/{name}"] for name in ("full", "kept")} == {("Claimed", USED_UP)}
     assert said["shop/store/idle"][0] == "Idle"
+
+
+@pytest.mark.parametrize("is_readable", [True, False])
+def test_what_comes_back_is_told_as_filter_judges_it(*, is_readable: bool) -> None:
+    """A slot is claimed, whose pod leaves room that is promised, or perhaps not there."""
+    claimed = reservation("r", reusable=True, cpu="1")
+    owner = pod("owner", node="worker-1", claims=[claimed], cpu="1")
+    first = pod("first", nominated="worker-1" if is_readable else "", priority=1, cpu="2")
+    state = state_of(W1, claimed, owner, first)
+    if not is_readable:
+        state.unreadable.note(("shop", "broken"), "worker-1")
+    asking = pod("a", cpu="2")
+    assert not filter_nodes(asking, ["worker-1"], state, NOW).nodes
+    told = explain(asking, state, NOW)
+    assert told.available == 0
+    assert counted(told) == {PROMISED if is_readable else HELD.message: 1}

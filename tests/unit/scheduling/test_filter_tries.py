@@ -1,5 +1,7 @@
 """Another try for a pod whose whole sample was refused."""
 
+from dataclasses import replace
+
 import pytest
 
 from reserver.cluster.constraints import Taint
@@ -24,6 +26,8 @@ def ask_with_sample_held(
 
 ELSEWHERE = node("elsewhere", cpu="4")
 
+PROMISED = pod("first", nominated="elsewhere", priority=1, cpu="2")
+
 TAINTED = node("elsewhere", cpu="4", taints=[Taint("dedicated", "", "NoSchedule")])
 
 
@@ -40,6 +44,18 @@ TAINTED = node("elsewhere", cpu="4", taints=[Taint("dedicated", "", "NoSchedule"
             [ELSEWHERE, reservation("r", node="elsewhere", cpu="2")],
             1,
             id="it has room beside what is held",
+        ),
+        pytest.param([ELSEWHERE, PROMISED], 1, id="it has room beside what is promised"),
+        pytest.param([node("elsewhere", cpu="3"), PROMISED], 0, id="its room is promised"),
+        pytest.param(
+            [ELSEWHERE, PROMISED, reservation("r", node="elsewhere", cpu="1")],
+            0,
+            id="its room beside what is held is promised",
+        ),
+        pytest.param(
+            [node("elsewhere", cpu="3"), replace(PROMISED, priority=-1)],
+            1,
+            id="its room is promised to one that comes after",
         ),
     ],
 )
