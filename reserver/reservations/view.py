@@ -78,9 +78,12 @@ class LedgerView(ReservationView):
         return next((seat for seat in seats if seat.policy is Policy.REQUIRE), None)
 
     def keeper(self, pod: Pod) -> Reservation | None:
-        """Return the reservation for whose seats a pod waits: first one that it has to land on."""
-        must = self.required(pod) or self.awaited_by(pod)
-        return must or next(iter(self.seats(pod)), None)
+        """Return the reservation for whose seats a pod waits: first one that it has to land on.
+
+        One without a place keeps it only while it has no seat, as in Filter and Bind.
+        """
+        seat = self.required(pod) or next(iter(self.seats(pod)), None)
+        return seat or self.awaited_by(pod)
 
     def keeps(self, kept_by: Reservation) -> bool:
         """Return whether a reservation still is as it was when `keeper` returned it, and holds."""

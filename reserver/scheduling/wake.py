@@ -117,8 +117,9 @@ class Wake:
             return _send_back(waiting.pod, seat)
         if self._is_kept_no_more(waiting):
             keeper = self._state.ledger.keeper(waiting.pod)
-            if keeper is None or keeper.policy is not Policy.REQUIRE:
-                return Retry(waiting.pod, attempts=1)  # It may land wherever there is room.
+            if keeper is None or keeper.policy is not Policy.REQUIRE or keeper.node:
+                # It may land wherever there is room, or has a seat that nobody freed.
+                return Retry(waiting.pod, attempts=1)
             waiting = replace(waiting, kept_by=keeper)
             self._state.waiting[uid] = waiting
         is_kept = waiting.kept_by is not None and waiting.kept_by.policy is Policy.REQUIRE

@@ -197,6 +197,13 @@ ENDS: dict[str, tuple[Callable[[], Scene], Pod, Callable[[Scene], None]]] = {
         STRANGER,
         partial(edit, policy=Policy.PREFER),
     ),
+    "edit of a reservation, which is on another node now": (
+        lambda: Scene(
+            HELD_BY_NOBODY, reservation("r", owners=("stranger",), require=True, cpu="4")
+        ),
+        STRANGER,
+        partial(edit, node="worker-2"),
+    ),
 }
 
 
@@ -262,3 +269,15 @@ async def test_who_waits_for_two_reservations_goes_once_both_are_over() -> None:
     assert concerned(scene) == 0
     release(scene, "s")
     assert await scene.sent() == ["stranger"]
+
+
+async def test_who_prefers_a_seat_that_is_lost_takes_room_whatever_has_no_place() -> None:
+    """Its seat is borrowed, and is no use to it even without the borrower."""
+    lent = reservation("lent", node="worker-2", owners=("stranger",), lends_below=1, cpu="8")
+    guest = pod("guest", node="worker-2", constraints=BORROWER, cpu="8")
+    scene = Scene(UNPLACED, HELD_BY_NOBODY, lent, there=(guest,))
+    await scene.refuse(STRANGER)
+    scene.state.pod_seen(pod("other", node="worker-2", cpu="8"))
+    release(scene, "h")
+    assert await scene.sent() == ["stranger"]
+    assert filter_nodes(STRANGER, ["worker-1"], scene.state, scene.now).nodes
