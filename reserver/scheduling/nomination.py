@@ -174,5 +174,5 @@ def _leave_promised(fitting: Bools, pod: Pod, state: State, gang: Attempt) -> No
     beside = fits_beside_holds(pod, snapshot, yields, promised)
     asked = {name: amount for name, amount in pod.requests.items() if amount}
     for node, taken in promised.items():
-        row = snapshot.rows([node])
-        fitting[row] = beside[row] & snapshot.leaves(node, asked, taken)
+        at = snapshot.rows([node])
+        fitting[at] = beside[at] & snapshot.leaves(node, asked, taken)
