@@ -22,6 +22,8 @@ from reserver.errors import InvalidInput
 from reserver.settings.flags import declared
 from reserver.stores.object.codec import KIND
 
+_EXAMPLE = "reserver create web --owner pod/web-0 --cpu 2"
+
 
 class NewReservation(NamedTuple):
     """A reservation to be created.
@@ -76,7 +78,7 @@ class CreateRequests:
                 "--filename: describes a reservation, and flags do, too; use one of them"
             )
         if not files and not name:
-            raise WrongUsage("NAME: is missing; give it, or a file: --filename")
+            raise WrongUsage(f"NAME: is missing; write for example `{_EXAMPLE}`, or give a file: -f")
         documents = [each for file in files for each in _documents(file)]
         found, problems = read_manifests(documents, name)
         if problems:

@@ -255,7 +255,7 @@ def show(found: Sequence[Document], form: Output, *, everywhere: bool = False) -
     elif form not in {Output.TABLE, Output.WIDE}:
         output.document({"apiVersion": "v1", "kind": "List", "items": list(found)}, form)
     elif not found:
-        failure.report("no moves")
+        failure.report("no moves" if everywhere else "no moves in this namespace; -A lists all")
     else:
         columns = ["NAME", "POD", "PHASE", "REASON", "FROM", "TO"]
         more = ["AFTER", "OPENS", "MESSAGE"] if form is Output.WIDE else []

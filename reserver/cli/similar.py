@@ -100,7 +100,7 @@ async def require_node(client: KubeClient, name: str) -> None:
 
 async def no_node(client: KubeClient, name: str) -> Failed:
     """Return that there is no such node, and which one is meant."""
-    question = did_you_mean(name, await _names(client, "/api/v1/nodes", ""))
+    question = did_you_mean(name, await _names(client, "/api/v1/nodes"))
     return Refused(_sentence(f"there is no node {name!r}", question))
 
 
@@ -109,8 +109,10 @@ async def like(client: KubeClient, pod: PodName) -> str:
     others = await _namespaces(client, pod.name)
     if others:
         return f"did you mean {others[0]}/{pod.name}?"
-    known = await _names(client, f"/api/v1/namespaces/{pod.namespace}/pods", f"{pod.namespace}/")
-    return did_you_mean(str(pod), known)
+    question = did_you_mean(
+        pod.name, await _names(client, f"/api/v1/namespaces/{pod.namespace}/pods")
+    )
+    return question.replace("mean ", f"mean {pod.namespace}/")
 
 
 def _sentence(problem: str, question: str) -> str:
@@ -138,9 +140,9 @@ async def _namespaces(client: KubeClient, name: str) -> list[str]:
     return []
 
 
-async def _names(client: KubeClient, path: str, before: str) -> list[str]:
+async def _names(client: KubeClient, path: str) -> list[str]:
     """Return the names of a collection; none to a caller who may not read them."""
     with suppress(ApiError):
         listed = decode(ObjectList, await client.get(path, {"limit": str(_MOST)}))
-        return [f"{before}{metadata_of(each).name}" for each in listed.items or ()]
+        return [metadata_of(each).name for each in listed.items or ()]
     return []

@@ -104,7 +104,7 @@ class Retries:
         self.is_reported = True
         where = f" at {self.address}" if self.address else ""
         until = f" for {left_s:.0f} more seconds" if isfinite(left_s) else ""
-        failure.report(f"no answer from reserver{where} ({failure.cause(error)}); trying on{until}")
+        failure.report(f"no answer from reserver{where} ({failure.cause(error)}); retrying{until}")
 
 
 async def _show(words: str) -> None:

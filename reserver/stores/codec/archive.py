@@ -99,7 +99,7 @@ class ArchivedReservation(
         """What became of it, in half a sentence."""
         pods = [claim.pod for claim in self.claims if claim.pod]
         what = describe(self.outcome, pods, self.claimed, self.slots)
-        return f"{what}, {show_moment(int(parse_moment(self.ended)))}"
+        return f"{what} at {show_moment(int(parse_moment(self.ended)))}"
 
 
 def past(ending: Ending) -> ArchivedReservation:

@@ -31,7 +31,7 @@ async def test_what_is_created_can_be_seen_extended_and_released(run: Run, world
     assert not world.running.assembly.ledger.held_on("worker-1")
     gone = await run("get", "a")
     assert gone.exit_code == 1
-    words = "reserver: there is no reservation 'a' any more: it was removed unclaimed, "
+    words = "reserver: there is no reservation 'a' any more: it was removed unclaimed at "
     assert gone.output.startswith(words)
     nothing = await run("get")
     assert (nothing.exit_code, nothing.stdout) == (0, "")
@@ -159,7 +159,7 @@ async def test_with_no_wait_what_cannot_hold_at_once_is_not_created(run: Run) ->
 @pytest.mark.parametrize(
     ("flags", "line"),
     [
-        ("", "NAME: is missing; give it, or a file: --filename"),
+        ("", "NAME: is missing; write for example `reserver create web --owner pod/web-0 --cpu 2`"),
         ("a --cpu 1 --node worker-1", "--owner: is missing"),
         ("a --owner pod/x --node worker-1 --cpu lots", "--cpu: 'lots' is not a quantity"),
         ("a --owner pod/x --node worker-1 --memory -1", "--memory: -1 is negative"),

@@ -190,7 +190,7 @@ async def test_the_small_ones(show: Show, name: str) -> None:
     assert "#compdef reserver" in (await show("completion", "zsh")).text
     refused = await show("get", "--address", "127.0.0.1:1")
     assert refused.status == 3
-    assert "trying on for" in refused.words
+    assert "retrying for" in refused.words
     assert "cannot reach reserver at 127.0.0.1:1" in refused.words
 
 

@@ -93,6 +93,7 @@ def screen(world: World, folder: Path, request: pytest.FixtureRequest) -> Iterat
         ("explain pod shop/web0", 1, "there is no pod shop/web0; did you mean shop/web-0?"),
         ("explain pod web-0", 1, "there is no pod default/web-0; did you mean shop/web-0?"),
         ("explain pod nobody", 1, "there is no pod default/nobody"),
+        ("moves -n shop", 0, "no moves in this namespace; -A lists all"),
         ("move shop/web0", 1, "there is no pod shop/web0; did you mean shop/web-0?"),
         ("move web-0", 1, "there is no pod default/web-0; did you mean shop/web-0?"),
         ("move shop/web-0 --to worker1", 1, "there is no node 'worker1'; did you mean worker-1?"),

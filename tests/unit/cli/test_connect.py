@@ -53,7 +53,7 @@ def test_where_nobody_answers_the_address_is_named(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("reserver.cli.connection._CONNECT_S", 0.3)
     result = run("--address", "127.0.0.1:1")
     assert result.exit_code == 3
-    assert "trying on" not in result.stderr
+    assert "retrying" not in result.stderr
     assert "cannot reach reserver at 127.0.0.1:1" in result.stderr
     assert "--address" in result.stderr
 
@@ -97,7 +97,7 @@ def test_who_waits_for_longer_than_a_second_is_told_why(capsys: pytest.CaptureFi
         retries(why, waited, 3 - waited)
     assert capsys.readouterr().err == (
         "reserver: no answer from reserver at 127.0.0.1:1 (Connection refused); "
-        "trying on for 2 more seconds\n"
+        "retrying for 2 more seconds\n"
     )
 
 
