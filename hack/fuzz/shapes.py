@@ -267,7 +267,7 @@ MOVES: tuple[Document, ...] = (
             "podUID": "u",
             "pod": "web-0",
             "foundAt": "2030-01-01T00:00:00.000001Z",
-            "windowOpensAt": "2030-01-01T22:00:00.000000Z",
+            "windowOpensAt": "2030-01-01T22:00:00Z",
             "windowOpenedAt": "2030-01-01T00:00:00.000003Z",
             "controller": {"kind": "ReplicaSet", "name": "web"},
             "from": "worker-1",

@@ -17,7 +17,7 @@ from reserver.cli.target import Target
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
 from reserver.moves import podmove, podmove_group
-from reserver.moves.phases import ENDED, MovePhase
+from reserver.moves.phases import ENDED, MovePhase, MoveReason
 from reserver.printable import printable
 
 T = TypeVar("T")
@@ -153,7 +153,7 @@ async def awaited(
 
 def _report(move: Document, said: dict[str, str], *, tells: bool) -> None:
     line = summary(move)
-    if phase(move) == MovePhase.FAILED:
+    if is_over(move) and not _is_done(move):
         return  # `check` says it, as an error.
     if tells and phase(move) and said.get(move["metadata"]["uid"]) != line:
         said[move["metadata"]["uid"]] = line
@@ -207,14 +207,19 @@ def left(moves: Sequence[Document]) -> str:
 def check(moves: Sequence[Document]) -> None:
     """Raise if pods are not where they were to go.
 
-    What was aborted had nothing left to move.
-
     Raises:
         Failed: some moves have failed, or have not ended.
     """
-    left = [each for each in moves if phase(each) not in {MovePhase.SUCCEEDED, MovePhase.ABORTED}]
+    left = [each for each in moves if not _is_done(each)]
     if left:
         raise Refused("\n".join(map(summary, left)))
+
+
+def _is_done(move: Document) -> bool:
+    """Return whether nothing is left to move, unless another PodMove has the pod."""
+    reason = (move.get("status") or {}).get("reason")
+    is_aborted = phase(move) == MovePhase.ABORTED and reason != MoveReason.MOVED_ALREADY
+    return is_aborted or phase(move) == MovePhase.SUCCEEDED
 
 
 def summary(move: Document) -> str:

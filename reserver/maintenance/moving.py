@@ -104,7 +104,8 @@ def emptying(
     for pod in drain.leaving:
         if not pod.is_managed and not is_forced:
             continue  # Nobody makes it again: it runs for as long as it can.
-        under_way = tuple(moves_of(PodName(pod.namespace, pod.name)))
+        every = moves_of(PodName(pod.namespace, pod.name))
+        under_way = [each for each in every if not each.move.gives_way]
         if under_way:
             for each in under_way:
                 if is_forced and each.key == window.key and _is_seated(each.move):

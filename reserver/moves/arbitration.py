@@ -97,13 +97,15 @@ def arbitrate(
     ahead, under_way = _Ahead(budgets, limits, open_), _UnderWay(limits, open_, now)
     first: dict[tuple[PodName, str], Move] = {}
     for each in sorted(open_, key=lambda each: each.move.order):
-        first.setdefault(_which(each), each.move)
+        older = first.setdefault(_which(each), each.move)
+        if each.move.spec.urgent and older.gives_way:
+            first[_which(each)] = each.move
     rulings = {}
     for each in _by_turns(open_):
         yield
-        move, older = each.move, first[_which(each)]
-        if older is not move:
-            rulings[move.name] = Ruling(_WAIT, rival=str(older.name))
+        move, rival = each.move, first[_which(each)]
+        if rival is not move:
+            rulings[move.name] = Ruling(_WAIT, rival=str(rival.name))
             continue
         turn = _turn(each, groups, ahead, under_way)
         rulings[move.name] = Ruling(turn, "", groups.failed(move), groups.is_needless(move))
@@ -181,9 +183,7 @@ def _free_turn(each: Contender, groups: Groups, ahead: _Ahead, under_way: _Under
     if move.status.phase is MovePhase.PENDING and (why := missing or ahead.refusal(each)):
         return _WAIT._replace(why=why, is_blocked=not missing, waits_for_group=bool(missing))
     if _stage(move) is not MovePhase.EVICTING:
-        return MoveTurn(
-            may_evict=False
-        )  # It is asked once that counts: not with what was said before.
+        return MoveTurn(may_evict=False)  # It is asked once that counts: not with what was said.
     unseated = groups.unseated(move)
     if why := unseated or under_way.refusal(each):
         return MoveTurn(may_evict=False, why=why, waits_for_group=bool(unseated))

@@ -253,6 +253,13 @@ class Move:
         return self.status.phase in ENDED
 
     @property
+    def gives_way(self) -> bool:
+        """Whether an urgent move of its pod takes its place: it may stand still for weeks."""
+        if self.spec.urgent or self.status.phase is not MovePhase.PENDING:
+            return False
+        return self.spec.paused or self.status.reason is MoveReason.WAITS_FOR_WINDOW
+
+    @property
     def is_planned(self) -> bool:
         """Whether it is part of a plan, which says which pod goes where before it has its turn."""
         is_exact = self.spec.uid or self.spec.after

@@ -250,7 +250,8 @@ class Observation:
         waiting: UIDs of unbound pods that the seat's owner rule would match: they were there before
             the eviction, so that they may not claim.
         turn: what arbitration allows.
-        rival: an older move of the same pod that has not ended, for people; empty if there is none.
+        rival: the move that has the same pod, for people: an older one that has not ended, or one
+            that does not wait where this one does; empty if there is none.
         failed_member: which member of its group failed, for people; empty if none has.
         is_needless: the pods that its group made room for wait for it no more.
         confined: why no node that the pod may go to can use its volumes; empty if one can.

@@ -10,7 +10,7 @@ from reserver.cluster.pod import NO_CONTROLLER, Controller
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.limits import Int64
 from reserver.k8s.objects.objects import Condition, decode_or_none, decode_part
-from reserver.k8s.objects.times import parse_moment, show_micro
+from reserver.k8s.objects.times import parse_moment, show_micro, show_moment
 from reserver.moves.model import NOBODY, MoveStatus, Replacement
 from reserver.moves.phases import MovePhase, MoveReason
 
@@ -114,7 +114,7 @@ def show_status(status: MoveStatus, generation: int) -> StatusObject:
         pod_uid=status.uid or None,
         pod=status.pod or None,
         found_at=_shown(status.found_at),
-        window_opens_at=_shown(status.opens_at),
+        window_opens_at=show_moment(status.opens_at) if status.opens_at else None,
         window_opened_at=_shown(status.opened_at),
         controller=ControllerObject(*status.controller) if status.controller.kind else None,
         from_=status.source or None,

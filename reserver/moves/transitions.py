@@ -61,7 +61,8 @@ def withdrawn(
     if pod is not None and pod.is_finished:
         return MovePhase.ABORTED, MoveReason.POD_FINISHED, "the pod has finished"
     if seen.rival:
-        return MovePhase.ABORTED, MoveReason.MOVED_ALREADY, f"{seen.rival} moves the pod already"
+        said = f"{seen.rival} moves the pod already; wait for it, or delete it"
+        return MovePhase.ABORTED, MoveReason.MOVED_ALREADY, said
     if seen.is_needless:
         said = "nobody waits any more for the room that its group makes"
         return MovePhase.ABORTED, MoveReason.NOT_NEEDED, said

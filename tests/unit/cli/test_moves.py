@@ -58,6 +58,7 @@ class Api:
         most: int = 99,
         phase: str = "Succeeded",
         landed: str = "worker-2",
+        reason: str = "",
     ) -> None:
         self.pods = pods
         self.nodes: dict[str, Any] = {"/api/v1/nodes/worker-1": {}}
@@ -69,7 +70,7 @@ class Api:
         self.patches: bool | ApiError = True
         self.patch_read: SchedPatch
         self.gone: list[str] = []
-        self.most, self.phase, self.landed = most, phase, landed
+        self.most, self.phase, self.landed, self.reason = most, phase, landed, reason
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
         if path == "/api/v1/pods":
@@ -107,6 +108,7 @@ class Api:
         raw = msgspec.Raw(msgspec.json.encode(made["spec"]))
         read_object(MoveObject(metadata=ResourceMetadata(**META), spec=raw))  # Or it is refused.
         status: dict[str, Any] = {"phase": self.phase, "message": "said", "to": "worker-2"}
+        status["reason"] = self.reason
         status["replacement"] = {"node": self.landed}
         self.moves[f"{path}/{name}"] = made | {"status": status}
         return json.dumps(made).encode()
@@ -183,6 +185,17 @@ def test_a_drain_cordons_and_moves_all_pods_as_one_group(
         "shop/b to worker-2 Succeeded: said",
         "worker-1 drained",
     ]
+
+
+def test_a_node_is_not_drained_while_another_move_has_one_of_its_pods(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """That one may wait for its window for weeks."""
+    with pytest.raises(Failed, match=r"^shop/a to worker-2 Aborted: said$"):
+        drain(Api(pod("a"), phase="Aborted", reason="MovedAlready"))
+    assert capsys.readouterr().out == ""
+    drain(Api(pod("a"), phase="Aborted", reason="PodGone"))
+    assert capsys.readouterr().out.endswith("worker-1 drained\n")
 
 
 def test_a_trial_of_a_drain_names_its_pods_or_says_that_there_are_none(

@@ -19,7 +19,7 @@ from reserver.maintenance.moving import (
 )
 from reserver.moves.drain import Drain, LeavingPod, judge
 from reserver.moves.model import MAX_TIMEOUT_S, Move, MoveSpec, MoveStatus
-from reserver.moves.phases import MoveMode, MovePhase
+from reserver.moves.phases import MoveMode, MovePhase, MoveReason
 
 START, END = 10_000.0, 20_000.0
 WINDOW = Window(name="w", uid="w", period=MaintenancePeriod(START, END))
@@ -90,6 +90,12 @@ def test_a_pod_that_moves_already_is_left_alone() -> None:
     assert not effects(FORCED, START, WEB, under_way=written(key="another"))
     assert not effects(FORCED, START, WEB, under_way=written(MovePhase.LANDING))
     assert not effects(FORCED, START, WEB, under_way=written(mode=EVICTING))
+
+
+def test_a_move_of_somebody_else_that_waits_for_its_window_keeps_no_pod_on_the_node() -> None:
+    waits = written(key="", reason=MoveReason.WAITS_FOR_WINDOW)
+    (move,) = effects(WINDOW, START, WEB, under_way=waits)
+    assert isinstance(move, CreateMove)
 
 
 def test_a_move_that_waits_for_a_seat_gives_way_at_the_start_where_that_is_allowed() -> None:

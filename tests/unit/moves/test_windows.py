@@ -256,7 +256,7 @@ async def test_a_move_waits_for_its_window_and_has_its_time_from_then_on(world: 
     world.move()
     status = await rounds(world)
     assert (status["phase"], status["reason"]) == ("Pending", "WaitsForWindow")
-    assert status["windowOpensAt"] == "2030-03-17T22:00:00.000000Z"
+    assert status["windowOpensAt"] == "2030-03-17T22:00:00Z"
     status = await rounds(world, 4 * HOUR)
     assert status["reason"] == "WaitsForWindow"
     assert not world.evictions
@@ -273,6 +273,27 @@ async def test_an_urgent_move_does_not_wait_and_may_be_made_urgent_later(world: 
     assert (await rounds(world))["reason"] == "WaitsForWindow"
     world.edit(urgent=True)
     assert (await world.settle())["reason"] == "Landed"
+
+
+@pytest.mark.parametrize("paused", [False, True])
+async def test_an_urgent_move_takes_the_place_of_one_that_stands_still(
+    world: World, *, paused: bool
+) -> None:
+    """A tenant's would keep its pod from any maintenance for weeks."""
+    if paused:
+        annotate(world, "")
+    world.move(name="first", paused=paused)
+    await rounds(world)
+    world.api.now += 1
+    world.move(name="second")
+    await rounds(world, 1)
+    assert world.status_of("second")["reason"] == "MovedAlready"
+    world.move(name="third", urgent=True)
+    await world.settle()
+    assert world.status_of("third")["reason"] == "Landed"
+    first = world.status_of("first")
+    assert (first["phase"], first["reason"]) == ("Aborted", "MovedAlready")
+    assert first["message"] == "shop/third moves the pod already; wait for it, or delete it"
 
 
 async def test_what_may_not_be_moved_any_more_is_not_evicted_and_keeps_its_seat_for_its_time(
