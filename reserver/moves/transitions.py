@@ -173,7 +173,8 @@ def with_status(move: Move, **changes: object) -> Move:
 
 def finished(move: Move, now: float, phase: MovePhase, reason: MoveReason, message: str) -> Judged:
     """Return a move that ends now."""
-    return with_status(move, phase=phase, reason=reason, message=message, finished_at=now), ()
+    said = {"phase": phase, "reason": reason, "message": message, "opens_at": None}
+    return with_status(move, **said, finished_at=now), ()
 
 
 def ready_to_evict(move: Move, **changes: object) -> Move:

@@ -43,11 +43,13 @@ class WindowState(NamedTuple):
         opens_at: when it may, unix seconds; 0 if it may now, infinite if nobody can tell.
         closes_at: until when it may.
         why: why it may not now, for people; empty if it may.
+        is_sure: nobody has looked further than `opens_at` if not: it may stay closed then.
     """
 
     opens_at: float = 0.0
     closes_at: float = inf
     why: str = ""
+    is_sure: bool = True
 
 
 ALWAYS = WindowState()
@@ -96,7 +98,8 @@ class MoveWindows:
         if not state.opens_at:
             return state
         where = " and ".join(each.where for each in named)
-        opens = f"opens at {show_moment(state.opens_at)}" if state.opens_at < inf else "never opens"
+        how = "opens at" if state.is_sure else "does not open before"
+        opens = f"{how} {show_moment(state.opens_at)}" if state.opens_at < inf else "never opens"
         return state._replace(why=f"its move window {opens}, by {where}")
 
     def _concerning(self, pod: Pod) -> Iterator[_Named]:
@@ -144,7 +147,7 @@ def judge(demands: _Demands, now: float) -> WindowState:
         at = latest
         if at > now + _AHEAD_S:
             break
-    return WindowState(at, 0.0)
+    return WindowState(at, 0.0, is_sure=False)
 
 
 def _nearest(schedules: tuple[Schedule, ...], at: float) -> Occurrence | None:
