@@ -87,7 +87,8 @@ class OutcomeReporter:
     async def report(self, outcome: MoveOutcome, terms: Terms) -> None:
         """Log and count what became of a move, and write an event on the pod."""
         move, why = outcome.move, outcome.why
-        context = {"pod": str(move.pod), "node": move.source, "strategy": move.strategy}
+        about = {"pod": str(move.pod), "node": move.source, "strategy": move.strategy}
+        context = {**about, **move.worth}
         if outcome.result is Result.ERROR:
             log.warning("pod not evicted", **context, profile=move.profile, why=why)
         elif outcome.pod_move:

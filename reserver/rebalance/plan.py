@@ -41,6 +41,11 @@ class PlannedMove:
     gain: float | None = None
     cost: float = 1.0
 
+    @property
+    def worth(self) -> Mapping[str, float]:
+        """Its cost, and its gain where it has one."""
+        return {"cost": self.cost} | ({} if self.gain is None else {"gain": self.gain})
+
 
 class Why(NamedTuple):
     """Why a pod moves.

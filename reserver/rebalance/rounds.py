@@ -247,4 +247,5 @@ def _tell(moves: tuple[PlannedMove, ...]) -> None:
             strategy=move.strategy,
             profile=move.profile,
             reason=move.reason,
+            **move.worth,
         )

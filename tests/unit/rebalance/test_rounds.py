@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, ConfigurationError, InvalidInput, LoadUnknown, ReserverError
@@ -452,3 +453,13 @@ async def test_outside_of_its_windows_a_round_moves_nothing_and_says_until_when(
     assert not world.client.requests
     world.now += 12 * 3600
     assert (await world.rebalancer.round()).outcomes
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_a_round_says_what_each_move_costs_and_gains(path: Path, *, dry_run: bool) -> None:
+    moves = replace(MOVE, cost=2.0, gain=12.5), replace(MOVE, pod=PodName("shop", "web-1"))
+    world = World(path, *CLUSTER, *[{}] * 4, moves=moves, dry_run=dry_run)
+    with capture_logs() as logs:
+        await world.rebalancer.round()
+    said = [each for each in logs if each["event"] in {"would evict pod", "evicted pod"}]
+    assert [(each["cost"], each.get("gain")) for each in said] == [(2.0, 12.5), (1.0, None)]
