@@ -78,7 +78,9 @@ class CreateRequests:
                 "--filename: describes a reservation, and flags do, too; use one of them"
             )
         if not files and not name:
-            raise WrongUsage(f"NAME: is missing; write for example `{_EXAMPLE}`, or give a file: -f")
+            raise WrongUsage(
+                f"NAME: is missing; write for example `{_EXAMPLE}`, or give a file: -f"
+            )
         documents = [each for file in files for each in _documents(file)]
         found, problems = read_manifests(documents, name)
         if problems:
