@@ -270,16 +270,20 @@ class HoldMeter:
     def finish_day(self, least: float) -> float | None:
         """End the day if it is over; return the share that was used if that is less than `least`.
 
-        Of several resources the one counts of which most was used.
+        Of several resources the one counts of which most was used; not ``pods``, of which one
+        takes its whole slot, however little it requests.
         """
         days = int((self.at - self.day_began) // DAY_S)
         if not days:
             return None
-        shares = [use.used / use.held for use in self.day.values() if use.held]
+        shares = {name: use.used / use.held for name, use in self.day.items() if use.held}
+        if len(shares) > 1:
+            shares.pop("pods", None)
         self.day_began += days * DAY_S
         self.day = {}
-        self.is_low = bool(shares) and max(shares) < least
-        return max(shares) if self.is_low else None
+        most = max(shares.values(), default=1.0)
+        self.is_low = most < least
+        return most if self.is_low else None
 
     def _count(self, seconds: float) -> None:
         for resource, use in self.uses.items() if seconds else ():

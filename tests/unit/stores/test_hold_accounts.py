@@ -137,6 +137,18 @@ async def test_low_use_is_noticed_after_each_day_and_not_of_what_is_used() -> No
     assert desk.held.low_use() == {"shop": 1}
 
 
+async def test_a_claimed_slot_of_which_a_pod_requests_little_has_low_use() -> None:
+    """One pod takes the whole of its slot's `pods`, however little else it requests."""
+    large, alone = shared("large", cpu="2", reusable=True), shared("alone", reusable=True)
+    desk = Desk(large, alone)
+    desk.claim(large, "large-0", "250m")
+    desk.claim(alone, "alone-0", "250m")  # Of a slot that holds nothing else.
+    await desk.look(0, 24)
+    assert [(key, said.partition(" of it")[0]) for _, key, said in desk.noticed] == [
+        ("large", "pods requested 12%")
+    ]
+
+
 async def test_a_restart_neither_repeats_a_notice_nor_forgets_that_nothing_was_used() -> None:
     desk = Desk(shared("idle", cpu="2"), since=NOW - 30 * HOUR)
     desk.held.resume(Accounts(), NOW)
