@@ -29,9 +29,9 @@ def page() -> str:
     """Return the page, with the fields as they are declared."""
     before, _, rest = PAGE.read_text().partition(_BEGIN)
     after = rest.partition(_END)[2]
-    rows = ["| field | default | a change | instead of | meaning |", "|---|---|---|---|---|"]
+    rows = ["| field | meaning | default | a change | instead of |", "|---|---|---|---|---|"]
     rows += [_row(entry) for entry in entries() if not entry.here.stage]
-    gates = ["| feature gate | stage | default | instead of | meaning |", "|---|---|---|---|---|"]
+    gates = ["| feature gate | meaning | stage | default | instead of |", "|---|---|---|---|---|"]
     gates += [_gate(entry) for entry in entries() if entry.here.stage]
     fields = "\n".join([*rows, "", *gates, ""])
     return f"{before}{_BEGIN}\n{fields}\n{_END}{after}"
@@ -39,12 +39,12 @@ def page() -> str:
 
 def _row(entry: ConfigurationField) -> str:
     when = "at once" if entry.here.is_live else "restart"
-    return f"| `{entry.path}` | {_default(entry)} | {when} | `{entry.of.name}` | {_text(entry)} |"
+    return f"| `{entry.path}` | {_text(entry)} | {_default(entry)} | {when} | `{entry.of.name}` |"
 
 
 def _gate(entry: ConfigurationField) -> str:
     name, stage = entry.path.partition(".")[2], str(entry.here.stage).lower()
-    return f"| `{name}` | {stage} | {_default(entry)} | `{entry.of.name}` | {_text(entry)} |"
+    return f"| `{name}` | {_text(entry)} | {stage} | {_default(entry)} | `{entry.of.name}` |"
 
 
 def _default(entry: ConfigurationField) -> str:

@@ -25,7 +25,7 @@ from reserver_demo.cluster import EmbeddedCluster
 
 _NAMESPACE = "reserver-system"
 _RECURS = 10
-"""One reservation of so many comes again."""
+"""One reservation of so many recurs."""
 
 _DEMO = (18, 36)
 _HOLDS = 4

@@ -1,4 +1,4 @@
-"""What reservations that come again cost beside ones that do not: a start, and a Filter call."""
+"""What recurring reservations cost beside ones that do not: a start, and a Filter call."""
 
 import asyncio
 import statistics
@@ -31,7 +31,7 @@ CREATED = "2030-03-17T17:00:00Z"
 """Less than an hour before `NOW`: none has expired."""
 _IN_A_NAMESPACE = 500
 MOST_S = 1.0
-"""So much more CPU a start may take with ones that come again, in seconds."""
+"""So much more CPU a start may take with recurring ones, in seconds."""
 
 
 class _Api:
@@ -59,7 +59,7 @@ def measure(scale: Scale) -> Iterator[str]:
     """Yield the table of both kinds.
 
     Raises:
-        TooSlow: those that come again make a start too long.
+        TooSlow: recurring ones make a start too long.
     """
     kinds = {name: _objects(scale, comes_again=name != _ONCE) for name in (_ONCE, _AGAIN)}
     cpu: dict[str, list[float]] = {name: [] for name in kinds}
@@ -81,7 +81,7 @@ def measure(scale: Scale) -> Iterator[str]:
     yield table(title, header, rows)
     more = statistics.median(cpu[_AGAIN]) - statistics.median(cpu[_ONCE])
     if more > MOST_S:
-        raise TooSlow(f"{scale.entries:,} that come again: {more:.2f} s more, {MOST_S} s at most")
+        raise TooSlow(f"{scale.entries:,} that recur: {more:.2f} s more, {MOST_S} s at most")
 
 
 def _objects(scale: Scale, *, comes_again: bool) -> dict[str, dict[str, Any]]:

@@ -84,7 +84,7 @@ class Entry:
         require: owners may land nowhere else.
         yields_above: pods of a higher priority may take what it holds; None: none may.
         lends_below: pods of a lower priority that may be recalled borrow it; None: none may.
-        series: when it comes again; None if it does not.
+        series: when it recurs; None if it does not.
         course: what of that is left out. Not part of what the entry says.
         origin: the ref that claims of it name, if it was moved here from there.
         placement: where Reserver may put it, as JSON.

@@ -1,4 +1,4 @@
-"""Schedules: a span of time that comes again, by cron in a time zone.
+"""Schedules: a recurring span of time, by cron in a time zone.
 
 A fixed time that a change of clocks leaves out is moved to the end of the gap; one that comes twice
 counts once, the first time. A schedule whose minute or hour begins with ``*`` follows real time
@@ -61,7 +61,7 @@ class Occurrence(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """A span of time that comes again.
+    """A recurring span of time.
 
     An occurrence that would last into the next one ends where that begins.
 

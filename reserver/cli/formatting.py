@@ -136,7 +136,7 @@ def ends_in(reservation: ReservationInfo, now: datetime) -> str:
 
 
 def every(schedule: RecurringSchedule) -> str:
-    """Return when a reservation comes again."""
+    """Return when a reservation recurs."""
     suspended = "; suspended: nothing is held" if schedule.suspend else ""
     zone, span = schedule.time_zone or "UTC", show_duration(schedule.duration)
     return f"{schedule.cron} ({zone}) for {span}{suspended}"

@@ -62,7 +62,10 @@ def names(parameter: Any) -> str:  # noqa: ANN401 - Typer's own
     if parameter.param_type_name == "argument":
         return kind(parameter)
     opts = sorted([*parameter.opts, *parameter.secondary_opts], key=lambda each: each[:2] == "--")
-    return " ".join(filter(None, (", ".join(opts), kind(parameter))))
+    shown, value = ", ".join(opts), kind(parameter)
+    return (
+        f"{shown}[={value}]" if value and parameter.name in _ALONE else f"{shown} {value}".rstrip()
+    )
 
 
 def default(parameter: Any) -> str:  # noqa: ANN401 - as above

@@ -16,7 +16,7 @@ async def listed(client: KubeClient, now: float) -> list[tuple[Window, str]]:
     """Return the windows that can be read, each with its progress in the words of its status.
 
     Args:
-        now: unix seconds: a window that comes again is shown as it is then.
+        now: unix seconds: a recurring window is shown as it is then.
 
     Raises:
         ApiError: the API server does not show them; one without their CRD has none.

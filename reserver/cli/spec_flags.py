@@ -178,7 +178,7 @@ class SpecFlags:
         return "nodes.selector" if is_theirs else flag.path
 
     def _check_every(self, document: Mapping[str, Any]) -> None:
-        """Refuse flags of what comes again for what comes once."""
+        """Refuse flags of a recurring reservation for one that does not recur."""
         if self.every or "schedule" not in document:
             return
         flag = next(
@@ -186,7 +186,7 @@ class SpecFlags:
             for each in declared(self)
             if each.path.startswith("schedule.") and getattr(self, each.field) != each.default
         )
-        once = f"; for one that comes once, write {_ONCE[flag]}" if flag in _ONCE else ""
+        once = f"; for one that does not recur, write {_ONCE[flag]}" if flag in _ONCE else ""
         raise WrongUsage(f"{flag}: goes with --every only{once}")
 
     def _check_pairs(self) -> None:

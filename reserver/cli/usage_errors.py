@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,14 @@ import typer
 from reserver.cli import failure
 from reserver.cli.failure import ExitStatus
 from reserver.errors import ReserverError
+
+_PROBLEMS = {
+    "No such (command|option):?": r"there is no \1",
+    r"Option '(\S+)' requires an argument": r"\1: needs a value",
+    r"Got unexpected extra argument\(s\) \((.*)\)": r"too many arguments: \1; an optional value "
+    "comes after =, as in --wait=1h",
+}
+"""Problems as Typer says them, and as Reserver does."""
 
 _KINDS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "FILE"}
 
@@ -51,7 +60,9 @@ def _problem(error: Any) -> str:  # noqa: ANN401 - Typer's own
     if parameter is None:
         if hint := option_hint(error, context):
             return hint
-        said = error.format_message().rstrip(".").replace("No such command", "there is no command")
+        said = error.format_message().rstrip(".")
+        for theirs, ours in _PROBLEMS.items():
+            said = re.sub(theirs, ours, said)
         return f"{said}{remedy}".replace("?; see", "? See")
     arguments = parameter.param_type_name == "argument"
     name = kind(parameter) if arguments else max(parameter.opts, key=len)

@@ -1,4 +1,4 @@
-"""Parts of a spec as values of the client: whole nodes, and when a reservation comes again."""
+"""Parts of a spec as values of the client: whole nodes, and when a reservation recurs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Nodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecurringSchedule:
-    """When a reservation comes again.
+    """When a reservation recurs.
 
     Attributes:
         cron: minute, hour, day of the month, month and day of the week.

@@ -108,7 +108,7 @@ class Spec:
         starts_at: holds from here on; None for at once. With an offset from UTC.
         expires_at: holds until here. With an offset from UTC.
         ttl: instead: how long it lives. Neither stands for 24 hours, zero for ever.
-        schedule: when it comes again; then `starts_at` is the earliest start of an occurrence.
+        schedule: when it recurs; then `starts_at` is the earliest start of an occurrence.
         policy: where owners may land when their seat cannot be had.
         reusable: a slot comes back when its pod goes.
         refill: a claimed slot is replaced where there is room, so that `slots` of them are free.

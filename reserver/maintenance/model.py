@@ -98,7 +98,7 @@ class Window:
         uid: tells it from an earlier one of the same name.
         selector: selects further nodes.
         period: when it is; of a schedule that has begun to count, one of its occurrences.
-        schedule: when it comes again; None for one that does not.
+        schedule: when it recurs; None for one that does not.
         drain_s: how long before its start its nodes are emptied, in seconds.
         most_unavailable: how many of its nodes may be unavailable at a time.
         surges: a copy of each pod is ready on its seat before the pod goes, where it can be.

@@ -41,7 +41,7 @@ def other_digests(reservation: Reservation) -> frozenset[str]:
 
 
 def etag(reservation: Reservation) -> str:
-    """Return a text that changes with what is written, also with when it comes again."""
+    """Return a text that changes with what is written, also with when it recurs."""
     recurrence = reservation.recurrence
     if recurrence is None:
         return reservation.digest

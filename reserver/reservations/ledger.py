@@ -218,7 +218,7 @@ class Ledger(Claiming):
         self._settle(account)
 
     def _reschedule(self, account: Account, entry: Entry, after: Recurrence | None) -> None:
-        """Take when it comes again after this occurrence, or that it is suspended."""
+        """Take when it recurs after this occurrence, or that it is suspended."""
         about = entry.reservation.occurrence
         shown = after.shown(about) if after is not None and about is not None else ()
         for each in (entry, account):

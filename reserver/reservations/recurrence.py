@@ -1,4 +1,4 @@
-"""Recurrence: a reservation that comes again, as occurrences which do not overlap."""
+"""Recurrence: a recurring reservation, as occurrences which do not overlap."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_OCCURRENCE = "+"
 
 
 class Recurrence(NamedTuple):
-    """When a reservation comes again; all times in unix seconds.
+    """When a reservation recurs; all times in unix seconds.
 
     Attributes:
         schedule: its occurrences.

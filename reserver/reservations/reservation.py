@@ -96,7 +96,7 @@ class Reservation:
             free, as long as both are no more than this; 0: none is replaced.
         release_if_idle: it ends once no pod has had a slot for so many seconds; 0: it does not.
         lends_below: pods of a lower priority than this may borrow it (`cluster.lending`).
-        recurrence: when it comes again; then `starts_at` and `expires_at` are of one occurrence.
+        recurrence: when it recurs; then `starts_at` and `expires_at` are of one occurrence.
         placement: where Reserver may choose.
         placed: where it has, as far as that is written or decided; empty while it has not, and
             where the reservation names its node. Not part of what the reservation says.

@@ -57,7 +57,7 @@ class ExpiryWarnings:
                 since = idle_since = ledger.idle_since(ref)
             is_active = ledger.phase(ref) is Phase.ACTIVE
             if is_active and reservation and not idle_since and reservation.recurs:
-                is_active = False  # It comes again, and need not live longer.
+                is_active = False  # It recurs, and need not live longer.
             if reservation and is_active and self._ends_soon(reservation, since, ends_at, now):
                 expiring.add(reservation.edition)
                 if reservation.edition not in self.expiring:

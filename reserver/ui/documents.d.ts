@@ -16,7 +16,7 @@ export interface Reservation {
   since: number | null;
   starts?: number | null;
   ends: number | null;
-  /** When it comes again, in words; empty for never. */
+  /** When it recurs, in words; empty for never. */
   every?: string;
   /** From when to when it holds in the occurrences after this one. */
   coming?: [number, number][];

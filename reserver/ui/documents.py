@@ -34,7 +34,7 @@ class ReservationWords(NamedTuple):
     Attributes:
         phase: as `reserver get` prints it.
         owners: who may claim it.
-        every: when it comes again; empty for never.
+        every: when it recurs; empty for never.
     """
 
     phase: str = ""

@@ -155,17 +155,15 @@ async def test_what_comes_again_is_outlined_on_its_node_or_where_no_node_is_chos
     ).to_have_accessible_name(re.compile("its node is chosen then"))
     await page.locator(".bar.held").focus()
     await page.keyboard.press("ArrowRight")
-    await expect(page.locator(".bar.coming:focus")).to_have_accessible_name(
-        re.compile("comes again")
-    )
-    await expect(page.locator("aside .tag")).to_contain_text("comes again")
+    await expect(page.locator(".bar.coming:focus")).to_have_accessible_name(re.compile("recurs"))
+    await expect(page.locator("aside .tag")).to_contain_text("recurs")
     await expect(page.locator("aside")).to_contain_text("reserver skip shop/")
     await expect(page.locator("aside")).to_contain_text("0 * * * * (UTC) for 1h")
     await page.keyboard.press("Enter")
     key = await page.locator(".bar:focus").get_attribute("data-key")
     await page.reload()
     await expect(page.locator(f".bar[data-key='{key}']")).to_have_attribute("aria-pressed", "true")
-    await expect(page.get_by_label("Legend")).to_contain_text("Comes again")
+    await expect(page.get_by_label("Legend")).to_contain_text("Recurs")
 
 
 async def test_what_pods_borrow_is_seen_on_the_hold_that_lends_it(shown: Shown) -> None:

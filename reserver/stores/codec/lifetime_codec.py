@@ -36,7 +36,7 @@ class Lifetime(NamedTuple):
     Attributes:
         starts_at: when it begins, unix seconds; None for at once, and of what recurs.
         expires_at: when it ends; None for never, and of what recurs.
-        recurrence: when it comes again.
+        recurrence: when it recurs.
         drift: by how many seconds another Reserver may compute another expiry of an entry. It may
             see the entry a moment later, or start after the first one has ended.
     """

@@ -4,7 +4,7 @@ import { dominant } from './format.js';
 
 /** @import {Amounts, Node, Reservation} from '../documents' */
 
-/** @typedef {{key: string, top: number, height: number, begin: number, end: number, rank: number, lent: number}} Bar `rank`: of what is in force, what comes again, what is over; `lent`: which share of it */
+/** @typedef {{key: string, top: number, height: number, begin: number, end: number, rank: number, lent: number}} Bar `rank`: of what is in force, what recurs, what is over; `lent`: which share of it */
 
 const [NOW, COMING, OVER] = [0, 1, 2];
 
@@ -49,7 +49,7 @@ export function laned(waiting) {
   return { bars, unseen: Math.max(0, waiting.length - MOST) };
 }
 
-/** The times of a reservation, a bar each; what is claimed holds nothing until it comes again.
+/** The times of a reservation, a bar each; what is claimed holds nothing until it recurs.
  * @param {string} key @param {Reservation} one
  * @returns {Bar[]} */
 function spans(key, one) {

@@ -16,7 +16,7 @@ export function view(main, { rest, signal }) {
   const names = h('datalist', { id: 'waiting' });
   const answer = h('div', { class: 'answer', 'aria-live': 'polite' });
   main.append(h('form', { class: 'toolbar', onsubmit: submit }, h('label', {}, 'Pod ', input), names, h('button', {}, 'Explain')),
-    answer, h('section', {}, h('h2', {}, 'Pods that wait because of what is held'), waiting));
+    answer, h('section', {}, h('h2', {}, 'Pods that wait for held room'), waiting));
 
   async function list() {
     try {

@@ -51,7 +51,7 @@ export function summary(one) {
 }
 
 /** @param {Reservation} one @param {number} begin @param {number} end */
-export const whenComing = (one, begin, end) => `${one.name} for ${one.owners || 'nobody'}, comes again: ${time(begin)}, ends ${time(end)}${one.nodes.length ? '' : ', its node is chosen then'}`;
+export const whenComing = (one, begin, end) => `${one.name} for ${one.owners || 'nobody'}, recurs: ${time(begin)}, ends ${time(end)}${one.nodes.length ? '' : ', its node is chosen then'}`;
 
 /** What pods borrow of it, on each node. @param {Reservation} one */
 function borrowed(one) {
@@ -64,14 +64,14 @@ function borrowed(one) {
   return `${each.join('; ') || 'nothing now'}, to pods of a priority below ${one.lends}`;
 }
 
-/** @param {Reservation} one @param {number} [comes] the beginning of the occurrence that is meant, of what comes again */
+/** @param {Reservation} one @param {number} [comes] the beginning of the occurrence that is meant, of a recurring reservation */
 export function details(one, comes) {
   const [glyph] = SHAPES[one.shape] ?? SHAPES.broken;
   /** @param {string} name @param {any} value */
   const row = (name, value) => value ? [h('dt', {}, name), h('dd', {}, value)] : [];
   const isPast = one.shape === 'over' && !one.starts && one.words !== 'Expired';
   return h('section', { class: 'details', 'aria-label': `Reservation ${one.name}` },
-    h('h2', {}, h('span', { class: `mark ${one.shape}`, 'aria-hidden': 'true' }, glyph), ` ${one.name}`, one.isSeat && h('span', { class: 'tag' }, 'seat of a move'), comes && h('span', { class: 'tag' }, `comes again ${time(comes)}`)),
+    h('h2', {}, h('span', { class: `mark ${one.shape}`, 'aria-hidden': 'true' }, glyph), ` ${one.name}`, one.isSeat && h('span', { class: 'tag' }, 'seat of a move'), comes && h('span', { class: 'tag' }, `recurs ${time(comes)}`)),
     h('dl', {},
       row('State', `${stateOf(one)}${one.words ? ` (${one.words})` : ''}${one.why ? `: ${one.why}` : ''}`),
       row('For', one.owners),

@@ -55,7 +55,7 @@ export function view(main, { query, rest, signal, go }) {
       cell('node', COLUMNS.node[1](one) || '–'),
       cell('holds', h('span', { title: one.holds }, one.holds)),
       cell('slots', `${one.claimed} of ${one.slots}`),
-      cell('ends', countdown(one.ends), one.every && h('span', { title: one.every }, ' ↻', h('span', { class: 'hidden' }, 'comes again'))));
+      cell('ends', countdown(one.ends), one.every && h('span', { title: one.every }, ' ↻', h('span', { class: 'hidden' }, 'recurs'))));
   }
 
   /** @param {string} key */

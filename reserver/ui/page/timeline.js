@@ -16,7 +16,7 @@ const PRINTED = 22;
 const BEFORE_NOW = 0.25;
 const WINDOW = 'window '; // What the key of a maintenance window begins with; that of a reservation has no space.
 
-/** The reservation of a bar, and when it begins if it comes again. @param {string} key @returns {[Reservation|undefined, number|undefined]} */
+/** The reservation of a bar, and when it begins if it recurs. @param {string} key @returns {[Reservation|undefined, number|undefined]} */
 function ofBar(key) {
   const [name, begin] = key.split(' ');
   return [store.find(name), begin ? Number(begin) : undefined];
@@ -63,7 +63,7 @@ export function view(main, { query, signal, go }) {
       ...Object.entries(SORTS).map(([name, word]) => h('option', { value: name, selected: name === sort }, word)))),
     h('input', { type: 'search', placeholder: 'Find a node or reservation', 'aria-label': 'Find a node or reservation', value: sought, oninput: (/** @type {any} */ e) => { sought = e.target.value; go({ q: sought }); arrange(); } }),
     hint, total);
-  const shapes = [...Object.entries(SHAPES).filter(([name]) => name !== 'claimed'), ['coming', ['', 'Comes again']], ['seat', ['⇢', 'Seat of a move']], ['lent', ['', 'Lent to pods']], ['window', ['', 'Maintenance']], ['window planned', ['', 'Maintenance to come']]];
+  const shapes = [...Object.entries(SHAPES).filter(([name]) => name !== 'claimed'), ['coming', ['', 'Recurs']], ['seat', ['⇢', 'Seat of a move']], ['lent', ['', 'Lent to pods']], ['window', ['', 'Maintenance']], ['window planned', ['', 'Maintenance to come']]];
   const legend = h('ul', { class: 'legend', 'aria-label': 'Legend' }, ...shapes.map(([name, [, word]]) =>
     h('li', {}, h('span', { class: `swatch ${name}`, 'aria-hidden': 'true' }), word)));
   main.append(toolbar, h('div', { class: 'chart' }, h('div', { class: 'head' }, h('span', { class: 'corner' }, 'Node'), axis), lines, box), legend, aside);
@@ -113,7 +113,7 @@ export function view(main, { query, signal, go }) {
     rows = [];
     const placeless = [...store.reservations].filter(([, one]) => !one.nodes.length && ['placeless', 'later', 'broken'].includes(one.shape)
       && (!wanted || `${one.name} ${one.owners}`.toLowerCase().includes(wanted)));
-    if (placeless.length) rows.push({ title: `${placeless.length} without a node`, key: 'placeless', placeless });
+    if (placeless.length) rows.push({ title: `${placeless.length} unplaced`, key: 'placeless', placeless });
     if (group) {
       /** @type {Map<string, string[]>} */ const by = new Map();
       for (const node of order) {

@@ -62,7 +62,7 @@ def test_help_of_serve_points_to_the_file_instead_of_the_flags_that_it_replaces(
         ),
         ("move a/b/c", "POD: 'a/b/c' is not a pod; write NAME or NAMESPACE/NAME"),
         ("explain pod /a", "NAME: '/a' is not a pod; write NAME or NAMESPACE/NAME"),
-        ("get --zzz", "No such option: --zzz; see"),
+        ("get --zzz", "there is no option --zzz; see"),
         (
             "create a --owner deploymnt/x --cpu 1 --dry-run",
             "--owner: 'deploymnt' is not a kind; did you mean deployment?",
@@ -70,9 +70,10 @@ def test_help_of_serve_points_to_the_file_instead_of_the_flags_that_it_replaces(
         ("create a --owner thing/x --dry-run", "--owner: 'thing' is not a kind; write the kind"),
         ("create a --owner pod/x --starts-at noon --dry-run", "--starts-at: 'noon' is not a time;"),
         ("create a --owner pod/x --wait=soon", "--wait: 'soon' is not a duration"),
+        ("create a --wait 1h", "too many arguments: 1h; an optional value comes after =, as in"),
         ("gett", "there is no command 'gett'. Did you mean 'get'? See "),
         ("describe", "NAME: is missing; see "),
-        ("top nodes --kubeconfig", "Option '--kubeconfig' requires an argument"),
+        ("top nodes --kubeconfig", "--kubeconfig: needs a value"),
     ],
 )
 def test_wrong_usage_is_one_line_that_says_what_is_taken(words: str, line: str) -> None:
