@@ -55,7 +55,7 @@ test: venv ## Run the tests that need nothing but Python
 	$(SPREAD) $(ARGS)
 
 test-rest: venv
-	$(SPREAD) -m 'long or not unit' $(ARGS)
+	$(SPREAD) --numprocesses 4 -m 'long or not unit' $(ARGS)
 
 quick: venv ## Format, lint, types, tests of core decisions: half a minute
 	@$(MAKE) --no-print-directory check-lint
@@ -96,7 +96,7 @@ e2e-scenarios: export GOGC = 400
 e2e-scenarios: export GOMEMLIMIT = 1536MiB
 e2e-scenarios:
 	@rm -rf $(AUDIT)
-	$(BIN)/pytest -q tests/e2e --controlplane --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25 --audit-logs $(AUDIT) $(ARGS)
+	$(BIN)/pytest -q tests/e2e --controlplane --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 25 --audit-logs $(AUDIT) $(or $(ARGS),-m 'not release')
 	$(if $(ARGS),,$(BIN)/pytest -q tests/rights --audit-logs $(AUDIT))
 
 e2e-others:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 import yaml
 
 STORE = ("reserver-system", "e2e")
@@ -68,3 +69,9 @@ OBJECT = Form("object", OBJECTS, SPEC.write)
 CONFIG_MAP_FORMS = (SPEC, SHORT, LONG)
 
 FORMS = (*CONFIG_MAP_FORMS, OBJECT)
+
+OBJECT_FIRST = (
+    OBJECT,
+    *(pytest.param(each, marks=pytest.mark.release) for each in CONFIG_MAP_FORMS),
+)
+"""All forms for a test that takes long: `make e2e` writes objects only."""

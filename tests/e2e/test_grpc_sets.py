@@ -186,6 +186,7 @@ async def test_a_set_that_reserver_died_over_is_there_whole_or_not_at_all(
         assert len(made) == len(members(corner)) == len(names)
 
 
+@pytest.mark.release
 async def test_who_starts_beside_a_writer_deletes_no_set_that_is_acknowledged(
     corner: Corner, process: ReserverProcess, reserver_kubeconfig: Path, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from kubernetes import client
 
 from hack.reserver_process import wait_for
 from tests.e2e.cluster import Corner, on_node
-from tests.e2e.forms import SPEC, Form
+from tests.e2e.forms import OBJECT_FIRST, SPEC, Form
 
 GPU = "example.com/gpu"
 
@@ -22,6 +22,7 @@ def test_an_expired_entry_holds_nothing(corner: Corner, form: Form) -> None:
     assert corner.wait_bound("stranger") == node
 
 
+@pytest.mark.parametrize("form", OBJECT_FIRST, ids=lambda form: form.name)
 def test_a_hold_ends_at_its_expiry_and_the_pod_that_waited_lands_at_once(
     corner: Corner, form: Form
 ) -> None:

@@ -56,6 +56,7 @@ def _warnings(corner: Corner) -> list[str]:
     return [text for text in corner.events("NotBacked", HOME) if corner.name in text]
 
 
+@pytest.mark.release
 def test_a_full_node_keeps_its_holds_backed_and_no_claim_is_lost_there_and_back(
     corner: Corner, store: tuple[str, str]
 ) -> None:

@@ -90,6 +90,7 @@ def train(room: Corner, number: int, node: str) -> None:
     assert room.wait_bound(f"train-{number}") == node
 
 
+@pytest.mark.release
 def test_occurrences_end_begin_and_are_left_out_while_leaders_die(
     room: Corner, leaders: Replicas, clock: WallClock, kubeconfig: Path, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ from tests.e2e.forms import SPEC
 TAINT = {"spec": {"taints": [{"key": "e2e", "value": "closed", "effect": "NoSchedule"}]}}
 
 
+@pytest.mark.release
 @pytest.mark.controlplane
 def test_on_300_nodes_every_owner_lands_on_its_seat_though_it_is_rarely_in_the_sample(
     corner: Corner, reserver: ReserverProcess

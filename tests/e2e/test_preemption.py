@@ -25,6 +25,7 @@ TRIALS, FEW = 48, 8
 """A quarter of the trials is futile; in another quarter kube-scheduler's first choice is."""
 
 
+@pytest.mark.release
 @pytest.mark.controlplane
 def test_in_a_priority_storm_nobody_is_evicted_for_room_that_stays_held(
     kubeconfig: Path, reserver: ReserverProcess

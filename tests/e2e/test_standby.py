@@ -58,6 +58,7 @@ def test_the_standby_takes_over_at_once_from_a_leader_that_ends(
     leader.start()
 
 
+@pytest.mark.release
 def test_a_leader_that_was_paused_ends_when_somebody_else_leads(
     two: list[ReserverProcess],
 ) -> None:

@@ -235,6 +235,7 @@ def test_a_companion_is_no_store_even_if_somebody_labels_it_as_one(
     assert companion(corner, (namespace, f"{name}-status")) is None
 
 
+@pytest.mark.release
 @pytest.mark.controlplane
 def test_ten_thousand_entries_are_acknowledged_in_a_handful_of_writes(
     corner: Corner, own_store: Form, reserver: ReserverProcess

@@ -219,6 +219,7 @@ def test_the_crd_is_deleted_and_made_again(struck: Struck) -> None:
     assert bind(struck.reserver, struck.add_pod("owner-n0", HELD), "n0") == ""
 
 
+@pytest.mark.release
 def test_a_crd_that_is_back_without_its_objects_holds_nothing_for_them(struck: Struck) -> None:
     struck.kubectl(f"delete {CRD}")
     wait_for(lambda: not struck.is_decided(), "nothing is decided")
@@ -229,6 +230,7 @@ def test_a_crd_that_is_back_without_its_objects_holds_nothing_for_them(struck: S
     assert struck.reserver.process.pid == process
 
 
+@pytest.mark.release
 def test_a_namespace_and_its_service_account_are_made_again(struck: Struck) -> None:
     struck.follow("What to back up")
     process = struck.reserver.process.pid

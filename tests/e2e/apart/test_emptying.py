@@ -48,7 +48,13 @@ def emptier(rebalance_kubeconfig: Path, yard: Yard, rights: None) -> Path:  # no
     return rebalance_kubeconfig
 
 
-@pytest.mark.parametrize("flags", [[], ["--hand-over"]], ids=["opened", "handed over"])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param([], id="opened"),
+        pytest.param(["--hand-over"], id="handed over", marks=pytest.mark.release),
+    ],
+)
 def test_a_node_is_closed_then_emptied_for_good(
     yard: Yard, mishaps: Deadly, emptier: Path, tmp_path: Path, flags: list[str]
 ) -> None:

@@ -210,6 +210,7 @@ async def create_at_once(kubeconfig: Path, namespace: str, count: int, query: st
         )
 
 
+@pytest.mark.release
 @pytest.mark.usefixtures("refused")  # Which begins to wait.
 async def test_of_two_hundred_creations_at_once_exactly_as_many_are_patched_as_it_says(
     shop: Shop, kubeconfig: Path, hooks: ReserverProcess

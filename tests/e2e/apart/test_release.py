@@ -67,6 +67,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "dist"
 
 
+@pytest.mark.release
 def test_the_same_commit_gives_the_same_bytes(published: Path, tmp_path: Path) -> None:
     """Elsewhere, on another day, with other habits, and with what an older release left there."""
     folder = checkout(tmp_path / "elsewhere")

@@ -350,6 +350,7 @@ def test_a_mistyped_image_stops_nothing(rolled: Rolled) -> None:
         assert rolled.leads() == first
 
 
+@pytest.mark.release
 def test_when_all_are_lost_they_come_back_though_the_scheduler_that_they_serve_calls_nobody(
     rolled: Rolled,
 ) -> None:

@@ -124,6 +124,7 @@ def corner(control_plane: ControlPlane, api: Any, pairs: tuple[Pair, Pair]) -> I
     corner.close()
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("crash", [True, False], ids=["crash", "shutdown"])
 def test_the_next_leader_keeps_the_hold_among_pods_that_the_last_one_was_binding(
     corner: Corner, pairs: tuple[Pair, Pair], *, crash: bool

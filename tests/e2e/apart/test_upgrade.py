@@ -207,6 +207,7 @@ def begin(world: Cluster, reserver: ReserverProcess) -> None:
     wait_for(lambda: phase_of(world) == "Landing", "the pod is evicted, and its seat is held")
 
 
+@pytest.mark.release
 def test_an_upgrade_and_the_way_back_lose_no_hold(tmp_path: Path) -> None:
     old = old_version(tmp_path / "old", BEFORE, "charts")
     newer = newer_version(tmp_path / "newer")
