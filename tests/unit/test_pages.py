@@ -196,8 +196,8 @@ def test_every_column_of_a_table_has_a_heading(page: Path) -> None:
 SLURM = """ANY_NODES DAILY FLEX FORCE_START HOURLY IGNORE_JOBS LICENSE_ONLY MAGNETIC MAINT
 NO_HOLD_JOBS_AFTER OVERLAP PART_NODES PURGE_COMP REPLACE REPLACE_DOWN SPEC_NODES STATIC_ALLOC
 TIME_FLOAT USER_DELETE WEEKDAY WEEKEND WEEKLY Accounts AllowedPartitions BurstBuffer CoreCnt
-Duration EndTime Features Groups Licenses MaxStartDelay NodeCnt Nodes PartitionName QOS Skip
-StartTime TRES TRESPerNode Users"""
+Duration EndTime Features Groups Licenses MaxStartDelay NodeCnt Nodes PartitionName QOS
+ReservationName Skip StartTime TRES TRESPerNode Users"""
 """The flags and fields of reservations in doc/man/man1/scontrol.1 of Slurm 26.11."""
 
 
