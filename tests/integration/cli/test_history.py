@@ -105,7 +105,7 @@ async def test_who_asks_for_what_is_over_is_told_what_became_of_it(run: Run) -> 
         told = await run(command, "a")
         assert told.exit_code == 1
         assert told.output.startswith(
-            "reserver: there is no reservation 'a' any more: it was claimed by shop/web-0, 20"
+            "reserver: there is no reservation 'a' any more: it was claimed by shop/web-0 at 20"
         )
 
 

@@ -77,7 +77,7 @@ def test_a_restart_finds_it_and_the_last_of_a_name_is_what_became_of_it() -> Non
     for name in ("a", "shop/store/a"):
         found = again.last(name, NOW + 60)
         assert found is not None
-        assert found.told == "claimed by shop/a, 2030-03-17T17:47:20Z"
+        assert found.told == "claimed by shop/a at 2030-03-17T17:47:20Z"
     assert again.last("c", NOW) is None
     assert all(not archive.pending(number) for number in range(SHARDS))
 
