@@ -55,7 +55,8 @@ def test_fragments_become_room_for_a_pod_that_fits_nowhere(
         left, target = room["spec"]["to"]["node"], leaves["spec"]["to"]["node"]
         assert {left, target} == {d, e}
         yard.wait_phase(leaves["metadata"]["name"], "Evicting", reason="ReadyToEvict")
-        assert yard.status(room["metadata"]["name"])["to"] == left
+        seated = room["metadata"]["name"]
+        wait_for(lambda: yard.status(seated).get("to") == left, "the pod has its seat")
         yard.corner.create_pod("greedy", {"cpu": "1"})
         yard.corner.wait_refused("greedy", "held by reservation")
     finally:

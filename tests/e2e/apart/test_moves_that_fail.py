@@ -33,7 +33,7 @@ def test_a_seat_whose_node_dies_evicts_nobody(yard: Yard) -> None:
     yard.corner.nodes.remove(second)
     yard.wait_phase("web", "Failed", reason="SeatImpossible")
     yard.wait_released()
-    assert yard.status("late")["reason"] == "GroupFailed"
+    yard.wait_phase("late", "Failed", reason="GroupFailed")
     assert yard.pods("web")[0].metadata.name == pod
 
 

@@ -20,6 +20,8 @@ pytestmark = pytest.mark.controlplane
 
 ACCOUNT = "reserver-rebalance"
 
+EVICTED = "descheduler_pods_evicted_total"
+
 COMPATIBILITY = ["plan", pytest.param("upstream", marks=pytest.mark.release)]
 
 
@@ -129,15 +131,19 @@ def test_with_an_interval_a_policy_that_changes_is_read_anew_and_a_broken_one_is
         wait_for(lambda: metrics(url).get(done, 0) > 0, "there was a round")
         shop.write(policy, RemoveDuplicates={})
         wait_for(lambda: sorted(shop.count("web").values()) == [2, 2, 2], "the pods are spread")
-        counted = metrics(url)
-        evicted = [name for name in counted if name.startswith("descheduler_pods_evicted_total")]
-        assert sum(counted[name] for name in evicted) == 4
-        assert all('result="success",strategy="RemoveDuplicates"' in name for name in evicted)
+        wait_for(lambda: sum(evictions(url).values()) == 4, "all evictions are counted")
+        assert all('result="success",strategy="RemoveDuplicates"' in one for one in evictions(url))
         policy.write_text("kind: Nonsense")
         broken = "reserver_rebalance_policy_broken"
         wait_for(lambda: metrics(url)[broken] == 1, "the broken policy is told")
     api: Any = CoordinationV1Api(shop.corner.api.api_client)
     assert not api.read_namespaced_lease(ACCOUNT, "reserver-system").spec.holder_identity
+
+
+def evictions(url: str) -> dict[str, float]:
+    """Return how many evictions rounds have counted, by the name of the series."""
+    counted = metrics(url)
+    return {name: counted[name] for name in counted if name.startswith(EVICTED)}
 
 
 def metrics(url: str) -> dict[str, float]:
