@@ -102,6 +102,10 @@ class UpToDate:
     async def caught_up(self) -> None:
         """Wait for nothing."""
 
+    async def agrees(self) -> bool:
+        """Ask nobody."""
+        return True
+
 
 class NoCluster:
     """An API server that does nothing, at once."""

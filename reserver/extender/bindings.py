@@ -196,7 +196,7 @@ class Bindings:
             with quarantined("bind", name) as told:
                 try:
                     await self._bind(taken)
-                except (ApiError, InvalidInput) as exc:
+                except (ApiError, InvalidInput, NotReady) as exc:
                     why.append(exc.reason if isinstance(exc, ApiError) else exc)
                     log.warning("binding failed", pod=str(name), node=node, why=str(exc))
             if why := [*why, *told]:
@@ -220,8 +220,11 @@ class Bindings:
         Raises:
             ApiError: it is not bound, and will not be.
             InvalidInput: it has changed, and cannot be read.
+            NotReady: etcd does not answer, and may come back as another one.
         """
         for tries in count(1):
+            if not await self._readiness.agrees():
+                raise NotReady("etcd does not answer")
             try:
                 is_wanted, claims = partial(self._is_wanted, taken), taken.verdict.claims
                 most = max(len(claims), POD.claims)
@@ -270,7 +273,7 @@ class Bindings:
         """
         with suppress(NotReady):
             await self._readiness.caught_up()
-            return taken.is_wanted()
+            return taken.is_wanted() and await self._readiness.agrees()
         return False
 
     @staticmethod

@@ -27,7 +27,7 @@ from reserver.k8s.lease import Lease
 from reserver.k8s.work_queue import WorkQueue
 from reserver.process.features import Core, Features
 from reserver.process.hold_metrics import HoldMetrics
-from reserver.process.readiness import ProcessReadiness
+from reserver.process.readiness import AGREED_S, ProcessReadiness
 from reserver.process.tenant_ceiling import TenantCeiling
 from reserver.reservations.enums import StoreKind
 from reserver.reservations.listener import Listeners
@@ -127,7 +127,7 @@ class Assembly:
         self.features = Features(settings, Core(*parts, *calls))
         self._make_reflectors(settings, client, configmaps, objects)
         self._make_accounts(settings, client)
-        self.readiness = ProcessReadiness(self.state, self.reflectors, lease)
+        self.readiness = ProcessReadiness(self.state, self.reflectors, lease, client)
 
     def _make_reflectors(
         self,
@@ -183,7 +183,7 @@ class Assembly:
         return self.readiness.obstacles()
 
     async def _is_up_to_date(self) -> bool:
-        return await self.readiness.is_up_to_date()
+        return await self.readiness.may_write(AGREED_S)
 
     def _decided_on(self, settings: Settings) -> State:
         trusted = {settings.namespace, *(namespace for namespace, _ in settings.configmaps)}

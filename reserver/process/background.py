@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -14,7 +13,6 @@ import structlog
 
 from reserver.base.pacer import Pacer
 from reserver.errors import LeadershipLost, WentBack
-from reserver.extender.cluster_watches import PODS
 from reserver.k8s.client import ApiClient
 from reserver.k8s.lease import Lease
 from reserver.k8s.watch.back_in_time import end, watched
@@ -57,7 +55,7 @@ async def lead(
         await etcd.pass_first(client, assembly.reflectors)
         tasks.create_task(etcd.run(client, assembly.reflectors))
         await _become_ready(assembly, tasks)
-        _act(assembly, client, tasks)
+        _act(assembly, tasks)
         for each in follow:
             tasks.create_task(each())
 
@@ -111,11 +109,9 @@ async def _become_ready(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
     )
 
 
-def _act(assembly: Assembly, client: ApiClient, tasks: asyncio.TaskGroup) -> None:
+def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
     """Begin to clean, acknowledge, place, wake, report and rebalance."""
     readiness = assembly.readiness
-    pods = next(each for each in assembly.reflectors if each.path == PODS)
-    may_write = partial(readiness.may_write, client, pods)
     tasks.create_task(assembly.recorder.run())
     tasks.create_task(assembly.ceiling.run())
     tasks.create_task(assembly.waker.run(assembly.state))
@@ -125,10 +121,10 @@ def _act(assembly: Assembly, client: ApiClient, tasks: asyncio.TaskGroup) -> Non
     tasks.create_task(assembly.accountant.run(assembly.state.ledger))
     tasks.create_task(assembly.reminder.run(assembly.state.ledger))
     if assembly.state.snapshot.lending.is_on:
-        tasks.create_task(assembly.recaller.run(assembly.state, readiness.is_up_to_date))
-    tasks.create_task(assembly.cleaner.run(assembly.stores, may_write))
+        tasks.create_task(assembly.recaller.run(assembly.state, readiness.may_write))
+    tasks.create_task(assembly.cleaner.run(assembly.stores, readiness.may_write))
     for store in assembly.stores:
-        statuses = store.statuses.run(assembly.state, readiness.is_up_to_date, may_write)
+        statuses = store.statuses.run(assembly.state, readiness.is_up_to_date, readiness.may_write)
         tasks.create_task(statuses)
     tasks.create_task(assembly.placer.run(assembly.state))
     for run in assembly.features.runs:

@@ -42,8 +42,8 @@ class Core:
         objects: those that are objects.
         listeners: are notified of what changes.
         obstacles: returns why calls are not decided.
-        is_up_to_date: waits for what watches are known to have missed, and returns whether calls
-            are decided.
+        is_up_to_date: waits for what watches are known to have missed, asks etcd, and returns
+            whether calls are decided.
         unsuited: has a seat placed anew that is of no use where it is, and says whether anywhere.
     """
 

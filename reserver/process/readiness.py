@@ -27,6 +27,9 @@ BEAT_S = 0.1
 STOOD_STILL_S = 1.0
 """With this long between two looks, the process stood still, in seconds."""
 
+AGREED_S = 0.02
+"""How long bindings and features rely on an answer of etcd, in seconds: it costs a request."""
+
 _LOOK_S = 30.0
 _RETRY_S = 2.0
 
@@ -90,6 +93,7 @@ class ProcessReadiness:
     Attributes:
         reflectors: what keeps it up to date.
         lease: what has to be held to answer; None where nobody else may answer.
+        client: asks etcd; without it nobody is asked.
         pulse: whether this process stood still, and may lack what happened meanwhile.
         standby: whether this process could lead; it counts while another process leads.
         etcd: whether the views are ahead of etcd.
@@ -98,6 +102,7 @@ class ProcessReadiness:
     state: State
     reflectors: Sequence[Reflector]
     lease: Lease | None = None
+    client: ApiClient | None = None
     pulse: Pulse = field(default_factory=Pulse)
     standby: Standby = field(default_factory=Standby)
     etcd: EtcdCheck = field(default_factory=EtcdCheck)
@@ -134,9 +139,15 @@ class ProcessReadiness:
             return False
         return not self.obstacles()
 
-    async def may_write(self, client: ApiClient, pods: Reflector) -> bool:
-        """Return whether it may be written now that a hold is over; etcd is asked about pods."""
-        return await self.is_up_to_date() and await self.etcd.agrees(client, pods)
+    async def may_write(self, within_s: float = 0.0) -> bool:
+        """Return whether what cannot be undone may be written now; etcd is asked first."""
+        return await self.is_up_to_date() and await self.agrees(within_s)
+
+    async def agrees(self, within_s: float = AGREED_S) -> bool:
+        """Return whether etcd, asked now or a moment ago, is not behind what is known."""
+        if self.client is None:
+            return True
+        return await self.etcd.agrees(self.client, self.reflectors, within_s)
 
     def _look_after(self) -> None:
         """If this process stood still, treat the views as incomplete since then."""

@@ -242,6 +242,9 @@ class Readiness(Protocol):
             NotReady: something still lacks then.
         """
 
+    async def agrees(self) -> bool:
+        """Return whether etcd, asked a moment ago at most, is not behind the state."""
+
 
 def require_ready(readiness: Readiness) -> None:
     """Check that the state is good enough to decide on.

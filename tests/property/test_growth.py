@@ -47,6 +47,9 @@ class Ready:
     async def caught_up(self) -> None:
         pass
 
+    async def agrees(self) -> bool:
+        return True
+
 
 def outcome(judging: Coroutine[Any, Any, str | None]) -> str | None:
     """Return what a review is answered; its timer is left to the machine."""

@@ -204,6 +204,9 @@ class Seeing:
     async def caught_up(self) -> None:
         pass
 
+    async def agrees(self) -> bool:
+        return True
+
 
 def spec(number: int, **more: object) -> dict[str, object]:
     return {

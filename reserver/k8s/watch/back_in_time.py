@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import NoReturn
 
 import structlog
@@ -119,22 +120,29 @@ class EtcdCheck:
             else:
                 answered_at, self.obstacle = began, ""
 
-    async def agrees(self, client: ApiClient, reflector: Reflector) -> bool:
-        """Return whether etcd, asked now, has the newest object of a view; False without an answer.
+    async def agrees(
+        self, client: ApiClient, reflectors: Iterable[Reflector], within_s: float = 0.0
+    ) -> bool:
+        """Return whether etcd is not behind the last change of views; False without an answer.
 
         A write that is sent while etcd is away waits in the API server for seconds, and is made by
         the etcd that comes back. What was restored may meet all its preconditions. So whatever
-        ends a hold because of a pod asks for that pod's time first; what was listed was compared
-        at the start. Those who wait share an answer.
+        cannot be undone asks for the time of what it follows from first; what was listed was
+        compared at the start. Those who wait share an answer.
+
+        Args:
+            client: reads what is compared.
+            reflectors: of the views.
+            within_s: how old the answer may be, in seconds.
         """
-        wanted = self._now()
+        wanted = self._now() - within_s
         try:
             async with asyncio.timeout(SILENT_AFTER_S), self._asking:
                 if self._agreed_at > wanted:
                     return True
                 began = self._now()
-                if (newest := reflector.view.noted()) is not None:
-                    await _compare(client, reflector, *newest)
+                if (last := _last(reflectors)) is not None:
+                    await _compare(client, *last)
                 self._agreed_at = began
         except WentBack as exc:
             end("etcd", exc)
@@ -142,6 +150,17 @@ class EtcdCheck:
             log.warning("nothing is written, etcd may be another one", why=_unanswered(exc))
             return False
         return True
+
+
+def _last(reflectors: Iterable[Reflector]) -> tuple[Reflector, Key, int] | None:
+    """Return what changed last of all views, be it there or gone."""
+    changes = [
+        (reflector, *last)
+        for reflector in reflectors
+        if reflector.view.keeps_revisions
+        and (last := reflector.last_change or reflector.view.noted()) is not None
+    ]
+    return max(changes, key=itemgetter(2), default=None)
 
 
 def _unanswered(error: Exception) -> str:

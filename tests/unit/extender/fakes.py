@@ -66,15 +66,20 @@ class FakeReadiness:
     Attributes:
         said: what keeps the extender from deciding.
         current: set while no watch is broken.
+        agreed: what etcd says of the state.
     """
 
     def __init__(self) -> None:
         self.said: tuple[str, ...] = ()
         self.current = asyncio.Event()
         self.current.set()
+        self.agreed = True
 
     def obstacles(self) -> tuple[str, ...]:
         return self.said
 
     async def caught_up(self) -> None:
         await self.current.wait()
+
+    async def agrees(self) -> bool:
+        return self.agreed

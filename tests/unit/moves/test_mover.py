@@ -239,6 +239,24 @@ async def test_nobody_is_evicted_for_a_seat_that_may_be_gone(
     assert (await world.settle())["reason"] == "Landed"
 
 
+async def test_nobody_is_evicted_while_etcd_may_be_another_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server keeps the request, for an etcd that may come back as it was before."""
+    world.move()
+    while world.status.get("phase") != "Evicting":
+        await world.round()
+
+    async def silent(*_: object) -> bool:
+        return False
+
+    with monkeypatch.context() as patched:
+        patched.setattr("reserver.k8s.watch.back_in_time.EtcdCheck.agrees", silent)
+        await world.rounds(3)
+    assert not world.evictions
+    assert (await world.settle())["reason"] == "Landed"
+
+
 async def test_a_pod_without_a_node_has_room_held_until_it_lands_there(world: World) -> None:
     world.replicas, world.schedules = 2, False
     world.make_pod()

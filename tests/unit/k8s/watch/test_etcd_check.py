@@ -201,20 +201,22 @@ async def test_a_start_says_so_if_etcd_gives_no_answer(monkeypatch: pytest.Monke
 
 async def test_a_write_that_ends_a_hold_waits_for_the_answer_of_etcd() -> None:
     world, check = World({A: 5}, {A: 5}), EtcdCheck()
-    assert await check.agrees(world.etcd, world.reflector)
+    assert await check.agrees(world.etcd, [world.reflector])
     assert not world.etcd.requests  # Nothing is known that a start has not compared.
     outcome(world.reflector.view.newest())
     world.etcd.answers = asyncio.Event()
-    asked = [asyncio.create_task(check.agrees(world.etcd, world.reflector)) for _ in range(3)]
+    asked = [asyncio.create_task(check.agrees(world.etcd, [world.reflector])) for _ in range(3)]
     await until(lambda: bool(world.etcd.requests))
     assert not any(each.done() for each in asked)
     world.etcd.answers.set()
     assert await asyncio.gather(*asked) == [True] * 3
     assert len(world.etcd.requests) == 2  # The first may have been answered before others asked.
-    assert await check.agrees(world.etcd, world.reflector)
+    assert await check.agrees(world.etcd, [world.reflector])
+    assert len(world.etcd.requests) == 3
+    assert await check.agrees(world.etcd, [world.reflector], within_s=60.0)
     assert len(world.etcd.requests) == 3
     world.etcd.fault = NO_ANSWER
-    assert not await check.agrees(world.etcd, world.reflector)
+    assert not await check.agrees(world.etcd, [world.reflector])
 
 
 @pytest.mark.usefixtures("pauses")
@@ -225,7 +227,21 @@ async def test_a_write_that_ends_a_hold_is_not_sent_to_an_etcd_that_was_restored
     world = World({A: 5, B: 9}, {A: 5})
     outcome(world.reflector.view.newest())
     with pytest.raises(SystemError):
-        await EtcdCheck().agrees(world.etcd, world.reflector)
+        await EtcdCheck().agrees(world.etcd, [world.reflector])
+    assert ended == [1]
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_a_pod_is_not_bound_to_room_whose_hold_was_released_in_a_time_that_no_longer_is(
+    ended: list[int],
+) -> None:
+    """The pod is as before in both times, and so is the newest one; the hold is there again."""
+    pods, holds = World({A: 5}, {A: 5}), World({}, {B: 9}, STORES)
+    pods.etcd.objects |= holds.etcd.objects
+    outcome(pods.reflector.view.newest())
+    holds.reflector.last_change = B, 12
+    with pytest.raises(SystemError):
+        await EtcdCheck().agrees(pods.etcd, [pods.reflector, holds.reflector])
     assert ended == [1]
 
 
