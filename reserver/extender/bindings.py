@@ -224,7 +224,7 @@ class Bindings:
         """
         for tries in count(1):
             if not await self._readiness.agrees():
-                raise NotReady("etcd does not answer")
+                raise NotReady("etcd cannot be asked")
             try:
                 is_wanted, claims = partial(self._is_wanted, taken), taken.verdict.claims
                 most = max(len(claims), POD.claims)

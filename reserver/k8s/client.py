@@ -32,6 +32,11 @@ _MAX_EVENT_BYTES = 16 * 2**20
 CONNECTIONS = 64
 """Connections of one client at most; requests wait for one."""
 
+_BESIDE = tuple(
+    f"/apis/{group}.k8s.io/" for group in ("coordination", "authentication", "authorization")
+)
+"""What is written even if nothing else may be: it follows from no view of the cluster."""
+
 _HEADERS = {
     "Accept": "application/json",
     # The API server would spend more on compressing than a cluster's network is worth.
@@ -55,7 +60,15 @@ class ApiClient:
         self._connections = connections
         self._session: aiohttp.ClientSession | None = None
         self.request_counts = RequestCounts()
+        self._frozen = ""
+        self._writes: set[asyncio.Timeout] = set()
         self._exchange = Exchange(credentials, connections, self.request_counts)
+
+    def freeze(self, why: str) -> None:
+        """Break off all writes under way and refuse those to come, but for Leases and reviews."""
+        self._frozen = why
+        for each in self._writes:
+            each.reschedule(0.0)
 
     @property
     def server(self) -> str:
@@ -162,6 +175,25 @@ class ApiClient:
         return self._session, {"Authorization": authorization} if authorization else {}
 
     async def _send(
+        self,
+        method: str,
+        path: str,
+        **request: Any,  # noqa: ANN401 - those of `_sent`
+    ) -> bytes:
+        """Send a request, which `freeze` breaks off if it may change something."""
+        if method == "GET" or path.startswith(_BESIDE):
+            return await self._sent(method, path, **request)
+        if self._frozen:
+            raise ApiError(0, "Frozen", self._frozen)
+        with _as_api_error():
+            async with asyncio.timeout(None) as under_way:
+                self._writes.add(under_way)
+                try:
+                    return await self._sent(method, path, **request)
+                finally:
+                    self._writes.discard(under_way)
+
+    async def _sent(
         self,
         method: str,
         path: str,

@@ -169,7 +169,7 @@ class Lease:
 
         Raises:
             LeadershipLost: it could not be renewed in time, or somebody else holds it.
-            WentBack: it is as it was long ago.
+            WentBack: it is as it was long ago; called again, this keeps it.
         """
         while True:
             await asyncio.sleep(self._timing.retry_s)
@@ -236,10 +236,11 @@ class Lease:
             self._seen = LeaseObject()
         else:
             lease = decode(LeaseObject, raw)
-            if self.is_held:
-                require_progress(self._seen.metadata.revision, lease.metadata.revision)
+            before = self._seen.metadata.revision
             if lease != self._seen:
                 self._seen, self._seen_at = lease, self._elapsed()
+            if self.is_held:
+                require_progress(before, lease.metadata.revision)
         self._complaint = ""
 
     async def _put(self, spec: LeaseSpec) -> None:

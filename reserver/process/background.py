@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -15,7 +16,7 @@ from reserver.base.pacer import Pacer
 from reserver.errors import LeadershipLost, WentBack
 from reserver.k8s.client import ApiClient
 from reserver.k8s.lease import Lease
-from reserver.k8s.watch.back_in_time import end, watched
+from reserver.k8s.watch.back_in_time import watched
 from reserver.process.assembly import Assembly
 from reserver.process.leadership import LeaderLabel
 
@@ -46,7 +47,8 @@ async def lead(
         await standing_by(assembly.readiness.lease)
     async with asyncio.TaskGroup() as tasks:
         if assembly.readiness.lease is not None:
-            tasks.create_task(_keep(assembly.readiness.lease))
+            lost = partial(assembly.readiness.etcd.freeze, client, assembly.reflectors)
+            tasks.create_task(_keep(assembly.readiness.lease, lost))
         for reflector in assembly.reflectors:
             tasks.create_task(watched(reflector))
         for reflector in assembly.reflectors:
@@ -73,14 +75,15 @@ async def stand_by(
         looking.cancel()
 
 
-async def _keep(lease: Lease) -> None:
-    try:
-        await lease.keep()
-    except WentBack as exc:
-        end("the Lease", exc)
-    except LeadershipLost as exc:
-        log.error("leadership lost, ending at once", why=str(exc))
-        os._exit(1)  # No write that is under way may be made any more.
+async def _keep(lease: Lease, lost: Callable[[WentBack], None]) -> None:
+    while True:
+        try:
+            await lease.keep()
+        except WentBack as exc:
+            lost(exc)  # Who takes the lead now would trust the API server's caches.
+        except LeadershipLost as exc:
+            log.error("leadership lost, ending at once", why=str(exc))
+            os._exit(1)  # No write that is under way may be made any more.
 
 
 async def _become_ready(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:

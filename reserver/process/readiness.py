@@ -27,8 +27,8 @@ BEAT_S = 0.1
 STOOD_STILL_S = 1.0
 """With this long between two looks, the process stood still, in seconds."""
 
-AGREED_S = 0.02
-"""How long bindings and features rely on an answer of etcd, in seconds: it costs a request."""
+AGREED_S = 0.05
+"""How long bindings and features rely on an answer of etcd, in seconds: it costs three reads."""
 
 _LOOK_S = 30.0
 _RETRY_S = 2.0

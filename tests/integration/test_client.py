@@ -231,3 +231,30 @@ async def test_it_is_measured_how_long_requests_wait_for_a_connection(
             let_go.set()
         assert client.request_counts.waited_s > 0
         assert sum(client.request_counts.by_code.values()) == 2
+
+
+async def test_a_frozen_client_breaks_off_writes_and_goes_on_reading(tmp_path: Path) -> None:
+    """What waits in the API server would be made by the etcd that comes back."""
+    asked, let_go = asyncio.Event(), asyncio.Event()
+
+    async def waits(request: web.Request) -> web.StreamResponse:
+        if request.method != "GET" and "/leases/" not in request.path:
+            asked.set()
+            await let_go.wait()
+        return web.json_response({})
+
+    async with client_of(waits, tmp_path) as client:
+        for write in (client.create, client.replace, client.patch, client.delete):
+            client._frozen = ""
+            asked.clear()
+            writing = asyncio.create_task(write("/api/v1/pods/a", {}))
+            await asked.wait()
+            client.freeze("etcd was restored")
+            with pytest.raises(ApiError, match="did not answer in time"):
+                await writing
+            with pytest.raises(ApiError, match="etcd was restored"):
+                await write("/api/v1/pods/a", {})
+        assert await client.get("/api/v1/pods/a") == b"{}"
+        lease = "/apis/coordination.k8s.io/v1/namespaces/a/leases/b"
+        assert await client.replace(lease, {}) == b"{}"
+        let_go.set()

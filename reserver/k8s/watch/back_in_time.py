@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Sequence
-from operator import itemgetter
 from typing import NoReturn
 
 import structlog
@@ -73,6 +72,8 @@ class EtcdCheck:
     def __init__(self, now: Callable[[], float] = elapsed) -> None:
         """Begin with nothing known; `now` is monotonic seconds."""
         self.obstacle = ""
+        self._lost: WentBack | None = None
+        self._watches = 0
         self._now = now
         self._agreed_at = 0.0
         self._asking = asyncio.Lock()
@@ -84,18 +85,14 @@ class EtcdCheck:
         the refusal lasts until a watch ends, as all do whose API server is restarted.
         """
         while True:
+            if self._lost is not None:
+                await self._end_with_a_watch(reflectors)
             try:
                 async with asyncio.timeout(SILENT_AFTER_S):
                     await _compare_all(client, reflectors)
             except WentBack as exc:
-                self.obstacle = (
-                    f"etcd was restored under an API server that goes on: {exc}; "
-                    f"restart each kube-apiserver ({_PAGE})"
-                )
-                log.error("nothing is decided", why=self.obstacle)
-                while all(reflector.watches < 2 for reflector in reflectors):  # noqa: ASYNC110, PLR2004
-                    await asyncio.sleep(LOOK_EVERY_S)
-                end("etcd", exc)
+                self.freeze(client, reflectors, exc)
+                continue
             except (ApiError, InvalidInput, TimeoutError) as exc:
                 self.obstacle = _unanswered(exc)
             else:
@@ -103,27 +100,53 @@ class EtcdCheck:
                 return
             await asyncio.sleep(_A_MOMENT_S)
 
+    def freeze(self, client: ApiClient, reflectors: Sequence[Reflector], why: WentBack) -> None:
+        """Decide and write nothing more.
+
+        The process goes on, for it knows that these caches are wrong: once etcd has come as far as
+        it was, which may take seconds, nothing would tell the next one.
+        """
+        if self._lost is None:
+            self._lost, self._watches = why, _watches(reflectors)
+            self.obstacle = (
+                f"etcd was restored under an API server that goes on: {why}; "
+                f"restart each kube-apiserver ({_PAGE})"
+            )
+            log.error("nothing is decided", why=self.obstacle)
+            client.freeze(self.obstacle)
+
+    async def _end_with_a_watch(self, reflectors: Sequence[Reflector]) -> NoReturn:
+        """End once a watch has ended, as all do whose API server is restarted."""
+        assert self._lost is not None  # noqa: S101 - it is frozen
+        while _watches(reflectors) == self._watches:  # noqa: ASYNC110 - rare, and takes long
+            await asyncio.sleep(_A_MOMENT_S)
+        end("etcd", self._lost)
+
     async def run(self, client: ApiClient, reflectors: Sequence[Reflector]) -> None:
-        """Compare again and again, until cancelled; end the process if a view is ahead of etcd."""
+        """Compare again and again, until cancelled; freeze if a view is ahead of etcd."""
         answered_at = self._now()
         while True:
             await asyncio.sleep(_A_MOMENT_S if self.obstacle else LOOK_EVERY_S)
+            if self._lost is not None:
+                await self._end_with_a_watch(reflectors)
             began = self._now()
             try:
                 async with asyncio.timeout(SILENT_AFTER_S):
                     await _compare_all(client, reflectors)
             except WentBack as exc:
-                end("etcd", exc)
+                self.freeze(client, reflectors, exc)
             except (ApiError, InvalidInput, TimeoutError) as exc:
                 if self._now() - answered_at > SILENT_AFTER_S:
                     self.obstacle = _unanswered(exc)
             else:
-                answered_at, self.obstacle = began, ""
+                answered_at = began
+                if self._lost is None:
+                    self.obstacle = ""
 
     async def agrees(
-        self, client: ApiClient, reflectors: Iterable[Reflector], within_s: float = 0.0
+        self, client: ApiClient, reflectors: Sequence[Reflector], within_s: float = 0.0
     ) -> bool:
-        """Return whether etcd is not behind the last change of views; False without an answer.
+        """Return whether etcd is not behind the last changes of views; False without an answer.
 
         A write that is sent while etcd is away waits in the API server for seconds, and is made by
         the etcd that comes back. What was restored may meet all its preconditions. So whatever
@@ -136,31 +159,39 @@ class EtcdCheck:
             within_s: how old the answer may be, in seconds.
         """
         wanted = self._now() - within_s
+        if self._lost is not None:
+            return False
         try:
             async with asyncio.timeout(SILENT_AFTER_S), self._asking:
                 if self._agreed_at > wanted:
                     return True
                 began = self._now()
-                if (last := _last(reflectors)) is not None:
-                    await _compare(client, *last)
+                # Of each view: what comes now soon covers what was lost of another.
+                changes = _last_changes(reflectors)
+                await asyncio.gather(*(_compare(client, *each) for each in changes))
                 self._agreed_at = began
         except WentBack as exc:
-            end("etcd", exc)
+            self.freeze(client, reflectors, exc)
+            return False
         except (ApiError, InvalidInput, TimeoutError) as exc:
             log.warning("nothing is written, etcd may be another one", why=_unanswered(exc))
             return False
         return True
 
 
-def _last(reflectors: Iterable[Reflector]) -> tuple[Reflector, Key, int] | None:
-    """Return what changed last of all views, be it there or gone."""
-    changes = [
+def _watches(reflectors: Iterable[Reflector]) -> int:
+    """Return how often collections were watched."""
+    return sum(reflector.watches for reflector in reflectors)
+
+
+def _last_changes(reflectors: Iterable[Reflector]) -> list[tuple[Reflector, Key, int]]:
+    """Return what changed last of each view, be it there or gone."""
+    return [
         (reflector, *last)
         for reflector in reflectors
         if reflector.view.keeps_revisions
         and (last := reflector.last_change or reflector.view.noted()) is not None
     ]
-    return max(changes, key=itemgetter(2), default=None)
 
 
 def _unanswered(error: Exception) -> str:

@@ -181,3 +181,14 @@ async def test_a_lease_that_is_as_it_was_long_ago_is_not_kept(world: World) -> N
     world.on_sleep = restore
     with pytest.raises(WentBack, match="it is at resourceVersion 1 and was at 3"):
         await world.first.keep()
+    assert world.first.is_held  # Who takes it over knows nothing of the time that no longer is.
+    until = world.server.elapsed + 60
+
+    def look() -> None:
+        if world.server.elapsed > until:
+            raise asyncio.CancelledError
+
+    world.on_sleep = look
+    with pytest.raises(asyncio.CancelledError):
+        await world.first.keep()
+    assert world.first.is_held
