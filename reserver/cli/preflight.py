@@ -248,6 +248,7 @@ class _Looking:
         server = json.loads(await self._get("/version"))["gitVersion"]
         return chain(
             preflight_files.of_apply(here, there),
+            preflight_files.of_stores(here, there),
             preflight_files.of_services(here, there, labels),
             preflight_files.of_leftovers(here, there),
             preflight_programs.of_scheduler(here, there, server),

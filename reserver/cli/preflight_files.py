@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from reserver.cli.doctor import Finding
 from reserver.printable import printable
+from reserver.stores.configmap.entries import STORE_LABEL
 
 Object = Mapping[str, Any]
 
 CONFIGURATION = "kube-scheduler-config"
 """How the names of ConfigMaps with kube-scheduler's configuration begin, of any version."""
+
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class ManifestKind(NamedTuple):
@@ -77,10 +81,10 @@ class Id(NamedTuple):
         """Return it as `kubectl` names it."""
         return f"{self.kind.lower()}/{self.name}"
 
-    def command(self, verb: str) -> str:
-        """Return the kubectl command with a verb for it."""
+    def command(self, verb: str, after: str = "") -> str:
+        """Return the kubectl command with a verb for it, and what stands after."""
         where = f"--namespace {self.namespace} " if self.namespace else ""
-        return f"`kubectl {where}{verb} {self}`"
+        return f"`kubectl {where}{verb} {self}{after}`"
 
 
 def identified(objects: Iterable[Object], home: str) -> dict[Id, Object]:
@@ -138,6 +142,24 @@ def of_apply(here: Mapping[Id, Object], there: Mapping[Id, Object]) -> Iterator[
         if said:
             options = " --cascade=orphan" if id_.kind == "Deployment" else ""
             remedy = f"before the files are applied, run {id_.command('delete' + options)}"
+            yield Finding("apply", False, said, remedy)
+
+
+def of_stores(here: Mapping[Id, Object], there: Mapping[Id, Object]) -> Iterator[Finding]:
+    """Yield findings about stores whose entries `kubectl apply` would remove.
+
+    It removes what its annotation says that it has applied. `kubectl create` and `replace` write
+    the whole object there if they are given one with this annotation, as a backup has it.
+    """
+    for id_ in sorted(here.keys() & there.keys()):
+        metadata = here[id_]["metadata"]
+        if STORE_LABEL not in (metadata.get("labels") or {}):
+            continue
+        applied = json.loads((metadata.get("annotations") or {}).get(_APPLIED, "{}"))
+        entries = {*(applied.get("data") or ())} & {*(here[id_].get("data") or ())}
+        if lost := entries - {*(there[id_].get("data") or ())}:
+            said = f"{id_} would lose {len(lost)} entries to `kubectl apply`, such as {min(lost)}"
+            remedy = f"before that, run {id_.command('annotate', f' {_APPLIED}-')}"
             yield Finding("apply", False, said, remedy)
 
 

@@ -232,6 +232,7 @@ def test_a_crd_that_is_back_without_its_objects_holds_nothing_for_them(struck: S
 
 @pytest.mark.release
 def test_a_namespace_and_its_service_account_are_made_again(struck: Struck) -> None:
+    struck.kubectl(f"apply -k {CORE}")  # As people do: kubectl notes in the store what it applied.
     struck.follow("What to back up")
     process = struck.reserver.process.pid
     with nobody_gets_past(struck):

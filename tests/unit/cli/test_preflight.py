@@ -252,6 +252,27 @@ def test_what_cannot_be_applied_is_named(old: Any, new: Any, line: str) -> None:
     assert not list(preflight_files.of_apply(of(old), of(old)))
 
 
+def store(applied: object, **data: str) -> dict[str, Any]:
+    document = an("ConfigMap", "reservations", data=data)
+    document["metadata"] |= {
+        "labels": {"reserver.io/store": "true"},
+        "annotations": {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(applied)},
+    }
+    return document
+
+
+def test_entries_that_kubectl_believes_to_have_applied_are_named() -> None:
+    """`kubectl create -f` writes so much into the annotation when it restores a backup."""
+    shipped, restored = store({}), store({"data": {"a": "1", "b": "2"}}, a="1", b="3", c="4")
+    (found,) = preflight_files.of_stores(of(restored), of(shipped))
+    assert found.said.endswith("would lose 2 entries to `kubectl apply`, such as a")
+    assert found.remedy.endswith(
+        "annotate configmap/reservations kubectl.kubernetes.io/last-applied-configuration-`"
+    )
+    for harmless in (store({}, a="1"), store({"data": {"gone": "1"}}, a="1"), an("ConfigMap", "c")):
+        assert not list(preflight_files.of_stores(of(harmless), of(shipped, an("ConfigMap", "c"))))
+
+
 def service(**selector: str) -> dict[str, Any]:
     return an("Service", "reserver", spec={"selector": selector})
 
