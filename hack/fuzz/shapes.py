@@ -286,7 +286,7 @@ MOVES: tuple[Document, ...] = (
                     "type": "WindowOpened",
                     "status": "True",
                     "reason": "WindowOpened",
-                    "message": "its time runs",
+                    "message": "its window opened",
                     "lastTransitionTime": "2030-01-01T00:00:00.000003Z",
                     "observedGeneration": 2,
                 },

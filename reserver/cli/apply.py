@@ -216,7 +216,9 @@ def check(selector: str, *, is_sure: bool) -> None:
     except InvalidInput as exc:
         raise WrongUsage(f"--selector: {exc}") from exc
     if not is_sure:
-        raise WrongUsage("--prune: nobody can be asked here; pass --yes or --dry-run")
+        raise WrongUsage(
+            "--prune: asks, and input or output is not a terminal; pass --yes or --dry-run"
+        )
 
 
 def surplus(

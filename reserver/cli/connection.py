@@ -102,7 +102,7 @@ async def _at_address(target: Target, deadline_s: float | None) -> AsyncIterator
     token = target.token
     if not _is_loopback(host):
         if target.ca_file is None:
-            problem = f"reserver serves over TLS where it is not on loopback, as {host}"
+            problem = f"Reserver serves TLS beyond loopback, as at {host}"
             raise WrongUsage(f"--ca-file: is missing; {problem}: give its CA")
         token = token or await _token_of_kubeconfig(target)
     with _explained(lambda: f"at {target.address}", _remedy_of_address):

@@ -155,7 +155,7 @@ async def create_set(
     namespaces = sorted({one.namespace for one in wanted})
     if len(namespaces) > 1:
         several = ", ".join(each or "Reserver's own" for each in namespaces)
-        problem = f"a set is of one namespace, and these are of {several}"
+        problem = f"a set has one namespace, and these have {several}"
         raise WrongUsage(f"--set: {problem}; create a set for each")
     async with progress(f"Creating {_count(wanted)}"):
         with _by_name(wanted):

@@ -126,7 +126,7 @@ def _slots(reservation: ReservationInfo) -> str:
     if reservation.spec.refill:
         most = reservation.spec.refill_up_to or refilled_by_default(reservation.spec.slots)
         return f"{reservation.spec.slots} kept free, up to {most} in all; {taken} claimed"
-    again = "; they come back when their pods go" if reservation.spec.reusable else ""
+    again = "; each is free again when its pod ends" if reservation.spec.reusable else ""
     return f"{reservation.spec.slots}, {taken} of them claimed{again}"
 
 

@@ -32,7 +32,7 @@ async def held_by_reservations(target: Target) -> Held:
         return await plan_inputs.held(target)
     except Failed as exc:
         why = str(exc).partition(";")[0]
-        failure.report(f"room elsewhere is judged as if nothing were reserved: {why}")
+        failure.report(f"room elsewhere is computed without reservations: {why}")
         return NOTHING_HELD
 
 

@@ -79,7 +79,7 @@ async def fetch(
     client: Client, name: str, namespace: str, since: datetime | None
 ) -> list[PastReservation]:
     """Return past reservations, the oldest first."""
-    async with progress("Asking what is over"):
+    async with progress("Asking for the history"):
         asked = client.history(name, owner_namespace=namespace, since=since)
         return [each async for each in asked]
 

@@ -45,7 +45,7 @@ def expired(where: str, key: str, reservation: Reservation) -> InvalidField:
     item = reservation.ref.item
     path = f"[{item}].expire" if item else "expiresAt" if key else "spec.expiresAt"
     problem = "lies in the past, so nothing is held"
-    return InvalidField(where, key, path, problem, "write a moment in the future")
+    return InvalidField(where, key, path, problem, "write a time in the future")
 
 
 def unmeant(where: str, key: str, found: Iterable[Reservation]) -> Iterator[InvalidField]:

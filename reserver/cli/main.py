@@ -24,7 +24,7 @@ SUMMARIES = {
         "update": "Change fields of a reservation; all other fields stay.",
         "edit": "Edit a reservation in your editor (KUBE_EDITOR, EDITOR, or vi).",
         "extend": "Change when reservations expire.",
-        "skip": "Leave out the next occurrence of reservations that recur.",
+        "skip": "Skip the next occurrence of recurring reservations.",
         "release": "Remove reservations, and return once they hold nothing.",
         "restore": "Create reservations again that were released by mistake, or when idle.",
         "wait": "Wait until reservations are in force, claimed, or over.",

@@ -103,7 +103,7 @@ async def reach(
         async with asyncio.timeout(limit_s):
             while not (reached := is_reached(seen, milestone)):
                 if reached is None:
-                    problem = f"{called.name}: is {seen.phase}, and never will be {milestone.words}"
+                    problem = f"{called.name}: is {seen.phase}, and will never be {milestone.words}"
                     remedy = seen.message or "create another one"
                     raise Refused(f"{problem}: {remedy}")
                 await asyncio.sleep(pause_s)
@@ -111,7 +111,7 @@ async def reach(
                 seen = await client.get(called.id)
     except TimeoutError as exc:
         cause = "" if seen.message in {"", reported} else f": {seen.message}"
-        problem = f"is not {milestone.words} yet{cause}; `reserver wait {seen.name}` waits on"
+        problem = f"is not {milestone.words} yet{cause}; wait on with `reserver wait {seen.name}`"
         raise Failed(ExitStatus.WAITING, f"{called.name}: {problem}") from exc
     except CallFailed as exc:
         if exc.reason != _NOT_THERE:

@@ -67,7 +67,7 @@ class SharedMoveFlags:
         except InvalidInput as exc:
             raise WrongUsage(f"--timeout: {exc.problem}; {exc.remedy}") from exc
         if lasts and not parse_duration(lasts):
-            raise WrongUsage("--timeout: no time at all; write for example 10m")
+            raise WrongUsage("--timeout: is zero; write for example 10m")
         seconds = None if self.grace_period < 0 else self.grace_period
         mode = self.mode
         return SharedFields(timeout=lasts, grace_period_s=seconds, urgent=self.urgent, mode=mode)
@@ -103,9 +103,10 @@ class MoveFlags(SharedMoveFlags):
 
 _LOOK_S = 0.2
 _UNPATCHED = (
-    "the API server does not have the pods of namespace {0} patched; nothing was evicted. Is it "
-    "labelled reserver.io/webhooks=false (then: kubectl label namespace {0} reserver.io/webhooks-),"
-    " or left out by the namespaceSelector of the MutatingWebhookConfiguration reserver?"
+    "the API server does not ask Reserver's webhook about pods of namespace {0}; nothing was "
+    "evicted. Is it labelled reserver.io/webhooks=false (then: kubectl label namespace {0} "
+    "reserver.io/webhooks-), or left out by the namespaceSelector of the "
+    "MutatingWebhookConfiguration reserver?"
 )
 
 
@@ -250,7 +251,7 @@ async def _write_patch(
                         return
                     said = f"{each['reason']}: {each['message']}"
                 await asyncio.sleep(_LOOK_S)
-    why = said or "is `reserver serve --webhook-address` there?"
+    why = said or "does a Reserver run with --webhook-address?"
     raise Refused(f"the SchedPatch {name} patches no pods; {why}")
 
 

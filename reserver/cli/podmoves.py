@@ -144,9 +144,7 @@ async def awaited(
         if all(map(is_over, wanted.values())) or 0 < timeout_s <= passed:
             return list(wanted.values())
         if not is_told and passed > _UNANSWERED_S and not any(map(phase, wanted.values())):
-            failure.report(
-                "nobody carries the moves out yet; is `reserver serve --pod-moves` there?"
-            )
+            failure.report("no Reserver carries out the moves yet; does one run with --pod-moves?")
             is_told = True
         await asyncio.sleep(LOOK_S)
 

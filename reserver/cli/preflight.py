@@ -118,7 +118,7 @@ def _read(filenames: list[str], home: str) -> dict[Id, Object]:
     """Return the objects of manifests."""
     documents = read_files(filenames) if filenames else []
     if broken := [each for each in documents if not isinstance(each.value, dict)]:
-        problem = broken[0].problem or "is no object of Kubernetes; give manifests"
+        problem = broken[0].problem or "is not a Kubernetes object; give manifests"
         raise WrongUsage(f"{broken[0].where}: {problem}")
     found = preflight_files.identified((each.value for each in documents), home)
     if documents and not found:

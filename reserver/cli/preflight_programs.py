@@ -93,7 +93,7 @@ def _of_deployment(deployment: Object) -> Iterator[str]:
             switch = name.replace("--no-", "--", 1)
             is_known = name in known or known.get(switch) is bool
             if name.startswith("--") and not is_known:
-                yield f"{printable(name)} is no flag of this version"
+                yield f"{printable(name)} is not a flag of this version"
         if problem := unknown_variable(_variables(container)):
             yield problem
 

@@ -77,7 +77,7 @@ async def _last(session: Session, name: str, namespace: str) -> PastReservation:
     found = [each async for each in session.client.history(name, owner_namespace=namespace)]
     own = [each for each in found if each.id.startswith(f"{session.namespace}/")]
     if not found:
-        raise Refused(f"{name}: is not remembered: see `reserver history`")
+        raise Refused(f"{name}: is not in the history: see `reserver history`")
     return max(own or found, key=lambda each: each.ended)
 
 

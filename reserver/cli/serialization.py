@@ -31,8 +31,8 @@ _NO_IDENTITY = ("description", "retain")
 
 _NOT_SENT = {
     "request_id": ("requestId", "is not read from files", "give --request-id"),
-    "origin": ("origin", "is for reserver itself to write", "remove it"),
-    "author": ("author", "is for reserver itself to write", "remove it"),
+    "origin": ("origin", "is written by Reserver only", "remove it"),
+    "author": ("author", "is written by Reserver only", "remove it"),
 }
 
 

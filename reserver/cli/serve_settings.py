@@ -116,7 +116,7 @@ def unknown_variable(environment: Mapping[str, str]) -> str:
     words = [each.removeprefix(_PREFIX) for each in known if each]
     near = get_close_matches(name.removeprefix(_PREFIX), words, n=1, cutoff=0.7)
     remedy = f"did you mean {_PREFIX}{near[0]}?" if near else "remove it; see reserver serve --help"
-    return f"{name}: is no setting of Reserver; {remedy}"
+    return f"{name}: is not a setting of Reserver; {remedy}"
 
 
 def _of_commands() -> Iterator[str]:

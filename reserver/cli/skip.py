@@ -23,7 +23,7 @@ def skip(
     namespace: NamespaceOption = "",
     form: OutputOption = Output.TABLE,
 ) -> None:
-    """Leave out the next occurrence of reservations that recur.
+    """Skip the next occurrence of recurring reservations.
 
     An occurrence that is under way goes on.
 

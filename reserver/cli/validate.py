@@ -234,7 +234,7 @@ def _spec(document: ManifestDocument, now: float) -> int:
             ref = Ref.of_object(each.namespace or "default", each.name)
             if is_over(spec_codec.read(each.spec, ref, now), now):
                 past = "lies in the past, so nothing would be held"
-                raise InvalidInput("expiresAt", past, "write a moment in the future")
+                raise InvalidInput("expiresAt", past, "write a time in the future")
         except InvalidInput as exc:
             raise exc.under(each.path) if each.path else exc from exc
     return len(found)

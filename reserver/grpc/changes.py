@@ -121,7 +121,7 @@ class Changes:
         async def change(text: str, old: Reservation) -> _Changed:
             if old.recurrence is not None:
                 remedy = "change schedule.until or schedule.duration: reserver edit"
-                raise InvalidInput("name", "is of a reservation that recurs", remedy)
+                raise InvalidInput("name", "belongs to a recurring reservation", remedy)
             if claims := self.state.ledger.claims_lost_by_extension(ref):
                 raise status_errors.partly_claimed(old, claims)
             written = documents.with_lifetime(text, lifetime, ref)

@@ -81,7 +81,7 @@ class CallCount:
             raise TooMany(f"there are {self._everybody} {self._what}; try again")
         if not self._parties.has_room(party):
             own = self._parties.of(party)
-            part = f"{party} has {own} {self._what} open, which is its part"
+            part = f"{party} has {own} {self._what} open, which is its share"
             raise TooMany(f"{part} of {self._everybody}; end one of them")
         self._open[who] += 1
         self._parties.add(party)

@@ -157,7 +157,7 @@ class Creation:
         for each, draft in zip(new, drafts, strict=True):
             if each.starts_at is not None and each.starts_at > now:
                 field = f"{draft.path}spec.startsAt"
-                remedy = "leave it out: what does not wait holds at once"
+                remedy = "leave it out: a call that does not wait holds at once"
                 raise InvalidInput(field, "lies in the future", remedy)
         self._require_quota(new, path)
         verdict = await Pacer().run(judge_set(new, self.state, self.clock))
@@ -178,7 +178,7 @@ class Creation:
         if not there:
             return None
         if any(map(self.stores.is_unfinished, there)):
-            raise NotReady("a set of these names is not finished, or is being taken back")
+            raise NotReady("a set of these names is not finished, or is being removed")
         ours = request.request_id and all(
             documents.request_id_of(self.catalogue.text(ref)) == request.request_id for ref in there
         )

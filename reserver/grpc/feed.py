@@ -83,7 +83,7 @@ class Watcher:
             raise CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_SLOW", problem)
         change = await self._queue.get() if not self._is_over else None
         if change is None:
-            problem = "the server ends; resume from the last token, or watch anew"
+            problem = "the server ends; resume from the last token, or watch without one"
             raise CallError(grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN", problem)
         return change
 
@@ -170,7 +170,7 @@ class ReservationFeed(Listener):
         epoch, dot, number = token.partition(".")
         if not (dot and number.isascii() and number.isdecimal() and len(number) < 20):  # noqa: PLR2004
             problem = "is not a token of this server"
-            raise InvalidInput("resumeToken", problem, "pass on what Watch sent")
+            raise InvalidInput("resumeToken", problem, "pass a token from Watch unchanged")
         oldest = self._changes[0].number if self._changes else self._number + 1
         if epoch != self._epoch or not oldest - 1 <= int(number) <= self._number:
             problem = "the server no longer has the changes since that token; watch without one"

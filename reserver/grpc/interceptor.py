@@ -143,7 +143,7 @@ class Calls(grpc.aio.ServerInterceptor):
                     behaviour = handler.unary_unary or handler.unary_stream
                     return await behaviour(request, context)
             except TimeoutError:
-                await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "asked for too long")
+                await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "the call took too long")
             except ReserverError as exc:
                 why = status_errors.of(exc)
                 await context.abort(why.code, why.message, ((DETAILS_KEY, why.details()),))

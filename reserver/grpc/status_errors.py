@@ -94,7 +94,7 @@ def of(error: ReserverError) -> CallError:
             return CallError(code, reason, str(error))
     if isinstance(error, ApiError):
         if not error.is_definite:
-            problem = f"the API server may not have done it: {error}"
+            problem = f"the API server may not have carried it out: {error}"
             return CallError(grpc.StatusCode.UNAVAILABLE, "API_SERVER", problem)
         # A quota, an admission policy, a namespace that is going: the same call meets it again.
         problem = f"the API server refused: {error}"
@@ -172,8 +172,12 @@ def require_future(new: Reservation, path: str, now: float) -> None:
     """
     if new.expires_at is not None and new.expires_at <= now:
         if new.recurrence is not None:
-            raise InvalidInput("schedule", "has no occurrence any more", "let one come")
-        raise InvalidInput(path, "lies in the past", "let it expire in the future")
+            raise InvalidInput(
+                "schedule",
+                "has no more occurrences",
+                "write a later schedule.until, or a higher count",
+            )
+        raise InvalidInput(path, "lies in the past", "write a time in the future")
 
 
 def require_labels(labels: Mapping[str, str], path: str, ref: Ref) -> None:

@@ -185,7 +185,7 @@ class Reviewer:
         return await self._once(key, lambda: self._judge(*key))
 
     async def may_get(self, user: User, path: str) -> bool:
-        """Return whether a user may get a path that is no resource, such as ``/metrics``.
+        """Return whether a user may get a path that is not a resource, such as ``/metrics``.
 
         Raises:
             ApiError: the API server does not say.

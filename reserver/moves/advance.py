@@ -140,10 +140,10 @@ def _following(move: Move, seen: Observation, now: float) -> Judged:
     if withdrawn := transitions.withdrawn(seen, None):
         return finished(move, now, *withdrawn)
     if seen.first is None or not seen.first.came.uid:
-        message = f"its pod comes with the PodMove {move.spec.after}, which has not ended yet"
+        message = f"the PodMove {move.spec.after} brings its pod, and has not ended yet"
         return with_status(move, reason=MoveReason.WAITS_FOR_MOVE, message=message), ()
     came = seen.first.came
-    message = f"{came.name} has come with the PodMove {move.spec.after}"
+    message = f"the PodMove {move.spec.after} has brought {came.name}"
     found = with_status(move, pod=came.name, uid=came.uid, found_at=now, source=came.node)
     return with_status(found, reason=MoveReason.WAITS_FOR_TURN, message=message), ()
 
@@ -157,7 +157,7 @@ def _pending(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Jud
         return finished(move, now, MovePhase.FAILED, MoveReason.PLAN_OUTDATED, why)
     move = at_window(move, seen.turn, now)
     if move.is_surging and seen.surge is not None and seen.surge.unfit:
-        message = f"the pod is evicted, because it cannot surge: {seen.surge.unfit}"
+        message = f"Reserver evicts the pod, because it cannot surge: {seen.surge.unfit}"
         waiting = {"reason": MoveReason.WAITS_FOR_TURN, "message": message}
         return with_status(fallen_back(move, seen.surge.unfit, now), **waiting), ()
     if waits := held_back(move, seen.turn, begins=True):
@@ -175,18 +175,18 @@ def _reserving(move: Move, seen: Observation, pod: ObservedPod, now: float) -> J
     if seat is None and move.spec.paused:
         return with_status(move, reason=MoveReason.PAUSED, message="paused"), ()
     if seat is None:
-        message = "the seat is being written"
+        message = "Reserver is writing the seat"
         move = with_status(move, target="", reason=MoveReason.WAITS_FOR_SEAT, message=message)
         return move, (hold_seat(move, pod, seen),)
     if not seat.is_usable:
-        message = seat.problem or "the seat is not backed yet"
+        message = seat.problem or "the seat waits for room"
         waiting = {"reason": MoveReason.WAITS_FOR_SEAT, "message": message}
         move = with_status(move, target=seat.node, **waiting)
         may_go = seat.closed and seat.node and not move.spec.node
         has_volumes = pod.volume_claims and not seat.node  # Nobody tells when these change.
         return move, (place_seat_anew(move, anywhere=False),) if may_go or has_volumes else ()
     if move.is_entering:
-        message = f"the pod is awaited on {seat.node}, where its room is held"
+        message = f"the seat is held on {seat.node}; the pod has not landed yet"
         waiting = {"reason": MoveReason.WAITS_FOR_POD, "message": message}
         return with_status(move, target=seat.node, **waiting), ()
     return ready_to_go(move, seat.node), ()
@@ -224,7 +224,7 @@ def _landing(move: Move, seen: Observation, now: float) -> Judged:
         move = with_status(move, replacement=came, target=came.node)
         return finished(move, now, *transitions.arrival(move, came, seen))
     if not seen.is_replaced and _the_pod(move, seen) is None:
-        said = "the pod is gone, and its controller has all the pods that it wants"
+        said = "the pod is gone, and its controller wants no replacement"
         return finished(move, now, MovePhase.SUCCEEDED, MoveReason.NOT_REPLACED, said)
     seat = seen.seat
     if not move.status.seat or (seat is not None and (seat.is_usable or seat.is_claimed)):
@@ -237,16 +237,16 @@ def _seatless(move: Move, seen: Observation, seat: ObservedSeat | None) -> Judge
     """Have another seat for a pod that was evicted; what it has is kept until then."""
     effects: tuple[Effect, ...] = ()
     if seat is None and seen.heir is None:
-        message = f"the reservation {move.status.seat} was removed; it is written again for"
+        message = f"the reservation {move.status.seat} was removed; Reserver writes it again for"
         message += " the replacement, once that is there"
     elif seat is None and seen.heir is not None:
-        message = f"the reservation {move.status.seat} was removed; it is written again"
+        message = f"the reservation {move.status.seat} was removed; Reserver writes it again"
         effects = (hold_seat(move, seen.heir, seen),)
     elif seat is not None and seat.is_foreign:
         message = transitions.foreign(move)
     else:
         problem = seat.problem if seat is not None else ""
-        message = f"the seat is placed anew, wherever the pod may go: {problem or 'it has no node'}"
+        message = f"Reserver looks for another node for the seat: {problem or 'it has no node'}"
         effects = (place_seat_anew(move, anywhere=True),)
     return with_status(move, reason=MoveReason.SEAT_LOST, message=message), effects
 
@@ -268,7 +268,7 @@ def _the_pod(move: Move, seen: Observation) -> ObservedPod | None:
 
 def _last_words(move: Move, seen: Observation) -> str:
     status = move.status
-    said = f"{status.phase} when its time was over: {status.message or 'nobody came to it'}"
+    said = f"{status.phase} when its time had passed: {status.message or 'no pod came to it'}"
     if status.phase is MovePhase.LANDING and status.seat and seen.heir is not None:
         said += f"; {seen.heir.name} waits for a node, and has no seat any more"
     return said

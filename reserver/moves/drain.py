@@ -131,7 +131,7 @@ def judge(pods: bytes, allowed: DrainOptions) -> Drain:
         if why := _stays(pod):
             staying.append(StayingPod(*name, why))
         elif _kind(pod) == "DaemonSet" and allowed.ignores_daemon_sets:
-            staying.append(StayingPod(*name, "its DaemonSet would make it again here"))
+            staying.append(StayingPod(*name, "its DaemonSet would recreate it here"))
         elif why := _refusal(pod, allowed):
             refused.append(StayingPod(*name, why))
         else:
@@ -158,7 +158,7 @@ def _refusal(pod: _Pod, allowed: DrainOptions) -> str:
     """Return why a pod must not be moved without being told to; empty if it may."""
     remedies = allowed.remedies
     if _kind(pod) == "DaemonSet":
-        return f"its DaemonSet would make it again here; {remedies.daemon_sets}"
+        return f"its DaemonSet would recreate it here; {remedies.daemon_sets}"
     if not _kind(pod) and not allowed.evicts_unmanaged:
         return f"no controller would replace it; {remedies.unmanaged}"
     has_data = any(each.empty_dir is not None for each in pod.spec.volumes or ())

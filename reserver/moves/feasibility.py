@@ -79,7 +79,7 @@ def outdated(move: Move, state: State, moves: MoveIndex) -> str:
     if row is None or not state.snapshot.exists[row]:
         return f"there is no node {node}"
     if is_closed(pod, state.snapshot, row):
-        return f"{node} takes no such pod any more: it is cordoned, or has a taint"
+        return f"{node} does not accept the pod any more: it is cordoned, or has a taint"
     return "" if _has_room(pod, row, state, moves) else f"{node} has no room for it any more"
 
 
@@ -128,7 +128,7 @@ def closed(pod: Pod, node: str, snapshot: Snapshot) -> Closed:
     taints = untolerated(pod, snapshot, row)
     said = "; ".join([*map(_shown, taints), *dict.fromkeys(others)])
     return Closed(
-        f"{node} does not let the pod in: {said}", not others and all(map(passes, taints))
+        f"{node} does not accept the pod: {said}", not others and all(map(passes, taints))
     )
 
 

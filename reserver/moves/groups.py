@@ -174,7 +174,7 @@ class Groups:
         if lacks := self._unwritten(move):
             return lacks
         first = self._of(move).seating.before(move)
-        return f"{_named(first, move)} of its group is to have its seat before" if first else ""
+        return f"{_named(first, move)} of its group must get its seat first" if first else ""
 
     def window(self, each: Contender) -> WindowState:
         """Return whether a pod may be moved, and before its move has begun all of its group."""

@@ -169,7 +169,7 @@ class MoveIndex:
         if not has_begun and (here >= MOST_MOVES or not self._under_way.has_room(namespace)):
             in_all = self._under_way.total
             problem = f"{here} PodMoves are under way in this namespace, {in_all} in all"
-            raise InvalidInput("", problem, "write it again once some of them have ended")
+            raise InvalidInput("", problem, "create it again once some of them have ended")
 
     def _remember(self, known: KnownMove) -> None:
         move = known.move
@@ -263,4 +263,4 @@ def _endless(first: Move, moves: MoveIndex) -> str:
         if known is None or known.move is None:
             return ""
         first = known.move
-    return f"more than {MOST_IN_A_ROW} PodMoves follow each other, or they do so in a circle"
+    return f"more than {MOST_IN_A_ROW} PodMoves follow each other, or they form a cycle"

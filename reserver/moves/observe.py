@@ -149,7 +149,10 @@ class Observer:
             return None
         if now - self.went_at.setdefault(move.uid, now) >= CLAIM_PATIENCE_S:
             return None
-        return ObservedSeat(node=move.status.target, obstacle="it went; who claimed it is awaited")
+        return ObservedSeat(
+            node=move.status.target,
+            obstacle="it is gone; Reserver waits for the pod that claimed it",
+        )
 
     def _seat(self, move: Move) -> ObservedSeat | None:
         if not move.status.seat:

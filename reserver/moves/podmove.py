@@ -222,6 +222,6 @@ def _group(said: SpecObject) -> MoveGroup:
         problem = f"its members wait for each other's seats, and {said.mode} takes none"
         raise InvalidInput("group", problem, f"remove it, or write mode {MoveMode.RESERVE_FIRST}")
     if not said.group.name:
-        raise InvalidInput("group.name", "is empty", "write what its members have in common")
+        raise InvalidInput("group.name", "is empty", "write the name that its members share")
     check_length(said.group.name, "group.name", _MOST_GROUP_NAME)
     return MoveGroup(said.group.name, said.group.size, said.group.across_namespaces)

@@ -94,7 +94,7 @@ def read_status(raw: msgspec.Raw) -> MoveStatus:
             finished_at=_moment(said.finished_at),
         )
     except ValueError as exc:
-        problem = f"{said.reason[:40]!r} is no reason of a move"
+        problem = f"{said.reason[:40]!r} is not a reason of a move"
         raise InvalidInput("status.reason", problem, "leave the status to Reserver") from exc
 
 
@@ -137,12 +137,12 @@ def _conditions(status: MoveStatus, generation: int) -> Iterator[Condition]:
     reason, message = status.reason or status.phase, status.message
     if status.opened_at is not None:
         at = show_micro(status.opened_at)
-        yield Condition("WindowOpened", "True", "WindowOpened", "its time runs", at, generation)
+        yield Condition("WindowOpened", "True", "WindowOpened", "its window opened", at, generation)
     if status.fell_back_at is not None:
         at = show_micro(status.fell_back_at)
         yield Condition("Surged", "False", "FellBack", status.fallback, at, generation)
     elif status.surged_at is not None:
-        at, started = show_micro(status.surged_at), "it was the turn of a copy of the pod to start"
+        at, started = show_micro(status.surged_at), "a copy of the pod may start"
         yield Condition("Surged", "True", "StartsCopy", started, at, generation)
     if status.evicted_at is not None:
         at, left = show_micro(status.evicted_at), f"the pod has left {status.source}"

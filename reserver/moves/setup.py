@@ -92,5 +92,5 @@ def _announce(recorder: Recorder, known: KnownMove) -> None:
         namespace, name = move.pod
         pod = Metadata(name=name, namespace=namespace, uid=move.status.uid)
         seat = f"room for its replacement is held on {said.to}" if said.to else "no room is held"
-        text = f"leaves {said.from_} for the PodMove {known.name.name}: {seat}"
+        text = f"the PodMove {known.name.name} evicts it from {said.from_}: {seat}"
         recorder.note(pod, "Moved", text, POD)

@@ -137,12 +137,12 @@ def unfit_set(found: ReplicaSetObject) -> str:
         )
     withheld, spec = found.withheld(), found.spec.template.get("spec", {})
     if not withheld:
-        return f"ReplicaSet {name} selects pods by what they lack"
+        return f"ReplicaSet {name} selects pods by absent labels"
     if spec.get("readinessGates") and set(withheld) != {_HASH}:
         return "its readiness gates may need the labels that the copy gets when it is ready"
     for each in spec.get("resourceClaims") or ():
         if each.get("resourceClaimName"):
-            return f"it uses the ResourceClaim {each['resourceClaimName']}, which one pod has"
+            return f"only one pod can have its ResourceClaim {each['resourceClaimName']}"
     return ""
 
 

@@ -58,7 +58,7 @@ class Surges:
 
     async def _of(self, move: Move, controller: Controller) -> ObservedSurge:
         if controller.kind != "ReplicaSet":
-            said = f"{controller.kind} {controller.name} makes its pods one by one or once"
+            said = f"{controller.kind} {controller.name} creates its pods one by one or once"
             return ObservedSurge(unfit=f"only pods of ReplicaSets surge, and {said}")
         try:
             return await self._read(move, controller)

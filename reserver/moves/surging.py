@@ -56,7 +56,7 @@ def _started(move: Move, surge: ObservedSurge, pod: ObservedPod, now: float) -> 
         others = {"reason": MoveReason.WAITS_FOR_OTHERS, "message": surge.others}
         return with_status(move, **others), ()
     if move.status.surged_at is None:
-        message = f"a copy of {pod.name or move.pod.name} is started on {move.status.target}"
+        message = f"a copy of {pod.name or move.pod.name} starts on {move.status.target}"
         return with_status(move, surged_at=now, reason=MoveReason.STARTS_COPY, message=message), ()
     name = PodName(move.name.namespace, move.copy_name)
     return move, (StartCopy(copy=name, template=surge.template, withheld=surge.withheld),)
@@ -65,7 +65,7 @@ def _started(move: Move, surge: ObservedSurge, pod: ObservedPod, now: float) -> 
 def _refusal(move: Move, seen: Observation, surge: ObservedSurge) -> str:
     """Return why no copy can be started; empty if one can."""
     if surge.copy is not None and surge.copy.is_foreign:
-        return f"there is a pod {move.copy_name} that is not of this move"
+        return f"there is a pod {move.copy_name} that does not belong to this move"
     return seen.said if seen.answer is EffectAnswer.COPY_REFUSED else surge.unfit
 
 
@@ -91,7 +91,7 @@ def surging(move: Move, seen: Observation, pod: ObservedPod | None, now: float) 
         return move, ()
     is_gone = pod is None or pod.is_leaving or pod.is_finished
     if is_gone and not surge.is_wanted:
-        said = "the pod is gone, and its controller has all the pods that it wants"
+        said = "the pod is gone, and its controller wants no replacement"
         return finished(move, now, MovePhase.SUCCEEDED, MoveReason.NOT_REPLACED, said)
     copy, recorded = surge.copy, move.status.replacement
     if copy is None or copy.is_leaving or recorded.uid not in {"", copy.uid}:
@@ -122,7 +122,7 @@ def _ready(
 ) -> Judged:
     """Hand over a copy that is ready, and have the pod marked before, if it is there."""
     if move.status.phase is MovePhase.SURGING:
-        message = f"the copy {copy.name} is ready, and is handed over to its ReplicaSet"
+        message = f"the copy {copy.name} is ready; Reserver hands it over to its ReplicaSet"
         ready = {"reason": MoveReason.WAITS_FOR_REMOVAL, "message": message, "handed_at": now}
         return with_status(move, phase=MovePhase.HANDING_OVER, **ready), ()
     if not is_gone and not surge.leaving.is_marked:

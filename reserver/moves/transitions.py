@@ -64,7 +64,7 @@ def withdrawn(
         said = f"{seen.rival} moves the pod already; wait for it, or delete it"
         return MovePhase.ABORTED, MoveReason.MOVED_ALREADY, said
     if seen.is_needless:
-        said = "nobody waits any more for the room that its group makes"
+        said = "no pod waits any more for the room that its group makes"
         return MovePhase.ABORTED, MoveReason.NOT_NEEDED, said
     if seen.failed_member:
         return (
@@ -87,7 +87,7 @@ def unmovable(move: Move, seen: Observation, pod: ObservedPod) -> tuple[MoveReas
     if pod.controller.kind == "DaemonSet":
         return (
             MoveReason.NOT_MOVABLE,
-            "the pod belongs to its node: its DaemonSet makes it again there",
+            "the pod belongs to its node: its DaemonSet recreates it there",
         )
     if not pod.node and move.spec.mode is not MoveMode.EVICT_ONLY:
         return None
@@ -100,10 +100,12 @@ def _unreplaced(move: Move, seen: Observation, pod: ObservedPod) -> tuple[MoveRe
     """Return why nobody would take a pod's seat, or too many might; None if its replacement can."""
     kind, name = pod.controller
     if pod.controller == NO_CONTROLLER and move.spec.mode is not MoveMode.EVICT_ONLY:
-        said = "no controller makes the pod again; mode EvictOnly ends it for good"
+        said = "no controller recreates the pod; mode EvictOnly ends it for good"
         return MoveReason.NO_CONTROLLER, said
     if len(seen.waiting) > MOST_EXISTING:
-        said = f"{len(seen.waiting)} pods of {kind} {name} wait for a node; move it when they have"
+        said = (
+            f"{len(seen.waiting)} pods of {kind} {name} wait for a node; move it when they have one"
+        )
         return MoveReason.TOO_MANY_WAIT, said
     return None
 
@@ -140,7 +142,9 @@ def refused(seen: Observation) -> tuple[MoveReason, str] | None:
 
 def foreign(move: Move) -> str:
     """Return what a move says whose seat has the name of something else."""
-    return f"the reservation {move.status.seat} is not of this move; remove it, or move again"
+    return (
+        f"the reservation {move.status.seat} does not belong to this move; remove it, or move again"
+    )
 
 
 def unusable(move: Move, seen: Observation) -> tuple[MoveReason, str] | None:
@@ -155,7 +159,7 @@ def unusable(move: Move, seen: Observation) -> tuple[MoveReason, str] | None:
     if seat.impossible:
         return MoveReason.SEAT_IMPOSSIBLE, seat.impossible
     if seat.node and seat.node == move.status.source:
-        return MoveReason.SEAT_IMPOSSIBLE, f"the seat is on {seat.node}, which the pod is to leave"
+        return MoveReason.SEAT_IMPOSSIBLE, f"the seat is on {seat.node}, which the pod must leave"
     return None
 
 
@@ -179,7 +183,7 @@ def finished(move: Move, now: float, phase: MovePhase, reason: MoveReason, messa
 
 def ready_to_evict(move: Move, **changes: object) -> Move:
     """Return a move whose pod is to be evicted as soon as it is its turn."""
-    reason, message = MoveReason.READY_TO_EVICT, "the pod is to be evicted"
+    reason, message = MoveReason.READY_TO_EVICT, "Reserver will evict the pod next"
     return with_status(move, phase=MovePhase.EVICTING, reason=reason, message=message, **changes)
 
 
@@ -187,7 +191,10 @@ def ready_to_go(move: Move, node: str) -> Move:
     """Return a move that has its seat: its pod is to be evicted, or a copy of it is started."""
     if not move.is_surging:
         return ready_to_evict(move, target=node)
-    reason, message = MoveReason.WAITS_FOR_TURN, "a copy of the pod is to be started on its seat"
+    reason, message = (
+        MoveReason.WAITS_FOR_TURN,
+        "Reserver will start a copy of the pod on its seat next",
+    )
     return with_status(move, phase=MovePhase.SURGING, target=node, reason=reason, message=message)
 
 
@@ -228,9 +235,9 @@ def answered(move: Move, seen: Observation, now: float) -> Judged:
 
 def awaits_replacement(move: Move, seen: Observation) -> Move:
     """Return a move whose replacement is awaited."""
-    message = f"the replacement is awaited on {move.status.target or 'any node'}"
+    message = f"Reserver waits for the replacement on {move.status.target or 'any node'}"
     if seen.failure:
-        message = f"{message}; {move.status.controller.kind} cannot make it: {seen.failure}"
+        message = f"{message}; {move.status.controller.kind} cannot create it: {seen.failure}"
     return with_status(move, reason=MoveReason.WAITS_FOR_REPLACEMENT, message=message)
 
 

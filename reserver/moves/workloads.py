@@ -75,7 +75,7 @@ class Scales:
         path = f"/apis/{version}/namespaces/{namespace}/{quote(resource, safe='')}/{name}/scale"
         found = decode(_Scale, await self._client.get(path))
         if found.kind != "Scale":
-            raise InvalidInput("kind", f"{found.kind[:40]!r} is not Scale", "see to the controller")
+            raise InvalidInput("kind", f"{found.kind[:40]!r} is not Scale", "check the controller")
         return found.spec.replicas
 
     async def _resource(self, version: str, kind: str) -> str:

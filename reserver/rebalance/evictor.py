@@ -56,7 +56,7 @@ class Protections:
     def why(self, pod: ListedPod) -> str:
         """Return what protects a pod; empty for nothing."""
         if EVICTION_IN_PROGRESS in pod.annotations:
-            return "it moves already, in the background"
+            return "it is being moved already, in the background"
         if EVICT in pod.annotations:
             return ""  # Whatever its value, "false" as well.
         why = self._why_never(pod) or self._why_protected(pod) or self._why_not_asked(pod)

@@ -24,7 +24,7 @@ from reserver.rebalance.planning_snapshot import NOWHERE
 MOST_TRIES = 1_000
 """How often a pod is put in the place of others, for a plan."""
 
-_TOO_MANY = f"only {MOST_TRIES} ways in which pods might change places were tried"
+_TOO_MANY = f"only {MOST_TRIES} ways to exchange places of pods were tried"
 
 _DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 """How many pods make way one after the other: short ways are tried first."""

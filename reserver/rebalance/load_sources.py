@@ -192,7 +192,9 @@ async def metrics_api(
         remedy = "; is metrics-server installed?" if exc.is_absent or exc.is_away else ""
         raise LoadUnknown(f"metrics.k8s.io cannot be read: {exc}{remedy}") from exc
     except InvalidInput as exc:
-        raise LoadUnknown(f"metrics.k8s.io answers with what is no list: {exc}") from exc
+        raise LoadUnknown(
+            f"metrics.k8s.io answers with something other than a list: {exc}"
+        ) from exc
 
 
 async def node_metrics(client: ApiClient, now: float) -> Readings:
@@ -207,4 +209,6 @@ async def node_metrics(client: ApiClient, now: float) -> Readings:
         remedy = "; is Koordinator installed?" if exc.is_absent else ""
         raise LoadUnknown(f"NodeMetrics cannot be read: {exc}{remedy}") from exc
     except InvalidInput as exc:
-        raise LoadUnknown(f"NodeMetrics are answered with what is no list: {exc}") from exc
+        raise LoadUnknown(
+            f"NodeMetrics are answered with something other than a list: {exc}"
+        ) from exc

@@ -97,7 +97,7 @@ def items(raw: bytes, kind: str) -> list[msgspec.Raw]:
     found = decode(_List, raw)
     if found.kind != kind:
         problem = f"{found.kind!r} is not {kind}"
-        raise InvalidInput("kind", problem, "see to what answers for its API group")
+        raise InvalidInput("kind", problem, "check the server of its API group")
     return found.items
 
 
@@ -209,8 +209,8 @@ def read_node_metrics(raw: bytes, now: float) -> Readings:
 def _read(metric: _NodeMetric, now: float) -> _Read:
     status = metric.status
     if status is None or status.node_metric is None or status.update_time is None:
-        remedy = "see to koordlet on this node"
-        raise InvalidInput("status", "says nothing of the node yet", remedy)
+        remedy = "check koordlet on this node"
+        raise InvalidInput("status", "has no data of the node yet", remedy)
     with under("status.updateTime"):
         at = min(parse_moment(status.update_time), now)
     policy = metric.spec.metric_collect_policy if metric.spec else None

@@ -122,7 +122,7 @@ def _landings(plan: Plan, pods: dict[PodName, Pod]) -> list[PlannedMove]:
             source="",
             target=node,
             strategy=MAKE_ROOM,
-            reason=f"others leave {node} for it",
+            reason=f"other pods leave {node} for it",
             improves=f"{pod} gets a node",
         )
         for pod, node in plan.landings

@@ -78,7 +78,7 @@ def decode(raw: bytes, classes: PriorityClasses, warnings: list[InvalidInput]) -
         problem = "only the first document is read"
         warnings.append(InvalidInput("", problem, "write one policy in a file"))
     if value is not None and not isinstance(value, dict):
-        raise InvalidInput("", "is no mapping", f"write apiVersion: {API_VERSION}")
+        raise InvalidInput("", "is not a mapping", f"write apiVersion: {API_VERSION}")
     value, prefix, around = imported(value or {})
     if _is_internal(value):
         problem = "is missing, so upstream reads nothing of the file: the policy is empty"

@@ -57,10 +57,10 @@ class PolicyFile:
 
     def _tell(self, problems: tuple[str, ...], warnings: tuple[str, ...]) -> None:
         for warning in warnings:
-            log.warning("policy says what has no effect", file=str(self._path), why=warning)
+            log.warning("policy has fields without effect", file=str(self._path), why=warning)
         if self._good is None:
             return
         for problem in problems:
             log.error("policy is broken, the last good one is in force", why=problem)
         if not problems:
-            log.info("policy read anew", file=str(self._path))
+            log.info("policy read again", file=str(self._path))

@@ -37,7 +37,7 @@ _FLAGS = {
     "evictBurst": "give --client-connection-burst",
     "defaultJobMode": "give --mode reserve-first or evict-only",
 }
-"""Where a field belongs that is no part of a policy."""
+"""Where a field belongs that is not part of a policy."""
 
 _EVICTOR_FIELDS = frozenset({
     "evictSystemCriticalPods", "evictLocalStoragePods", "ignorePvcPods", "evictFailedBarePods",
@@ -93,7 +93,7 @@ def _helm(value: Document) -> Imported:
     """Return the policy of the descheduler's Helm values (templates/configmap.yaml)."""
     options = value.get("cmdOptions")
     if isinstance(options, dict) and options.get("dry-run", False) is not False:
-        raise InvalidInput("cmdOptions.dry-run", "is no part of a policy", "give --dry-run")
+        raise InvalidInput("cmdOptions.dry-run", "is not part of a policy", "give --dry-run")
     policy = _mapping(value, _HELM, "")
     version = value.get(_HELM_VERSION, API_VERSION)
     beside = [name for name in value if name not in {_HELM, _HELM_VERSION}]
@@ -104,14 +104,14 @@ def _helm(value: Document) -> Imported:
 def _koordinator(value: Document, warnings: list[InvalidInput]) -> Document:
     """Return the policy of koord-descheduler's configuration (apis/config/v1alpha2/types.go)."""
     if value.get("dryRun", False) is not False:
-        raise InvalidInput("dryRun", "is no part of a policy", "give --dry-run, and remove it")
+        raise InvalidInput("dryRun", "is not part of a policy", "give --dry-run, and remove it")
     profiles = _list(value, "profiles", "")
     selectors = [_selector(value, "")]
     made = []
     for index, profile in enumerate(profiles):
         path = f"profiles[{index}]"
         if not isinstance(profile, dict):
-            raise InvalidInput(path, "is no mapping", "write name: and plugins:")
+            raise InvalidInput(path, "is not a mapping", "write name: and plugins:")
         if (selector := _selector(profile, path)) and len(profiles) > 1:
             problem = "would count for all profiles"
             raise InvalidInput(f"{path}.nodeSelector", problem, "write a file for each profile")
@@ -152,13 +152,13 @@ def _configs(profile: Document, path: str, warnings: list[InvalidInput]) -> Iter
     for index, entry in enumerate(_list(profile, "pluginConfig", path)):
         where = f"{path}.pluginConfig[{index}]"
         if not isinstance(entry, dict):
-            raise InvalidInput(where, "is no mapping", "write name: and args:")
+            raise InvalidInput(where, "is not a mapping", "write name: and args:")
         name = str(entry.get("name", ""))
         if name == _MIGRATION:
             args = _mapping(entry, "args", where)
             if args.get("dryRun", False) is not False:
                 raise InvalidInput(
-                    f"{where}.args.dryRun", "is no part of a policy", "give --dry-run"
+                    f"{where}.args.dryRun", "is not part of a policy", "give --dry-run"
                 )
             yield {
                 "name": EVICTOR,
@@ -176,7 +176,7 @@ def _names(given: object, path: str) -> Iterator[str]:
     """Yield the names of the plugins that are enabled at a point; Koordinator has ``- name: X``."""
     found = given or {}
     if not isinstance(found, dict):
-        raise InvalidInput(path, "is no mapping", "write enabled:")
+        raise InvalidInput(path, "is not a mapping", "write enabled:")
     for each in _list(found, "enabled", path):
         name = each.get("name") if isinstance(each, dict) else each
         if not isinstance(name, str):
@@ -202,7 +202,9 @@ def _selector(of: Document, path: str) -> str:
 def _mapping(of: Document, field: str, path: str) -> Document:
     found = of.get(field) or {}
     if not isinstance(found, dict):
-        raise InvalidInput(f"{path}.{field}".lstrip("."), "is no mapping", "write its fields below")
+        raise InvalidInput(
+            f"{path}.{field}".lstrip("."), "is not a mapping", "write its fields below"
+        )
     return found
 
 

@@ -97,7 +97,7 @@ def _problems(policy: written.PolicyDocument, profiles: Sequence[DecodedProfile]
     for profile in profiles:
         for config in profile.configs:
             if config.args is None:
-                problem = f"{shorten(repr(config.name))} is no plugin"
+                problem = f"{shorten(repr(config.name))} is not a plugin"
                 remedy = f"write one of {', '.join(PLUGINS)}"
                 yield InvalidInput(f"{config.path}.name", problem, remedy)
                 continue
@@ -123,7 +123,7 @@ def _plugin_problems(profile: DecodedProfile, path: str, point: str, name: str) 
     if name not in POINTS[point]:
         place = next((each for each, names in POINTS.items() if name in names), None)
         remedy = f"enable it at {place}" if place else f"write {', '.join(sorted(POINTS[point]))}"
-        yield InvalidInput(path, f"{shorten(repr(name))} is no plugin of {point}", remedy)
+        yield InvalidInput(path, f"{shorten(repr(name))} is not a plugin of {point}", remedy)
     elif name != EVICTOR and profile.config(name) is None:
         remedy = f"write - name: {name} below {profile.path}.pluginConfig"
         yield InvalidInput(path, f"{name} has no pluginConfig", remedy)

@@ -137,7 +137,7 @@ class Prometheus:
         samples = await self._asked(query, lambda raw: wire.read_nodes(raw, nodes))
         for name, sample in samples.nodes.items():
             if sample.value > 1:
-                problem = f"node {name} has {sample.value}, which is no share from 0 to 1"
+                problem = f"node {name} has {sample.value}, which is not a share from 0 to 1"
                 raise self._unknown(query, problem)
         by_node: dict[str, Reading] = {}
         _add(by_node, METRIC, samples.nodes)
@@ -159,7 +159,7 @@ class Prometheus:
             if raw is None:
                 raise self._unknown(query, f"the answer exceeds {_MOST_BYTES >> 20} MiB")
             if response.status != HTTPStatus.OK:
-                said = wire.failure(raw) or response.reason or "it does not say why"
+                said = wire.failure(raw) or response.reason or "it gives no reason"
                 raise self._unknown(query, f"status {response.status}: {said}")
             return read(raw)
 

@@ -89,13 +89,13 @@ def read_nodes(raw: bytes, nodes: Container[str]) -> Samples:
             for name in (value, value.rpartition(":")[0]):
                 if name and name in nodes:
                     return name
-        strangers.append(f"{_shown(labels)} is of no node")
+        strangers.append(f"{_shown(labels)} belongs to no node")
         return None
 
     found = _read(raw, node_of)
     if strangers and not found:
-        problem = f"no series is of a node of the cluster: {strangers[0]}"
-        remedy = "write a query of which node, nodename or instance is the node's name"
+        problem = f"no series belongs to a node of the cluster: {strangers[0]}"
+        remedy = "write a query whose label node, nodename or instance is the node's name"
         raise InvalidInput("data.result", problem, remedy)
     return Samples(found, few(strangers))
 
@@ -130,7 +130,7 @@ def _decode(kind: type[T], raw: bytes | msgspec.Raw) -> T:
     try:
         return decode_object(kind, raw)
     except InvalidInput as exc:
-        remedy = "see that Prometheus answers at this URL"
+        remedy = "check that Prometheus answers at this URL"
         raise InvalidInput(exc.path, exc.problem, remedy) from exc
 
 
@@ -138,7 +138,7 @@ def _read(raw: bytes, key_of: Callable[[Mapping[str, str]], Key | None]) -> dict
     answer = _decode(_Answer, raw)
     if answer.status != "success" or answer.data is None:
         said = failure(raw) or f"its status is {answer.status!r}"
-        raise InvalidInput("", said, "see to Prometheus and the query")
+        raise InvalidInput("", said, "check Prometheus and the query")
     if answer.data.result_type != "vector":
         problem = f"{answer.data.result_type!r} is not an instant vector"
         raise InvalidInput("data.resultType", problem, "write a query that returns one")
@@ -164,7 +164,7 @@ def _sample(series: _Series) -> Sample:
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value >= 0 and math.isfinite(at)):
-        problem = f"{_shown(series.metric)} is {shorten(text)!r}, which is no amount"
+        problem = f"{_shown(series.metric)} is {shorten(text)!r}, which is not an amount"
         raise InvalidInput("data.result", problem, "write a query without such series")
     return Sample(at, value)
 

@@ -79,7 +79,7 @@ class Rebalancer:
 
         Raises:
             ApiError: the cluster cannot be listed.
-            InvalidInput: the API server answers with what is no list.
+            InvalidInput: the API server answers with something other than a list.
             LoadUnknown: a source of load does not say.
             ReserverError: whoever knows what reservations hold does not say.
             ConfigurationError: the policy is broken, and was never good; or the API server has no
@@ -166,7 +166,7 @@ class Rebalancer:
         if self.executors.pod_moves is None:
             moves = once(plan.moves)
             further = len(plan.moves) - len(moves)
-            note = f"{further} further steps of pods are left out: who is evicted is gone"
+            note = f"{further} further steps of pods are left out: an evicted pod is gone"
             notes = (*plan.notes, note) if further else plan.notes
             return replace(plan, moves=moves, notes=notes), 0, 0
         now, most = plan.moves, MOST_OPEN - own

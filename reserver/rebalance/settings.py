@@ -79,7 +79,7 @@ def check_goal(flag: str, compat: Compat, mode: Mode) -> None:
         problem = "holds room before pods leave; give --mode reserve-first or surge-first"
         raise ConfigurationError(f"{flag}: {problem}")
     if compat is not Compat.PLAN:
-        problem = "is not the descheduler's; leave out --compat upstream"
+        problem = "is unknown to the descheduler; leave out --compat upstream"
         raise ConfigurationError(f"{flag}: {problem}")
 
 
@@ -95,12 +95,14 @@ _duration = partial(flag, metavar="DURATION", read=parse_seconds)
 
 def _check_rate(flag: str, rate: float) -> None:
     if not 0 < rate <= _FASTEST:
-        raise ConfigurationError(f"{flag}: {rate} is no rate; write a number above 0, up to 1000")
+        raise ConfigurationError(
+            f"{flag}: {rate} is not a rate; write a number above 0, up to 1000"
+        )
 
 
 def _check_gain(flag: str, gain: float) -> None:
     if not 0 <= gain <= _MOST_GAIN:
-        raise ConfigurationError(f"{flag}: {gain} is no gain; write a number from 0 to 100")
+        raise ConfigurationError(f"{flag}: {gain} is not a gain; write a number from 0 to 100")
 
 
 def _window(flag: str, text: str) -> Schedule:
@@ -215,7 +217,7 @@ class RebalanceSettings:
             raise ConfigurationError("--client-connection-burst: is 0; write 1 or more")
         if self.leader_elect and not self.descheduling_interval:
             raise ConfigurationError(
-                "--leader-elect: takes a --descheduling-interval; who runs once needs no Lease"
+                "--leader-elect: needs --descheduling-interval, too; a single round needs no Lease"
             )
         lasts, deadline = self.leader_elect_lease_duration, self.leader_elect_renew_deadline
         if not lasts > deadline > self.leader_elect_retry_period > 0:

@@ -78,7 +78,7 @@ async def rebalance(
         ConfigurationError: the credentials or the policy cannot be used, a port is taken, or the
             API server has no PodMoves, which are to be written.
         ApiError: the cluster cannot be listed; only of a single round, as the next ones.
-        InvalidInput: the API server answers with what is no list.
+        InvalidInput: the API server answers with something other than a list.
         LoadUnknown: a source of load does not say.
     """
     clock = SteadyClock(time.time, elapsed)

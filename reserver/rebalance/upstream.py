@@ -92,7 +92,7 @@ class _Cycle:
         with sparing(failed):
             find = UPSTREAM.get(type(arguments))
             if find is None:
-                self._notes.append(f"{profile.name}/{name} is no plugin of upstream")
+                self._notes.append(f"{profile.name}/{name} is not a plugin of upstream")
                 return
             for batch in find(arguments, state):
                 for candidate in batch:

@@ -80,7 +80,7 @@ class Admission:
         self._wait(share)
         if first is not None and not self._excess(share):
             before = first.reservation.ref
-            share.why = f"waits behind {before}, which was written before it: {first.why}"
+            share.why = f"waits behind {before}, which is older: {first.why}"
         else:
             share.why = self._excess(share)
 
@@ -179,7 +179,7 @@ class Admission:
         why = quota.exceeded(self.quotas, asked, used)
         first = self._first()
         if not why and first is not None and first.reservation.identity != less:
-            return f"{first.reservation.ref} waits before it: {first.why}"
+            return f"{first.reservation.ref} is older and waits: {first.why}"
         return why
 
     def _judge(self, share: QuotaShare) -> bool:

@@ -126,7 +126,7 @@ class Ceiling:
             besides: what is asked for at the same time, by node and resource.
         """
         if not self.is_open and self.limits is not NO_LIMITS:
-            return f"{EXCEEDED} {NAME}: what was admitted before is being counted"
+            return f"{EXCEEDED} {NAME}: admitted reservations are being counted"
         for key, amount in _keys(reservation, asked):
             node, name = key
             limits = self.limits

@@ -24,14 +24,14 @@ from reserver.reservations.reservation import Reservation
 from reserver.reservations.view import LedgerView
 
 _NOT_HOLDING = {
-    Phase.PENDING: "startsAt is still to come; nothing is held before",
+    Phase.PENDING: "startsAt lies in the future; nothing is held until then",
     Phase.CLAIMED: "every slot is claimed; nothing is held any more",
     Phase.EXPIRED: "expiresAt has passed; nothing is held any more",
 }
 
-_USED_UP = "every slot is claimed; one is held again once its pod goes"
+_USED_UP = "every slot is claimed; a slot is held again once its pod ends"
 
-_UNUSED = "no pod has had a slot for as long as releaseIfIdle says; nothing is held any more"
+_UNUSED = "no pod has had a slot for the time in releaseIfIdle; nothing is held any more"
 
 EXCEEDS_QUOTA, EXCEEDS_BOUNDS = "ExceedsQuota", "ExceedsBounds"
 """The reasons of a reservation that holds, because it did before it exceeded a limit."""
@@ -210,7 +210,7 @@ class ShortNodes:
         for part in reservation.parts:
             if reservation.is_whole:
                 if not all(map(reservation.is_owned_by, self.guests.get(part.node, ()))):
-                    return f"{part.node} has pods of others; the reservation waits for their end"
+                    return f"{part.node} runs pods of others; the reservation waits until they end"
             elif lacking := self._lacking(part.node, reservation, ledger):
                 message = _short(part.node, lacking, reservation)
                 unknown = ", ".join(name for name in lacking if name not in self.offered)
@@ -255,13 +255,13 @@ def _placelessness(reservation: Reservation, ledger: LedgerView) -> str:
 def _unsettled(reservation: Reservation, ledger: LedgerView) -> str:
     """Return why it is too early to say that a reservation is placed; empty if it is not."""
     if ledger.is_edited(reservation.ref):
-        return "it was edited; Reserver is checking whether its place still fits"
+        return "the reservation was edited; Reserver is checking whether its place still fits"
     placed = ledger.placed(reservation)
     # What replaces slots is in force with those that are written.
     is_known = bool(reservation.refill_up_to and reservation.placed)
     # A Reserver that starts later would not know a place that is not written.
     if placed != reservation.placed and not is_known:
-        return f"placed on {nodes_of(placed)}, which is being written down"
+        return f"placed on {nodes_of(placed)}; Reserver is writing that down"
     return ""
 
 
@@ -290,4 +290,4 @@ def out_of_reach(node: str, taint: Taint) -> tuple[str, str]:
     if taint.key in REMOVING:
         return NODE_LEAVING, f"{node} is being removed by an autoscaler ({named}), {then}"
     waits = "owners that do not tolerate it wait until it is gone"
-    return NODE_TAINTED, f"{node} sends pods away ({named}): {waits}, {then}"
+    return NODE_TAINTED, f"{node} evicts pods ({named}): {waits}, {then}"

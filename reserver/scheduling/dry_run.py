@@ -26,7 +26,7 @@ from reserver.scheduling.state import State
 from reserver.scheduling.what_if import Seat, trial, without
 
 _TRIES = 3
-_CHANGES = "others have taken the room while it was looked for; try again"
+_CHANGES = "others have taken the room during the search; try again"
 
 
 class Lack(NamedTuple):
@@ -212,7 +212,7 @@ def _lack(
     if row is None or not snapshot.exists[row]:
         return Lack(index, f"node {node!r} does not exist", never=True)
     if snapshot.has_unreadable[row]:
-        why = f"what is free on {node} is unknown; see reserver's log"
+        why = f"the free room on {node} is unknown; see Reserver's log"
         return Lack(index, why, never=False)
     lacking, impossible = [], []
     for name, amount in sorted(reservation.resources.items()):

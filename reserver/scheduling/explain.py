@@ -33,9 +33,9 @@ from reserver.scheduling.node_explanation import (
 from reserver.scheduling.reasons import HELD
 from reserver.scheduling.state import State
 
-PROMISED = "room promised to pods that were nominated before"
-NO_SEAT_YET = "the reservation that it has to land on has no place yet"
-NOT_ITS_SEAT = "not its seat, and it has to land on one"
+PROMISED = "room promised to pods that were nominated earlier"
+NO_SEAT_YET = "the reservation that it must land on has no node yet"
+NOT_ITS_SEAT = "not its seat, and it must land on one"
 
 MOST_NODES = 200
 MOST_RESERVATIONS = 100

@@ -51,13 +51,15 @@ def recalled(effects: Iterable[Effect]) -> Iterator[PodEvent]:
     """Yield the Events on borrowers that are about to be deleted."""
     for effect in effects:
         for each in effect.borrowers if isinstance(effect, Recall) else ():
-            message = "it has borrowed room of a reservation whose owner has come: it is deleted"
+            message = (
+                "Reserver deletes it: it has borrowed room of a reservation whose owner has come"
+            )
             yield PodEvent(each, "Recalled", effect.pod.uid, message)
 
 
 def recalled_for_room(borrower: Pod) -> PodEvent:
     """Return the Event on a borrower that is about to be deleted before a hold starts."""
-    message = "it tolerates reserver.io/lent, and a reservation needs its room: it is deleted"
+    message = "Reserver deletes it: it tolerates reserver.io/lent, and a reservation needs its room"
     return PodEvent(borrower, "Recalled", "room", message)
 
 
@@ -73,7 +75,7 @@ def _without_devices(pod: Pod, state: State) -> PodEvent | None:
     if seat is None:
         return None
     message = f"reservation {seat.ref} holds its resources on {seat.node}, but no devices"
-    why = "those of its ResourceClaims may be taken by others before it comes"
+    why = "other pods may take those of its ResourceClaims before it comes"
     return PodEvent(pod, "DevicesNotHeld", seat.identity, f"{message}: {why}")
 
 

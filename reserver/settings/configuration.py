@@ -164,7 +164,7 @@ def _refused(stray: Stray) -> InvalidInput:
 
 def _check_kind(document: object) -> None:
     if not isinstance(document, dict):
-        problem = "is empty" if document is None else "is no mapping"
+        problem = "is empty" if document is None else "is not a mapping"
         raise InvalidInput("", problem, f"begin with apiVersion: {API_VERSION} and kind: {KIND}")
     for field, known in (("apiVersion", API_VERSION), ("kind", KIND)):
         if document.get(field) != known:

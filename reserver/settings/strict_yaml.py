@@ -136,7 +136,7 @@ def _whole(digits: str) -> int:
 
 
 def _not_json(text: str) -> NoReturn:
-    raise InvalidInput("", f"{text} is not a number that JSON knows", "write a number")
+    raise InvalidInput("", f"{text} is not a JSON number", "write a number")
 
 
 def _too_deep() -> InvalidInput:
@@ -220,7 +220,7 @@ def _scalar(text: str, path: str) -> Any:  # noqa: ANN401 - what a plain scalar 
     if len(text) > _MOST_DIGITS:
         return text
     if _NOT_JSON.fullmatch(text):
-        raise InvalidInput(path, f"{text} is not a number that JSON knows", "write a number")
+        raise InvalidInput(path, f"{text} is not a JSON number", "write a number")
     for pattern, problem, remedy in _QUIRKS:
         if pattern.fullmatch(text):
             raise InvalidInput(path, f"{shorten(text)} {problem}", remedy)

@@ -83,7 +83,7 @@ class Walk:
         """Return a mapping as a struct; what is wrong with a field leaves it at its default.
 
         Raises:
-            InvalidInput: it is no mapping.
+            InvalidInput: it is not a mapping.
         """
         return cast("T", self._value(value, _type_of(cast("Hashable", kind)), path))
 

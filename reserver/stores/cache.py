@@ -211,7 +211,7 @@ class Cache(ABC, Generic[K, E]):
             if self.ledger.phase(ref) is Phase.EXPIRED and not reservation.is_retained:
                 field = "schedule.until" if reservation.recurrence else "expiresAt"
                 field = self._within + ("expire" if ref.item else field)
-                remedy = "write a moment in the future; the cleaner removes this one"
+                remedy = "write a time in the future; Reserver removes this entry"
                 error = InvalidInput(field, "lies in the past, so nothing is held", remedy)
                 self.report(metadata, EntryProblem(ref, error))
 
@@ -219,7 +219,7 @@ class Cache(ABC, Generic[K, E]):
         """Let one of too many copies of a reservation count as invalid until it is written anew."""
         known, ref = self.known(reservation.ref), reservation.ref
         text = f"{shorten(reservation.record)!r} is the origin of {MOST_COPIES} others here"
-        remedy = "remove it, and this is a reservation of its own; those are one, and hold once"
+        remedy = "remove it to make this a separate reservation; copies of one origin hold once"
         problem = EntryProblem(ref, InvalidInput(f"{self._within}origin", text, remedy))
         if known is not None:
             stays = tuple(each for each in known.entries.reservations if each.ref != ref)

@@ -79,8 +79,8 @@ class ExpiryWarnings:
 def _idle_message(since: float, ends_at: float, now: float) -> str:
     left = timedelta(seconds=int(ends_at - now))
     return (
-        f"no pod has had a slot since {show_moment(since)}: it is released in {left}, at "
-        f"{show_moment(ends_at)}, unless one claims it (releaseIfIdle)"
+        f"no pod has had a slot since {show_moment(since)}: Reserver releases it in {left}, at "
+        f"{show_moment(ends_at)}, unless a pod claims it (releaseIfIdle)"
     )
 
 
@@ -91,5 +91,5 @@ def _message(reservation: Reservation, claimed: int, now: float) -> str:
     what = "nobody has claimed it" if not claimed else f"{free} slots are unclaimed"
     return (
         f"expires in {left}, at {show_moment(int(ends_at))}, and {what}; let it live longer "
-        "(reserver extend), or release what is not wanted any more"
+        "(reserver extend), or release it"
     )

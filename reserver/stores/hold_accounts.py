@@ -168,7 +168,7 @@ def _meter(
 def _message(share: float, least: float) -> str:
     return (
         f"pods requested {share:.0%} of it in the last 24 hours, less than {least:.0%}; hold less "
-        "(reserver update), or release what is not wanted any more"
+        "(reserver update), or release it"
     )
 
 

@@ -90,7 +90,7 @@ class Migration:
         self, reservation: Reservation, text: str, ref: Ref, *, stamped: bool
     ) -> None:
         if not stamped:
-            raise NotMoved("it has no expiresAt yet, which Reserver writes: does it run?")
+            raise NotMoved("Reserver has not written its expiresAt yet: does it run?")
         said = {} if reservation.ref.item else document.parse(text)
         spec = rewrite.rewritten(reservation, said, ref, self.home)
         metadata = {"name": ref.key, "namespace": ref.namespace}
@@ -122,13 +122,13 @@ class Migration:
             if text is None or now is None:
                 return
             if now != reservation:
-                raise NotMoved("somebody edited it meanwhile: the Reservation holds what it was")
+                raise NotMoved("it was edited meanwhile: the Reservation holds the old spec")
             edit: Edit | None = Edit(key, text, None, "moved")
             if reservation.ref.item:
                 edit = entry_edits.remove(key, text, (now,))
             if edit is None or await StoreEdits(self.client).edit(edit):
                 return
-        raise NotMoved("somebody writes it all the time")
+        raise NotMoved("it changes all the time; stop its writer")
 
     async def _to_key(self, item: ReservationObject, ref: Ref) -> None:
         entries = read_object(item, self.clock(), self.home)
@@ -157,7 +157,7 @@ class Migration:
                     raise
             else:
                 return
-        raise NotMoved("somebody writes the ConfigMap all the time")
+        raise NotMoved("the ConfigMap changes all the time; stop its writer")
 
     async def _key_holds(self, ref: Ref, reservation: Reservation) -> bool:
         data = (await self._configmap(ref.namespace, ref.configmap)).data or {}
@@ -180,13 +180,13 @@ class Migration:
                 return
             now = read_object(item, self.clock(), self.home).reservations
             if [r.edition for r in now] != [reservation.edition]:
-                raise NotMoved("somebody edited it meanwhile: the entry holds what it was")
+                raise NotMoved("it was edited meanwhile: the entry holds the old spec")
             metadata = item.metadata
             version = metadata.resource_version
             deletion = Deletion(item.ref, item.path, metadata.uid, version, "moved")
             if await StoreEdits(self.client).edit(deletion):
                 return
-        raise NotMoved("somebody writes it all the time")
+        raise NotMoved("it changes all the time; stop its writer")
 
     async def _configmap(self, namespace: str, name: str) -> ConfigMapObject:
         where = f"/api/v1/namespaces/{namespace}/configmaps/{name}"

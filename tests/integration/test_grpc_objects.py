@@ -256,7 +256,7 @@ async def test_an_update_takes_labels_away(world: World) -> None:
     assert not await labels_of(world, "many", "shop")
     for wrong, said in (
         (request("by", by="me"), "by is in labels as well"),
-        (request("reserver.io/set"), "is for reserver itself to write"),
+        (request("reserver.io/set"), "is written by Reserver only"),
         (request("a b"), "is not a label's key"),
     ):
         code, _, fields = await refused(world.api.Update(wrong))
@@ -269,7 +269,7 @@ async def test_an_update_takes_labels_away(world: World) -> None:
     [
         ({"a b": ""}, "is not a label's key"),
         ({"a": "b c"}, "is not a label's value"),
-        ({"reserver.io/set": "s"}, "is for reserver itself to write"),
+        ({"reserver.io/set": "s"}, "is written by Reserver only"),
         ({f"l-{number}": "" for number in range(65)}, "65 entries are too many"),
     ],
 )

@@ -118,7 +118,7 @@ def test_a_configuration_file_that_cannot_work_is_named(
 def test_a_variable_that_is_no_setting_is_named() -> None:
     ended = _serve(RESERVER_DEFAULT_QUTOA="none")
     assert ended.returncode == 2
-    assert "RESERVER_DEFAULT_QUTOA: is no setting of Reserver; did you mean" in ended.stderr
+    assert "RESERVER_DEFAULT_QUTOA: is not a setting of Reserver; did you mean" in ended.stderr
 
 
 def test_a_variable_that_kubernetes_adds_for_a_service_is_ignored() -> None:

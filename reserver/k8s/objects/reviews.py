@@ -91,7 +91,7 @@ def access_review(
 
 
 def path_review(user: User, path: str) -> dict[str, Any]:
-    """Return a review to ask whether a user may get a path that is no resource."""
+    """Return a review to ask whether a user may get a path that is not a resource."""
     return _access_review(user, {"nonResourceAttributes": {"verb": "get", "path": path}})
 
 

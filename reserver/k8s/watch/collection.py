@@ -52,7 +52,7 @@ async def latest(client: ApiClient, collection: WatchedCollection) -> int:
     params = {**collection.selector, "limit": "1"}
     metadata = decode(ObjectList, await client.get(collection.path, params)).metadata
     if not metadata.revision:
-        problem = f"{metadata.resource_version!r} is no resourceVersion"
+        problem = f"{metadata.resource_version!r} is not a resourceVersion"
         raise InvalidInput(
             "metadata.resourceVersion",
             problem,

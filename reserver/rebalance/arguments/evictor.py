@@ -180,7 +180,7 @@ class DefaultEvictor(Args, frozen=True):
         if self.min_replicas == 1:
             yield InvalidInput("minReplicas", "1 has no effect", "write 2 or more")
         if self.node_fit and self.node_selector is NOTHING:
-            problem = "is no selector, so no pod fits on any node, and none is evicted"
+            problem = "is not a selector, so no pod fits on any node, and none is evicted"
             yield InvalidInput("nodeSelector", problem, "write e.g. zone in (a,b)")
         is_off = Protection.SYSTEM_CRITICAL not in self.protections
         if is_off and self.priority_threshold != SYSTEM_CRITICAL:

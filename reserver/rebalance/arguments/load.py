@@ -102,7 +102,7 @@ class NodePool(PolicyPart, frozen=True):
             yield from above("prodLowThresholds", low, high)
         for path, thresholds in (("prodLowThresholds", low), ("prodHighThresholds", high)):
             for name in thresholds.keys() - self.high_thresholds.keys():
-                problem = "stands in no highThresholds"
+                problem = "is not in highThresholds"
                 remedy = "write a threshold of all pods for it, too"
                 yield InvalidInput(f"{path}.{shorten(name)}", problem, remedy)
 

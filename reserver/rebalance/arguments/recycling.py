@@ -104,7 +104,7 @@ class PodLifeTime(Selecting, frozen=True):
         for index, each in enumerate(self.conditions):
             if each == ConditionFilter():
                 remedy = "write type, status, reason or minTimeSinceLastTransitionSeconds"
-                yield InvalidInput(f"conditions[{index}]", "asks for nothing", remedy)
+                yield InvalidInput(f"conditions[{index}]", "has no criterion", remedy)
         criteria = (self.states, self.conditions, self.exit_codes)
         if self.max_pod_life_time_seconds is None and not any(criteria):
             remedy = "write maxPodLifeTimeSeconds, states, conditions or exitCodes"

@@ -133,7 +133,7 @@ def find(args: LowNodeLoad, state: PlanState) -> Batches:
     """Move pods from nodes whose measured load is high to nodes where it is low; yield none."""
     builder, measured, source = state.builder, state.load, source_of(args)
     if source is None or source not in measured.loads:
-        builder.notes.append(f"{args.NAME} is not judged: what is used is not known")
+        builder.notes.append(f"{args.NAME} does nothing: usage is unknown")
         return iter(())
     planned, leaving = state.planned, _Leaving(state)
     nodes = [

@@ -28,7 +28,9 @@ def by_life_time(args: PodLifeTime, state: StrategyState) -> Batches:
     ]
     found.sort(key=lambda pod: index.pods[pod].created)
     yield [
-        Candidate(pod, _reason(args, index.pods[pod], state.now), "it begins anew", restarts=True)
+        Candidate(
+            pod, _reason(args, index.pods[pod], state.now), "a new pod replaces it", restarts=True
+        )
         for pod in found
     ]
 
@@ -92,7 +94,7 @@ def by_failure(args: RemoveFailedPods, state: StrategyState) -> Batches:
             Candidate(
                 pod,
                 f"has failed: {index.pods[pod].reason or 'no reason given'}",
-                "it begins anew",
+                "a new pod replaces it",
                 restarts=True,
             )
             for pod in index.on[row]
@@ -132,7 +134,9 @@ def by_restarts(args: RemovePodsHavingTooManyRestarts, state: StrategyState) -> 
         }
         worst_first = sorted(restarts, key=lambda pod: -restarts[pod])
         yield [
-            Candidate(pod, f"has restarted {restarts[pod]} times", "it begins anew", restarts=True)
+            Candidate(
+                pod, f"has restarted {restarts[pod]} times", "a new pod replaces it", restarts=True
+            )
             for pod in worst_first
         ]
 

@@ -96,7 +96,7 @@ def _lighten(
     emptier = np.append(counts <= counts[domain] - 2, False)[rule.domains]
     key = rule.spread.topology_key
     reason = f"its domain of {key} has {counts[domain]} of the {len(rule.numbers)} pods like it"
-    improves = f"the skew of {key} comes nearer to {rule.spread.max_skew}"
+    improves = f"the skew of {key} comes closer to {rule.spread.max_skew}"
     hopeless: set[object] = set()
     for number in waiting:
         alike = _alike(state, rule, rules, number)

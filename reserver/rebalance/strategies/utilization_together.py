@@ -123,7 +123,7 @@ def level(args: LowNodeUtilization, state: PlanState) -> Batches:
     resources = tuple(args.thresholds)
     source = source_of(args)
     if source is not None and source not in state.load.loads:
-        state.builder.notes.append(f"{args.NAME} is not judged: what is used is not known")
+        state.builder.notes.append(f"{args.NAME} does nothing: usage is unknown")
         return
     usage = _Usage(state, resources, state.load.loads[source] if source else None)
     _name_unknown(state, usage)
@@ -184,7 +184,7 @@ class _Balance:
         node = self._state.planned.snapshot.name_of(row)
         shown = _shown(self._usage, row, tuple(self._args.thresholds))
         reason = f"{node} uses {shown}, above the thresholds"
-        return self._state.why(reason, f"{node} comes nearer to the target thresholds")
+        return self._state.why(reason, f"{node} comes closer to the target thresholds")
 
     def _is_hopeless(self, pods: Indexes | int) -> Bools:
         kinds, asked = self._kinds[pods], self._usage.asked[pods]

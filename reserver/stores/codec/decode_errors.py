@@ -47,7 +47,7 @@ def misfit(error: msgspec.ValidationError, document: Any, kind: type) -> Invalid
         expected = " or ".join(_WORDS[each][0] for each in wanted)
         what = "the name of a field" if at.startswith("key") else _shown(value, found[2] or "")
         return InvalidInput(path, f"{what} is not {expected}", _WORDS[wanted[0]][1])
-    return InvalidInput(path, shorten(problem, 200), "write it as the documentation has it")
+    return InvalidInput(path, shorten(problem, 200), "write it as in the documentation")
 
 
 @cache

@@ -27,7 +27,7 @@ MAX_YAML_DEPTH = 32
 _MAX_DIGITS = 100
 _SPACE = re.compile(r"[ \t\r\n]*")
 _REMEDY = "write a reservation as JSON or YAML"
-_REMEDY_JSON = "what begins with { or [ is JSON: quote all names, or write YAML in lines"
+_REMEDY_JSON = "a value that begins with { or [ is JSON: quote all names, or write YAML in lines"
 
 
 def parse(text: str, most_yaml: int = MAX_YAML_BYTES) -> Any:  # noqa: ANN401 - whatever JSON can hold
@@ -116,9 +116,9 @@ def _parse_yaml(text: str, most: int) -> Any:  # noqa: ANN401 - whatever YAML ca
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.AliasEvent):
-            raise InvalidInput("", "YAML aliases are not read", "write the value out")
+            raise InvalidInput("", "YAML aliases are not supported", "write the value out")
         if getattr(event, "tag", None) is not None:
-            raise InvalidInput("", "YAML tags are not read", "write the value without its tag")
+            raise InvalidInput("", "YAML tags are not supported", "write the value without its tag")
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_YAML_DEPTH:
@@ -135,7 +135,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise InvalidInput("", f"{name} is not a number that JSON knows", "write a whole number")
+    raise InvalidInput("", f"{name} is not a JSON number", "write a whole number")
 
 
 def _whole_number(digits: str) -> int:
@@ -152,7 +152,7 @@ class _StrictLoader(yaml.CSafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise InvalidInput("", "the name of a field is not a text", "write a text")
+                raise InvalidInput("", "the name of a field is not text", "write a text")
         _without_duplicates([(key.value, None) for key, _ in node.value])
         return super().construct_mapping(node, deep)
 

@@ -62,7 +62,7 @@ def read(spec: LifetimeFields, seen_at: float) -> Lifetime:
         return Lifetime(recurrence=_recurrence(spec, spec.schedule, starts_at))
     expires_at = _expiry(spec, seen_at)
     if starts_at is not None and expires_at is not None and starts_at >= expires_at:
-        raise InvalidInput("startsAt", "is not before expiresAt", "let it start before it expires")
+        raise InvalidInput("startsAt", "is not before expiresAt", "write a start before expiresAt")
     return Lifetime(starts_at, expires_at, drift=_drift(spec))
 
 
@@ -80,7 +80,7 @@ def _recurrence(
         remedy = "write schedule.until: no occurrence starts later"
         raise InvalidInput("expiresAt", "cannot be set together with schedule", remedy)
     if spec.ttl is not None and str(spec.ttl) != "0":
-        remedy = "remove it: schedule.duration is how long an occurrence lasts"
+        remedy = "remove it: schedule.duration is the length of an occurrence"
         raise InvalidInput("ttl", "cannot be set together with schedule", remedy)
     with under("schedule"):
         return recurrence_codec.read(schedule, starts_at)

@@ -44,7 +44,7 @@ class Known(NamedTuple):
             return ""
         more = len(self.ignored) - _MOST_NAMED
         named = ", ".join(self.ignored[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-        closed = "; nobody claims as an owner with such a field" if self.nobody else ""
+        closed = "; an owner with such a field claims nothing" if self.nobody else ""
         return f"ignored, as this version has no such field: {named}{closed}"
 
 

@@ -145,7 +145,7 @@ def _namespace(entry: OwnerEntry) -> str:
             continue
         names.check_label(part.namespace, f"{field}.namespace", "a namespace")
         if found not in {"", part.namespace}:
-            problem = f"is not {found!r} as before: no pod is in both"
+            problem = f"is not {found!r} as above: no pod is in both"
             raise InvalidInput(f"{field}.namespace", problem, "write one of them")
         found = part.namespace
     return found

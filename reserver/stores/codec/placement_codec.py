@@ -148,7 +148,7 @@ def _refuse_unknown(value: Any, kind: inspect.Type, path: str) -> None:  # noqa:
             if name not in fields:
                 raise _unknown(name, fields).under(path)
             if name == _PREFERRED and part:
-                remedy = "demand it, or let strategy choose among the nodes that do"
+                remedy = "require it, or let strategy choose among the nodes"
                 raise InvalidInput(f"{path}.{name}", "has no effect here", remedy)
             _refuse_unknown(part, fields[name], f"{path}.{name}")
     elif isinstance(kind, inspect.ListType) and isinstance(value, list):
@@ -219,7 +219,7 @@ def _(value: NodeSelectorTerm) -> Problems:
     for index, term in enumerate(value.match_fields or ()):
         if term.key != "metadata.name" or selectors.field_requirement(term) is None:
             remedy = "write key metadata.name, operator In or NotIn, and one value"
-            yield f"matchFields[{index}]", "is not about one name", remedy
+            yield f"matchFields[{index}]", "does not select one name", remedy
 
 
 @_problems.register

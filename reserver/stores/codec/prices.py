@@ -73,12 +73,14 @@ def read_table(written: object) -> str:
         InvalidInput: some part is not acceptable.
     """
     if not isinstance(written, dict):
-        raise InvalidInput("", f"{shorten(repr(written))} is no table", 'write e.g. {cpu: "0.03"}')
+        raise InvalidInput(
+            "", f"{shorten(repr(written))} is not a table", 'write e.g. {cpu: "0.03"}'
+        )
     for name, value in written.items():
         is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
         if not is_plain or {",", "="} & {*f"{name}{value}"}:
             raise InvalidInput(
-                str(name), f"{shorten(repr(value))} is no price", 'write e.g. "0.03"'
+                str(name), f"{shorten(repr(value))} is not a price", 'write e.g. "0.03"'
             )
     text = ",".join(f"{name}={value}" for name, value in written.items()) or NONE
     parse(text)
@@ -92,7 +94,7 @@ def show_table(text: str) -> dict[str, str]:
 
 
 def check(flag: str, text: str) -> None:
-    """Refuse a text that is no table of prices."""
+    """Refuse a text that is not a table of prices."""
     try:
         parse(text)
     except InvalidInput as exc:
@@ -106,11 +108,13 @@ def _per_unit(resource: str) -> int:
 
 def _price(name: str, text: str) -> float:
     if not is_resource(name):
-        raise InvalidInput(name, f"{shorten(name)!r} is no resource", _REMEDY)
+        raise InvalidInput(name, f"{shorten(name)!r} is not a resource", _REMEDY)
     try:
         price = float(text) if text.isascii() and "_" not in text else -1.0
     except ValueError:
         price = -1.0
     if not (isfinite(price) and 0 <= price <= _MOST_PRICE):
-        raise InvalidInput(name, f"{shorten(text)!r} is no price", 'write a number such as "0.03"')
+        raise InvalidInput(
+            name, f"{shorten(text)!r} is not a price", 'write a number such as "0.03"'
+        )
     return price

@@ -184,11 +184,11 @@ def _limit(counted: str, text: str) -> int:
     )
     if not is_held and counted != RESERVATIONS:
         remedy = f"write {RESERVATIONS}, {HELD}RESOURCE such as {HELD}cpu, or {HELD_ELSE}"
-        raise InvalidInput(path, "is not what a quota counts", remedy)
+        raise InvalidInput(path, "is not counted by quotas", remedy)
     with under(path):
         amount = quantity.amount(resource, text)
     if amount < 0:
-        raise InvalidInput(path, f"{shorten(text)} is negative", "write the most that is allowed")
+        raise InvalidInput(path, f"{shorten(text)} is negative", "write 0 or more")
     return amount
 
 

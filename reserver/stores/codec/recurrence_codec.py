@@ -85,8 +85,8 @@ def _counted_from(fields: RecurrenceFields, starts_at: float | None) -> tuple[fl
     if fields.until is not None:
         raise InvalidInput("count", "cannot be set together with until", "write one of them")
     if starts_at is None:
-        remedy = "write startsAt: occurrences are counted from there"
-        raise InvalidInput("count", "has no beginning", remedy)
+        remedy = "write startsAt, from which occurrences are counted"
+        raise InvalidInput("count", "needs a start", remedy)
     return starts_at, count
 
 

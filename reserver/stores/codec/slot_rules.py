@@ -36,7 +36,7 @@ WHOLE: Mapping[str, int] = {NODES: 1}
 """What a slot holds that is a whole node."""
 
 _INSTEAD = {
-    "resources": "remove it: all that the nodes have is held",
+    "resources": "remove it: the whole nodes are held",
     "slots": "remove it, nodes.count says how many",
     "node": "remove it, or select the node by its label kubernetes.io/hostname",
     "refill": "remove it: a whole node stays held, whatever its owners do",
@@ -119,7 +119,9 @@ def retained(spec: SlotFields) -> bool:
         InvalidInput: it has too many slots for that.
     """
     if spec.retain and spec.slots > MOST_CLAIMS_RECORDED:
-        remedy = f"write {MOST_CLAIMS_RECORDED} at most: so many claims outlive a restart"
+        remedy = (
+            f"write {MOST_CLAIMS_RECORDED} at most: Reserver keeps no more claims over a restart"
+        )
         raise InvalidInput("slots", f"{spec.slots} are too many to be retained", remedy)
     return spec.retain
 

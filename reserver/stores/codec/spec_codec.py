@@ -148,7 +148,7 @@ def check_set(reservations: Iterable[Reservation]) -> None:
         InvalidInput: at ``reservations``.
     """
     slots = sum(each.slots for each in reservations if _is_about_neighbours(each))
-    what = "slots with a placement that is about neighbours"
+    what = "slots with a placement by pod affinity or topology spread"
     check_number(slots, "reservations", SET_SLOTS_BESIDE_EACH_OTHER, what)
 
 
@@ -181,7 +181,9 @@ def _placed(spec: SpecFields, slots: int) -> Parts:
 
 def _check_neighbours(reservation: Reservation) -> None:
     if reservation.slots > SLOTS_BESIDE_EACH_OTHER and _is_about_neighbours(reservation):
-        problem = f"{reservation.slots} are too many with a placement that is about neighbours"
+        problem = (
+            f"{reservation.slots} are too many with a placement by pod affinity or topology spread"
+        )
         remedy = f"write {SLOTS_BESIDE_EACH_OTHER} at most, or several reservations"
         raise InvalidInput("slots", problem, remedy)
 

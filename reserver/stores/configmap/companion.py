@@ -107,7 +107,7 @@ class Companion:
             found = CompanionObject()
         version = found.metadata.resource_version
         if version and not found.is_owned_by(self._uid):
-            raise NotOurs(f"{self._path} belongs to something else, and is left alone")
+            raise NotOurs(f"{self._path} belongs to something else, and Reserver leaves it alone")
         self._read_at = now
         if self._contents is not None and version == self._version:
             return False

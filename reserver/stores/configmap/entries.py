@@ -238,7 +238,7 @@ def within_bounds(
     if len(data) <= MOST_KEYS:
         return data, None
     kept = sorted(data, key=lambda key: key not in known)
-    remedy = "remove keys that are no reservations, or write several ConfigMaps"
+    remedy = "remove keys that are not reservations, or write several ConfigMaps"
     error = InvalidInput(
         "data", f"{len(data)} keys are too many", f"{MOST_KEYS} are read; {remedy}"
     )

@@ -120,6 +120,6 @@ def _amount(item: dict[str, Any], field: str) -> int:
 
 
 def _moment(item: dict[str, Any], field: str) -> float:
-    value = _required(item, field, "say until when it holds: unix seconds or RFC 3339")
+    value = _required(item, field, "write its end: unix seconds or RFC 3339")
     with under(field):
         return parse_unix_or_moment(value)

@@ -211,4 +211,4 @@ def check_labels(labels: Mapping[str, str], path: str) -> None:
         names.check_label_key(key, path)
         names.check_label_value(value, path)
         if is_own(key):
-            raise InvalidInput(path, f"{key} is for reserver itself to write", "remove it")
+            raise InvalidInput(path, f"{key} is written by Reserver only", "remove it")

@@ -100,7 +100,7 @@ def valid(
     merged = sorted((_merged(c, told.get(c.uid)) for c in claims), key=_told_first)
     claimed = claimed_slots([each.node for each in merged], is_whole=reservation.is_whole)
     named = [each for each in merged[:MOST_CLAIMS_RECORDED] if not is_mark(each.uid)]
-    message = status.message or "the node has the room for all that is held"
+    message = status.message or "the node has room for all holds"
     placements = [PartObject(*part) for part in reservation.parts]
     expires_at, recurrence = reservation.expires_at, reservation.recurrence
     within = []

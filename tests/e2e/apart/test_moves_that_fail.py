@@ -61,7 +61,7 @@ def test_a_seat_whose_node_dies_after_the_eviction_is_placed_anew(yard: Yard) ->
         yard.corner.api.delete_node(second)
         yard.nodes.remove(second)
         yard.corner.nodes.remove(second)
-        yard.wait_phase("web", "Landing", says=f"awaited on {first}")
+        yard.wait_phase("web", "Landing", says=f"the replacement on {first}")
         assert yard.seats()
     yard.wait_phase("web", "Failed", reason="LandedElsewhere")
     yard.wait_on("web", first)

@@ -235,7 +235,7 @@ def test_an_upgrade_and_the_way_back_lose_no_hold(tmp_path: Path) -> None:
         held.append("lends")
         with serving(world, tmp_path / "back.log", [*held, "newer"]) as reserver:
             wait_for(lambda: "slotsPerPod" in companion(world)["newer"], "it says what it ignores")
-            assert "nobody claims" in companion(world)["restricted"]
+            assert "owner with such a field" in companion(world)["restricted"]
             assert "held by" in bind(reserver, world.add_pod("one", HELD), "restricted")
             back_to_the_old_files(world, operator)
         held.append("newer")

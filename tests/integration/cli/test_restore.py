@@ -58,7 +58,7 @@ async def test_what_is_not_remembered_is_said(run: Run) -> None:
     some = await run("restore", "ghost", "a")
     assert some.exit_code == 1
     assert some.stdout.startswith("a created: 1 CPU on worker-1 held for shop/pod/web-0")
-    assert "ghost: is not remembered: see `reserver history`" in some.stderr
+    assert "ghost: is not in the history: see `reserver history`" in some.stderr
     large = [flag for n in range(40) for flag in ("--owner", f"pod/{n:063d}")]
     assert (await run("create", "large", *FLAGS, *large)).exit_code == 0
     await run("release", "large")

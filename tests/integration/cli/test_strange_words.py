@@ -84,7 +84,7 @@ async def test_no_command_breaks_by_a_strange_word(run: Run) -> None:
         (("apply", "-f", "-", "--prune", "--yes", "-l", " "), "--prune: releases what labels"),
         (("move", "shop/.."), "POD: 'shop/..' is not a pod; write NAME or NAMESPACE/NAME"),
         (("move", "web-0", "--to", "?x"), "--to: '?x' is not a node's name"),
-        (("move", "web-0", "--timeout", "0"), "--timeout: no time at all"),
+        (("move", "web-0", "--timeout", "0"), "--timeout: is zero"),
         (("move", "web-0", "-n", "../x"), "--namespace: '../x' is not a namespace's name"),
         (("drain", "a,b"), "NODE: 'a,b' is not a node's name"),
         (("moves", "pause", ""), "NAME: '' is not a PodMove's name"),

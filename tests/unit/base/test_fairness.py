@@ -95,7 +95,7 @@ def test_watches_of_one_namespace_leave_their_part_to_others() -> None:
         greedy = (shares.watches.of(user) for user in ACCOUNTS for _ in range(32))
         opened, why = take(stack, greedy)
         assert opened == 128
-        assert "system:serviceaccount:evil has 128 watches open, which is its part of 256" in why
+        assert "system:serviceaccount:evil has 128 watches open, which is its share of 256" in why
         for _ in range(32):
             stack.enter_context(shares.watches.of("manager"))
         stack.enter_context(shares.watches.of("system:serviceaccount:shop:sa"))

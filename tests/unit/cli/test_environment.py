@@ -36,7 +36,7 @@ def test_variables_of_services_are_told_from_settings() -> None:
 )
 def test_a_variable_that_is_no_setting_is_refused(name: str, remedy: str) -> None:
     said = unknown_variable({"HOME": "/", "RESERVER_CRD": "1", name: ""})
-    assert said == f"{name}: is no setting of Reserver; {remedy}"
+    assert said == f"{name}: is not a setting of Reserver; {remedy}"
 
 
 @pytest.mark.parametrize("name", ["RESERVER_TOKEN", "RESERVER_ADDRESS", "RESERVER_KUBECONFIG"])

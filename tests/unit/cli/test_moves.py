@@ -180,7 +180,7 @@ def test_a_drain_cordons_and_moves_all_pods_as_one_group(
         {"name": "b", "uid": "uid-b"},
     ]
     assert capsys.readouterr().out.splitlines() == [
-        "shop/d stays: its DaemonSet would make it again here",
+        "shop/d stays: its DaemonSet would recreate it here",
         "shop/a to worker-2 Succeeded: said",
         "shop/b to worker-2 Succeeded: said",
         "worker-1 drained",
@@ -717,7 +717,7 @@ def test_nothing_is_evicted_in_a_namespace_whose_pods_are_not_patched() -> None:
     api = Api()
     api.patches = False
     with pytest.raises(
-        Failed, match=r"namespace shop .* nothing was evicted.*reserver.io/webhooks=false"
+        Failed, match=r"namespace shop; nothing was evicted.*reserver.io/webhooks=false"
     ):
         by_patch(api)
     assert specs(api) == []

@@ -430,11 +430,11 @@ BEGIN = "apiVersion: reserver.io/v1alpha1\nkind: ReserverConfiguration\n"
         (serving("--leader-elect", "--no-crd", "--http-port=9440", RESERVER_POD_NAME="p"), []),
         (
             serving("--rebalance-interval=5m"),
-            ["deployment/reserver: --rebalance-interval is no flag of this version"],
+            ["deployment/reserver: --rebalance-interval is not a flag of this version"],
         ),
         (
             serving(RESERVER_DEFAULT_QUTOA="none"),
-            ["deployment/reserver: RESERVER_DEFAULT_QUTOA: is no setting of Reserver"],
+            ["deployment/reserver: RESERVER_DEFAULT_QUTOA: is not a setting of Reserver"],
         ),
         (configured(f"{BEGIN}warnBeforeExpiry: 30m\n"), []),
         (configured("kind: KubeSchedulerConfiguration\nnonsense: 1\n"), []),
@@ -493,7 +493,7 @@ def test_what_tenants_hold_beyond_the_ceiling_is_named(there: Any, *, is_told: b
 
 def test_flags_of_a_sidecar_are_looked_at_as_well() -> None:
     (found,) = preflight_programs.of_settings(sidecar("--rebalance-interval=5m"))
-    assert "--rebalance-interval is no flag of this version" in found.said
+    assert "--rebalance-interval is not a flag of this version" in found.said
 
 
 class Answering:

@@ -278,7 +278,8 @@ def test_a_seat_that_went_before_the_landing_was_written_down_may_have_been_clai
 
 def test_a_move_says_why_its_replacement_cannot_be_made() -> None:
     step = advance(move(MovePhase.LANDING), seen(None, BACKED, failure="no more pods here"), NOW)
-    said = "the replacement is awaited on worker-2; ReplicaSet cannot make it: no more pods here"
+    waits = "Reserver waits for the replacement on worker-2"
+    said = f"{waits}; ReplicaSet cannot create it: no more pods here"
     assert step.move.status.message == said
 
 

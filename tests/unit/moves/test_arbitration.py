@@ -313,7 +313,7 @@ def test_on_a_node_seats_are_taken_in_the_order_of_the_plan() -> None:
     last = there("c")
     assert beginning(ruled(last, there("b"), there("a"))) == {"a"}
     waits = ruled(last, there("b", MovePhase.RESERVING))["c"].turn
-    assert waits.why == "shop/b of its group is to have its seat before"
+    assert waits.why == "shop/b of its group must get its seat first"
     assert waits.waits_for_group
     for before in (
         there("b", MovePhase.RESERVING, seat="y"),

@@ -76,7 +76,7 @@ async def test_a_named_node_is_waited_for_while_it_is(how: str, *, begins_closed
     await until(world, "Reserving", "WaitsForSeat")
     await world.rounds(20, 1)
     assert world.status["reason"] == "WaitsForSeat"
-    assert "worker-2 does not let the pod in: it" in world.status["message"]
+    assert "worker-2 does not accept the pod: it" in world.status["message"]
     before = len(world.evictions)
     world.change_node("worker-2", {})
     assert (await world.settle())["reason"] == "Landed"
@@ -91,7 +91,7 @@ async def test_a_named_node_that_stays_closed_ends_the_move_at_its_time(how: str
     world.edit(timeout="10s")
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
-    assert "worker-2 does not let the pod in" in status["message"]
+    assert "worker-2 does not accept the pod" in status["message"]
     assert (len(world.evictions), world.nodes_of("web")) == (0, ["worker-1"])
 
 

@@ -67,7 +67,7 @@ async def test_nobody_leaves_the_room_of_a_second_step_before_it_is_held(world: 
     assert (between["phase"], between["reason"]) == ("Evicting", "WaitsForGroup")
     assert "shop/swap-2 of its group has no seat yet" in between["message"]
     assert (last["phase"], last["reason"]) == ("Pending", "WaitsForMove")
-    assert "swap-0, which has not ended yet" in last["message"]
+    assert "swap-0 brings its pod, and has not ended yet" in last["message"]
     world.schedules = True
     await world.settle()
     assert world.ends() == [("Succeeded", "Landed")] * 3
@@ -146,7 +146,7 @@ async def test_what_follows_in_a_circle_or_itself_ends_at_once(world: Swap) -> N
     for name in "abcd":
         status = world.status_of(name)
         assert (status["phase"], status["reason"]) == ("Aborted", "NothingToFollow"), name
-    assert "or they do so in a circle" in world.status_of("d")["message"]
+    assert "or they form a cycle" in world.status_of("d")["message"]
 
 
 async def test_so_many_may_follow_each_other_and_no_more(world: Swap) -> None:

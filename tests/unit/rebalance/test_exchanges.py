@@ -129,7 +129,7 @@ def test_a_plan_with_too_many_ways_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(exchanges, "MOST_TRIES", 3)
     plan = planned(cluster_of(*ring(8)), PREFERRED)
     assert not plan.moves  # There is no free place to go through.
-    assert sum("might change places" in note for note in plan.notes) == 1
+    assert sum("ways to exchange places" in note for note in plan.notes) == 1
 
 
 def test_only_pods_that_leave_each_other_room_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:

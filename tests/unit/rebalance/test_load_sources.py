@@ -31,7 +31,7 @@ async def test_the_list_of_pods_is_read_only_if_somebody_asks_for_it() -> None:
         (NO_ANSWER, "is metrics-server installed?"),
         (refused(403, "Forbidden"), "403 Forbidden"),
         (ApiError(0, "TooLarge", "the answer exceeds 256 MiB"), "exceeds 256 MiB"),
-        (b"<html>", "what is no list"),
+        (b"<html>", "something other than a list"),
         (json.dumps(PODS).encode(), "is not NodeMetricsList"),
     ],
     ids=str,

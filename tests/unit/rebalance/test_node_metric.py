@@ -67,9 +67,9 @@ def test_of_two_reports_on_a_pod_the_later_one_counts() -> None:
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        (metric("bad", None), "says nothing of the node yet"),
-        (metric("bad", nodeMetric=None), "says nothing of the node yet"),
-        ({"metadata": {"name": "bad"}}, "says nothing of the node yet"),
+        (metric("bad", None), "has no data of the node yet"),
+        (metric("bad", nodeMetric=None), "has no data of the node yet"),
+        ({"metadata": {"name": "bad"}}, "has no data of the node yet"),
         (metric("bad", "soon"), "status.updateTime"),
         (metric("bad", nodeMetric={"nodeUsage": usage("lots")}), "usage.cpu"),
         (metric("bad", podsMetric=[{"podUsage": usage("-1")}]), "status.podsMetric[0].usage.cpu"),
@@ -102,7 +102,7 @@ async def test_all_nodes_are_one_list() -> None:
         (refused(404, "NotFound"), "is Koordinator installed?"),
         (refused(403, "Forbidden"), "403 Forbidden"),
         (NO_ANSWER, "cannot be read"),
-        (b"<html>", "what is no list"),
+        (b"<html>", "something other than a list"),
     ],
     ids=str,
 )

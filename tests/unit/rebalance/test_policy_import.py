@@ -103,13 +103,13 @@ def test_protections_of_koordinators_evictor_count() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (HELM.replace("{v: 3}", "{dry-run: true}"), "cmdOptions.dry-run: is no part of a policy"),
+        (HELM.replace("{v: 3}", "{dry-run: true}"), "cmdOptions.dry-run: is not part of a policy"),
         (HELM.replace("PodsToEvictTotal: 7", "PodsToEvictTotal: x"), "deschedulerPolicy.maxNo"),
         (HELM.replace("Seconds: 60", "Seconds: [1]"), "deschedulerPolicy.profiles[0].plugin"),
         (HELM.replace("v1alpha2", "v1alpha1"), "apiVersion: 'descheduler/v1alpha1' is not known"),
-        ("deschedulerPolicy: 5", "deschedulerPolicy: is no mapping"),
-        (KOORDINATOR.replace("dryRun: false", "dryRun: true"), "dryRun: is no part of a policy"),
-        (KOORDINATOR.replace("nodeFit: true", "dryRun: true"), "args.dryRun: is no part"),
+        ("deschedulerPolicy: 5", "deschedulerPolicy: is not a mapping"),
+        (KOORDINATOR.replace("dryRun: false", "dryRun: true"), "dryRun: is not part of a policy"),
+        (KOORDINATOR.replace("nodeFit: true", "dryRun: true"), "args.dryRun: is not part"),
         (KOORDINATOR.replace("NotIn", "Near"), "matchExpressions: has an unknown operator"),
         (
             f"{KOORDINATOR}- name: other\n",

@@ -16,7 +16,7 @@ PROMETHEUS = "{url: prometheus, authToken: {secretReference: {name: s}}}"
         ("apiVersion: descheduler/v1alpha2\nkind: Pod", "kind: 'Pod' is not known"),
         ("apiVersion: []", "apiVersion: [] is not known; write descheduler/v1alpha2"),
         ("apiVersion: descheduler/v1alpha2\nkind: 0", "kind: 0 is not known"),
-        ("- a", "is no mapping"),
+        ("- a", "is not a mapping"),
         (f"{JSON}}} junk", "invalid JSON"),
         ("{apiVersion: descheduler/v1alpha2}", "invalid JSON"),
         (f'{JSON},"gracePeriodSeconds":1.0}}', "gracePeriodSeconds: 1.0 is not a whole number"),
@@ -32,7 +32,7 @@ PROMETHEUS = "{url: prometheus, authToken: {secretReference: {name: s}}}"
             configured("DefaultEvictor", "{nodeFit: yes}"),
             "profiles[0].pluginConfig[0].args.nodeFit: yes is a boolean in YAML 1.1",
         ),
-        (f"{HEAD}x: .inf", ".inf is not a number that JSON knows"),
+        (f"{HEAD}x: .inf", ".inf is not a JSON number"),
         (f"{HEAD}profiles: 5", "profiles: 5 is not a list; write each item after a dash"),
         (f"{HEAD}nodeSelector: 5", "nodeSelector: 5 is not a text; write it in quotes"),
         (f"{HEAD}nodeSelector: a=(", "nodeSelector: 'a=(' has no comma"),
@@ -40,14 +40,14 @@ PROMETHEUS = "{url: prometheus, authToken: {secretReference: {name: s}}}"
         (f"{HEAD}profiles: [{{plugins: {{sort: {{disabled: [9]}}}}}}]", "disabled[0]: 9 is not"),
         (
             f"{HEAD}profiles: [{{plugins: {{balance: {{enabled: [PodLifeTime]}}}}}}]",
-            "'PodLifeTime' is no plugin of balance; enable it at deschedule",
+            "'PodLifeTime' is not a plugin of balance; enable it at deschedule",
         ),
         (
             f"{HEAD}profiles: [{{plugins: {{deschedule: {{enabled: [PodLifeTime]}}}}}}]",
             "PodLifeTime has no pluginConfig; write - name: PodLifeTime",
         ),
-        (f"{HEAD}profiles: [{{plugins: {{filter: {{enabled: [null]}}}}}}]", "'' is no plugin"),
-        (f"{HEAD}profiles: [{{pluginConfig: [{{args: {{}}}}]}}]", "name: '' is no plugin"),
+        (f"{HEAD}profiles: [{{plugins: {{filter: {{enabled: [null]}}}}}}]", "'' is not a plugin"),
+        (f"{HEAD}profiles: [{{pluginConfig: [{{args: {{}}}}]}}]", "name: '' is not a plugin"),
         (f"{HEAD}metricsProviders: [{{source: X}}, {{source: X}}]", "source: 'X' is given twice"),
         (
             (
@@ -113,7 +113,7 @@ PROMETHEUS = "{url: prometheus, authToken: {secretReference: {name: s}}}"
         ),
         (configured("PodLifeTime", "{}"), "no criterion is given"),
         (configured("PodLifeTime", "{states: [Tired]}"), "states: 'Tired' is not known"),
-        (configured("PodLifeTime", "{conditions: [{}]}"), "conditions[0]: asks for nothing"),
+        (configured("PodLifeTime", "{conditions: [{}]}"), "conditions[0]: has no criterion"),
         (
             configured("RemoveDuplicates", "{namespaces: {include: [a], exclude: [b]}}"),
             "namespaces: has include and exclude",

@@ -128,9 +128,9 @@ async def breaks_off(request: web.Request) -> web.StreamResponse:
         (elsewhere, "status 302: Found"),
         (breaks_off, "it cannot be reached"),
         (web.Response(text="<html>"), "JSON is malformed"),
-        (vector(({"instance": "n1"}, "NaN")), "no amount"),
+        (vector(({"instance": "n1"}, "NaN")), "not an amount"),
         (vector(({"instance": "n1"}, "1"), ({"instance": "n1"}, "1")), "more than one series"),
-        (vector(({"instance": "elsewhere"}, "1")), "no series is of a node"),
+        (vector(({"instance": "elsewhere"}, "1")), "no series belongs to a node"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

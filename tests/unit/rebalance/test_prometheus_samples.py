@@ -39,7 +39,7 @@ def test_a_value_that_is_no_amount_refuses_the_whole_answer(value: Any) -> None:
 
 
 def test_a_value_that_is_no_amount_is_named_with_its_series() -> None:
-    with pytest.raises(InvalidInput, match=r'{instance="n1"} is .NaN., which is no amount'):
+    with pytest.raises(InvalidInput, match=r'{instance="n1"} is .NaN., which is not an amount'):
         read_nodes(answer(({"instance": "n1"}, "NaN")), NODES)
 
 
@@ -51,11 +51,11 @@ def test_two_series_of_a_node_refuse_the_whole_answer() -> None:
 def test_series_of_other_machines_are_passed_over_and_named() -> None:
     samples = read_nodes(answer(({"instance": "n1"}, "1"), ({"instance": "gone"}, "2")), NODES)
     assert list(samples.nodes) == ["n1"]
-    assert samples.problems == ('{instance="gone"} is of no node',)
+    assert samples.problems == ('{instance="gone"} belongs to no node',)
 
 
 def test_series_of_other_machines_only_are_refused_with_what_to_do() -> None:
-    with pytest.raises(InvalidInput, match="no series is of a node of the cluster") as raised:
+    with pytest.raises(InvalidInput, match="no series belongs to a node of the cluster") as raised:
         read_nodes(answer(({"instance": "10.0.0.1:9100"}, "1")), NODES)
     assert "instance is the node's name" in raised.value.remedy
 

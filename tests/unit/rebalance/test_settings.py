@@ -30,8 +30,8 @@ FILE: dict[str, Any] = {"policy_config_file": Path("policy.yaml")}
             "--defragment: excludes --make-room; leave one out",
         ),
         (FILE | {"hand_over": True}, "--hand-over: goes with --defragment; give it, too"),
-        (FILE | {"leader_elect": True}, "--leader-elect: takes a --descheduling-interval"),
-        (FILE | {"least_gain": 101.0}, "--least-gain: 101.0 is no gain; write a number from 0"),
+        (FILE | {"leader_elect": True}, "--leader-elect: needs --descheduling-interval"),
+        (FILE | {"least_gain": 101.0}, "--least-gain: 101.0 is not a gain; write a number from 0"),
         (FILE | {"client_connection_burst": 0}, "--client-connection-burst: is 0; write 1 or more"),
     ],
 )

@@ -97,7 +97,7 @@ def test_what_exceeds_holds_nothing_and_says_so_as_resource_quota_does() -> None
         "held.cpu=64; it holds once there is room in the quota"
     )
     assert ledger.excess(ref("b")) == exceeded
-    behind = f"waits behind shop/store/b, which was written before it: {exceeded}"
+    behind = f"waits behind shop/store/b, which is older: {exceeded}"
     assert ledger.excess(ref("c")) == behind
     assert not ledger.seats(pod("pod-b"))
     written = ledger.get(ref("b"))
@@ -404,7 +404,9 @@ def test_a_trial_says_whether_some_could_hold_at_once() -> None:
     assert "requested: held.cpu=8, used: held.cpu=3" in ledger.quotas.trial([four, four], 0.0)
     assert not ledger.quotas.trial([reservation("a", cpu="8")], 0.0, old)
     write(ledger, ("b", 6))
-    assert ledger.quotas.trial([reservation("n", cpu="1")], 0.0).startswith("shop/store/b waits")
+    assert ledger.quotas.trial([reservation("n", cpu="1")], 0.0).startswith(
+        "shop/store/b is older and waits"
+    )
     waiting = ledger.get(ref("b"))
     assert not ledger.quotas.trial([reservation("b", cpu="4")], 0.0, waiting), "it is the first"
     assert "never expires" in replace_and_try(ledger, four)

@@ -20,4 +20,4 @@ def test_what_waits_first_itself_waits_for_nothing_before_it() -> None:
     assert ledger.excess(waits.ref)
     smaller = identified(replace(waits, resources={"pods": 1, "cpu": 1000, "memory": 2}))
     assert ledger.quotas.trial([smaller], 0.0, instead=waits) == ""
-    assert "waits before it" in ledger.quotas.trial([reservation("c", cpu="1")], 0.0)
+    assert "is older and waits" in ledger.quotas.trial([reservation("c", cpu="1")], 0.0)

@@ -46,7 +46,7 @@ CASES = (
     Case("no pod left", (node("worker-1", cpu="4", pods="0"), WEB), words="too little pods:"),
     Case("a device of no node", (W1, reservation("web", gpu="1")), words="nvidia.com/gpu:"),
     Case(
-        "a device that is no resource",
+        "a device that is not a resource",
         (W1, reservation("web", gpu="1")),
         words="no node offers nvidia.com/gpu as a resource; a device of a DeviceClass (DRA) cannot",
     ),

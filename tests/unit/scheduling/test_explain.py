@@ -16,7 +16,7 @@ from reserver.scheduling.node_explanation import ResourceExplanation, ShownHold,
 from reserver.scheduling.reasons import HELD
 from tests.builders import NOW, node, pod, reservation, rule, state_of
 
-USED_UP = "every slot is claimed; one is held again once its pod goes"
+USED_UP = "every slot is claimed; a slot is held again once its pod ends"
 
 W1, W2, W3 = (node(f"worker-{number}", cpu="4") for number in (1, 2, 3))
 
@@ -128,14 +128,14 @@ def test_room_that_others_were_nominated_for_is_not_called_held() -> None:
     first = pod("first", priority=1000, nominated="worker-1", cpu="3")
     state = state_of(W1, reservation("r", cpu="1"), first)
     told = explain(pod("a", cpu="1"), state, NOW)
-    assert counted(told) == {"room promised to pods that were nominated before": 1}
+    assert counted(told) == {"room promised to pods that were nominated earlier": 1}
     assert told.in_the_way == ()
 
 
 def test_an_owner_that_requires_its_seat_is_told_that_other_nodes_are_none() -> None:
     state = state_of(W1, W2, W3, reservation("r", require=True, cpu="1"))
     told = explain(pod("owner", cpu="1"), state, NOW)
-    assert (told.available, counted(told)) == (1, {"not its seat, and it has to land on one": 2})
+    assert (told.available, counted(told)) == (1, {"not its seat, and it must land on one": 2})
     assert told.owns == (hold("r"),)
 
 

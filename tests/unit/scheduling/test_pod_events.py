@@ -97,8 +97,8 @@ def test_an_owner_with_resource_claims_is_told_that_its_seat_has_no_devices() ->
     assert telling
     assert telling.reason == "DevicesNotHeld"
     assert telling.message == (
-        "reservation shop/store/seat holds its resources on worker-1, but no devices: those of its "
-        "ResourceClaims may be taken by others before it comes"
+        "reservation shop/store/seat holds its resources on worker-1, but no devices: other pods "
+        "may take those of its ResourceClaims before it comes"
     )
     assert told(pod("a", devices=True, cpu="1"), state) is None
 

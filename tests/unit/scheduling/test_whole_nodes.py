@@ -304,7 +304,7 @@ async def test_a_pod_that_others_bind_there_is_reported_and_then_forgotten() -> 
     forced = pod("forced", node="g1")
     world.state.pod_seen(forced)
     assert (status(world).is_backed, status(world).reason) == (False, "NotEnoughRoom")
-    assert "g1 has pods of others" in status(world).message
+    assert "g1 runs pods of others" in status(world).message
     world.state.pod_gone(forced.name)
     assert status(world).is_backed
 

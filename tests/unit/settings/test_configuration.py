@@ -61,7 +61,7 @@ def refused(value: Any, rules: dict[str, Any], path: str = "") -> Iterator[str]:
 REFUSED = {
     "": "is empty; begin with apiVersion: reserver.io/v1alpha1",
     "# nothing": "is empty; begin with",
-    "- a": "is no mapping; begin with",
+    "- a": "is not a mapping; begin with",
     "kind: ReserverConfiguration": "apiVersion: is missing; write reserver.io/v1alpha1",
     "apiVersion: reserver.io/v2": "apiVersion: 'reserver.io/v2' is not read; write reserver.io/v1",
     "apiVersion: reserver.io/v1alpha1\nkind: A": "kind: 'A' is not read; write ReserverConfig",
@@ -87,7 +87,7 @@ REFUSED = {
     HEAD + "historyTTL: 5x": "historyTTL: '5x' is not a duration; write hours",
     HEAD + "historyTTL: 999999999h": "historyTTL: .* longer than ten years; write a shorter",
     HEAD + "defaultQuota: 5": "defaultQuota: Expected `object`, got `int`",
-    HEAD + "defaultQuota: {hard: {cpu: 1}}": "defaultQuota.hard.cpu: is not what a quota counts",
+    HEAD + "defaultQuota: {hard: {cpu: 1}}": "defaultQuota.hard.cpu: is not counted by quotas",
     HEAD + "defaultQuota: {hard: {held.cpu: -1}}": "defaultQuota.hard.held.cpu: ",
     HEAD + 'defaultQuota: {hard: {held.cpu: "1,maxTTL=1h"}}': "defaultQuota.hard.held.cpu: ",
     HEAD + "defaultQuota: {maxTTL: 0}": "defaultQuota.maxTTL: ",

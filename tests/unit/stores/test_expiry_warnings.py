@@ -87,8 +87,8 @@ async def test_what_will_be_released_as_idle_is_warned_of_each_time() -> None:
     desk.state.ledger.past.end()
     assert await desk.look(1, 299, 301, 330) == [(301, "idle")]
     assert desk.told[0][2] == (
-        "no pod has had a slot since 2030-03-17T17:46:41Z: it is released in 0:05:00, at "
-        "2030-03-17T17:56:41Z, unless one claims it (releaseIfIdle)"
+        "no pod has had a slot since 2030-03-17T17:46:41Z: Reserver releases it in 0:05:00, at "
+        "2030-03-17T17:56:41Z, unless a pod claims it (releaseIfIdle)"
     )
     desk.state.pod_seen(pod("a", labels={"app": "web"}, node="worker-1", claims=[idle], cpu="1"))
     assert await desk.look(400, 500) == [(301, "idle")]

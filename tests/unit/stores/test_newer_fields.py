@@ -85,7 +85,7 @@ def test_as_an_owner_with_such_a_field_nobody_claims() -> None:
     both, said = newer_fields.read(spec(owners=[POD, RESTRICTED]), REF, NOW)
     assert [str(each) for each in both.owners] == ["shop/web-0"]
     assert both.rules == (OwnerRule(namespace="shop", selector=NOTHING),)
-    assert said.endswith("owners[1].tier; nobody claims as an owner with such a field")
+    assert said.endswith("owners[1].tier; an owner with such a field claims nothing")
     for owner in (
         RESTRICTED,
         {"team": "shop"},

@@ -175,7 +175,7 @@ def summed(ending: Ending) -> tuple[Outcome, float, float, list[str]]:
         ({"schedule": {"cron": "0 22 * *", "duration": "8h"}}, "schedule.cron"),
         ({"schedule": {"cron": "0 22 * * *", "duration": "25h"}}, "schedule.duration"),
         ({"schedule": NIGHTS | {"timeZone": "Mars/Base"}}, "schedule.timeZone"),
-        ({"schedule": NIGHTS | {"count": 3}}, "schedule.count: has no beginning"),
+        ({"schedule": NIGHTS | {"count": 3}}, "schedule.count: needs a start"),
         ({"schedule": NIGHTS | {"lead": "169h"}}, "schedule.lead"),
         ({"schedule": NIGHTS | {"skip": ["soon"]}}, "schedule.skip[0]"),
         ({"schedule": NIGHTS, "ttl": "1h"}, "ttl: cannot be set together with schedule"),

@@ -34,7 +34,7 @@ from tests.unit.stores.written import YAML, item, items, one, read, refusal, spe
         pytest.param("a: &x [1]\nb: *x", "aliases", id="an alias"),
         pytest.param('{"node": 1, "node": 1}', "'node' is given twice", id="twice in JSON"),
         pytest.param("node: a\nnode: a", "'node' is given twice", id="twice in YAML"),
-        pytest.param("? [a]\n: b", "not a text", id="a list for a name"),
+        pytest.param("? [a]\n: b", "not text", id="a list for a name"),
         pytest.param("- {pod: a}", "has to be JSON", id="a list of YAML"),
     ],
 )
