@@ -50,7 +50,7 @@ async def test_what_recurs_is_created_shown_skipped_and_changed(run: Run) -> Non
     assert (await run("update", "daily", "--no-suspend")).exit_code == 0
     assert "suspend" not in (await told(run, "daily"))["spec"]["schedule"]
     refused = await run("extend", "daily", "--ttl", "1h")
-    assert "recurs" in refused.stderr
+    assert "recurring" in refused.stderr
     assert (await run("release", "daily")).exit_code == 0
     restored = await run("restore", "daily")
     assert restored.exit_code == 0, restored.stderr

@@ -20,7 +20,7 @@ async def test_the_status_says_that_nothing_is_held_yet(run: Run) -> None:
     assert second.exit_code == 5
     assert second.stdout.startswith("b created: Waiting, no room on worker-1")
     assert "b: is first in line for worker-1" in second.stderr
-    assert "b: is not in force yet; `reserver wait b` waits on" in second.stderr
+    assert "b: is not in force yet; wait on with `reserver wait b`" in second.stderr
     shown = await run("create", "c", "--cpu", "3", *FLAGS, "-o", "json", "--wait=0")
     assert "c: is second in line for worker-1, after b" in shown.stderr
     assert "is second in line for worker-1, after b" in (await run("describe", "c")).stdout
@@ -55,7 +55,7 @@ async def test_wait_says_what_became_of_it(run: Run, world: World) -> None:
     assert (await run("wait", "a")).stdout.startswith("a is in force: 1 CPU on worker-1 held")
     not_yet = await run("wait", "a", "--for=claimed", "--timeout=0")
     assert not_yet.exit_code == 5
-    assert not_yet.stderr == "reserver: a: is not claimed yet; `reserver wait a` waits on\n"
+    assert not_yet.stderr == "reserver: a: is not claimed yet; wait on with `reserver wait a`\n"
     ended = await waited(run, world, "wait", "a", "--for=ended")
     assert ended.exit_code in {0, 1}  # It may have been gone before the first look.
     gone = await run("wait", "a", "--for=claimed")
