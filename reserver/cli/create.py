@@ -58,7 +58,7 @@ class CreateFlags:
     def wait_s(self) -> float | None:
         """Return for how long to wait, in seconds; None if it need not be in force.
 
-        Who insists on what can never fit does not wait for it.
+        With ``--force`` the command does not wait for a reservation that can never fit.
         """
         if self.wait:
             return times.duration("--wait", self.wait).total_seconds()

@@ -228,7 +228,7 @@ class CommandGroup(_Formatted, TyperGroup):
 
 
 class App(typer.Typer):
-    """Commands whose help and errors are those of this module."""
+    """Commands with the help and the errors of this module."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - Typer's own
         super().__init__(

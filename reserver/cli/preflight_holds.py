@@ -74,7 +74,7 @@ class WrittenSpec(NamedTuple):
 def keys_of(
     configmap: LabelledConfigMap, companion: Mapping[str, str], now: float
 ) -> Iterator[WrittenSpec]:
-    """Yield what the keys of a store say, given what its companion says."""
+    """Yield the entries of a store's keys, given its companion."""
     metadata = configmap.metadata
     for key, text in (configmap.data or {}).items():
         ref = Ref(metadata.namespace, metadata.name, key)

@@ -1,4 +1,4 @@
-"""`reserver ui`: a page on loopback that shows who holds what, where, until when."""
+"""`reserver ui`: a page on loopback that shows reservations, their nodes, owners and times."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class ListedStores(Protocol):
         """Return where the reservation of a name is written, or being written."""
 
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
-        """Return what is written at a ref, or being written, and what that says."""
+        """Return the entry that is written at a ref, or being written, and its reservation."""
 
     def labels(self, ref: Ref) -> Mapping[str, str]:
         """Return the labels of the object at a ref."""

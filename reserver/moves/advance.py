@@ -53,7 +53,7 @@ class MoveStep(NamedTuple):
 
 
 def advance(move: Move, seen: Observation, now: float) -> MoveStep:
-    """Return what becomes of a move now (unix seconds), given what is seen.
+    """Return the next step of a move now (unix seconds), given an observation.
 
     It passes through as many phases as it can; the effects are those of the last one. In Landing it
     stops: only then is the replacement looked for, and a seat that went may have been claimed.

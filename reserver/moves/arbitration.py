@@ -85,7 +85,7 @@ def arbitrate(
     All is judged as it was at the first step; other work may come between.
 
     Args:
-        contenders: all moves, but those that have ended and whose group has as well.
+        contenders: all moves, but not those that have ended together with their group.
         budgets: what PodDisruptionBudgets allow now.
         declared: the groups that span namespaces.
         now: unix seconds.
@@ -135,7 +135,7 @@ def _order(contender: Contender) -> tuple[int, float, str, str]:
 def _by_turns(ordered: list[Contender]) -> list[Contender]:
     """Return moves so that each namespace has its first turn before any has its second.
 
-    What has begun was a turn to begin, and what has evicted one to evict.
+    A move that has begun used a turn to begin, and one that has evicted a turn to evict.
     """
     turns: Counter[tuple[str, MovePhase]] = Counter()
     for each in ordered:

@@ -60,7 +60,7 @@ class _Pods(msgspec.Struct):
 
 
 class Remedies(NamedTuple):
-    """How who drains a node may allow what is not done without being told to."""
+    """The flags that allow a drain to do what it refuses by default, as remedies."""
 
     daemon_sets: str = "use --ignore-daemonsets to leave it"
     unmanaged: str = "pass --force to evict it all the same"

@@ -142,7 +142,7 @@ class Observer:
     def _seat_that_went(self, move: Move, now: float) -> ObservedSeat | None:
         """Return a seat that went a moment ago: it may have been claimed.
 
-        Who has claimed it is shown by the pods' watch, which may be behind that of Reservations.
+        The pods' watch shows which pod claimed it, and may be behind the watch of Reservations.
         """
         if move.status.phase is not MovePhase.LANDING or not move.status.seat:
             self.went_at.pop(move.uid, None)

@@ -45,7 +45,7 @@ def assembled(  # noqa: PLR0913 - all that it takes
 
 
 def reflectors(client: ApiClient, mover: MoveController) -> Iterator[Reflector]:
-    """Yield the watches of PodMoves, whose CRD may be missing, and of what evictions may do."""
+    """Yield the watches of PodMoves, whose CRD may be missing, and of PodDisruptionBudgets."""
     yield Reflector(client, podmove.COLLECTION, _move_view(mover.moves), is_optional=True)
     yield Reflector(client, _BUDGETS, _budget_view(mover.arbitration))
 

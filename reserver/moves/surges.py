@@ -1,4 +1,4 @@
-"""Reads what a move depends on whose pod surges: its ReplicaSet, that one's Deployment, the copy.
+"""Reads the objects that a surge depends on: the pod's ReplicaSet and Deployment, and the copy.
 
 All of it is read anew for each step, and nothing of it is watched: few pods surge at a time, and
 the copy is handed over only in the version that was read.

@@ -141,7 +141,7 @@ def refused(seen: Observation) -> tuple[MoveReason, str] | None:
 
 
 def foreign(move: Move) -> str:
-    """Return what a move says whose seat has the name of something else."""
+    """Return the message of a move if something else has its seat's name."""
     return (
         f"the reservation {move.status.seat} does not belong to this move; remove it, or move again"
     )

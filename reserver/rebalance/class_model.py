@@ -106,7 +106,8 @@ class ClassModel:
     def more(self, limit: TimeLimit) -> Goals | None:
         """Return one more gain with few moves; None if none is found in time.
 
-        What costs nothing is found much sooner than what costs little: moves are saved afterwards.
+        The solver finds a plan without costs much sooner than a cheap one: moves are saved
+        afterwards.
         """
         gain = self.gained + 1
         self._program.least(self._least_gain, gain)

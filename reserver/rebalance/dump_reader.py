@@ -234,7 +234,7 @@ def _what(place: str, kind: str, raw: Raw) -> str:
 
 
 def _into(known: dict[K, V], read: Callable[[Raw], tuple[K, V]]) -> Callable[[Raw], None]:
-    """Return what reads an object and puts it among those of its kind."""
+    """Return the function that reads an object and adds it to its kind."""
     return lambda raw: _put(known, *read(raw))
 
 

@@ -1,4 +1,4 @@
-"""What is free on each node as upstream's ``nodeFit`` counts it, kept up with what is evicted."""
+"""The free room of each node as upstream's ``nodeFit`` counts it, updated with each eviction."""
 
 from __future__ import annotations
 

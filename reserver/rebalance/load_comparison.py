@@ -63,7 +63,7 @@ class BalanceResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A comparison with thresholds: what all pods of nodes use, or what prod pods use.
+    """A comparison with thresholds: the use of all pods of nodes, or of prod pods.
 
     Attributes:
         pool: the thresholds.

@@ -180,7 +180,7 @@ class _Rules:
                     self._program.weigh(rule, is_here, many - itself)
 
     def affinity(self) -> None:
-        """Who wants company finds those who have it, or come without wanting it themselves."""
+        """A pod with affinity finds placed pods, or those that come without affinity."""
         known = set[object]()
         for sample in self._samples:
             terms = sample.constraints.affinity

@@ -82,7 +82,7 @@ class NodeMarks:
         log.info("node is being emptied", node=node)
 
     async def settle(self, settled: Settled) -> None:
-        """Open what is emptied or given back, or hand over what is emptied.
+        """Open nodes that are emptied or given back, or hand over the emptied ones.
 
         Raises:
             ApiError: the API server refuses, or does not answer.

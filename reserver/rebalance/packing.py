@@ -1,6 +1,6 @@
 """Finding places on a planning snapshot: directly, or by making other pods go elsewhere (a chain).
 
-A heuristic: what it finds is right, and it may not find what there is. Its work is counted in steps
+A heuristic: a plan that it finds is right, and it may miss one. Its work is counted in steps
 and bounded by them, so that the same planned gives the same places everywhere.
 """
 

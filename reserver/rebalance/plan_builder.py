@@ -1,4 +1,4 @@
-"""A plan under way: what it has moved, and what it may still move.
+"""A plan under way: the pods that it has moved, and those that it may still move.
 
 All strategies of all profiles share one plan: room that one has promised is gone for the next, and
 so are the budgets and limits that it has spent.

@@ -44,7 +44,7 @@ V = TypeVar("V")
 
 
 class Once(Generic[K, V]):
-    """What follows from values, found once for equal ones, and at once for those that are the same.
+    """Results by value: computed once for equal values, and looked up at once for the same object.
 
     Most pods of a template share their values, and to hash one takes as long as it is deep.
     """

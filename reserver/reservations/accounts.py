@@ -176,7 +176,7 @@ NOTHING: Uses = {}
 def measured(reservation: Reservation, ledger: LedgerView) -> Uses:
     """Return what a reservation holds now, in the three parts of each resource.
 
-    What pods use is what they request, up to the slot. A slot whose pod is gone for good holds
+    The use of a pod is its request, up to the slot. A slot whose pod is gone for good holds
     nothing for anybody. What no node offers nobody holds: its author invents the names, and an
     account has only so many.
     """

@@ -34,7 +34,7 @@ class Admission:
     Attributes:
         quotas: all of them have to be met.
         shares: what its reservations ask for, by identity.
-        used: what those that are admitted count for.
+        used: the amounts of the admitted ones.
         is_open: reservations are admitted.
         ceiling: what this namespace may hold with others; None where it is not limited.
     """
@@ -203,7 +203,7 @@ class Admission:
         return is_news
 
     def _loses(self, share: QuotaShare) -> bool:
-        """Return whether an edit asks for what is forbidden, and what was there before did not."""
+        """Return whether an edit asks for something forbidden that the former spec did not have."""
         before, share.former = share.former, None
         if before is None or not quota.forbids_change(
             self.quotas, before, share.reservation, share.since

@@ -30,7 +30,7 @@ class CeilingLimits(NamedTuple):
     Attributes:
         cluster: of each resource of the cluster; what is not named is not limited.
         of_node: returns the limit of a node's resource; None without one.
-        percent_of_node: what that is of what the node offers; None without a limit.
+        percent_of_node: the share of it in the node's allocatable; None without a limit.
     """
 
     cluster: Amounts
@@ -42,7 +42,7 @@ NO_LIMITS = CeilingLimits({}, lambda *_: None)
 
 
 class Ceiling:
-    """What tenants hold of the cluster and of nodes, and who waits for less of it.
+    """The room that tenants hold, of the cluster and of each node, and the reservations that wait.
 
     On a node counts what names it, from its admission on, and what is placed there, for as long as
     it holds. A namespace that waits is tried once after each release, in the order of waiting, one

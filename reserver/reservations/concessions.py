@@ -1,6 +1,6 @@
 """What pods of a priority may take of holds, on all nodes at once.
 
-That is what yields to the priority, and what it may borrow. Pods of few priorities ask, and few
+These are preemptible holds below the priority, and lent ones. Pods of few priorities ask, and few
 nodes change between two calls: so it is remembered, and computed again only where it has changed.
 """
 
@@ -36,7 +36,7 @@ class _Found:
 
 
 class Concessions:
-    """What pods may take of what is held for others, by their priority."""
+    """The held room of others that pods may take, by their priority."""
 
     def __init__(self, snapshot: Snapshot, yielding: _Yielding, nodes: Collection[str]) -> None:
         """Begin with nothing remembered.

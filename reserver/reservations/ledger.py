@@ -168,7 +168,7 @@ class Ledger(Claiming):
         return True
 
     def _enter(self, entry: Entry, judged: Account) -> None:
-        """Take what is written at a ref where nothing is, with what was judged of it."""
+        """Take a reservation at a ref where there is none, with the verdict on it."""
         account = self._register.of(judged.identity)
         if account is None:
             account = judged

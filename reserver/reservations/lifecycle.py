@@ -50,7 +50,7 @@ class Lifecycle(LedgerView):
         self._recorded_idle: dict[str, float] = {}
 
     def advance(self, now: float, most: int | None = AT_ONCE) -> None:
-        """Let time pass until `now` (unix seconds): what starts then holds, what expires does not.
+        """Let time pass until `now` (unix seconds), and let reservations start and expire.
 
         It costs nothing if nothing is due, and a moment that is over changes nothing: who holds one
         over an ``await`` decides as of now all the same.

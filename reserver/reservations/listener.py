@@ -68,7 +68,7 @@ class Listeners(Listener):
     """
 
     def __init__(self, failed: Callable[[object, Exception], object]) -> None:
-        """Begin with none; `failed` is called with what has changed, and what was raised."""
+        """Begin with none; `failed` is called with the change and the exception."""
         self._failed = failed
         self._handlers: dict[str, list[Callable[..., None]]] = {event: [] for event in _EVENTS}
 

@@ -95,7 +95,7 @@ class _Behind:
 
 
 class _Row:
-    """What the holds of a node hold, in their order, so that what is behind one is a look-up."""
+    """The amounts of a node's holds, in order, so that the sum behind one is a look-up."""
 
     def __init__(self, holds: Iterable[Hold]) -> None:
         """Add up what these hold, by whether they yield and by resource."""
@@ -229,7 +229,7 @@ class NodeHolds:
     def hold(
         self, hold: Hold, amounts: Mapping[str, int], returning: Mapping[str, int] = NOTHING
     ) -> None:
-        """Set what a reservation holds on its node, and what comes back to it there."""
+        """Set the amount that a reservation holds on its node, and the one that comes back."""
         node = hold.reservation.node
         # Once a slot has come back, an owner may wait for it.
         is_freed = is_less(hold.amounts, amounts) or is_less(hold.returning, returning)
@@ -261,7 +261,7 @@ class NodeHolds:
             _put(self._lending, node, hold)
 
     def loans(self, node: str, but: Container[Ref] = ()) -> list[Loan]:
-        """Return what the holds of a node lend, but for those of some reservations."""
+        """Return the amount that a node's holds lend, except those of some reservations."""
         holds = (each for each in self._lending.get(node, ()) if each.reservation.ref not in but)
         return [loan for hold in holds if (loan := hold.loan) is not None]
 

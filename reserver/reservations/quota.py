@@ -32,7 +32,7 @@ HELD_ELSE = "held.*"
 """Limits each resource that has no limit of its own."""
 
 EXCEEDED = "exceeded quota:"
-"""What each message of a quota begins with, as those of ResourceQuota do."""
+"""The beginning of each message about a quota, as in Kubernetes' ResourceQuota."""
 
 _MOST_NAMED = 8
 

@@ -112,7 +112,7 @@ class Reservation:
         volume_claims: PersistentVolumeClaims that the pod uses whose seat it is.
         fallback: where that pod itself may be, whatever its move says; None if that is not known.
         is_retained: it stays written once it is over.
-        description: what it is for, in the words of who wrote it.
+        description: its purpose, in the author's words.
         author: who wrote it, as far as that is known; empty if it is not.
         identity: the key of its claims; an edited reservation has another one.
     """

@@ -70,7 +70,7 @@ class ReservationState(NamedTuple):
     Attributes:
         phase: of the reservation.
         is_backed: it holds, and its node has the room.
-        message: why it is not backed, what closes its node, and what cannot be written into it;
+        message: why it is not backed, why its node is closed, and which fields cannot be written;
             may be empty.
         claims: who took slots of it for good (`Ledger.recorded`).
         landed: where, of what holds on several nodes (`Ledger.landed`).

@@ -26,8 +26,8 @@ def kept_turns(
 
     It does where it holds no more than that still did at this moment, claimed slots aside: what
     was written meanwhile may have been told that it has the rest. One that yielded stood behind all
-    that did not, and does not come to stand before them by an edit. What is the same keeps them,
-    and so does what was written elsewhere as well, which stands on.
+    that did not, and does not come to stand before them by an edit. An unchanged reservation keeps
+    its turn, and so does one with a copy elsewhere.
     """
     if before is None or is_same:
         return before.turns if before else {}

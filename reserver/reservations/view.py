@@ -179,7 +179,7 @@ class LedgerView(ReservationView):
         }
 
     def loans(self, node: str, but: Container[Ref] = ()) -> list[Loan]:
-        """Return what the holds of a node lend, but for those of some reservations."""
+        """Return the amount that a node's holds lend, except those of some reservations."""
         return self._holdings.loans(node, but)
 
     def returned(

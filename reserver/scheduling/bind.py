@@ -25,7 +25,7 @@ class BindVerdict:
     Attributes:
         refusal: why the pod may not have the node, in constant words; None if it may.
         claims: identities of the reservations that the binding ends or claims a slot of.
-        editions: what versions before 0.2 call those of them that they call otherwise: they are
+        editions: the names of versions before 0.2, where they differ: they are
             written beside the claims, for a rollback (docs/adr/0090).
     """
 

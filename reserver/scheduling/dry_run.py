@@ -87,7 +87,7 @@ def judge_set(
 def _judged(
     reservations: Sequence[Reservation], state: State, instead: Reservation | None
 ) -> Generator[None, None, tuple[DryRunVerdict, ByNode]]:
-    """Find what would become of a set, and what it would take on each node.
+    """Place a set on trial, and count its amounts on each node.
 
     Room is judged by the amounts of the beginning. Those that are about their neighbours come last:
     they are tried among the pods there, as these are at each step.

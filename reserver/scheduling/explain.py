@@ -218,7 +218,7 @@ def _pending(pod: Pod, state: State) -> Iterator[NotYet]:
 
 
 def _elsewhere(pod: Pod, state: State) -> dict[Ref, str]:
-    """Return what a pod could claim if it were of a namespace that reserves for all, and of which.
+    """Return the reservation that a pod could claim in another namespace, and that namespace.
 
     An owner without a namespace is of that of its ConfigMap: often somebody forgot to write it.
     """
@@ -230,7 +230,7 @@ def _elsewhere(pod: Pod, state: State) -> dict[Ref, str]:
 
 
 def _in_the_way(pod: Pod, rows: Rows, state: State) -> list[Reservation]:
-    """Return what holds what a pod needs, and is not for it, those that end first first."""
+    """Return the reservations of others that hold resources a pod needs; the first to end first."""
     own = state.ledger.owned_by(pod)
     holds = [
         reservation

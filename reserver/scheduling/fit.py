@@ -44,7 +44,7 @@ _NOTHING: ByNode = MappingProxyType({})
 
 
 class Seat(NamedTuple):
-    """What an owner may use on one node besides what is free there.
+    """The held room that an owner may use on one node, besides the free room.
 
     Attributes:
         slot: what it would claim there: a slot of each of its reservations.

@@ -51,7 +51,7 @@ def slots_of(pod: Pod, node: str, claims: tuple[str, ...], ledger: Ledger) -> Ma
 
 
 def with_rest(pod: Pod, node: str, slots: Mapping[str, int], snapshot: Snapshot) -> Pod:
-    """Return a pod that takes, beside what it requests, what is free now of its slots."""
+    """Return a pod that takes its request, and also the free rest of its slots."""
     requests = dict(pod.requests)
     row = snapshot.row(node)
     if row is None:
@@ -106,7 +106,7 @@ class InFlightBinds:
 
 @dataclass(slots=True, eq=False)
 class PendingResize:
-    """What a pod is to request beyond what it does.
+    """The growth of a pod's request.
 
     Attributes:
         pod: the pod as the watch shows it.

@@ -97,7 +97,7 @@ def grow(pod: Pod, state: State) -> PendingResize:
 
 
 def growth(pod: Pod, state: State) -> Mapping[str, int]:
-    """Return what a pod is to request beyond what it does."""
+    """Return the growth of a pod's request."""
     before = state.pods[pod.name].requests
     return {
         resource: amount - before.get(resource, 0)

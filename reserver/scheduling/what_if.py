@@ -48,7 +48,7 @@ def trial(snapshot: Snapshot, name: str) -> Iterator[Seat]:
 
 @contextmanager
 def promised(reservation: Reservation, state: State) -> Iterator[None]:
-    """Count what a reservation is to hold, beyond what it holds, until the block ends.
+    """Count the growth of a reservation's hold, until the block ends.
 
     Everybody sees it: the room was found, and is held only once a watch shows what is being written
     meanwhile.

@@ -68,7 +68,7 @@ class ArchiveWriter:
         self.queue.add(number, _AFTER_S + self.archive.size(number) / _BYTES_A_SECOND)
 
     async def run(self) -> None:
-        """Read what is there, and write what comes, until cancelled."""
+        """Read the archive, and write each new ending, until cancelled."""
         await self.refresh()
         await self.queue.run(self._write, 2)
 

@@ -132,7 +132,7 @@ class Cache(ABC, Generic[K, E]):
     def due_edit(self, ref: Ref, now: float) -> E | None:
         """Return the cleaner's edit of a ref, `item` empty, at `now` (unix seconds).
 
-        It removes what is over, and completes what is not.
+        It removes entries that are over, and completes the others.
         """
         self.ledger.advance(now)
         known = self.known(ref)
@@ -149,7 +149,7 @@ class Cache(ABC, Generic[K, E]):
             yield from known.entries.problems
 
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
-        """Return what is written at a ref, or being written, and what that says."""
+        """Return the entry that is written at a ref, or being written, and its reservation."""
         here = self.known(ref) or self._expected.get(ref)
         return (here.text, here.entries) if here else None
 

@@ -52,7 +52,7 @@ _SUMMED = ("cpu", "memory")
 
 
 class HoldAccounts:
-    """Counts what reservations hold from look to look, and those that end between two looks.
+    """Counts the amounts that reservations hold between two looks, also if they end between.
 
     Attributes:
         counted_until: until when earlier processes have counted, in unix seconds.

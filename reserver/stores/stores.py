@@ -90,7 +90,7 @@ class Stores(Listener):
         return entries.reservations if entries else ()
 
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
-        """Return what is written at a ref, or being written, and what that says."""
+        """Return the entry that is written at a ref, or being written, and its reservation."""
         return self.at(ref).cache.latest(ref)
 
     def short_nodes(self, state: State, now: float) -> ShortNodes:

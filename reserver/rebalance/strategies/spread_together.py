@@ -1,8 +1,8 @@
 """RemovePodsViolatingTopologySpreadConstraint: all constraints of a pod at once.
 
 A pod leaves the domain with the most pods for one with few, and only where none of the other
-constraints that count it becomes worse than it may be. So what one constraint asks for does not
-undo what another one does.
+constraints that count it becomes worse than it may be. So no constraint undoes the moves of another
+one.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _lighten(
 
 
 def _alike(state: PlanState, rule: _Rule, rules: list[_Rule], number: int) -> object:
-    """Return what pods of one domain have in common of which either each finds a place or none."""
+    """Return a key: of one domain, pods with equal keys either all find a place or none."""
     planned = state.planned
     pod = planned.pods[number]
     demands = pod.constraints

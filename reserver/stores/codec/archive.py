@@ -165,7 +165,7 @@ class _Shard:
             del self.kept[namespace], self.used[namespace]
 
     def evict(self, oldest: str) -> None:
-        """Drop what is before a key, and what there is no room for.
+        """Drop the entries before a key, and those without room.
 
         A namespace that has too much loses its own. Where all of them together have too much, it is
         the one that has most: nobody pushes out what others have, but by having less.

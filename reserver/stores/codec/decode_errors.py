@@ -99,7 +99,7 @@ def _choices(kind: inspect.Type) -> str:
 
 
 def _shown(value: Any, got: str) -> str:  # noqa: ANN401 - whatever YAML can hold
-    """Return a value as it is written; of what has parts, and of what is not known, its type."""
+    """Return a value as it is written; of a value with parts, or of an unknown one, its type."""
     if got in {"array", "object", "null"} or value is None:
         return _WORDS.get(got, ("this",))[0]
     return shorten(str(value).lower() if isinstance(value, bool) else repr(value))

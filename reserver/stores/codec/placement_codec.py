@@ -180,7 +180,7 @@ def _most(value: list[object], limits: SpecLimits) -> int:
 
 
 def _check(value: object, path: str, limits: SpecLimits) -> None:
-    """Refuse what the API server would refuse in a pod, and what would have no effect here."""
+    """Refuse fields that the API server would refuse in a pod, and fields without effect here."""
     if isinstance(value, list):
         check_count(value, path, _most(value, limits))
         for index, part in enumerate(value):

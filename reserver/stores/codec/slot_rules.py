@@ -44,7 +44,7 @@ _INSTEAD = {
     "lend": "remove it: whole nodes are for their owners alone",
     "preemptible": "remove it: whole nodes are for their owners alone",
 }
-"""What cannot be set together with ``nodes``, and what to do."""
+"""Fields that cannot be set together with ``nodes``, and the remedy."""
 
 _IN_PLACEMENT = {
     "nodeSelector": "write it as nodes.selector",

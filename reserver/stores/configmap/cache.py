@@ -56,8 +56,8 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
     def put(self, configmap: ConfigMapObject, *, listed: bool = False) -> Steps:
         """Take a ConfigMap as it is now, shown by a watch or, after changes were missed, a list.
 
-        Other work may come between the entries. What is new is taken before what is gone is
-        dropped, so that what moves from one key to another is held all the time. Up to which
+        Other work may come between the entries. New keys are taken before removed ones are dropped,
+        so that a reservation that moves from one key to another is held all the time. Up to which
         resourceVersion the ConfigMap is known changes last.
         """
         self.ledger.advance(self.clock())
@@ -251,7 +251,7 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
             yield name, document.problem_count
 
     def tidied(self, ref: Ref, known: StoreKey) -> Edit | None:
-        """Return the edit that removes what is over, or writes down what an entry lacks.
+        """Return the edit that removes an entry that is over, or adds the fields that it lacks.
 
         That is until when it lives, and where it is placed. While a ConfigMap is being read this
         is put off: each entry of thousands would have all of them looked through.

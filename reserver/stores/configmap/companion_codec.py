@@ -15,7 +15,8 @@ LABEL = "reserver.io/status-of"
 
 SEEN = "reserver.io/store-version"
 """On a companion that records claims: the resourceVersion of its store at which they were of what
-stood there. A start cannot tell otherwise what was written before a claim, and what after it."""
+stood there. Without it, a start could not tell entries written before a claim from those written
+after it."""
 
 MOST_BYTES = 1_000_000
 """What keys and values of one companion may take; the API server allows values of 1 MiB in all,
