@@ -139,7 +139,7 @@ MOST_CONNECTIONS = 1_000
 _OPTIONS = (
     ("grpc.max_receive_message_length", MOST_BYTES),
     ("grpc.so_reuseport", 0),  # A port that is taken is an error.
-    # What anybody may have who reaches us (docs/adr/0020).
+    # Open to every caller that reaches us (docs/adr/0020).
     ("grpc.max_concurrent_streams", 100),
     ("grpc.max_allowed_incoming_connections", MOST_CONNECTIONS),
     ("grpc.max_metadata_size", MOST_METADATA_BYTES),

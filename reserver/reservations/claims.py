@@ -75,7 +75,7 @@ class Claims:
         """
         reservation, named = entry.reservation, {}
         may_be = reservation.record in self._records
-        # By what they may call it: those who claim decide how many there are of one record.
+        # By each name that claims may use: their writers decide how many one record has.
         for digest in other_digests(reservation) if may_be else ():
             other = f"{reservation.record}@{digest}"
             for uid in self._pods.get(other, ()):

@@ -275,7 +275,7 @@ class ReservationView:
         if account.reservation.node:
             is_there = self._snapshot.has_node(account.reservation.node)
             return Phase.ACTIVE if is_there else Phase.FAILED
-        # What replaces slots is in force with those that it has.
+        # A reservation with refill is in force with the slots that it has.
         is_in_force = account.reservation.refill_up_to and account.is_holding
         is_waiting = not is_in_force and self._is_unplaced(account)
         return Phase.PENDING if is_waiting else Phase.ACTIVE

@@ -257,7 +257,7 @@ def _unsettled(reservation: Reservation, ledger: LedgerView) -> str:
     if ledger.is_edited(reservation.ref):
         return "the reservation was edited; Reserver is checking whether its place still fits"
     placed = ledger.placed(reservation)
-    # What replaces slots is in force with those that are written.
+    # A reservation with refill is in force with the slots that are written.
     is_known = bool(reservation.refill_up_to and reservation.placed)
     # A Reserver that starts later would not know a place that is not written.
     if placed != reservation.placed and not is_known:

@@ -57,7 +57,7 @@ class Wake:
         self._nodes = [*{**dict.fromkeys(freed), **dict.fromkeys(changed)}]
         self._roused = False
         self._look()
-        # Not those that changed otherwise: a pod that is sent to its seat changes the seat's node.
+        # Other changes do not count: a pod that is sent to its seat changes the seat's node.
         self._freed = dict.fromkeys(filter(state.snapshot.has_node, freed))
         self._is_freed = bool(self._freed)
         self._lately = frozenset(lately)

@@ -216,7 +216,7 @@ def _resources(spec: SpecFields, limits: SpecLimits) -> Mapping[str, int]:
             amount = quantity.amount(name, str(text))
         resources[name] = check_amount(amount, str(text), path, slots)
     if not spec.origin and not any(each.replaces for each in spec.owners):
-        # What Reserver writes itself, as the seat of a pod, holds what it has to.
+        # Reserver's own reservations, such as seats, hold exactly the pod's request.
         text = str(written.get("memory", ""))
         check_memory(resources.get("memory", 0), text, "resources.memory", limits.least_memory)
     if not any(amount for name, amount in resources.items() if name in written):
