@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class CapacityServiceStub:
-    """What there is, what is taken and what is held; and what would fit.
+    """Capacity: allocatable, used and held; and whether a reservation would fit.
 
     Amounts are Kubernetes quantities. Nothing is changed by any call.
     """
@@ -70,7 +70,7 @@ class CapacityServiceStub:
 
 
 class CapacityServiceServicer:
-    """What there is, what is taken and what is held; and what would fit.
+    """Capacity: allocatable, used and held; and whether a reservation would fit.
 
     Amounts are Kubernetes quantities. Nothing is changed by any call.
     """
@@ -83,7 +83,7 @@ class CapacityServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListQuotas(self, request, context):
-        """Returns what the reservations of namespaces may hold together, and hold, ordered by namespace and
+        """Returns the limits of namespaces, and the amounts that they hold, ordered by namespace and
         name, page by page: each ReservationQuota, and the default of namespaces that have none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -91,7 +91,7 @@ class CapacityServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListAccounts(self, request, context):
-        """Returns what was held, claimed and used, by week, namespace, owner and resource, page by page.
+        """Returns the amounts held, claimed and used, by week, namespace, owner and resource, page by page.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -160,7 +160,7 @@ def add_CapacityServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CapacityService:
-    """What there is, what is taken and what is held; and what would fit.
+    """Capacity: allocatable, used and held; and whether a reservation would fit.
 
     Amounts are Kubernetes quantities. Nothing is changed by any call.
     """

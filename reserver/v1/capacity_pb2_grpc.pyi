@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class CapacityServiceStub:
-    """What there is, what is taken and what is held; and what would fit.
+    """Capacity: allocatable, used and held; and whether a reservation would fit.
 
     Amounts are Kubernetes quantities. Nothing is changed by any call.
     """
@@ -39,11 +39,11 @@ class CapacityServiceStub:
     ListNodes: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.ListNodesRequest, _capacity_pb2.ListNodesResponse]
     """Returns the capacity of nodes, ordered by name, page by page."""
     ListQuotas: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.ListQuotasRequest, _capacity_pb2.ListQuotasResponse]
-    """Returns what the reservations of namespaces may hold together, and hold, ordered by namespace and
+    """Returns the limits of namespaces, and the amounts that they hold, ordered by namespace and
     name, page by page: each ReservationQuota, and the default of namespaces that have none.
     """
     ListAccounts: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.ListAccountsRequest, _capacity_pb2.ListAccountsResponse]
-    """Returns what was held, claimed and used, by week, namespace, owner and resource, page by page."""
+    """Returns the amounts held, claimed and used, by week, namespace, owner and resource, page by page."""
     WhatIf: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.WhatIfRequest, _capacity_pb2.WhatIfResponse]
     """Says whether a set would be created, as CreateSet would decide at this instant."""
     Explain: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.ExplainRequest, _capacity_pb2.ExplainResponse]
@@ -53,7 +53,7 @@ class CapacityServiceStub:
 
 @_typing.type_check_only
 class CapacityServiceAsyncStub(CapacityServiceStub):
-    """What there is, what is taken and what is held; and what would fit.
+    """Capacity: allocatable, used and held; and whether a reservation would fit.
 
     Amounts are Kubernetes quantities. Nothing is changed by any call.
     """
@@ -62,11 +62,11 @@ class CapacityServiceAsyncStub(CapacityServiceStub):
     ListNodes: _aio.UnaryUnaryMultiCallable[_capacity_pb2.ListNodesRequest, _capacity_pb2.ListNodesResponse]  # type: ignore[assignment]
     """Returns the capacity of nodes, ordered by name, page by page."""
     ListQuotas: _aio.UnaryUnaryMultiCallable[_capacity_pb2.ListQuotasRequest, _capacity_pb2.ListQuotasResponse]  # type: ignore[assignment]
-    """Returns what the reservations of namespaces may hold together, and hold, ordered by namespace and
+    """Returns the limits of namespaces, and the amounts that they hold, ordered by namespace and
     name, page by page: each ReservationQuota, and the default of namespaces that have none.
     """
     ListAccounts: _aio.UnaryUnaryMultiCallable[_capacity_pb2.ListAccountsRequest, _capacity_pb2.ListAccountsResponse]  # type: ignore[assignment]
-    """Returns what was held, claimed and used, by week, namespace, owner and resource, page by page."""
+    """Returns the amounts held, claimed and used, by week, namespace, owner and resource, page by page."""
     WhatIf: _aio.UnaryUnaryMultiCallable[_capacity_pb2.WhatIfRequest, _capacity_pb2.WhatIfResponse]  # type: ignore[assignment]
     """Says whether a set would be created, as CreateSet would decide at this instant."""
     Explain: _aio.UnaryUnaryMultiCallable[_capacity_pb2.ExplainRequest, _capacity_pb2.ExplainResponse]  # type: ignore[assignment]
@@ -75,7 +75,7 @@ class CapacityServiceAsyncStub(CapacityServiceStub):
     """Returns how this process is, for a bug report; it answers while it is not ready, too."""
 
 class CapacityServiceServicer(metaclass=_abc_1.ABCMeta):
-    """What there is, what is taken and what is held; and what would fit.
+    """Capacity: allocatable, used and held; and whether a reservation would fit.
 
     Amounts are Kubernetes quantities. Nothing is changed by any call.
     """
@@ -94,7 +94,7 @@ class CapacityServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _capacity_pb2.ListQuotasRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_capacity_pb2.ListQuotasResponse, _abc.Awaitable[_capacity_pb2.ListQuotasResponse]]:
-        """Returns what the reservations of namespaces may hold together, and hold, ordered by namespace and
+        """Returns the limits of namespaces, and the amounts that they hold, ordered by namespace and
         name, page by page: each ReservationQuota, and the default of namespaces that have none.
         """
 
@@ -104,7 +104,7 @@ class CapacityServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _capacity_pb2.ListAccountsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_capacity_pb2.ListAccountsResponse, _abc.Awaitable[_capacity_pb2.ListAccountsResponse]]:
-        """Returns what was held, claimed and used, by week, namespace, owner and resource, page by page."""
+        """Returns the amounts held, claimed and used, by week, namespace, owner and resource, page by page."""
 
     @_abc_1.abstractmethod
     def WhatIf(

@@ -169,7 +169,7 @@ class ReservationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def History(self, request, context):
-        """Returns what became of reservations that are over, the oldest first, page by page. It is kept for a
+        """Returns the outcome of reservations that are over, the oldest first, page by page. It is kept for a
         while, and not without bounds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

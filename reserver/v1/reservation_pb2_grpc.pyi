@@ -77,7 +77,7 @@ class ReservationServiceStub:
     meanwhile.
     """
     History: _grpc.UnaryUnaryMultiCallable[_reservation_pb2.HistoryRequest, _reservation_pb2.HistoryResponse]
-    """Returns what became of reservations that are over, the oldest first, page by page. It is kept for a
+    """Returns the outcome of reservations that are over, the oldest first, page by page. It is kept for a
     while, and not without bounds.
     """
 
@@ -130,7 +130,7 @@ class ReservationServiceAsyncStub(ReservationServiceStub):
     meanwhile.
     """
     History: _aio.UnaryUnaryMultiCallable[_reservation_pb2.HistoryRequest, _reservation_pb2.HistoryResponse]  # type: ignore[assignment]
-    """Returns what became of reservations that are over, the oldest first, page by page. It is kept for a
+    """Returns the outcome of reservations that are over, the oldest first, page by page. It is kept for a
     while, and not without bounds.
     """
 
@@ -234,7 +234,7 @@ class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reservation_pb2.HistoryRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_reservation_pb2.HistoryResponse, _abc.Awaitable[_reservation_pb2.HistoryResponse]]:
-        """Returns what became of reservations that are over, the oldest first, page by page. It is kept for a
+        """Returns the outcome of reservations that are over, the oldest first, page by page. It is kept for a
         while, and not without bounds.
         """
 

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class SchedulerServiceStub:
-    """Decisions for a scheduler, by the same engine as those of the HTTP extender.
+    """Decisions for a scheduler, by the same engine as the HTTP extender.
 
     For scheduler-framework plugins: Filter at the Filter (or PreFilter) point, Reserve and Unreserve at
     the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Whoever may call this service
@@ -67,7 +67,7 @@ class SchedulerServiceStub:
 
 
 class SchedulerServiceServicer:
-    """Decisions for a scheduler, by the same engine as those of the HTTP extender.
+    """Decisions for a scheduler, by the same engine as the HTTP extender.
 
     For scheduler-framework plugins: Filter at the Filter (or PreFilter) point, Reserve and Unreserve at
     the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Whoever may call this service
@@ -84,7 +84,7 @@ class SchedulerServiceServicer:
     def Reserve(self, request, context):
         """Takes a node for a pod until Bind or Unreserve: from here on no other pod gets that room. The
         decision is made again, and FAILED_PRECONDITION says that the pod may not have the node after all.
-        A pod that is neither bound nor unreserved within a minute loses what it took.
+        A pod that is neither bound nor unreserved within a minute loses its room.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -149,7 +149,7 @@ def add_SchedulerServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SchedulerService:
-    """Decisions for a scheduler, by the same engine as those of the HTTP extender.
+    """Decisions for a scheduler, by the same engine as the HTTP extender.
 
     For scheduler-framework plugins: Filter at the Filter (or PreFilter) point, Reserve and Unreserve at
     the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Whoever may call this service

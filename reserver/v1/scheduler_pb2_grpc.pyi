@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class SchedulerServiceStub:
-    """Decisions for a scheduler, by the same engine as those of the HTTP extender.
+    """Decisions for a scheduler, by the same engine as the HTTP extender.
 
     For scheduler-framework plugins: Filter at the Filter (or PreFilter) point, Reserve and Unreserve at
     the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Whoever may call this service
@@ -43,7 +43,7 @@ class SchedulerServiceStub:
     Reserve: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.ReserveRequest, _scheduler_pb2.ReserveResponse]
     """Takes a node for a pod until Bind or Unreserve: from here on no other pod gets that room. The
     decision is made again, and FAILED_PRECONDITION says that the pod may not have the node after all.
-    A pod that is neither bound nor unreserved within a minute loses what it took.
+    A pod that is neither bound nor unreserved within a minute loses its room.
     """
     Unreserve: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.UnreserveRequest, _scheduler_pb2.UnreserveResponse]
     """Takes a Reserve back; one that is not there is passed over."""
@@ -56,7 +56,7 @@ class SchedulerServiceStub:
 
 @_typing.type_check_only
 class SchedulerServiceAsyncStub(SchedulerServiceStub):
-    """Decisions for a scheduler, by the same engine as those of the HTTP extender.
+    """Decisions for a scheduler, by the same engine as the HTTP extender.
 
     For scheduler-framework plugins: Filter at the Filter (or PreFilter) point, Reserve and Unreserve at
     the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Whoever may call this service
@@ -69,7 +69,7 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     Reserve: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.ReserveRequest, _scheduler_pb2.ReserveResponse]  # type: ignore[assignment]
     """Takes a node for a pod until Bind or Unreserve: from here on no other pod gets that room. The
     decision is made again, and FAILED_PRECONDITION says that the pod may not have the node after all.
-    A pod that is neither bound nor unreserved within a minute loses what it took.
+    A pod that is neither bound nor unreserved within a minute loses its room.
     """
     Unreserve: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.UnreserveRequest, _scheduler_pb2.UnreserveResponse]  # type: ignore[assignment]
     """Takes a Reserve back; one that is not there is passed over."""
@@ -81,7 +81,7 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     """
 
 class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Decisions for a scheduler, by the same engine as those of the HTTP extender.
+    """Decisions for a scheduler, by the same engine as the HTTP extender.
 
     For scheduler-framework plugins: Filter at the Filter (or PreFilter) point, Reserve and Unreserve at
     the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Whoever may call this service
@@ -104,7 +104,7 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_scheduler_pb2.ReserveResponse, _abc.Awaitable[_scheduler_pb2.ReserveResponse]]:
         """Takes a node for a pod until Bind or Unreserve: from here on no other pod gets that room. The
         decision is made again, and FAILED_PRECONDITION says that the pod may not have the node after all.
-        A pod that is neither bound nor unreserved within a minute loses what it took.
+        A pod that is neither bound nor unreserved within a minute loses its room.
         """
 
     @_abc_1.abstractmethod
