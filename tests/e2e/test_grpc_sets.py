@@ -20,6 +20,7 @@ from reserver.client import CallFailed, Client, PodOwner, Spec
 from reserver.reservations.enums import StoreKind
 from tests.e2e.cluster import Corner
 from tests.e2e.forms import OBJECTS
+from tests.waiting import until
 
 pytestmark = pytest.mark.controlplane
 
@@ -217,10 +218,11 @@ async def test_who_starts_beside_a_writer_deletes_no_set_that_is_acknowledged(
                 flags = ("--reservation-store=object",)
                 with ReserverProcess(reserver_kubeconfig, log, *flags) as beside:
                     await asyncio.to_thread(wait_for, beside.is_ready, "it is ready", 60)
-                    done = len(whole) + len(refused)
-                    async with asyncio.timeout(60):
-                        while len(whole) + len(refused) < done + 2:  # noqa: ASYNC110
-                            await asyncio.sleep(0.1)
+
+                    def go_on(before: int = len(whole) + len(refused)) -> bool:
+                        return len(whole) + len(refused) >= before + 2
+
+                    await until(go_on)
             is_over = True
     assert whole
     assert set(refused) <= {"UNAVAILABLE"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from reserver.reservations.accounts import HoldUse
 from reserver.stores import hold_accounts
 from reserver.stores.hold_accounts import NAME
 from tests.integration.world import CONFIGMAPS, World, serving
+from tests.waiting import until, until_answered
 
 SPEC = Spec(
     owners=[PodOwner(namespace="shop", name="web-0")], node="worker-1", resources={"cpu": "2"}
@@ -27,15 +27,17 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def written(world: World) -> dict[str, Any]:
     """Return the account of the pod, once it is written."""
-    async with asyncio.timeout(20):
-        while True:
-            found = json.loads(await world.cluster.client.send("GET", CONFIGMAPS))
-            for each in found["items"]:
-                weeks = {k: v for k, v in (each.get("data") or {}).items() if k != "until"}
-                if each["metadata"]["name"] == NAME and weeks:
-                    account: dict[str, Any] = json.loads(weeks[max(weeks)])["shop"]["pod/web-0"]
-                    return account
-            await asyncio.sleep(0.02)
+
+    async def account() -> dict[str, Any]:
+        found = json.loads(await world.cluster.client.send("GET", CONFIGMAPS))
+        for each in found["items"]:
+            weeks = {k: v for k, v in (each.get("data") or {}).items() if k != "until"}
+            if each["metadata"]["name"] == NAME and weeks:
+                written: dict[str, Any] = json.loads(weeks[max(weeks)])["shop"]["pod/web-0"]
+                return written
+        return {}
+
+    return await until_answered(account)
 
 
 async def test_what_is_held_is_counted_written_and_found_by_the_next_process(
@@ -55,8 +57,6 @@ async def test_what_is_held_is_counted_written_and_found_by_the_next_process(
             assert metrics["shop", "cpu"] == HoldUse(metrics["shop", "cpu"].free)
         async with serving(tmp_path, cluster=world.cluster) as second:
             held = second.running.assembly.accountant.held
-            async with asyncio.timeout(20):
-                while not held.seconds:  # noqa: ASYNC110 - nothing tells
-                    await asyncio.sleep(0.02)
+            await until(lambda: held.seconds)
             counted = sum(uses["cpu"].free for _, uses in held.accounts)
             assert counted > held.seconds["shop", "cpu"].free / 3600 >= 0

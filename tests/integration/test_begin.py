@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from reserver.settings.serve import Settings
 from reserver.stores.history import HistoryReader
 from reserver_demo.cluster import EmbeddedCluster
 from tests.integration.world import CONFIGMAPS, SYSTEM
+from tests.waiting import until_answered
 
 SPEC = {
     "owners": [{"pod": {"name": "web-0", "namespace": "shop"}}],
@@ -54,7 +54,10 @@ async def test_until_it_is_ready_it_only_reads(
 
         monkeypatch.setattr(HistoryReader, "read", read)
         settings = Settings(kubeconfig=tmp_path / "kubeconfig", http_port=0)
-        async with app.running(settings), asyncio.timeout(20):
-            while await stores() == BEGUN or not await events():  # noqa: ASYNC110 - nothing tells
-                await asyncio.sleep(0.01)
+
+        async def has_begun() -> bool:
+            return await stores() != BEGUN and await events() > 0
+
+        async with app.running(settings):
+            await until_answered(has_begun)
     assert before == [(BEGUN, 0)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from reserver.process import reload
 from reserver.settings.configuration_file import configured
 from reserver.settings.serve import Settings
 from reserver_demo.cluster import EmbeddedCluster
+from tests.waiting import until_answered
 
 HEAD = "apiVersion: reserver.io/v1alpha1\nkind: ReserverConfiguration\n"
 SYSTEM = "reserver-system"
@@ -76,12 +77,6 @@ class Configured:
         await self.cluster.client.send("POST", path, body)
 
 
-async def until(condition: Callable[[], Any], seconds: float = 20.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not await condition():  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.01)
-
-
 @pytest.fixture
 async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Configured]:
     monkeypatch.setattr(reload, "LOOK_EVERY_S", 0.01)
@@ -103,7 +98,7 @@ async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         async def is_ready() -> bool:
             return await made.get("/readyz") == "ok\n"
 
-        await until(is_ready)
+        await until_answered(is_ready)
         yield made
 
 
@@ -116,7 +111,7 @@ async def test_a_swapped_link_changes_quota_and_namespaces_without_a_restart(
     async def large_waits() -> bool:
         return (await world.phase("small"), await world.phase("large")) == ("Active", "Pending")
 
-    await until(large_waits)
+    await until_answered(large_waits)
     world.file.write(
         "defaultQuota: {hard: {held.cpu: 5}}\nexemptNamespaces: [storage]\nhistoryTTL: 1h"
     )
@@ -124,7 +119,7 @@ async def test_a_swapped_link_changes_quota_and_namespaces_without_a_restart(
     async def large_holds() -> bool:
         return await world.phase("large") == "Active"
 
-    await until(large_holds)
+    await until_answered(large_holds)
     snapshot = world.running.assembly.state.snapshot
     assert snapshot.exempt_namespaces == {"kube-system", "storage"}
     assert world.running.assembly.archivist.archive.kept_s == 3600.0
@@ -138,7 +133,7 @@ async def test_a_swapped_link_changes_quota_and_namespaces_without_a_restart(
         exceeding = 'reserver_reservations_exceeding{reason="ExceedsQuota"} 2.0'
         return exceeding in await world.get("/metrics")
 
-    await until(is_lowered)
+    await until_answered(is_lowered)
     assert await large_holds()  # What was admitted stays admitted.
     assert snapshot.exempt_namespaces == {"kube-system"}
 
@@ -151,13 +146,13 @@ async def test_a_ceiling_for_all_tenants_takes_effect_without_a_restart(world: C
             "/metrics"
         )
 
-    await until(is_limited)
+    await until_answered(is_limited)
     await world.reserve("large", "3")
 
     async def waits() -> bool:
         return await world.phase("large") == "Pending"
 
-    await until(waits)
+    await until_answered(waits)
     path = "/apis/reserver.io/v1alpha1/namespaces/shop/reservations/large"
     found = json.loads(await world.cluster.client.send("GET", path))
     (backed,) = (each for each in found["status"]["conditions"] if each["type"] == "Backed")
@@ -168,7 +163,7 @@ async def test_a_ceiling_for_all_tenants_takes_effect_without_a_restart(world: C
     async def holds() -> bool:
         return await world.phase("large") == "Active"
 
-    await until(holds)
+    await until_answered(holds)
     assert 'reserver_tenant_held{resource="cpu",unit="core"} 3.0' in await world.get("/metrics")
 
 
@@ -182,7 +177,7 @@ async def test_a_file_that_became_invalid_is_refused_and_the_former_settings_sta
         async def is_refused() -> bool:
             return "reserver_configuration_invalid 1.0" in await world.get("/metrics")
 
-        await until(is_refused)
+        await until_answered(is_refused)
     (line,) = [line for line in lines if line["log_level"] == "error"]
     assert line["event"] == "configuration refused, the former settings stay"
     assert "defaultQuota.hard.held.cpu: " in line["why"][0]
@@ -195,13 +190,13 @@ async def test_a_file_that_became_invalid_is_refused_and_the_former_settings_sta
         events = json.loads(await world.cluster.client.send("GET", path))
         return any(event["reason"] == "ConfigurationRefused" for event in events["items"])
 
-    await until(is_told)
+    await until_answered(is_told)
     world.file.write("defaultQuota: {hard: {held.cpu: 2}}")
 
     async def is_mended() -> bool:
         return "reserver_configuration_invalid 0.0" in await world.get("/metrics")
 
-    await until(is_mended)
+    await until_answered(is_mended)
 
 
 async def test_a_change_that_needs_a_restart_is_named(world: Configured) -> None:
@@ -211,7 +206,7 @@ async def test_a_change_that_needs_a_restart_is_named(world: Configured) -> None
         waiting = (await world.configz())["file"]["awaitingRestart"]
         return bool(waiting == ["featureGates.KeepHeldNodes"])
 
-    await until(is_named)
+    await until_answered(is_named)
     async with asyncio.timeout(20):
         await world.running.restart.wait()
     assert (await world.configz())["reserver.io"]["featureGates"]["KeepHeldNodes"] is False
@@ -230,7 +225,7 @@ async def test_a_gate_whose_crd_is_missing_ends_nothing(
         async def waits() -> bool:
             return any("the restart for the configuration waits" in each["event"] for each in lines)
 
-        await until(waits)
+        await until_answered(waits)
     (why,) = (each["why"] for each in lines if "waits" in each["event"])
     assert "provisioningrequests" in why.lower()
     assert not world.running.restart.is_set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -18,6 +17,7 @@ from reserver.settings.serve import Settings
 from reserver_demo.cluster import EmbeddedCluster
 from tests.integration.test_files_entered import SPEC
 from tests.integration.world import CONFIGMAPS, SYSTEM
+from tests.waiting import until
 
 SECRET = "hunter2"
 PODS = "/api/v1/namespaces/shop/pods"
@@ -61,9 +61,7 @@ async def settings(tmp_path: Path) -> AsyncIterator[Settings]:
 
 async def dumped(settings: Settings, *, is_ready: bool = True) -> bytes:
     async with app.running(settings) as running, Client(running.grpc_address or "") as calls:
-        async with asyncio.timeout(30):
-            while is_ready and running.assembly.readiness.obstacles():  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until(lambda: not is_ready or not running.assembly.readiness.obstacles())
         return await calls.capacity.dump()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -19,6 +18,7 @@ from reserver.reservations.enums import Outcome, StoreKind
 from reserver.stores.codec.archive import SHARDS
 from reserver.v1 import reservation_pb2 as pb
 from tests.integration.world import CONFIGMAPS, SYSTEM, World, again, serving
+from tests.waiting import until, until_answered
 
 SPEC = Spec(
     owners=(PodOwner(namespace="shop", name="web-0"),), node="worker-1", resources={"cpu": "2"}
@@ -47,11 +47,8 @@ async def messages(world: World, reason: str) -> list[str]:
 
 async def told(world: World, reason: str) -> str:
     """Wait for an event and return its message."""
-    async with asyncio.timeout(20):
-        while True:
-            for message in await messages(world, reason):
-                return message
-            await asyncio.sleep(0.01)
+    found = await until_answered(lambda: messages(world, reason))
+    return found[0]
 
 
 async def test_an_event_tells_who_has_claimed_it(world: World, client: Client) -> None:
@@ -88,20 +85,24 @@ async def test_what_is_retained_stays_claimed_after_a_restart_though_its_pod_is_
 
 async def why_missing(client: Client, name: str) -> str:
     """Wait until a reservation is gone; return what is said of it then."""
-    async with asyncio.timeout(20):
-        while True:
-            try:
-                await client.get(name)
-            except CallFailed as exc:
-                return exc.message
-            await asyncio.sleep(0.01)
+
+    async def why() -> str:
+        try:
+            await client.get(name)
+        except CallFailed as exc:
+            return exc.message
+        return ""
+
+    return await until_answered(why)
 
 
 async def recorded(world: World) -> None:
     """Wait until the claim is written down."""
-    async with asyncio.timeout(20):
-        while '"phase":"Claimed"' not in await said(world):  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.05)
+
+    async def is_claimed() -> bool:
+        return '"phase":"Claimed"' in await said(world)
+
+    await until_answered(is_claimed)
 
 
 async def said(world: World) -> str:
@@ -130,10 +131,8 @@ async def test_it_is_known_what_became_of_it_even_after_a_restart(
     assert (claim.pod, claim.node, past[1].nodes) == ("shop/web-0", "worker-1", ("worker-1",))
     assert (past[1].resources["cpu"], past[1].description) == ("2", "for the move")
     store = StoreKind.OBJECT if world.writes_objects else StoreKind.CONFIGMAP
-    async with asyncio.timeout(20):
-        archive = world.running.assembly.archivist.archive
-        while any(map(archive.pending, range(SHARDS))):  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.05)
+    archive = world.running.assembly.archivist.archive
+    await until(lambda: not any(map(archive.pending, range(SHARDS))))
     async with again(tmp_path, store) as api:
         answer = await api.History(pb.HistoryRequest(name="move"))
         (found,) = answer.reservations
@@ -152,15 +151,10 @@ async def test_an_event_warns_of_a_hold_that_nobody_claims_before_it_expires(
     await client.create("move", replace(SPEC, ttl=timedelta(hours=1)))
     await client.extend("move", datetime.now(UTC) + timedelta(minutes=5))
     assembly = world.running.assembly
-    told: list[str] = []
     clock = assembly.reminder.clock
     assembly.reminder.clock = lambda: clock() + 200.0
-    async with asyncio.timeout(20):
-        await assembly.reminder.look(assembly.state.ledger, Pacer())
-        while not told:
-            told = await messages(world, "ExpiresSoon")
-            await asyncio.sleep(0.01)
-    (message,) = told
+    await assembly.reminder.look(assembly.state.ledger, Pacer())
+    (message,) = await until_answered(lambda: messages(world, "ExpiresSoon"))
     assert "and nobody has claimed it; let it live longer (reserver extend)" in message
     assert message.startswith("expires in" if world.writes_objects else "move: expires in")
     assert assembly.expiring == 1

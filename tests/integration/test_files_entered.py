@@ -5,7 +5,6 @@ Whoever adds a file to one of these ways raises a number here, and can see that 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import sys
@@ -18,6 +17,7 @@ import aiohttp
 import reserver
 from reserver.errors import ApiError
 from tests.integration.world import CONFIGMAPS, World, serving
+from tests.waiting import until_answered
 
 CODE = Path(reserver.__file__).parent
 MOST_OF_A_CALL, MOST_OF_AN_EDIT = 31, 71
@@ -79,13 +79,14 @@ async def _write(world: World, key: str, method: str, path: str) -> None:
     }
     media = "application/json" if method == "POST" else "application/merge-patch+json"
     await world.cluster.client.send(method, path, body, media=media)
-    async with asyncio.timeout(20):
-        while True:
-            with suppress(ApiError):
-                status = (await world.data("reservations-status")).get(key, "{}")
-                if json.loads(status).get("backed"):
-                    return
-            await asyncio.sleep(0.02)
+
+    async def is_backed() -> bool:
+        with suppress(ApiError):
+            status = (await world.data("reservations-status")).get(key, "{}")
+            return bool(json.loads(status).get("backed"))
+        return False
+
+    await until_answered(is_backed)
 
 
 async def test_a_filter_call_and_an_edit_enter_few_files(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from reserver.reservations.enums import StoreKind
 from reserver.v1 import reservation_pb2 as pb
 from tests.integration.world import CONFIGMAPS, OBJECTS, World, again, serving
+from tests.waiting import until
 
 
 @pytest.fixture(params=StoreKind)
@@ -348,17 +349,13 @@ async def test_slots_that_were_claimed_come_back_only_where_there_is_room(world:
     where = {"nodeName": "worker-1", "containers": [{"name": "c", "image": "i"}]}
     named = {"metadata": {"name": "web-0"}, "spec": where}
     await world.cluster.client.send("POST", pods, named)
-    async with asyncio.timeout(20):
-        while ledger.held_on("worker-1")["cpu"] == 2000:  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.01)
+    await until(lambda: ledger.held_on("worker-1")["cpu"] != 2000)
     await world.cluster.client.send("DELETE", f"{pods}/web-0", {"gracePeriodSeconds": 0})
-    async with asyncio.timeout(20):
-        while world.running.assembly.state.pods:  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.01)
+    await until(lambda: not world.running.assembly.state.pods)
     await world.api.Create(pb.CreateRequest(name="second", spec=spec(cpu="3")))
 
-    until = pb.ExtendRequest(name=ref, ttl={"seconds": 7200})
-    _, reason, _ = await refused(world.api.Extend(until))
+    longer = pb.ExtendRequest(name=ref, ttl={"seconds": 7200})
+    _, reason, _ = await refused(world.api.Extend(longer))
     assert reason == "PARTLY_CLAIMED"
     await world.api.Update(pb.UpdateRequest(name=ref, spec=wanted))  # The same keeps its claim.
     assert ledger.held_on("worker-1")["cpu"] == 4000
@@ -381,11 +378,11 @@ async def claimed(world: World, *, by_edition: bool) -> str:
     where = {"nodeName": "worker-1", "containers": [container]}
     pods = "/api/v1/namespaces/shop/pods"
     await world.cluster.client.send("POST", pods, {"metadata": metadata, "spec": where})
-    await until(world, lambda seen: seen.status.phase == pb.PHASE_CLAIMED)
+    await watched(world, lambda seen: seen.status.phase == pb.PHASE_CLAIMED)
     return str(made.id)
 
 
-async def until(world: World, is_so: Callable[[Any], bool]) -> None:
+async def watched(world: World, is_so: Callable[[Any], bool]) -> None:
     """Return once a watch has shown a reservation of which something is so."""
     async with asyncio.timeout(20):
         async for change in world.api.Watch(pb.WatchRequest()):
@@ -415,7 +412,7 @@ async def test_what_is_reusable_is_extended_while_pods_have_its_slots(
     if world.writes_objects:
         path, patch = f"{OBJECTS}/train", {"spec": written}
     await client.send("PATCH", path, patch, media="application/merge-patch+json")
-    await until(world, lambda seen: seen.spec.expires_at.ToDatetime().year == 2040)
+    await watched(world, lambda seen: seen.spec.expires_at.ToDatetime().year == 2040)
     assert (await shown(world.api, name)).status.phase == pb.PHASE_CLAIMED
     assert not world.running.assembly.ledger.held_on("worker-1")
     kind = StoreKind.OBJECT if world.writes_objects else StoreKind.CONFIGMAP
@@ -425,8 +422,8 @@ async def test_what_is_reusable_is_extended_while_pods_have_its_slots(
 
 async def test_claims_of_an_older_version_are_not_lost_by_an_extension(world: World) -> None:
     name = await claimed(world, by_edition=True)
-    until = pb.ExtendRequest(name=name, ttl={"seconds": 7200})
-    _, reason, _ = await refused(world.api.Extend(until))
+    longer = pb.ExtendRequest(name=name, ttl={"seconds": 7200})
+    _, reason, _ = await refused(world.api.Extend(longer))
     assert reason == "PARTLY_CLAIMED"
     later = spec(reusable=True, cpu="1", ttl={"seconds": 7200})
     await world.api.Create(pb.CreateRequest(name="rest", spec=spec(owner="web-1", cpu="3")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from reserver.reservations.reservation import Ref
 from reserver.v1 import reservation_pb2 as pb
 from tests.integration.test_grpc import spec
 from tests.integration.world import CONFIGMAPS, SYSTEM, World, serving
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -59,9 +59,7 @@ async def test_a_full_configmap_is_followed_by_another(world: World) -> None:
     await world.cluster.client.send("POST", CONFIGMAPS, body)
     stores = world.running.assembly.stores
     refs = [Ref(SYSTEM, "reservations", key) for key in filler]
-    async with asyncio.timeout(20):
-        while not all(map(stores.latest, refs)):  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0)
+    await until(lambda: all(map(stores.latest, refs)))
     wanted = spec()
     wanted.owners.extend(pb.Owner(pod=pb.PodOwner(name=f"{'x' * 200}-{n}")) for n in range(200))
     await world.api.Create(pb.CreateRequest(name="first", spec=wanted))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
 from reserver.v1.scheduler_pb2_grpc import SchedulerServiceStub
 from tests.integration.test_grpc import refused, spec
 from tests.integration.world import World, serving
+from tests.waiting import until
 
 NODES = ("worker-1", "worker-2")
 
@@ -44,9 +44,7 @@ class Desk:
         body = {"metadata": {"name": name}, "spec": spec}
         path = "/api/v1/namespaces/shop/pods"
         made = json.loads(await self.world.cluster.client.send("POST", path, body))
-        async with asyncio.timeout(20):
-            while PodName("shop", name) not in self.state.pods:  # noqa: ASYNC110 - nothing tells
-                await asyncio.sleep(0)
+        await until(lambda: PodName("shop", name) in self.state.pods)
         return dict(made)
 
     def used(self, node: str) -> int:
@@ -130,9 +128,7 @@ async def test_who_reserves_and_never_binds_loses_the_node(
     monkeypatch.setattr(bindings, "RESERVED_S", 0.0)
     pod = await desk.pod("first", cpu="3")
     await desk.scheduler.Reserve(pb.ReserveRequest(**place(pod, "worker-1")))
-    async with asyncio.timeout(20):
-        while desk.used("worker-1"):  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0)
+    await until(lambda: not desk.used("worker-1"))
 
 
 async def test_nobody_is_evicted_for_room_that_stays_held(desk: Desk) -> None:

@@ -30,6 +30,7 @@ from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
 from tests.builders import pod
 from tests.integration.test_grpc import refused, spec
 from tests.integration.world import World, serving
+from tests.waiting import until_answered
 
 ON_THE_SECOND = pb.Placement(node_selector={"kubernetes.io/hostname": "worker-2"})
 SPREAD = pb.Placement(strategy=pb.Placement.STRATEGY_SPREAD)
@@ -247,15 +248,14 @@ async def test_what_if_says_where_each_would_go_and_changes_nothing(world: World
 async def test_update_keeps_the_place_if_it_may(
     world: World, wanted: Any, expected: dict[str, int]
 ) -> None:
-    def is_there(found: pb.Reservation) -> bool:
+    async def is_there() -> bool:  # It is Pending while it is moved.
+        found = await get(world, "second")
         return found.status.backed and parts(found) == expected
 
     await create(world, "first", spec(node="worker-1", cpu="1"))
     assert parts(await create(world, "second", placeless("3"))) == {"worker-1": 1}
     await world.api.Update(pb.UpdateRequest(name="second", spec=wanted))
-    async with asyncio.timeout(20):
-        while not is_there(await get(world, "second")):  # noqa: ASYNC110 - asks
-            await asyncio.sleep(0.01)  # It is Pending while it is moved.
+    await until_answered(is_there)
 
 
 async def test_extend_keeps_the_place_and_says_so(world: World) -> None:

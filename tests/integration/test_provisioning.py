@@ -21,6 +21,7 @@ from reserver_demo.apiserver import deletion, resources, server
 from reserver_demo.apiserver.resource import Resource
 from reserver_demo.apiserver.resources import RESOURCES
 from reserver_demo.cluster import EmbeddedCluster
+from tests.waiting import until, until_answered
 
 CRD = Path(__file__).parents[1] / "e2e/crd-provisioning.yaml"
 REQUESTS = "/apis/autoscaling.x-k8s.io/v1/namespaces/shop/provisioningrequests"
@@ -97,9 +98,10 @@ class Shop:
         return {item["metadata"]["name"]: item for item in items}
 
     async def until_reservations(self, is_right: Callable[[dict[str, Any]], bool]) -> None:
-        async with asyncio.timeout(20):
-            while not is_right(await self.reservations()):  # noqa: ASYNC110 - many things
-                await asyncio.sleep(0)
+        async def is_so() -> bool:
+            return is_right(await self.reservations())
+
+        await until_answered(is_so)
 
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator[app.Running]:
@@ -110,9 +112,7 @@ class Shop:
             tenant_ceiling_cluster="none",
         )
         async with app.running(settings) as running:
-            async with asyncio.timeout(20):
-                while not running.assembly.is_ready:  # noqa: ASYNC110 - nothing tells
-                    await asyncio.sleep(0)
+            await until(lambda: running.assembly.is_ready)
             yield running
 
 
@@ -177,9 +177,7 @@ async def test_what_a_request_holds_goes_with_it(shop: Shop) -> None:
         assert len(await shop.reservations()) == 2
         await shop.send("DELETE", f"{REQUESTS}/job")
         await shop.until_reservations(lambda there: not there)
-        async with asyncio.timeout(20):
-            while len(running.assembly.ledger):  # noqa: ASYNC110 - nothing tells
-                await asyncio.sleep(0)
+        await until(lambda: not len(running.assembly.ledger))
 
 
 async def test_all_pod_sets_are_held_or_none_and_the_request_waits_for_room(shop: Shop) -> None:

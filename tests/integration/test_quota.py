@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from reserver.v1 import capacity_pb2 as pb_capacity
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
 from tests.integration.world import SYSTEM, World, serving
+from tests.waiting import until, until_answered
 
 GROUP = "/apis/reserver.io/v1alpha1"
 MERGE = "application/merge-patch+json"
@@ -34,12 +35,6 @@ MERGE = "application/merge-patch+json"
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     async with serving(tmp_path, "worker-1", "worker-2", store=StoreKind.OBJECT) as world:
         yield world
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0)
 
 
 async def write(world: World, name: str, namespace: str = "shop", **spec: Any) -> None:
@@ -78,41 +73,41 @@ async def get(world: World, path: str) -> dict[str, Any]:
 
 async def backed(world: World, name: str, namespace: str = "shop") -> dict[str, Any]:
     """Return phase and condition Backed of a Reservation, once it has them."""
-    async with asyncio.timeout(20):
-        while True:
-            found = await get(world, f"namespaces/{namespace}/reservations/{name}")
-            said = found.get("status", {})
-            for each in said.get("conditions", ()):
-                if each["type"] == "Backed":
-                    return {"phase": said["phase"], **each}
-            await asyncio.sleep(0.05)
+
+    async def condition() -> dict[str, Any]:
+        found = await get(world, f"namespaces/{namespace}/reservations/{name}")
+        said = found.get("status", {})
+        backed = (each for each in said.get("conditions", ()) if each["type"] == "Backed")
+        return next(({"phase": said["phase"], **each} for each in backed), {})
+
+    return await until_answered(condition)
 
 
 async def told(world: World, name: str, reason: str) -> dict[str, Any]:
-    async with asyncio.timeout(20):
-        while (said := await backed(world, name))["reason"] != reason:  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.05)
-        return said
+    async def said() -> dict[str, Any]:
+        found = await backed(world, name)
+        return found if found["reason"] == reason else {}
+
+    return await until_answered(said)
 
 
 async def exceeding(world: World, name: str, *, wanted: bool) -> None:
     """Wait until a Reservation says, or not any more, that it holds and exceeds a limit."""
     path = f"namespaces/shop/reservations/{name}"
-    async with asyncio.timeout(20):
-        while True:
-            conditions = (await get(world, path))["status"]["conditions"]
-            if any(each["reason"] == "ExceedsQuota" for each in conditions) is wanted:
-                return
-            await asyncio.sleep(0.05)
+
+    async def is_so() -> bool:
+        conditions = (await get(world, path))["status"]["conditions"]
+        return any(each["reason"] == "ExceedsQuota" for each in conditions) is wanted
+
+    await until_answered(is_so)
 
 
 async def used(world: World, wanted: dict[str, str], name: str = "team-quota") -> None:
-    async with asyncio.timeout(20):
-        while True:
-            found = await get(world, f"namespaces/shop/reservationquotas/{name}")
-            if found.get("status", {}).get("used") == wanted:
-                return
-            await asyncio.sleep(0.05)
+    async def is_so() -> bool:
+        found = await get(world, f"namespaces/shop/reservationquotas/{name}")
+        return bool(found.get("status", {}).get("used") == wanted)
+
+    await until_answered(is_so)
 
 
 def held(assembly: Assembly, node: str = "worker-1") -> int:
@@ -210,15 +205,16 @@ async def test_a_namespace_that_is_written_anew_begins_with_nothing_used(world: 
     await told(world, "c", "QuotaExceeded")
     await world.cluster.client.send("DELETE", "/api/v1/namespaces/shop")
     await until(lambda: len(world.running.assembly.ledger) == 0)
-    async with asyncio.timeout(20):
-        while True:
-            try:
-                await world.cluster.client.send(
-                    "POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}}
-                )
-                break
-            except Exception:  # noqa: BLE001 - it is still going
-                await asyncio.sleep(0.05)
+
+    shop = {"metadata": {"name": "shop"}}
+
+    async def is_made() -> bool:
+        with suppress(ApiError):  # It is still going.
+            await world.cluster.client.send("POST", "/api/v1/namespaces", shop)
+            return True
+        return False
+
+    await until_answered(is_made)
     await write(world, "c", resources={"cpu": 8})
     assert (await backed(world, "c"))["reason"] != "QuotaExceeded"
 
@@ -226,13 +222,11 @@ async def test_a_namespace_that_is_written_anew_begins_with_nothing_used(world: 
 async def test_a_quota_that_cannot_be_read_limits_nothing_and_says_so(world: World) -> None:
     await limit(world, hard={"cpu": "3"})
 
-    async def events() -> list[str]:
+    async def is_told() -> bool:
         raw = await world.cluster.client.send("GET", "/api/v1/namespaces/shop/events")
-        return [each["message"] for each in json.loads(raw)["items"]]
+        return any("spec.hard.cpu" in each["message"] for each in json.loads(raw)["items"])
 
-    async with asyncio.timeout(20):
-        while not any("spec.hard.cpu" in message for message in await events()):  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.05)
+    await until_answered(is_told)
     assert world.running.assembly.ledger.quotas.of("shop")[0].name == "default"
 
 
@@ -257,15 +251,17 @@ async def test_a_configmap_elsewhere_is_limited_by_a_quota_there_and_by_no_defau
             data = {"data": {"second.s": spec}}
             path = "/api/v1/namespaces/shop/configmaps/second"
             await world.cluster.client.send("PATCH", path, data, media=MERGE)
-            async with asyncio.timeout(20):
-                said: dict[str, Any] = {}
-                while said.get("reason") != "QuotaExceeded":
-                    await asyncio.sleep(0.05)
-                    with suppress(ApiError, KeyError):  # It is written half a second after.
-                        found = json.loads(await world.cluster.client.send("GET", f"{path}-status"))
-                        said = json.loads(found["data"]["second.s"])
+
+            async def statuses() -> dict[str, Any]:
+                with suppress(ApiError, KeyError):  # It is written half a second after.
+                    found = json.loads(await world.cluster.client.send("GET", f"{path}-status"))
+                    said = {key: json.loads(text) for key, text in found["data"].items()}
+                    return said if said["second.s"].get("reason") == "QuotaExceeded" else {}
+                return {}
+
+            found = await until_answered(statuses)
             assert held(reserver.assembly) == 18_000
-            kept = json.loads(found["data"]["second.r"])
+            kept, said = found["second.r"], found["second.s"]
             assert kept["exceeds"].startswith("exceeded quota: team-quota")
             assert (said["phase"], said["backed"]) == ("Pending", False)
             assert "exceeded quota: team-quota, requested: held.cpu=9" in said["message"]

@@ -22,6 +22,7 @@ from hack.programs import done
 from reserver_demo.run import started
 from reserver_demo.scenario import Stage
 from tests.pages import ROOT
+from tests.waiting import until_answered
 
 PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROJECT = tomllib.loads((dist.CLIENT / "pyproject.toml").read_text())["project"]
@@ -77,9 +78,7 @@ async def test_the_programs_of_the_page_run_there(alone: Path, tmp_path: Path) -
     async with started(tmp_path, Console(file=io.StringIO())) as demo:
         stage = Stage(demo.cluster, demo.reserver.assembly)
         await stage.add_workers()
-        async with asyncio.timeout(20):
-            while not await stage.workers_are_seen():  # noqa: ASYNC110 - nothing tells
-                await asyncio.sleep(0)
+        await until_answered(stage.workers_are_seen)
         address = str(demo.reserver.grpc_address)
         for program in programs:
             status, said = await asyncio.to_thread(run, alone, program, address)

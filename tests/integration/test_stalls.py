@@ -16,6 +16,7 @@ from reserver.extender.placer import Placer
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from tests.integration.world import serving
+from tests.waiting import until
 
 HOLDER = "extender.placer.Placer.look"
 
@@ -40,8 +41,7 @@ async def test_what_holds_the_event_loop_is_told_by_name(
             nobody = Ref.of_object("shop", "nobody")
             world.running.assembly.placer.refused(nobody, ApiError(0, "", "so that it looks"))
             await has_held.wait()
-            while not (told := [line for line in logs if line.get("by") == HOLDER]):  # noqa: ASYNC110 - of a log
-                await asyncio.sleep(0)
+            told = await until(lambda: [line for line in logs if line.get("by") == HOLDER])
             exposed = await _metrics(world.running.url)
     line = told[0]  # On a slow machine others hold it as well.
     assert line["event"] == "event loop held"

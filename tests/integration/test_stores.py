@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from reserver import app
 from reserver.process.assembly import Assembly
 from reserver.settings.serve import Settings
 from reserver_demo.cluster import EmbeddedCluster
+from tests.waiting import until
 
 MERGE = "application/merge-patch+json"
 
@@ -28,9 +28,7 @@ def _keys(assembly: Assembly) -> set[str]:
 
 
 async def _until(assembly: Assembly, keys: set[str]) -> None:
-    async with asyncio.timeout(20):
-        while _keys(assembly) != keys or not assembly.is_ready:  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0)
+    await until(lambda: _keys(assembly) == keys and assembly.is_ready)
 
 
 async def test_labelled_and_named_configmaps_are_read_and_no_others(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -27,6 +26,7 @@ from reserver.settings.serve import Settings
 from reserver.v1 import reservation_pb2
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 from reserver_demo.cluster import EmbeddedCluster
+from tests.waiting import until
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 POD = {
@@ -93,9 +93,7 @@ async def test_decisions_bindings_and_grpc_calls_are_spans(
             app.running(settings) as running,
             grpc.aio.insecure_channel(running.grpc_address or "") as channel,
         ):
-            async with asyncio.timeout(30):
-                while running.assembly.readiness.obstacles():  # noqa: ASYNC110
-                    await asyncio.sleep(0.01)
+            await until(lambda: not running.assembly.readiness.obstacles())
             for verb, body in (("filter", FILTER), ("bind", BIND)):
                 async with session.post(f"{running.url}/{verb}", json=body) as answer:
                     assert answer.status == 200

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
@@ -17,6 +16,7 @@ from reserver.reservations.enums import StoreKind
 from reserver.settings.serve import Settings
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 from reserver_demo.cluster import EmbeddedCluster
+from tests.waiting import until
 
 SYSTEM = "reserver-system"
 CONFIGMAPS = f"/api/v1/namespaces/{SYSTEM}/configmaps"
@@ -105,9 +105,7 @@ async def again(tmp_path: Path, store: StoreKind = StoreKind.CONFIGMAP) -> Async
         reservation_store=store,
     )
     async with app.running(settings) as running:
-        async with asyncio.timeout(20):
-            while not running.assembly.is_ready:  # noqa: ASYNC110 - nothing tells
-                await asyncio.sleep(0)
+        await until(lambda: running.assembly.is_ready)
         assert running.grpc_address
         async with grpc.aio.insecure_channel(running.grpc_address) as channel:
             yield ReservationServiceStub(channel)

@@ -16,6 +16,7 @@ from tests import forked
 from tests.integration.cli.runs import runs_beside, write
 from tests.integration.cli.screens import Screen, Shown
 from tests.integration.world import World, serving
+from tests.waiting import until_answered
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -162,9 +163,11 @@ async def test_odd_amounts_are_rounded_for_people_and_exact_for_programs(
 ) -> None:
     odd = SPEC | {"node": "worker-2", "resources": {"memory": "4000000005"}}
     await write(world, name, {f"{name}-odd": json.dumps(odd)})
-    async with asyncio.timeout(20):
-        while "4000000005" not in (await show("top", "nodes", "-o", "csv")).text:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+
+    async def is_exact() -> bool:
+        return "4000000005" in (await show("top", "nodes", "-o", "csv")).text
+
+    await until_answered(is_exact)
     shown = await show("top", "nodes", "worker-2")
     assert "12.3Gi" in shown.words
     assert "4000000005" not in shown.words

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from reserver.stores.codec import prices
 from tests.integration.cli.runs import Run, untimed
 from tests.integration.test_endings import bind
 from tests.integration.world import World
+from tests.waiting import until_answered
 
 NODE = ("--node", "worker-1", "--cpu", "1", "-n", "shop")
 
@@ -27,16 +27,19 @@ async def over(run: Run, world: World) -> None:
     assert (await run("create", "b", "--owner", "app=db", *NODE, "--slots", "2")).exit_code == 0
     await run("create", "c", "--owner", "app=db", *NODE)
     await bind(world, "web-0")
-    async with asyncio.timeout(20):
-        while (await run("get", "a")).exit_code == 0:  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.01)
+
+    async def is_over() -> bool:
+        return (await run("get", "a")).exit_code != 0
+
+    await until_answered(is_over)
     await run("release", "b")
 
 
 async def reaches(run: Run, name: str, phase: str) -> None:
-    async with asyncio.timeout(20):
-        while phase not in (await run("get", name)).stdout:  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.01)
+    async def is_so() -> bool:
+        return phase in (await run("get", name)).stdout
+
+    await until_answered(is_so)
 
 
 @pytest.mark.usefixtures("over")

@@ -18,7 +18,8 @@ from tests.integration.doors.site import (
     Site,
     serving,
 )
-from tests.integration.doors.wire import Wire, call, until, wire
+from tests.integration.doors.wire import Wire, call, wire
+from tests.waiting import until
 
 BOMB = gzip.compress(bytes(2**24))
 

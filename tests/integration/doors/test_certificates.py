@@ -22,7 +22,8 @@ from reserver.http.connections import Hosts
 from reserver.http.message import HttpRequest, HttpResponse, ListenerLimits, text
 from reserver.http.tls import ServerTls
 from reserver.http.tls_files import TlsFiles
-from tests.integration.doors.wire import Wire, call, until
+from tests.integration.doors.wire import Wire, call
+from tests.waiting import until
 
 SCHEDULER = "system:kube-scheduler"
 HEALTHZ = call("GET /healthz HTTP/1.1")

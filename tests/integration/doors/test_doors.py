@@ -25,7 +25,8 @@ from tests.integration.doors.site import (
     Site,
     serving,
 )
-from tests.integration.doors.wire import Wire, call, until, wire
+from tests.integration.doors.wire import Wire, call, wire
+from tests.waiting import until
 
 
 @pytest.mark.parametrize(

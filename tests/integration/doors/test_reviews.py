@@ -18,7 +18,7 @@ from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 from reserver_demo.cluster import EmbeddedCluster
 from tests.integration.doors.api_server import RIGHTS, TOKENS, reviewing
-from tests.integration.doors.wire import until
+from tests.waiting import until
 
 CALLERS = 64
 REVIEWS_AT_ONCE = 16

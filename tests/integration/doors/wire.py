@@ -77,10 +77,3 @@ def call(line: str, *headers: str, body: bytes = b"", host: str = "127.0.0.1") -
     if body:
         head.append(f"Content-Length: {len(body)}")
     return "\r\n".join((*head, "", "")).encode() + body
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for what the other end of a socket makes true."""
-    async with asyncio.timeout(_PATIENCE_S):
-        while not condition():  # noqa: ASYNC110 - the other end of a socket says nothing
-            await asyncio.sleep(0.001)

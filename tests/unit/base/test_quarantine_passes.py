@@ -64,6 +64,7 @@ from tests.unit.provisioning.test_requests import item as a_request
 from tests.unit.stores import companions
 from tests.unit.stores import test_object_status as acknowledging
 from tests.unit.stores.test_object_cache import made
+from tests.waiting import until
 
 
 async def in_the_placer(patch: pytest.MonkeyPatch) -> None:
@@ -172,8 +173,7 @@ async def in_an_event(patch: pytest.MonkeyPatch) -> None:
     for message in (POISON, "other"):
         recorder.warn(Metadata("store", "shop", "uid"), "Reason", message)
     running = asyncio.create_task(recorder.run())
-    while not client.requests:  # noqa: ASYNC110 - what is scripted tells nobody
-        await asyncio.sleep(0)
+    await until(lambda: client.requests)
     running.cancel()
     assert [request.body["message"] for request in client.requests] == ["other"]
 
@@ -201,8 +201,7 @@ async def in_an_effect(_: pytest.MonkeyPatch) -> None:
     sending = asyncio.create_task(requeue.run())
     for name in ("a", POISON, "z"):
         requeue.send(Nominate(pod(name), "worker-1"))
-    while len(requeue):  # noqa: ASYNC110 - as above
-        await asyncio.sleep(0)
+    await until(lambda: not len(requeue))
     sending.cancel()
     assert carried == ["a", "z"]
 

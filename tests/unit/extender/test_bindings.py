@@ -13,6 +13,7 @@ from reserver.scheduling.verdicts import Retry
 from tests.builders import held, pod, requested, reservation, rule
 from tests.unit.extender.conftest import Served
 from tests.unit.extender.fakes import call
+from tests.waiting import until
 
 SEAT = reservation("r", cpu="2")
 OWNER = pod("owner", cpu="2")
@@ -265,8 +266,7 @@ async def test_draining_does_not_wait_for_ever(
     first = await begun(served, call("owner"))
     await served.bindings.drain()
     assert "not confirmed" in await first
-    while len(served.bindings):  # noqa: ASYNC110 - a task that was cancelled ends by itself
-        await asyncio.sleep(0)
+    await until(lambda: not len(served.bindings))  # A task that was cancelled ends by itself.
 
 
 GHOST = dataclasses.replace(pod("ghost", nominated="worker-1", cpu="2", priority=10), revision=10)

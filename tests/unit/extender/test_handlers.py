@@ -12,6 +12,7 @@ from reserver.scheduling.verdicts import FilterVerdict, Nominate, Retry
 from tests.builders import NOW, name, node, pod, reservation
 from tests.unit.extender.conftest import Served
 from tests.unit.extender.fakes import call
+from tests.waiting import until
 
 SEAT = reservation("r", cpu="2")
 OWNER = pod("owner", cpu="2")
@@ -114,8 +115,7 @@ async def test_a_pod_that_is_to_be_tried_later_is_not_tried_at_once(served: Serv
     later = Retry(OWNER, attempts=1, after_s=0.01)
     await carry_out(served, FilterVerdict(effects=(later,)))
     assert served.cluster.effects == []
-    while not served.cluster.effects:  # noqa: ASYNC110 - it is time that it waits for
-        await asyncio.sleep(0.001)
+    await until(lambda: served.cluster.effects)
     assert served.cluster.effects == [later]
 
 

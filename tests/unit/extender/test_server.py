@@ -1,7 +1,7 @@
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -18,6 +18,7 @@ from reserver.webhook.handlers import WEBHOOK_LIMITS
 from tests.builders import pod, requested, reservation
 from tests.unit.base.quarantined import Faults, poisoned
 from tests.unit.extender.conftest import Served
+from tests.waiting import until
 
 Client = aiohttp.ClientSession
 SEAT = reservation("r", cpu="4")
@@ -325,7 +326,7 @@ async def test_a_kube_scheduler_that_ends_wants_its_binding_no_more(
         head = "POST /bind HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         head += f"Content-Length: {len(body)}\r\n\r\n"
         writer.write((head + body).encode())
-        await _until(lambda: bool(served.cluster.bound))
+        await until(lambda: bool(served.cluster.bound))
         assert await served.cluster.is_wanted()
         writer.transport.abort()
         for _ in range(100):
@@ -365,9 +366,3 @@ async def test_what_raises_while_a_head_is_read_is_refused_and_costs_a_line(
         assert answer.startswith(b"HTTP/1.1 400 ")
         assert faults.pop("http") == 1
     assert not raised
-
-
-async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - the other end of a socket says nothing
-            await asyncio.sleep(0.001)

@@ -22,6 +22,7 @@ from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 from tests.builders import node, state_of
 from tests.unit.grpc.services import service_of
 from tests.unit.grpc.test_access import Reviewer, bearer, code_of
+from tests.waiting import until
 
 GET = "/reserver.v1.ReservationService/Get"
 ROOT = bearer("root")
@@ -305,8 +306,7 @@ async def test_a_watch_ends_with_the_right_to_it(taken: str, code: grpc.StatusCo
         stub = ReservationServiceStub(made)
         watch = await begun(stub.Watch(pb.WatchRequest(), metadata=ROOT))
         before = reviewer.reviews
-        while reviewer.reviews < before + 3:  # noqa: ASYNC110 - it goes on while the right does
-            await asyncio.sleep(0)
+        await until(lambda: reviewer.reviews >= before + 3)
         assert not watch.done()
         setattr(reviewer, taken, False)
         assert await code_of(watch.read()) is code
@@ -319,8 +319,7 @@ async def test_a_watch_goes_on_while_the_api_server_is_away() -> None:
         watch = await begun(stub.Watch(pb.WatchRequest(), metadata=ROOT))
         reviewer.answers = False
         before = reviewer.reviews
-        while reviewer.reviews < before + 3:  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0)
+        await until(lambda: reviewer.reviews >= before + 3)
         assert not watch.done()
         reviewer.answers, reviewer.is_known = True, False
         assert await code_of(watch.read()) is grpc.StatusCode.UNAUTHENTICATED

@@ -18,6 +18,7 @@ from structlog.testing import capture_logs
 
 from reserver.grpc.port import Port
 from reserver.http.tls_files import TlsFiles
+from tests.waiting import until
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 _SETTINGS = 4
@@ -119,9 +120,7 @@ async def test_a_session_that_the_former_ca_let_in_is_not_resumed(
     assert answer[3] == _SETTINGS
     with capture_logs() as logs:
         pki.trust(pki.other)
-        async with asyncio.timeout(_PATIENCE_S):
-            while not logs:  # noqa: ASYNC110 - nothing else tells
-                await asyncio.sleep(0.01)
+        await until(lambda: logs)
     assert logs[0]["event"] == "certificates read again, the gRPC API's connections end"
     answer, _ = await asyncio.to_thread(_talk, port.address, tls, session)
     assert answer == b""
@@ -149,9 +148,7 @@ async def test_files_that_are_half_replaced_leave_the_former_ones_in_force(
     other_key = pki.other.issue_cert("127.0.0.1").private_key_pem.bytes()
     with capture_logs() as logs:
         pki.files.private_key.write_bytes(other_key)  # Not that of the certificate.
-        async with asyncio.timeout(_PATIENCE_S):
-            while not logs:  # noqa: ASYNC110 - nothing else tells
-                await asyncio.sleep(0.01)
+        await until(lambda: logs)
     assert logs[0]["event"] == "certificates cannot be read, the former ones serve"
     async with pki.channel(port.address, pki.clients) as channel:
         await health_pb2_grpc.HealthStub(channel).Check(_REQUEST)

@@ -48,12 +48,6 @@ def item(key: str, version: int = 1, *, spec: str = "", **metadata: Any) -> dict
     return {"metadata": whole | metadata, "spec": said}
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0)
-
-
 class Desk(ABC):
     """A writer on a store, with an API server that plays a script.
 

@@ -16,6 +16,7 @@ from reserver.stores.configmap import status
 from tests.builders import NOW, node, pod
 from tests.unit.k8s.fakes import PatientClient, always, never, refused
 from tests.unit.stores.companions import MISSING, TAKER, W1, World, answer, said, spec, written
+from tests.waiting import until
 
 # Room that goes and comes.
 
@@ -101,8 +102,7 @@ async def test_a_flood_of_one_reason_does_not_drown_events_of_another() -> None:
         recorder.warn(store, "NotBacked", f"web-{number}: no room")
     recorder.warn(store, "InvalidReservation", "api: broken")
     task = asyncio.create_task(recorder.run())
-    while len(client.requests) < 26:  # noqa: ASYNC110 - nothing tells
-        await asyncio.sleep(0)
+    await until(lambda: len(client.requests) >= 26)
     task.cancel()
     events = [(request.body["reason"], request.body["message"]) for request in client.requests]
     assert events[0] == ("NotBacked", "web-0: no room")
@@ -151,8 +151,7 @@ async def test_a_hold_that_comes_during_a_pass_is_not_said_to_be_backed_before_i
     world.put(**many)
 
     async def take_all() -> None:
-        while not world.client.requests:  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0)
+        await until(lambda: world.client.requests, pause_s=0)
         world.state.pod_seen(pod("taker", node="worker-1", cpu="64"))
         world.put(**many, late=spec())
 
@@ -227,10 +226,8 @@ async def test_it_writes_until_it_is_stopped(pauses: list[float]) -> None:
     world.writer.client = client
     world.put(web=spec())
     task = asyncio.create_task(world.writer.run(world.state, always, always))
-    while world.writer.writes < 1:  # noqa: ASYNC110 - nothing tells
-        await asyncio.sleep(0)
+    await until(lambda: world.writer.writes >= 1)
     world.put(web=spec(), api=spec())
-    while world.writer.writes < 2:  # noqa: ASYNC110 - nothing tells
-        await asyncio.sleep(0)
+    await until(lambda: world.writer.writes >= 2)
     task.cancel()
     assert 0.5 in pauses

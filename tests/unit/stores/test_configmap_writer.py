@@ -11,7 +11,8 @@ from reserver.errors import Taken
 from reserver.reservations.reservation import Ref
 from reserver.stores.writer import MOST_BYTES
 from tests.unit.k8s.fakes import NO_ANSWER, OVERTAKEN
-from tests.unit.stores.desks import HOME, LABELS, KeyDesk, configmap, text, until
+from tests.unit.stores.desks import HOME, LABELS, KeyDesk, configmap, text
+from tests.waiting import until
 
 Make = Callable[..., KeyDesk]
 

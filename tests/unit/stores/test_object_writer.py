@@ -15,7 +15,8 @@ from reserver.stores.configmap.entry_edits import Deletion, Edit
 from reserver.stores.object.edits import Abandonment
 from tests.builders import NOW, pod
 from tests.unit.k8s.fakes import NO_ANSWER, OVERTAKEN, refused
-from tests.unit.stores.desks import HOME, ItemDesk, item, text, until
+from tests.unit.stores.desks import HOME, ItemDesk, item, text
+from tests.waiting import until
 
 COLLECTION = f"/apis/reserver.io/v1alpha1/namespaces/{HOME}/reservations"
 

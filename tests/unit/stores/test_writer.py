@@ -10,7 +10,8 @@ from reserver.reservations.enums import Phase
 from reserver.stores.writer import Patience
 from tests.builders import pod
 from tests.unit.k8s.fakes import refused
-from tests.unit.stores.desks import Desk, ItemDesk, KeyDesk, text, until
+from tests.unit.stores.desks import Desk, ItemDesk, KeyDesk, text
+from tests.waiting import until
 
 Kind = type[KeyDesk] | type[ItemDesk]
 Make = Callable[..., Desk]
