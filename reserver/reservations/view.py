@@ -229,7 +229,7 @@ class LedgerView(ReservationView):
         return [
             (hold.reservation, _coming_back(account, hold, gone))
             for account, hold in holds
-            if hold is not None and hold.returning
+            if hold is not None and self._comes_back(account)
         ]
 
     def is_offered(self, resource: str) -> bool:

@@ -168,6 +168,12 @@ def test_a_pod_is_sent_back_only_where_kube_scheduler_knows_more() -> None:
         pytest.param(
             reservation("r", cpu="2"), pod("high", priority=9, cpu="2"), True, id="for good"
         ),
+        pytest.param(
+            reservation("r", slots=2, lends_below=5, cpu="1"),
+            pod("high", priority=9, cpu="1"),
+            True,
+            id="for good, and another slot is lent",
+        ),
     ],
 )
 def test_nobody_is_evicted_for_room_that_comes_back(
