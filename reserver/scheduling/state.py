@@ -16,6 +16,7 @@ from typing import Protocol
 from reserver.base.pacer import Pacer
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import NotReady
+from reserver.reservations.enums import Policy
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.capacity_state import CapacityState
@@ -172,7 +173,9 @@ class State(CapacityState):
         Reserver's own watch has yet to show, which does.
         """
         if waits and self._is_pending(pod):
-            kept_by = self.ledger.keeper(pod) if for_seat else None
+            kept_by = self.ledger.keeper(pod)
+            if kept_by and kept_by.policy is Policy.REQUIRE and not for_seat:
+                kept_by = None  # Others of its group have all of its seats, so it may go elsewhere.
             self._wait(Waiting(pod, offered(names, self._node_name), kept_by=kept_by))
         else:
             self.waiting.pop(pod.uid, None)

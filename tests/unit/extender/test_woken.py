@@ -24,7 +24,7 @@ from reserver.scheduling.recall import RECALL_S
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import WaitsFor
 from reserver.scheduling.wake import Wake
-from tests.builders import BORROWER, NOW, node, pod, ref, reservation
+from tests.builders import BORROWER, NOW, node, pod, ref, reservation, rule
 from tests.unit.extender.test_waker import Sends
 
 HELD = reservation("r", cpu="4")
@@ -203,6 +203,15 @@ ENDS: dict[str, tuple[Callable[[], Scene], Pod, Callable[[Scene], None]]] = {
         ),
         STRANGER,
         partial(edit, node="worker-2"),
+    ),
+    "end of a seat beside one that is for any such pod": (
+        lambda: Scene(
+            HELD_BY_NOBODY,
+            reservation("r", node="gone", owners=("stranger",), cpu="4"),
+            reservation("s", node="worker-2", owners=(), rules=[rule(app="web")], cpu="4"),
+        ),
+        replace(STRANGER, labels={"app": "web"}),
+        release,
     ),
 }
 
