@@ -24,10 +24,11 @@ from reserver.extender.waker import Waker
 from reserver.k8s.client import ApiClient
 from reserver.k8s.events import Recorder
 from reserver.k8s.lease import Lease
+from reserver.k8s.watch.back_in_time import AGREED_S
 from reserver.k8s.work_queue import WorkQueue
 from reserver.process.features import Core, Features
 from reserver.process.hold_metrics import HoldMetrics
-from reserver.process.readiness import AGREED_S, ProcessReadiness
+from reserver.process.readiness import ProcessReadiness
 from reserver.process.tenant_ceiling import TenantCeiling
 from reserver.reservations.enums import StoreKind
 from reserver.reservations.listener import Listeners

@@ -14,7 +14,7 @@ from reserver.errors import ApiError, NotReady
 from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
 from reserver.k8s.lease import Lease
-from reserver.k8s.watch.back_in_time import EtcdCheck
+from reserver.k8s.watch.back_in_time import AGREED_S, EtcdCheck
 from reserver.k8s.watch.lag import STALE_AFTER_S
 from reserver.k8s.watch.reflector import Reflector
 from reserver.scheduling.state import State
@@ -26,9 +26,6 @@ BEAT_S = 0.1
 
 STOOD_STILL_S = 1.0
 """With this long between two looks, the process stood still, in seconds."""
-
-AGREED_S = 0.05
-"""How long bindings and features rely on an answer of etcd, in seconds: it costs three reads."""
 
 _LOOK_S = 30.0
 _RETRY_S = 2.0

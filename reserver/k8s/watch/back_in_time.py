@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import NoReturn
 
 import structlog
@@ -27,6 +28,10 @@ log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 5.0
 """How often views are compared with etcd, in seconds."""
+
+AGREED_S = 0.05
+"""How long an answer of etcd will do for what is asked often, in seconds: it is not replaced and
+come as far as it was within that time."""
 
 SILENT_AFTER_S = 10.0
 """How long etcd may say nothing, in seconds. What takes longer may be a restore."""
@@ -75,7 +80,7 @@ class EtcdCheck:
         self._lost: WentBack | None = None
         self._watches = 0
         self._now = now
-        self._agreed_at = 0.0
+        self._agreed_at = self._all_agreed_at = 0.0
         self._asking = asyncio.Lock()
 
     async def pass_first(self, client: ApiClient, reflectors: Sequence[Reflector]) -> None:
@@ -166,9 +171,12 @@ class EtcdCheck:
                 if self._agreed_at > wanted:
                     return True
                 began = self._now()
-                # Of each view: what comes now soon covers what was lost of another.
                 changes = _last_changes(reflectors)
-                await asyncio.gather(*(_compare(client, *each) for each in changes))
+                if began - self._all_agreed_at < AGREED_S and changes:
+                    await _compare(client, *max(changes, key=itemgetter(2)))
+                else:  # What comes now soon covers what was lost of another view.
+                    await asyncio.gather(*(_compare(client, *each) for each in changes))
+                    self._all_agreed_at = began
                 self._agreed_at = began
         except WentBack as exc:
             self.freeze(client, reflectors, exc)

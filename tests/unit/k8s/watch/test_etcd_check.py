@@ -248,6 +248,19 @@ async def test_a_pod_is_not_bound_to_room_whose_hold_was_released_in_a_time_that
     assert not await EtcdCheck().agrees(pods.etcd, [pods.reflector, holds.reflector])
 
 
+async def test_who_asks_again_at_once_has_the_newest_change_of_all_views_read() -> None:
+    pods, holds = World({A: 15}, {A: 15}), World({B: 9}, {B: 9}, STORES)
+    pods.etcd.objects |= holds.etcd.objects
+    views = [pods.reflector, holds.reflector]
+    for each in views:
+        outcome(each.view.newest())
+    check, asked = EtcdCheck(lambda: 100.0), pods.etcd.requests
+    assert await check.agrees(pods.etcd, views)
+    assert len(asked) == len(views)
+    assert await check.agrees(pods.etcd, views)
+    assert [each.path for each in asked[len(views) :]] == ["/api/v1/namespaces/shop/pods/a"]
+
+
 @pytest.mark.usefixtures("pauses")
 @pytest.mark.parametrize("is_asked", [False, True])
 async def test_what_is_seen_later_is_remembered_until_the_api_server_is_restarted(
