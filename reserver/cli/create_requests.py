@@ -129,7 +129,7 @@ def _documents(file: str) -> list[ManifestDocument]:
         return found
     own = [each for each in found if each.kind in {"", KIND}]
     if others := len(found) - len(own):
-        failure.report(f"{file}: passes over {counted(others, 'document')} of other kinds")
+        failure.report(f"{file}: skips {counted(others, 'document')} of other kinds")
     return own
 
 

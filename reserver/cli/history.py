@@ -69,7 +69,7 @@ def history(
     async def work(session: Session) -> None:
         found = await fetch(session.client, name, namespace, begin)
         if name and not found:
-            raise Refused(f"nothing is known of a reservation {name!r} that is over")
+            raise Refused(f"there is no reservation {name!r} in the history")
         show(found, form)
 
     run(target, work)
@@ -120,7 +120,7 @@ def show(found: list[PastReservation], form: Output) -> None:
         is_folded = form is not Output.WIDE
         table.show(columns, [_row(each, form, now) for each in found], is_folded=is_folded)
     else:
-        failure.report("nothing is over")
+        failure.report("no reservation has ended")
 
 
 def _row(past: PastReservation, form: Output, now: datetime) -> Row:

@@ -148,9 +148,9 @@ def _read_policy(file: str, inventory: ClusterState) -> DeschedulerPolicy:
 
 
 def _broken(dump: Dump) -> tuple[str, ...]:
-    notes = [f"{each.what} is passed over: {each.error}" for each in dump.broken[:_MOST_TOLD]]
+    notes = [f"{each.what} is skipped: {each.error}" for each in dump.broken[:_MOST_TOLD]]
     more = dump.broken_count - len(notes)
-    return (*notes, f"{more} further objects are passed over") if more > 0 else tuple(notes)
+    return (*notes, f"{more} further objects are skipped") if more > 0 else tuple(notes)
 
 
 @contextmanager

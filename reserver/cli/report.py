@@ -75,7 +75,7 @@ class ReportFlags:
         """Return how far to look back; refuse options that do not go together."""
         back = times.duration("--since", self.since or (_WEEKLY if self.weekly else _BACK))
         if not back:
-            raise WrongUsage("--since: no time at all; write for example 24h")
+            raise WrongUsage("--since: is zero; write for example 24h")
         check_picture(self.picture)
         if self.weekly and self.picture:
             raise WrongUsage("--picture: draws no accounts; write --weekly or --picture, not both")

@@ -76,7 +76,7 @@ class SpecFlags:
         "Start, written as --expires-at. Default: now.", metavar="TIME", path="startsAt"
     )
     every: str | None = _time(
-        "When the hold repeats: '22:00 weekdays', '8:30 mon,thu' or cron.",
+        "When the reservation recurs: '22:00 weekdays', '8:30 mon,thu' or cron.",
         metavar="STARTS",
         path="schedule.cron",
     )

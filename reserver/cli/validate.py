@@ -132,9 +132,7 @@ class _Judging:
             windows.read_object(decode(windows.WindowObject, json.dumps(document.value).encode()))
             self.windows += 1
         elif kind is not None and kind[1] != KIND:
-            self.notes.append(
-                (document.where, f"passed over: {' of '.join(filter(None, kind[::-1]))}")
-            )
+            self.notes.append((document.where, f"skipped: {' of '.join(filter(None, kind[::-1]))}"))
         else:
             self.reservations += _spec(document, self.now)
 
@@ -149,7 +147,7 @@ class _Judging:
         is_named = f"{namespace}/{metadata.name}" in self.readers.configmaps
         unread = None if is_named else self._unread(metadata)
         if unread is not None and not any(entries.reservations for _, _, entries in found):
-            self.notes.append((document.where, f"passed over, a ConfigMap: {unread.problem}"))
+            self.notes.append((document.where, f"skipped, a ConfigMap: {unread.problem}"))
             return
         if unread is not None:
             raise unread

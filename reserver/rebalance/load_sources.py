@@ -87,7 +87,7 @@ class Loads:
             memory = settled(memory, standing, self._clock())
             memories[source] = seen(memory, self.readings[source], uids)
             for problem in self.readings[source].problems:
-                log.warning("load passed over", source=source.kind.value, why=problem)
+                log.warning("load skipped", source=source.kind.value, why=problem)
         self._memories = memories
         return {source: load_of(memory) for source, memory in memories.items()}
 

@@ -133,7 +133,7 @@ class Rebalancer:
         """Return all that a round looks at."""
         dump = await list_cluster(self.client)
         for broken in dump.broken[:_MOST_SHOWN]:
-            log.warning("object passed over", what=broken.what, why=str(broken.error))
+            log.warning("object skipped", what=broken.what, why=str(broken.error))
         classes = dump.inventory.priority_classes.get
         policy = self.file.read(classes) if self.file else DeschedulerPolicy()
         return RoundInput(

@@ -90,6 +90,6 @@ def _message(reservation: Reservation, claimed: int, now: float) -> str:
     free = reservation.slots_beside(claimed) - claimed
     what = "nobody has claimed it" if not claimed else f"{free} slots are unclaimed"
     return (
-        f"expires in {left}, at {show_moment(int(ends_at))}, and {what}; let it live longer "
+        f"expires in {left}, at {show_moment(int(ends_at))}, and {what}; extend it "
         "(reserver extend), or release it"
     )

@@ -155,7 +155,7 @@ async def test_an_event_warns_of_a_hold_that_nobody_claims_before_it_expires(
     assembly.reminder.clock = lambda: clock() + 200.0
     await assembly.reminder.look(assembly.state.ledger, Pacer())
     (message,) = await until_answered(lambda: messages(world, "ExpiresSoon"))
-    assert "and nobody has claimed it; let it live longer (reserver extend)" in message
+    assert "and nobody has claimed it; extend it (reserver extend)" in message
     assert message.startswith("expires in" if world.writes_objects else "move: expires in")
     assert assembly.expiring == 1
 

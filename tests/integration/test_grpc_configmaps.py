@@ -80,7 +80,7 @@ async def test_fields_of_a_newer_version_survive_extend_and_update(world: World)
     async for change in world.api.Watch(pb.WatchRequest()):
         if change.reservation.id == name:
             break
-    assert "no such field: tenancy" in change.reservation.status.message
+    assert "does not know the field: tenancy" in change.reservation.status.message
     later = pb.ExtendRequest(name=name)
     later.ttl.FromSeconds(7200)
     await world.api.Extend(later)

@@ -45,7 +45,7 @@ class Known(NamedTuple):
         more = len(self.ignored) - _MOST_NAMED
         named = ", ".join(self.ignored[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
         closed = "; an owner with such a field claims nothing" if self.nobody else ""
-        return f"ignored, as this version has no such field: {named}{closed}"
+        return f"ignored, because this version does not know the field: {named}{closed}"
 
 
 def read(

@@ -70,7 +70,7 @@ def faulty(
     say = ConditionWriter(before.conditions if before else (), generation, now).condition
     kept = before or invalid(problem, before, generation, now)
     others = (condition for condition in kept.conditions if condition.type != "Valid")
-    says = say("Valid", "Fault", f"{problem.error}; what it held it holds on", holds=False)
+    says = say("Valid", "Fault", f"{problem.error}; it still holds as before", holds=False)
     status: ReservationStatus = structs.replace(
         kept, phase=INVALID, observed_generation=generation, conditions=[says, *others]
     )

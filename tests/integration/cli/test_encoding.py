@@ -60,7 +60,7 @@ SHOWN = [
     ("explain pod shop/web-0", "shop/web-0"),
     ("top nodes", "# used = held . free"),
     ("top quotas", "no quota limits any namespace"),
-    ("history", "nothing is over"),
+    ("history", "no reservation has ended"),
     ("report", "in cores x hours:"),
     ("doctor", "kubernetes"),
     ("create b --owner pod/b --node worker-1 --cpu 1", "b created: 1 CPU on worker-1"),

@@ -60,7 +60,9 @@ async def test_history_says_who_claimed_what(run: Run) -> None:
         "for the move",
     ]
     assert (await run("history", "a", "-o", "name")).stdout == "reserver-system/reservations/a\n"
-    assert (await run("history", "-n", "elsewhere")).output == "reserver: nothing is over\n"
+    assert (
+        await run("history", "-n", "elsewhere")
+    ).output == "reserver: no reservation has ended\n"
     assert (await run("history", "--since", "1h", "b")).stdout.splitlines()[1:]
 
 
@@ -115,7 +117,7 @@ async def test_who_asks_for_what_is_over_is_told_what_became_of_it(run: Run) -> 
 @pytest.mark.parametrize(
     ("line", "code", "words"),
     [
-        ("history nobody", 1, "nothing is known of a reservation 'nobody' that is over"),
+        ("history nobody", 1, "there is no reservation 'nobody' in the history"),
         ("history --since yesterday", 2, "--since: "),
         ("get a --all", 2, "--all: goes with --namespace and --output only"),
         ("get --all --node worker-1", 2, "--all: goes with --namespace and --output only"),
@@ -201,7 +203,7 @@ async def test_accounts_sum_up_weeks_for_whom_and_what_they_cost(run: Run, world
         ("report --weekly --resource fpga.example/x", 0, "no fpga.example/x was held in these"),
         ("report --weekly --picture x.svg", 2, "--picture: draws no accounts"),
         ("report --since never", 2, "--since: "),
-        ("report --since 0", 2, "--since: no time at all"),
+        ("report --since 0", 2, "--since: is zero"),
         ("report --picture x.png", 2, "--picture: x.png: ends neither in .svg nor in .html"),
         ("report --resource nvidia.com/gpu", 0, "no nvidia.com/gpu was held in that time"),
     ],

@@ -128,6 +128,6 @@ async def test_a_folder_is_applied_without_what_is_of_other_kinds(run: Run) -> N
         0,
         "web-seats created (dry run)\nnightly created (dry run)\nweb-0-seat created (dry run)\n",
     )
-    assert "examples: passes over 13 documents of other kinds" in applied.stderr
+    assert "examples: skips 13 documents of other kinds" in applied.stderr
     refused = await run("apply", "-f", f"{examples}/quota.yaml", "--dry-run")
     assert (refused.exit_code, "is not a reservation" in refused.stderr) == (1, True)

@@ -116,7 +116,7 @@ async def in_the_status_of_an_object(patch: pytest.MonkeyPatch) -> None:
     await world.write()
     (status,) = await world.write()
     assert status["phase"] == "Invalid"
-    assert "what it held it holds on" in acknowledging.condition(status, "Valid")[2]
+    assert "it still holds as before" in acknowledging.condition(status, "Valid")[2]
 
 
 async def in_a_quota(patch: pytest.MonkeyPatch) -> None:

@@ -295,7 +295,7 @@ def test_a_store_that_nobody_reads_is_refused(tmp_path: Path) -> None:
     assert validate(tmp_path, unlabelled, "--configmap", "reserver-system/s").exit_code == 0
     other = validate(tmp_path, configmap(motd="hello").replace('"true"', '"no"'))
     assert (other.exit_code, other.stdout) == (0, "0 valid, 0 problems\n")
-    assert "passed over, a ConfigMap" in other.stderr
+    assert "skipped, a ConfigMap" in other.stderr
 
 
 def test_whose_pods_an_owner_without_a_namespace_means_is_said(tmp_path: Path) -> None:
@@ -342,7 +342,7 @@ def test_fields_that_only_a_newer_version_has_are_named(tmp_path: Path) -> None:
     newer = SPEC.replace('"node"', '"tenancy": 1, "node"')
     noted = validate(tmp_path, configmap(a=newer))
     assert (noted.exit_code, noted.stdout) == (0, "1 valid, 0 problems\n")
-    assert "a: ignored, as this version has no such field: tenancy" in noted.stderr
+    assert "a: ignored, because this version does not know the field: tenancy" in noted.stderr
     dropped = validate(tmp_path, OBJECT.replace(SPEC, newer))
     assert (dropped.exit_code, dropped.stdout) == (1, "0 valid, 1 problem\n")
     assert "spec: 'tenancy' is not a field; the fields" in dropped.stderr

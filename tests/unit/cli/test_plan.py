@@ -314,4 +314,4 @@ def test_broken_policies_and_dumps_say_what_is_wrong(tmp_path: Path) -> None:
     result = _run("--defragment", dump=_dump(_node("a"), broken))
     assert result.exit_code == 0
     assert "Node c" in result.stdout
-    assert "is passed over" in result.stdout
+    assert "is skipped" in result.stdout

@@ -42,7 +42,7 @@ async def test_each_is_warned_of_once_some_time_before_it_expires() -> None:
     )
     assert await desk.look(0, 2999, 3000, 3030, 3100, 3599) == [(3000, "hour"), (3100, "other")]
     assert desk.told[0][2].startswith(
-        "expires in 0:10:00, at 2030-03-17T18:46:40Z, and nobody has claimed it; let it live longer"
+        "expires in 0:10:00, at 2030-03-17T18:46:40Z, and nobody has claimed it; extend it"
     )
     assert len(desk.reminder.expiring) == 2
     await desk.look(3700)

@@ -46,7 +46,7 @@ def test_a_field_of_a_newer_version_is_ignored_and_named(more: Any, ignored: str
     if "placement" in more:
         plain["placement"] = {"strategy": "spread"}
     assert found == newer_fields.read(spec(**plain), REF, NOW)[0]
-    assert said.startswith(f"ignored, as this version has no such field: {ignored}")
+    assert said.startswith(f"ignored, because this version does not know the field: {ignored}")
 
 
 @pytest.mark.parametrize(
