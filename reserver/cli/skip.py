@@ -39,7 +39,8 @@ def skip(
         info = await session.client.get(called)
         schedule, start = info.spec.schedule, _next_start(info, datetime.now(UTC))
         if schedule is None or start is None:
-            raise Refused(f"{info.name}: has no further occurrence")
+            lacks = "has no further occurrence" if schedule else "does not recur"
+            raise Refused(f"{info.name}: {lacks}; `reserver release` ends it")
         # The start of one that would be under way still counts.
         since = datetime.now(UTC) - schedule.duration
         coming = [each for each in schedule.skip if each > since]
@@ -54,7 +55,7 @@ def skip(
                 after, start = await lookup.by_name(session, name, skip_one, namespace)
                 changed.append(after)
                 if not output.is_for_programs(form):
-                    typer.echo(f"{name}: left out {serialization.show_moment(start)}")
+                    typer.echo(f"{name}: skips {serialization.show_moment(start)}")
         if output.is_for_programs(form) and changed:
             output.reservations(changed, form, alone=len(names) == 1)
         failures.raise_all()

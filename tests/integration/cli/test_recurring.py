@@ -36,7 +36,7 @@ async def test_what_recurs_is_created_shown_skipped_and_changed(run: Run) -> Non
     spec = (await told(run, "daily"))["spec"]
     assert spec["schedule"] == {"cron": "0 0 * * *", "duration": "24h", "timeZone": "UTC"}
     skipped = await run("skip", "daily")
-    assert skipped.stdout.startswith("daily: left out "), skipped.stderr
+    assert skipped.stdout.startswith("daily: skips "), skipped.stderr
     again = await run("skip", "daily")
     assert again.stdout != skipped.stdout
     after = (await told(run, "daily"))["spec"]["schedule"]
@@ -55,6 +55,13 @@ async def test_what_recurs_is_created_shown_skipped_and_changed(run: Run) -> Non
     restored = await run("restore", "daily")
     assert restored.exit_code == 0, restored.stderr
     assert (await told(run, "daily"))["spec"]["schedule"]["lead"] == "30m"
+
+
+async def test_one_that_does_not_recur_has_no_occurrence_to_skip(run: Run) -> None:
+    await run("create", "once", "--node", "worker-1", "--cpu", "1", "--owner", "pod/x")
+    refused = await run("skip", "once")
+    said = "reserver: once: does not recur; `reserver release` ends it\n"
+    assert (refused.exit_code, refused.stderr) == (1, said)
 
 
 async def test_a_skip_does_not_bring_back_an_occurrence_that_was_left_out(run: Run) -> None:
