@@ -254,7 +254,7 @@ async def test_the_fields_are_explained(api: Api, path: str) -> None:
         in schema.get("x-kubernetes-group-version-kind", ())
     )
     spec = schema["properties"]["spec"]
-    assert spec["description"] == "What is held, where, for whom and for how long."
+    assert spec["description"] == "The amount to hold, the node, the owners, and the time."
     assert spec["properties"]["slots"]["type"] == "integer"
     (item,) = (path for path in document["paths"] if path.endswith("/reservations/{name}"))
     media = document["paths"][item]["patch"]["requestBody"]["content"]

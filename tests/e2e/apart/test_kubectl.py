@@ -81,7 +81,7 @@ async def test_reservations_are_applied_edited_compared_and_explained(kubectl: K
     assert await kubectl("edit rsv web-0-seat") == f"{seat} edited"
     assert "-  ttl: 5h\n+  ttl: 1h" in await kubectl(f"diff {file}")
     assert await kubectl(f"apply {file}") == f"{seat} configured"
-    assert "Who may claim it." in await kubectl("explain rsv.spec.owners")
+    assert "The pods that may claim it." in await kubectl("explain rsv.spec.owners")
     invalid = 'patch rsv web-0-seat --type merge -p \'{"spec": {"slots": 0}}\''
     assert "spec.slots in body should be greater than or equal to 1" in await kubectl(invalid)
 
