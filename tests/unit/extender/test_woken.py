@@ -290,3 +290,11 @@ async def test_who_prefers_a_seat_that_is_lost_takes_room_whatever_has_no_place(
     release(scene, "h")
     assert await scene.sent() == ["stranger"]
     assert filter_nodes(STRANGER, ["worker-1"], scene.state, scene.now).nodes
+
+
+async def test_who_may_borrow_is_sent_though_another_that_asks_as_much_is_not() -> None:
+    scene = Scene(LENT, reservation("r", cpu="1"))
+    await scene.refuse(STRANGER)
+    await scene.refuse(GUEST)
+    release(scene)
+    assert await scene.sent() == ["guest"]

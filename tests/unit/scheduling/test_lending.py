@@ -655,6 +655,16 @@ def test_an_owner_that_may_borrow_as_well_has_its_slot_once(cpu: str, *, may: bo
     assert (judge_bind(owner, "worker-1", state, NOW).refusal is None) is may
 
 
+def test_an_owner_borrows_what_is_left_whoever_has_its_own_slot() -> None:
+    mine = reservation("lent", lends_below=5, cpu="4")
+    low = reservation("low", owners=("another",), lends_below=1, cpu="4")
+    guest = borrower("guest", "4", priority=3, on="worker-1")
+    owner = pod("owner", constraints=BORROWER, cpu="8")
+    state = lending(node("worker-1", cpu="12"), mine, low, guest)
+    assert filter_nodes(owner, ["worker-1"], state, NOW).nodes
+    assert judge_bind(owner, "worker-1", state, NOW).refusal is None
+
+
 def test_to_look_for_owners_holds_nobody_up() -> None:
     waiting = [replace(pod(f"p{n}"), is_unschedulable=True) for n in range(5_000)]
     state = lending(W1, LENT, borrower("a", "8", on="worker-1"), *waiting)
