@@ -178,6 +178,15 @@ class Lending:
                 found[node] = amounts[0] if len(amounts) == 1 else total(amounts)
         return found
 
+    def left_beside(self, priority: int, node: str, repaid: Sequence[Loan]) -> Mapping[str, int]:
+        """Return what a pod of a priority may borrow on a node once it has repaid some loans."""
+        matched = _matched(_less(self._loans[node], repaid), list(self.borrowers(node)))
+        return total(
+            {name: amount - taken.get(name, 0) for name, amount in loan.amounts.items()}
+            for loan, taken in matched
+            if priority < loan.below
+        )
+
     def _changed(self, node: str) -> None:
         self._lent.pop(node, None)
         self.on_change(node)

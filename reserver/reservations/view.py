@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
@@ -152,16 +151,17 @@ class LedgerView(ReservationView):
             return {}
         own = self.owned_by(pod)
         yielding = self._holdings.yielding(pod.priority, own, nodes)
-        lent = self._snapshot.lending.left(pod.priority, nodes, self._now) if borrows else {}
-        # An owner's slot is its own, and not left to borrow besides.
+        lending = self._snapshot.lending
+        lent = lending.left(pod.priority, nodes, self._now) if borrows else {}
+        # An owner's slot is its own: neither it nor whom it was lent to is left to borrow of.
         seats = self.seats(pod, lent) if lent and own else ()
-        lending = [seat for seat in seats if seat.lends_to(pod)]
+        slots = [
+            (s.node, Loan(s.lends_below, s.resources)) for s in seats if s.lends_below is not None
+        ]
         for node, amounts in lent.items():
-            left = Counter(yielding.get(node, {})) + Counter(amounts)
-            if slots := [seat for seat in lending if seat.node == node]:
-                left += Counter(self.returned(node, slots))
-                left -= Counter(total(seat.resources for seat in slots))
-            yielding[node] = dict(left)
+            repaid = [loan for there, loan in slots if there == node]
+            left = lending.left_beside(pod.priority, node, repaid) if repaid else amounts
+            yielding[node] = total((yielding.get(node, {}), left))
         return yielding
 
     def conceded(self, pod: Pod) -> Int64s | None:

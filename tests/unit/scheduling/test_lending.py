@@ -665,6 +665,16 @@ def test_an_owner_borrows_what_is_left_whoever_has_its_own_slot() -> None:
     assert judge_bind(owner, "worker-1", state, NOW).refusal is None
 
 
+@pytest.mark.parametrize(("cpu", "may"), [("6", True), ("7", False)])
+def test_an_owner_borrows_nothing_that_its_borrower_takes_instead(cpu: str, *, may: bool) -> None:
+    mine = reservation("lent", lends_below=5, cpu="4")
+    others = reservation("others", owners=("another",), lends_below=100, cpu="4")
+    guest = borrower("guest", "2", on="worker-1")
+    owner = pod("owner", priority=10, constraints=BORROWER, cpu=cpu)
+    state = lending(W1, mine, others, guest)
+    assert bool(filter_nodes(owner, ["worker-1"], state, NOW).nodes) is may
+
+
 def test_to_look_for_owners_holds_nobody_up() -> None:
     waiting = [replace(pod(f"p{n}"), is_unschedulable=True) for n in range(5_000)]
     state = lending(W1, LENT, borrower("a", "8", on="worker-1"), *waiting)
