@@ -88,7 +88,6 @@ def reserve(room: Corner, name: str, node: str, **more: Any) -> str:
     return f"{room.name}.{name}"
 
 
-@pytest.mark.release
 def test_borrowers_go_for_owners_and_for_what_starts_while_leaders_die(
     room: Corner, leaders: Replicas, kubeconfig: Path, tmp_path: Path
 ) -> None:

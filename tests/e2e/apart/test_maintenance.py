@@ -237,7 +237,6 @@ def test_overlapping_windows_hand_a_node_over_and_each_has_its_turn_once(plan: P
     plan.wait_given_back(node)
 
 
-@pytest.mark.release
 @pytest.mark.usefixtures("_judged")
 def test_reserver_that_is_killed_at_any_write_goes_on(
     plan: Plan, mover: ReserverProcess, mishaps: Deadly

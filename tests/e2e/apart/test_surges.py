@@ -111,7 +111,6 @@ def _is_ready(pod: Any) -> bool:
     return is_ready and pod.metadata.deletion_timestamp is None
 
 
-@pytest.mark.release
 def test_a_deployment_of_one_moves_without_a_gap_though_reserver_is_killed(
     yard: Yard, mover: ReserverProcess, mishaps: Deadly, kubeconfig: Any
 ) -> None:
