@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
+
+import msgspec
 
 from reserver.cli.doctor import Finding
 from reserver.printable import printable
@@ -155,12 +157,25 @@ def of_stores(here: Mapping[Id, Object], there: Mapping[Id, Object]) -> Iterator
         metadata = here[id_]["metadata"]
         if STORE_LABEL not in (metadata.get("labels") or {}):
             continue
-        applied = json.loads((metadata.get("annotations") or {}).get(_APPLIED, "{}"))
-        entries = {*(applied.get("data") or ())} & {*(here[id_].get("data") or ())}
+        applied = _applied((metadata.get("annotations") or {}).get(_APPLIED, "{}"))
+        entries = applied & {*(here[id_].get("data") or ())}
         if lost := entries - {*(there[id_].get("data") or ())}:
             said = f"{id_} would lose {len(lost)} entries to `kubectl apply`, such as {min(lost)}"
             remedy = f"before that, run {id_.command('annotate', f' {_APPLIED}-')}"
             yield Finding("apply", False, said, remedy)
+
+
+class _Applied(msgspec.Struct):
+    """A ConfigMap as `kubectl apply` has last applied it."""
+
+    data: dict[str, Any] | None = None
+
+
+def _applied(annotation: str) -> set[str]:
+    """Return the data keys of an annotation; none of one that `kubectl` could not read either."""
+    with suppress(msgspec.DecodeError):
+        return {*(msgspec.json.decode(annotation, type=_Applied).data or ())}
+    return set()
 
 
 def _rolls(deployment: Object) -> bool:

@@ -252,11 +252,14 @@ def test_what_cannot_be_applied_is_named(old: Any, new: Any, line: str) -> None:
     assert not list(preflight_files.of_apply(of(old), of(old)))
 
 
+APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
 def store(applied: object, **data: str) -> dict[str, Any]:
     document = an("ConfigMap", "reservations", data=data)
     document["metadata"] |= {
         "labels": {"reserver.io/store": "true"},
-        "annotations": {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(applied)},
+        "annotations": {APPLIED: json.dumps(applied)},
     }
     return document
 
@@ -266,11 +269,16 @@ def test_entries_that_kubectl_believes_to_have_applied_are_named() -> None:
     shipped, restored = store({}), store({"data": {"a": "1", "b": "2"}}, a="1", b="3", c="4")
     (found,) = preflight_files.of_stores(of(restored), of(shipped))
     assert found.said.endswith("would lose 2 entries to `kubectl apply`, such as a")
-    assert found.remedy.endswith(
-        "annotate configmap/reservations kubectl.kubernetes.io/last-applied-configuration-`"
-    )
+    assert found.remedy.endswith(f"annotate configmap/reservations {APPLIED}-`")
     for harmless in (store({}, a="1"), store({"data": {"gone": "1"}}, a="1"), an("ConfigMap", "c")):
         assert not list(preflight_files.of_stores(of(harmless), of(shipped, an("ConfigMap", "c"))))
+
+
+@pytest.mark.parametrize("broken", ["", "{", "[]", "7", '{"data": ["a"]}', '{"data": 7}'])
+def test_an_annotation_that_nobody_can_read_is_no_finding_and_no_error(broken: str) -> None:
+    restored = store({}, a="1")
+    restored["metadata"]["annotations"] = {APPLIED: broken}
+    assert not list(preflight_files.of_stores(of(restored), of(store({}))))
 
 
 def service(**selector: str) -> dict[str, Any]:
