@@ -25,14 +25,21 @@ _NEAR = 0.7
 """How near a word has to be: `gpu` is not `cpu`."""
 
 
-def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return the question whether a known word is meant; `otherwise` where none is near."""
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "", *, before: str = "") -> str:
+    """Return the question whether a known word is meant; `otherwise` where none is near.
+
+    Args:
+        word: as it was typed.
+        known: the words that may be meant.
+        otherwise: returned where none is near.
+        before: stands before the word in the question, such as its namespace.
+    """
     words = sorted(set(known) - {""})
     if word in words:
         return otherwise
     ends = [each for each in words if each.rpartition("/")[2] == word]
     near = ends or get_close_matches(word, words, 1, _NEAR)
-    return f"did you mean {near[0]}?" if near else otherwise
+    return f"did you mean {before}{near[0]}?" if near else otherwise
 
 
 async def node(client: Client, name: str, otherwise: str = "") -> str:
@@ -109,10 +116,8 @@ async def like(client: KubeClient, pod: PodName) -> str:
     others = await _namespaces(client, pod.name)
     if others:
         return f"did you mean {others[0]}/{pod.name}?"
-    question = did_you_mean(
-        pod.name, await _names(client, f"/api/v1/namespaces/{pod.namespace}/pods")
-    )
-    return question.replace("mean ", f"mean {pod.namespace}/")
+    names = await _names(client, f"/api/v1/namespaces/{pod.namespace}/pods")
+    return did_you_mean(pod.name, names, before=f"{pod.namespace}/")
 
 
 def _sentence(problem: str, question: str) -> str:

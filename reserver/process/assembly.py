@@ -128,7 +128,7 @@ class Assembly:
         self.features = Features(settings, Core(*parts, *calls))
         self._make_reflectors(settings, client, configmaps, objects)
         self._make_accounts(settings, client)
-        self.readiness = ProcessReadiness(self.state, self.reflectors, lease, client)
+        self.readiness = ProcessReadiness(self.state, self.reflectors, client, lease)
 
     def _make_reflectors(
         self,

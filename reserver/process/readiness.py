@@ -89,8 +89,8 @@ class ProcessReadiness:
 
     Attributes:
         reflectors: what keeps it up to date.
+        client: asks etcd.
         lease: what has to be held to answer; None where nobody else may answer.
-        client: asks etcd; without it nobody is asked.
         pulse: whether this process stood still, and may lack what happened meanwhile.
         standby: whether this process could lead; it counts while another process leads.
         etcd: whether the views are ahead of etcd.
@@ -98,8 +98,8 @@ class ProcessReadiness:
 
     state: State
     reflectors: Sequence[Reflector]
+    client: ApiClient
     lease: Lease | None = None
-    client: ApiClient | None = None
     pulse: Pulse = field(default_factory=Pulse)
     standby: Standby = field(default_factory=Standby)
     etcd: EtcdCheck = field(default_factory=EtcdCheck)
@@ -142,8 +142,6 @@ class ProcessReadiness:
 
     async def agrees(self, within_s: float = AGREED_S) -> bool:
         """Return whether etcd, asked now or a moment ago, is not behind what is known."""
-        if self.client is None:
-            return True
         return await self.etcd.agrees(self.client, self.reflectors, within_s)
 
     def _look_after(self) -> None:

@@ -13,6 +13,7 @@ import pytest
 from reserver.errors import ConfigurationError
 from reserver.k8s import credentials, kubeconfig
 from reserver.k8s.credentials import Credentials
+from tests.waiting import until, until_answered
 
 
 def _kubeconfig(path: Path, user: dict[str, Any], **cluster: Any) -> Path:
@@ -73,10 +74,12 @@ async def test_a_context_needs_no_user(tmp_path: Path) -> None:
 async def renewed(access: Credentials, expected: str | None) -> None:
     """Return once the credentials are these, while they are renewed."""
     renewing = asyncio.create_task(access.renew())
-    async with asyncio.timeout(10):
-        while await access.authorization() != expected:
-            await asyncio.sleep(0.001)
-            assert not renewing.done()
+
+    async def is_renewed() -> bool:
+        assert not renewing.done()
+        return await access.authorization() == expected
+
+    await until_answered(is_renewed)
     renewing.cancel()
 
 
@@ -117,11 +120,7 @@ async def test_a_kubeconfig_that_broke_changes_nothing_until_it_is_whole(
         path.unlink()
     else:
         path.write_text(broken)
-    said = ""
-    async with asyncio.timeout(10):
-        while "the former stay" not in said:
-            await asyncio.sleep(0.001)
-            said += capsys.readouterr().out
+    await until(lambda: "the former stay" in capsys.readouterr().out)
     assert await access.authorization() == "Bearer old"
     renewing.cancel()
     _kubeconfig(path, {"token": "whole"})

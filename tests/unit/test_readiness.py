@@ -36,7 +36,7 @@ def complete() -> State:
 async def test_whoever_waits_goes_on_when_nothing_lacks_anywhere_at_one_time() -> None:
     first, second = reflectors = Reflector(), Reflector()
     nothing: Any = None
-    readiness = ProcessReadiness(nothing, cast("Any", reflectors))
+    readiness = ProcessReadiness(nothing, cast("Any", reflectors), nothing)
     waiting = asyncio.create_task(readiness.caught_up())
     for change in (first.lag.end, lambda: first.lag.begin(0.0), second.lag.end):
         await asyncio.sleep(0)
@@ -53,7 +53,8 @@ async def test_one_watch_after_the_other_that_breaks_is_no_excuse(
 ) -> None:
     monkeypatch.setattr(module, "STALE_AFTER_S", 0.02)
     first, second = reflectors = Reflector(), Reflector()
-    readiness = ProcessReadiness(complete(), cast("Any", reflectors))
+    nothing: Any = None
+    readiness = ProcessReadiness(complete(), cast("Any", reflectors), nothing)
     first.lag.end()
     waiting = asyncio.create_task(readiness.caught_up())
     while not waiting.done():  # None of them lacks anything for long, and never both nothing.
@@ -71,7 +72,8 @@ def looking(now: Callable[[], float]) -> tuple[ProcessReadiness, tuple[Reflector
     """What watches two collections, on a clock."""
     reflectors = (Reflector(), Reflector())
     nothing: Any = None
-    return ProcessReadiness(nothing, cast("Any", reflectors), pulse=Pulse(now)), reflectors
+    readiness = ProcessReadiness(nothing, cast("Any", reflectors), nothing, pulse=Pulse(now))
+    return readiness, reflectors
 
 
 def test_what_decides_first_after_a_standstill_finds_all_in_doubt() -> None:

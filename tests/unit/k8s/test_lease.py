@@ -65,9 +65,9 @@ async def test_a_standby_takes_over_at_once_when_the_lease_is_released(world: Wo
     assert world.second.is_held
 
 
-async def test_a_lease_that_is_renewed_stays(world: World) -> None:
-    await world.first.acquire()
-    until = world.server.elapsed + 120
+async def kept_for(world: World, seconds: float) -> None:
+    """Have the first keep its lease for so long."""
+    until = world.server.elapsed + seconds
 
     def look() -> None:
         if world.server.elapsed > until:
@@ -76,8 +76,13 @@ async def test_a_lease_that_is_renewed_stays(world: World) -> None:
     world.on_sleep = look
     with pytest.raises(asyncio.CancelledError):
         await world.first.keep()
-    assert world.first.is_held
     world.on_sleep = lambda: None
+
+
+async def test_a_lease_that_is_renewed_stays(world: World) -> None:
+    await world.first.acquire()
+    await kept_for(world, 120)
+    assert world.first.is_held
     assert world.server.lease is not None
     assert world.server.lease["spec"]["leaseTransitions"] == 1
 
@@ -182,13 +187,5 @@ async def test_a_lease_that_is_as_it_was_long_ago_is_not_kept(world: World) -> N
     with pytest.raises(WentBack, match="it is at resourceVersion 1 and was at 3"):
         await world.first.keep()
     assert world.first.is_held  # Who takes it over knows nothing of the time that no longer is.
-    until = world.server.elapsed + 60
-
-    def look() -> None:
-        if world.server.elapsed > until:
-            raise asyncio.CancelledError
-
-    world.on_sleep = look
-    with pytest.raises(asyncio.CancelledError):
-        await world.first.keep()
+    await kept_for(world, 60)
     assert world.first.is_held

@@ -251,7 +251,7 @@ async def test_nobody_is_evicted_while_etcd_may_be_another_one(
         return False
 
     with monkeypatch.context() as patched:
-        patched.setattr("reserver.k8s.watch.back_in_time.EtcdCheck.agrees", silent)
+        patched.setattr("tests.unit.moves.world.SteadyEtcd.agrees", silent)
         await world.rounds(3)
     assert not world.evictions
     assert (await world.settle())["reason"] == "Landed"

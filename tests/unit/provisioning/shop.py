@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from reserver.base.pacer import Pacer
@@ -137,8 +136,6 @@ class Shop(World):
         await self.tasks.end()
         self.api.is_struck = False
         await super().start()
-        # Its watches wait for a round; to ask etcd would wait for them.
-        self.reserver.readiness = replace(self.reserver.readiness, client=None)
         for queue in self.reserver.queues():
             queue._time = self.time
         for store in self.reserver.stores:
