@@ -109,6 +109,11 @@ async def test_the_word_that_is_meant_is_named(
     assert shown.status == status
 
 
+async def test_no_pod_is_meant_because_its_namespace_is_the_same(screen: Screen) -> None:
+    shown = await asyncio.to_thread(screen.run, "explain", "pod", "shop/w")
+    assert shown.words == "reserver: there is no pod shop/w"
+
+
 @pytest.mark.parametrize("words", ["get", "describe", "release", "extend --ttl 1h"])
 async def test_a_name_that_is_over_says_what_became_of_it_also_with_its_namespace(
     world: World, screen: Screen, words: str
