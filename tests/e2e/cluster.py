@@ -51,10 +51,12 @@ class Corner:
         wait_for(self._pods_are_welcome, "the namespace takes pods")
 
     def close(self) -> None:
+        """Delete all that the test made; holds before their nodes.
+
+        A hold whose node is gone is an event, and a store has 25 in ten minutes, for all tests.
+        """
         self.api.delete_collection_namespaced_pod(self.name, grace_period_seconds=0)
         self.api.delete_namespace(self.name)
-        for node in self.nodes:
-            self.api.delete_node(node)
         # No controller empties the namespace; what waits there would take the next test's place.
         where = (*OBJECTS, self.name, "reservations")
         self._objects.delete_collection_namespaced_custom_object(*where)
@@ -64,6 +66,8 @@ class Corner:
             mine = [key for key in keys if self.name in key or self.name in keys[key]]
             if mine:
                 self.patch_store(store, dict.fromkeys(mine))
+        for node in self.nodes:
+            self.api.delete_node(node)
 
     def add_nodes(self, count: int, cpu: str = "4", *, prefix: str = "", **room: Any) -> list[str]:
         """Create nodes with so much room and return their names once pods can land there."""
