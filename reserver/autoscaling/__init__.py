@@ -1,1 +1,1 @@
-"""CapacityBuffers and scale-down guards: what node autoscalers read from Reserver."""
+"""CapacityBuffers and scale-down guards, which node autoscalers read."""

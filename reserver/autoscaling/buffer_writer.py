@@ -1,4 +1,4 @@
-"""Writes CapacityBuffers as they are wanted, and deletes those that nobody wants any more."""
+"""Writes the desired CapacityBuffers, and deletes all others."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ from reserver.stores.cache import Name
 log = structlog.get_logger(__name__)
 
 MOST_POD_BYTES = 65_536
-"""How long a pod is at most that has a buffer, as the API server shows it: it is read and copied
-between two calls, and its copy counts in no quota of its author."""
+"""Most bytes of the JSON of a pod that gets a buffer: Reserver parses and copies the pod in one
+step, and no quota of the pod's author counts the copy."""
 
 _APPLY = "application/apply-patch+yaml"
 _AT_ONCE = 4
-"""How many buffers are written at once."""
+"""Most buffer writes in flight."""
 
 MOST_A_TURN = 20
-"""How many buffers are given to be written or deleted in one turn, over all namespaces; each takes
-three calls at most. One hold may concern the buffers of all pods that wait."""
+"""Most buffers that one turn writes or deletes over all namespaces, with three calls at most for
+each. One hold may change the buffers of all waiting pods."""
 
 _TURN_S = 1.0
-"""How long a turn lasts at least, in seconds."""
+"""Least seconds between the starts of two turns."""
 
 
 async def check_served(client: ApiClient) -> None:
-    """Refuse to begin where there are no CapacityBuffers.
+    """Refuse to start if the API server serves no CapacityBuffers.
 
     Raises:
-        ConfigurationError: the API server does not know them.
+        ConfigurationError: the API server does not serve them.
     """
     try:
         await client.get(COLLECTION, {"limit": "1"})
@@ -69,16 +69,16 @@ async def check_served(client: ApiClient) -> None:
 
 @dataclass(eq=False, repr=False)
 class BufferWriter:
-    """Writes CapacityBuffers as they are wanted, and deletes those that nobody wants any more.
+    """Writes the desired CapacityBuffers, and deletes all others.
 
     Attributes:
         subject: returns metadata and kind of the object in which a reservation is written.
-        changed: called when a buffer has come or gone.
-        time: passes for the queue; None for that of the event loop.
-        backlog: of the buffers that may have to be written, or deleted, in a turn to come.
-        queue: of those that have their turn.
-        reflector: shows which there are.
-        writes: how many buffers were written or deleted.
+        changed: called after a buffer has been created or deleted.
+        time: the queues' clock, in seconds; None uses the event loop's clock.
+        backlog: the buffers that may have to be written or deleted in a coming turn.
+        queue: the buffers of the current turn.
+        reflector: the watch of the buffers.
+        writes: buffers written or deleted so far.
     """
 
     client: ApiClient
@@ -87,7 +87,7 @@ class BufferWriter:
     time: Time | None = None
 
     def __post_init__(self) -> None:
-        """Begin with nothing known."""
+        """Begin without buffers."""
         self.backlog = WorkQueue[Name]("CapacityBuffers to come", time=self.time)
         self.queue = WorkQueue[Name]("CapacityBuffers", time=self.time)
         self.reflector = Reflector(
@@ -100,40 +100,40 @@ class BufferWriter:
         self.writes = 0
 
     def __len__(self) -> int:
-        """Return how many buffers there are."""
+        """Return the number of existing buffers."""
         return len(self._there)
 
     def __contains__(self, name: Name) -> bool:
-        """Return whether a buffer is there."""
+        """Return whether a buffer exists."""
         return name in self._there
 
     def names(self) -> tuple[Name, ...]:
-        """Return which buffers there are."""
+        """Return the names of the existing buffers."""
         return tuple(self._there)
 
     def seen(self, name: Name) -> None:
-        """Note that a buffer exists; returns at once."""
+        """Record that a buffer exists; returns at once."""
         if name not in self._there:
             self._there.add(name)
             self.changed()
 
     def gone(self, name: Name) -> None:
-        """Note that a buffer exists no more; returns at once."""
+        """Record that a buffer is deleted; returns at once."""
         self._there.discard(name)
         self._written.pop(name, None)
         self.changed()
 
     def wanted(self, name: Name) -> Buffer | None:
-        """Return what a buffer is to be; None if there is to be none."""
+        """Return the desired buffer of a name; None if no buffer is desired."""
         return self._wanted.get(name)
 
     def end(self, name: Name) -> None:
-        """Have a buffer deleted without waiting for its turn; returns at once."""
+        """Queue a buffer's deletion ahead of the backlog; returns at once."""
         self._wanted.pop(name, None)
         self.queue.add(name)
 
     def want(self, name: Name, wanted: Buffer | None) -> None:
-        """Have a buffer be as it is wanted, or be there no more, in its turn; returns at once."""
+        """Set the desired buffer of a name (None: none), for a coming turn; returns at once."""
         if wanted is not None:
             self._wanted[name] = wanted
         else:
@@ -142,7 +142,7 @@ class BufferWriter:
             self._write_soon(name)
 
     def keep_only(self, known: Container[Name]) -> None:
-        """Have all other buffers deleted: those that a predecessor has left, as a rule."""
+        """Queue the deletion of all other buffers, which a previous leader left as a rule."""
         for name in self._there:
             if name not in known:
                 self._write_soon(name)
@@ -154,9 +154,9 @@ class BufferWriter:
             tasks.create_task(self.queue.run(self._write, _AT_ONCE))
 
     async def turn(self, pacer: Pacer) -> None:
-        """Have some of the backlog written, of each namespace as many.
+        """Move buffers from the backlog to the queue, one of each namespace in turn.
 
-        Those that are new or go come before those that change, and the oldest first.
+        In a namespace creations and deletions come before updates; the oldest entries first.
         """
         by_namespace: dict[str, list[Name]] = {}
         for name in self.backlog.take_all():
@@ -171,7 +171,7 @@ class BufferWriter:
             (self.queue if number < room else self.backlog).add(name)
 
     def _is_due(self, name: Name) -> bool:
-        """Return whether a buffer is not as it is wanted."""
+        """Return whether a buffer differs from the desired buffer."""
         wanted = self._wanted.get(name)
         return self._written.get(name) != wanted or (wanted is None and name in self._there)
 
@@ -191,7 +191,7 @@ class BufferWriter:
         except ApiError as exc:
             if wanted is not None or not exc.is_absent:
                 self.queue.failed(name, exc, wanted)
-                self._tell(exc)
+                self._report(exc)
                 return
             self._there.discard(name)
         else:
@@ -201,10 +201,10 @@ class BufferWriter:
             self.backlog.add(name)
 
     async def _apply(self, name: Name, wanted: Buffer) -> None:
-        """Apply a buffer, and the template that belongs to it."""
+        """Apply a buffer and its PodTemplate."""
         owned = await self._owned(name, wanted)
         if owned is None:
-            return  # Its reservation or pod is gone, as a change to come will say.
+            return  # Its reservation or pod is gone, as a coming event reports.
         owner, kind, shape = owned
         at, template_at = applied_at(*name)
         raw = await self.client.patch(at, show_buffer(wanted, owner, kind), _APPLY)
@@ -216,7 +216,7 @@ class BufferWriter:
     async def _owned(
         self, name: Name, wanted: Buffer
     ) -> tuple[Metadata, ObjectKind, dict[str, Any] | None] | None:
-        """Return the object with which a buffer goes, its kind, and the shape of a pod."""
+        """Return metadata and kind of a buffer's owner, and a pod's template (None for holds)."""
         if wanted.reservation is not None:
             subject = self.subject(wanted.reservation.ref)
             return (*subject, None) if subject is not None else None
@@ -228,13 +228,13 @@ class BufferWriter:
             raise
         if len(raw) > MOST_POD_BYTES:
             log.info("pod is too long for a CapacityBuffer", pod=str(wanted.pod.name))
-            self._written[name] = wanted  # As far as can be: it is not read again for it.
+            self._written[name] = wanted  # Counts as written, so that the pod is not read again.
             return None
         pod, shape = read_shape(raw)
         return (pod, POD, shape) if pod.uid == wanted.pod.uid else None
 
-    def _tell(self, error: ApiError) -> None:
-        if str(error) != self._fault:  # One line for one fault, however often it is retried.
+    def _report(self, error: ApiError) -> None:
+        if str(error) != self._fault:  # One line for each fault, not for each retry.
             self._fault = str(error)
             grant = "; grant it: scheduler-config/components/capacity-buffers"
             why = self._fault + (grant if error.status == 403 else "")  # noqa: PLR2004 - Forbidden

@@ -18,13 +18,13 @@ COLLECTION = f"/apis/{API_VERSION}/capacitybuffers"
 KIND = "CapacityBuffer"
 
 LABEL = "reserver.io/capacity-buffer"
-"""On the CapacityBuffers and PodTemplates that Reserver writes."""
+"""The label of the CapacityBuffers and PodTemplates that Reserver writes."""
 
 RESERVATION_ANNOTATION = "reserver.io/reservation"
 """The annotation that names the reservation."""
 
 POD_ANNOTATION = "reserver.io/pod"
-"""The annotation that names the pod, where a pod waits itself."""
+"""The annotation that names the pod of a pod's buffer."""
 
 _SHAPE = ("nodeSelector", "affinity", "tolerations", "topologySpreadConstraints")
 
@@ -32,9 +32,9 @@ _APPLY = "fieldManager=reserver&force=true"
 _DEMANDED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def name_for(whose: Ref | str) -> str:
-    """Return the name of the CapacityBuffer and of the PodTemplate of a reservation, or a UID."""
-    return f"reserver-{blake2b(str(whose).encode(), digest_size=10).hexdigest()}"
+def name_for(owner: Ref | str) -> str:
+    """Return the name of the CapacityBuffer and PodTemplate of a reservation, or of a pod's UID."""
+    return f"reserver-{blake2b(str(owner).encode(), digest_size=10).hexdigest()}"
 
 
 def path_of(namespace: str, name: str) -> str:
@@ -43,17 +43,17 @@ def path_of(namespace: str, name: str) -> str:
 
 
 def applied_at(namespace: str, name: str) -> tuple[str, str]:
-    """Return where a CapacityBuffer and its PodTemplate are applied."""
+    """Return the paths to apply a CapacityBuffer and its PodTemplate at."""
     template = f"/api/v1/namespaces/{namespace}/podtemplates/{name}"
     return f"{path_of(namespace, name)}?{_APPLY}", f"{template}?{_APPLY}"
 
 
 def show_buffer(wanted: Buffer, owner: Metadata, kind: ObjectKind) -> dict[str, Any]:
-    """Return a CapacityBuffer, to be applied.
+    """Return the CapacityBuffer to apply.
 
     Args:
-        wanted: what it is for.
-        owner: the object in which the reservation is written, or the pod; with it the buffer goes.
+        wanted: the desired buffer.
+        owner: the owner of the CapacityBuffer: the object of the reservation, or the pod.
     """
     metadata = _metadata(wanted, kind, owner)
     spec = {"podTemplateRef": {"name": metadata["name"]}, "replicas": wanted.replicas}
@@ -61,7 +61,7 @@ def show_buffer(wanted: Buffer, owner: Metadata, kind: ObjectKind) -> dict[str, 
 
 
 def read_shape(raw: bytes) -> tuple[Metadata, dict[str, Any]]:
-    """Return metadata of a Pod, and the template of its like: where it may go, and nothing else."""
+    """Return a Pod's metadata, and a template with its labels, placement and volume claims."""
     pod = json.loads(raw)
     found = pod["spec"]
     spec = {name: found[name] for name in _SHAPE if found.get(name)}
@@ -75,12 +75,12 @@ def read_shape(raw: bytes) -> tuple[Metadata, dict[str, Any]]:
 def show_template(
     wanted: Buffer, owner: Metadata, shape: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return a PodTemplate, to be applied; with its CapacityBuffer, the owner, it goes.
+    """Return the PodTemplate to apply.
 
     Args:
-        wanted: what it is for.
-        owner: the CapacityBuffer.
-        shape: the template of the pod's like, where a pod waits itself; it is given its containers.
+        wanted: the desired buffer.
+        owner: the CapacityBuffer, which owns the PodTemplate.
+        shape: the template of a waiting pod without containers; None for a reservation.
     """
     pod = shape or _slot_template(wanted)
     pod = {**pod, "spec": _pod_spec(wanted, pod["spec"])}
@@ -120,16 +120,18 @@ def _pod_spec(wanted: Buffer, shape: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kept_from(affinity: Mapping[str, Any], hosts: Sequence[str]) -> dict[str, Any]:
-    """Return an affinity that keeps pods from some nodes, beside what it says."""
+    """Return an affinity that also excludes some nodes."""
     rule = {"key": HOSTNAME, "operator": "NotIn", "values": list(hosts)}
     node: Mapping[str, Any] = affinity.get("nodeAffinity") or {}
-    said = (node.get(_DEMANDED) or {}).get("nodeSelectorTerms")
-    terms = [{"matchExpressions": [rule]}] if said is None else [_and(each, rule) for each in said]
+    before = (node.get(_DEMANDED) or {}).get("nodeSelectorTerms")
+    terms = [{"matchExpressions": [rule]}]
+    if before is not None:
+        terms = [_and(each, rule) for each in before]
     return {**affinity, "nodeAffinity": {**node, _DEMANDED: {"nodeSelectorTerms": terms}}}
 
 
 def _and(term: Mapping[str, Any], rule: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a term that also has a rule; one that says nothing matches nothing, and stays so."""
+    """Return a node selector term with one more rule; an empty term stays: it matches no node."""
     if not term.get("matchExpressions") and not term.get("matchFields"):
         return dict(term)
     return {**term, "matchExpressions": [*(term.get("matchExpressions") or ()), rule]}

@@ -1,4 +1,4 @@
-"""CapacityBuffers: decides for which reservations and pods autoscalers make room."""
+"""Decides the reservations and pods for which autoscalers make room by CapacityBuffers."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ from reserver.scheduling.state import State
 from reserver.stores.cache import Name
 
 AFTER_S = 1.0
-"""How long a reservation or a pod waits before an autoscaler is asked, in seconds.
+"""Seconds that a reservation or a pod waits before Reserver writes a CapacityBuffer.
 
-What finds its place by itself, because a hold ends or kube-scheduler's sample was small, does so in
-less; and Karpenter gathers pods for as long before it adds nodes.
+Within that time pods that need no new node are placed, because a hold ends or because
+kube-scheduler's sample was small; and Karpenter batches pods for as long before it adds nodes.
 """
 
 _AGAIN = ""
 
 
 class Buffers(Listener):
-    """Decides which CapacityBuffers there are, and which nodes stay for pods that came by one.
+    """Decides the desired CapacityBuffers, and the nodes that stay for pods that had a buffer.
 
     Attributes:
-        queue: of reservations to look at, and of the UIDs of pods; an empty one has all that wait
-            looked at again.
+        queue: reservations and UIDs of pods to look at; an empty UID has all that wait looked
+            at again.
         writer: writes the buffers.
-        buffered_pods: the pods that came by one, whose nodes stay.
+        buffered_pods: bound pods that had a buffer, whose nodes stay.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class Buffers(Listener):
         *,
         listener: Listener = NOBODY,
     ) -> None:
-        """Begin with nothing known.
+        """Begin without buffers.
 
         Args:
             clock: unix seconds.
             subject: returns metadata and kind of the object in which a reservation is written.
-            time: passes for the queues; None for that of the event loop.
-            listener: is notified of each node that need not stay any more.
+            time: the queues' clock, in seconds; None uses the event loop's clock.
+            listener: notified of each node that need not stay any more.
         """
         self._clock = clock
         self._listener = listener
@@ -80,30 +80,30 @@ class Buffers(Listener):
         self.buffered_pods = BufferedPods()
 
     def on_reservation_changed(self, ref: Ref) -> None:
-        """Note that a reservation may wait for room now, or no longer; returns at once."""
+        """Queue a reservation that may have begun or ceased to wait for room; returns at once."""
         self.queue.add(ref, AFTER_S)
 
     def on_pod_refused(self, pod_uid: str) -> None:
-        """Note that a pod begins to wait because of holds; returns at once."""
+        """Queue a pod that begins to wait because of holds; returns at once."""
         self.queue.add(pod_uid, AFTER_S)
 
     def on_pod_assumed(self, pod: Pod, node: str) -> None:
-        """Note that a pod is being bound; returns at once.
+        """End the buffer of a pod that is being bound; returns at once.
 
-        An autoscaler that sees the pod on its node, and its buffer still, adds another node.
+        An autoscaler that sees the pod on its node while its buffer still exists adds another node.
         """
         name = self._refused.pop(pod.uid, None)
         if name is not None and self.writer.wanted(name) is not None:
             self.writer.end(name)
             self.buffered_pods.add(pod, node)
 
-    def on_node_changed(self, node: str) -> None:  # noqa: ARG002 - any may help
-        """Note that some node has changed; returns at once."""
+    def on_node_changed(self, node: str) -> None:  # noqa: ARG002 - any node may have room
+        """Queue another look at all that wait, as a node has changed; returns at once."""
         if self._waiting or self._refused or self.buffered_pods:
             self.queue.add(_AGAIN, AFTER_S)
 
     async def run(self, state: State) -> None:
-        """Have buffers written until cancelled."""
+        """Decide on buffers and write them until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(watched(self.writer.reflector))
             await self.writer.reflector.synced.wait()
@@ -112,7 +112,7 @@ class Buffers(Listener):
             tasks.create_task(self.queue.passes(partial(self.look, state), AFTER_S))
 
     async def begin(self, state: State, pacer: Pacer) -> None:
-        """Have all looked at that may wait: what a predecessor has left is known only by them."""
+        """Queue all reservations and waiting pods: only they justify a former leader's buffers."""
         for ref in state.ledger.refs():
             self.queue.add(ref)
             await pacer.give_way()
@@ -125,7 +125,7 @@ class Buffers(Listener):
         self.queue.add(_AGAIN)
 
     async def look(self, state: State, pacer: Pacer) -> None:
-        """Decide which buffers there should be now."""
+        """Decide the desired buffers."""
         await pacer.run(state.ledger.advancing(self._clock()))
         for key in self.queue.take_all():
             with quarantined("buffer", key):
@@ -146,7 +146,7 @@ class Buffers(Listener):
             await pacer.give_way()
 
     def _take(self, key: Ref | str, state: State) -> None:
-        """Take what may wait: a reservation, or a pod by its UID."""
+        """Record a reservation, or a pod by its UID, that waits for room."""
         if isinstance(key, str):
             if waiting := state.waiting.get(key):
                 self._refused[key] = (waiting.pod.name.namespace, name_for(key))
@@ -156,10 +156,10 @@ class Buffers(Listener):
     def _decide(
         self, ref: Ref, state: State, kept_out: KeptOutNodes, numbers: Counter[str]
     ) -> None:
-        """Decide whether a reservation should have a buffer, and which."""
+        """Set the desired buffer of a waiting reservation."""
         name, needed = self._waiting[ref], need(ref, state)
         if needed is Need.PATIENCE and name in self.writer:
-            return  # Without it an autoscaler might remove the node before it is kept.
+            return  # Else an autoscaler might remove the node before its guard is written.
         wanted = buffer(ref, state, kept_out) if numbers[ref.namespace] < MOST_BUFFERS else None
         numbers[ref.namespace] += wanted is not None
         if needed is not Need.ROOM:
@@ -167,7 +167,7 @@ class Buffers(Listener):
         self.writer.want(name, wanted)
 
     async def _look_at_pods(self, state: State, simulation: Simulation, pacer: Pacer) -> None:
-        """Decide which pods should have buffers now, once all reservations are decided on."""
+        """Decide the pods' buffers, after those of all reservations."""
         for uid in tuple(self._refused):
             with quarantined("buffer", uid):
                 simulation.consider(uid)
@@ -183,10 +183,10 @@ class Buffers(Listener):
             await pacer.give_way()
 
     def _decide_pod(self, uid: str, wanted: Buffer | None, state: State) -> None:
-        """Give a pod the buffer that it should have."""
+        """Set the desired buffer of a waiting pod."""
         name = self._refused.get(uid)
         if name is None:
-            return  # It has been bound meanwhile.
+            return  # The pod has been bound meanwhile.
         before = self.writer.wanted(name)
         if wanted is None and before is not None and lands(before.pod, state):
             wanted = before

@@ -1,4 +1,4 @@
-"""Keeps autoscalers from removing nodes as long as they hold reservations."""
+"""Keeps autoscalers from removing nodes that hold reservations."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from reserver.scheduling.state import State
 log = structlog.get_logger(__name__)
 
 AFTER_S = 0.5
-"""How long a hold lasts, or is over, before its node is written, in seconds: what comes and goes
-within that costs the API server nothing."""
+"""Seconds from the begin or end of a hold to the write of its node: a hold that comes and goes
+sooner causes no write."""
 
 _AT_ONCE = 4
-"""How many nodes are written at once."""
+"""Most node writes in flight."""
 
 
 class ScaleDownGuard(Listener):
     """Keeps autoscalers from removing nodes that hold reservations.
 
     Attributes:
-        writes: how many nodes were written.
+        writes: nodes written so far.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class ScaleDownGuard(Listener):
         is_host: Callable[[str], bool] = lambda _: False,
         queue: WorkQueue[str] | None = None,
     ) -> None:
-        """Begin with nothing to do.
+        """Begin with an empty queue.
 
         Args:
-            is_host: returns whether a node is kept for who is there, held or not.
-            queue: of nodes that may have to be written.
+            is_host: returns whether a node stays for the pods there, even without a hold.
+            queue: nodes that may have to be written.
         """
         self._client = client
         self._state = state
@@ -52,13 +52,13 @@ class ScaleDownGuard(Listener):
         self.writes = 0
 
     def on_reservation_changed(self, ref: Ref) -> None:
-        """Note that a reservation may hold something else now; returns at once."""
+        """Queue the nodes of a changed reservation; returns at once."""
         reservation = self._state.ledger.get(ref)
         for part in reservation.parts if reservation else ():
             self._queue.add(part.node, AFTER_S)
 
     def on_node_changed(self, node: str) -> None:
-        """Note that a node has changed, or what is held there; returns at once."""
+        """Queue a changed node if its annotation differs from the need; returns at once."""
         if self._is_due(node):
             self._queue.add(node, AFTER_S)
 
@@ -88,7 +88,7 @@ class ScaleDownGuard(Listener):
             error = exc if isinstance(exc, ApiError) else None
             if error is not None and error.is_absent:
                 self._queue.succeeded(name)
-            elif error is not None and error.is_conflict:  # Somebody has written it meanwhile.
+            elif error is not None and error.is_conflict:  # Another client has written the node.
                 self._queue.add(name, AFTER_S)
             elif self._queue.failed(name, error) == 1:
                 log.warning("node cannot be annotated, retrying", node=name, why=str(exc))
@@ -96,7 +96,7 @@ class ScaleDownGuard(Listener):
             self._queue.succeeded(name)
 
     async def _annotate(self, path: str, found: Metadata, name: str) -> None:
-        """Write what is to be changed, unless somebody writes the node meanwhile."""
+        """Write the changed annotations, unless another client writes the node first."""
         wanted = keeping_changes(found.annotations or {}, is_needed=self._is_needed(name))
         if wanted:
             metadata = {"resourceVersion": found.resource_version, "annotations": wanted}

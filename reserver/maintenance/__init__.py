@@ -1,1 +1,1 @@
-"""MaintenanceWindows: nodes are emptied before their maintenance, a few at a time."""
+"""MaintenanceWindows: empty nodes before their maintenance, a few at a time."""

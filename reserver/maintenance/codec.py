@@ -35,22 +35,22 @@ COLLECTION = f"/apis/{API_VERSION}/maintenancewindows"
 WINDOW = ObjectKind(API_VERSION, KIND)
 
 MOST_WINDOWS = 100
-"""How many windows are read: each looks at every node."""
+"""Most windows that are read: each window is compared with every node."""
 
 MOST_NODES = 500
-"""How many nodes a window names."""
+"""Most node names in a window."""
 
 MOST_TERMS = 16
-"""How many labels and expressions its selector has."""
+"""Most labels and expressions in a window's node selector."""
 
 MOST_VALUES = 64
-"""How many values one expression has."""
+"""Most values in one expression."""
 
 MOST_BYTES = 262_144
-"""Bound on a spec; all that the schema allows takes less."""
+"""Most bytes of a spec; each spec that the schema allows is shorter."""
 
 MOST_SHOWN = 200
-"""How many nodes its status lists, first those that are in hand."""
+"""Most nodes in a window's status, the nodes in hand first."""
 
 _LAST_SHOWN = (NodePhase.PLANNED, NodePhase.WAITING, NodePhase.DONE)
 
@@ -103,7 +103,7 @@ class WindowObject(CustomResource, frozen=True):
     """A MaintenanceWindow on the wire."""
 
     def said(self) -> WindowStatusObject | None:
-        """Return its status; None if it has none that Reserver wrote."""
+        """Return the status; None if empty, or if Reserver did not write the status."""
         return decode_or_none(WindowStatusObject, self.status)
 
 
@@ -116,7 +116,7 @@ def read_object(item: WindowObject) -> Window:
     """Return the window of an object.
 
     Raises:
-        InvalidInput: some field is not acceptable; the error carries its path.
+        InvalidInput: a field is invalid; the error carries its path.
     """
     with under("spec"):
         if len(item.spec) > MOST_BYTES:
@@ -146,7 +146,7 @@ def read_object(item: WindowObject) -> Window:
 
 
 def _times(spec: _Spec) -> tuple[MaintenancePeriod, Schedule | None]:
-    """Return when a window is: of a schedule its first occurrence of all."""
+    """Return the period and the schedule; the period of a schedule is its first occurrence."""
     if spec.schedule is not None:
         if spec.start is not None or spec.end is not None:
             raise InvalidInput("schedule", "has its own times", "leave out start and end")
@@ -221,10 +221,10 @@ def _selector(written: _Selector | None) -> Selector:
 def show_status(
     window: Window, now: float, progress: Sequence[NodeProgress], generation: int
 ) -> WindowStatusObject:
-    """Return how far a window is, as it is written of a generation of the spec.
+    """Return the status of a window for one generation of its spec.
 
     Args:
-        window: with the occurrence that is under way, or the next.
+        window: with the period of the current or the next occurrence.
         now: unix seconds.
     """
     phase = phase_of(window, now)
@@ -245,14 +245,14 @@ def show_status(
 
 
 def refused(problem: InvalidInput, generation: int) -> WindowStatusObject:
-    """Return the status of a window that is not carried out because it cannot be read."""
+    """Return the status of a window whose spec is invalid."""
     return WindowStatusObject(
         phase=WindowPhase.INVALID, message=str(problem), observed_generation=generation
     )
 
 
 def phase_of(window: Window, now: float) -> WindowPhase:
-    """Return how far a window is by the time alone."""
+    """Return the phase of a window; only the time decides."""
     start, end = window.period
     if now >= end:
         return WindowPhase.OVER

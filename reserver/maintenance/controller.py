@@ -1,7 +1,8 @@
-"""Carries out MaintenanceWindows: takes nodes in hand, empties them, and gives them back.
+"""Carries out MaintenanceWindows: cordons nodes, empties them, and uncordons them.
 
-Each pass looks at all windows and nodes anew, and every fact is on the node: which windows have it
-in hand, who cordoned it, and what is true of it. Who comes after a crash goes on from there.
+Each pass reads all windows and nodes anew, and all state is on the node: the window that has the
+node in hand, whether the window cordoned the node, and its conditions. So a new leader continues
+after a crash.
 """
 
 from __future__ import annotations
@@ -43,16 +44,16 @@ log = structlog.get_logger(__name__)
 
 _LOOK = "look"
 _PAUSE_S = 0.5
-"""The time between passes, in seconds: changes come in bursts."""
+"""Seconds between passes: changes come in bursts."""
 
 _RETRY_S = 2.0
-"""How long after a failure there is another pass, in seconds."""
+"""Seconds from a failure to the next pass."""
 
 MOST_WRITES = 50
-"""How many nodes are written in one pass."""
+"""Most nodes that one pass writes."""
 
 WindowsNow = Mapping[KnownWindow, Window | None]
-"""The windows as they are at a moment: one occurrence of each; None where it cannot be read."""
+"""Each window with its occurrence at one moment; None for an invalid window."""
 
 Reported = Callable[[KnownWindow, NodeProgress], None]
 
@@ -61,13 +62,14 @@ class MaintenanceController(Listener):
     """Carries out MaintenanceWindows.
 
     Attributes:
-        queue: has a key while a pass is due.
+        queue: contains a key while a pass is due.
         windows: all windows.
-        reflector: keeps them up to date.
-        counts: how many nodes of open windows are in each phase.
-        writes: how many nodes were written.
-        unsuited: called with each hold that is to leave its node, and that it goes where it may.
-        subscribers: called with each window and node whose phase has changed.
+        reflector: the watch of the windows.
+        counts: nodes of unfinished windows by phase.
+        writes: nodes written so far.
+        unsuited: called with the ref of each hold that has to leave its node, and False: its
+            placement still applies.
+        subscribers: called with the window and the node for each change of a node's phase.
     """
 
     def __init__(
@@ -84,9 +86,9 @@ class MaintenanceController(Listener):
         Args:
             clock: unix seconds.
             emptying: moves pods off nodes.
-            is_up_to_date: waits for what watches are known to have missed, and returns whether
-                anything may be decided.
-            not_ready_s: how long a node is not ready before holds leave it, in seconds.
+            is_up_to_date: waits until the watches have caught up; returns whether decisions are
+                allowed.
+            not_ready_s: seconds that a node is not ready before holds leave the node.
         """
         self._client, self._clock, self._state = client, clock, state
         self._emptying = emptying
@@ -104,12 +106,12 @@ class MaintenanceController(Listener):
         emptying.failed = self._note
 
     def on_node_changed(self, node: str) -> None:
-        """Note that a node may have changed; returns at once."""
+        """Queue a pass if a node has changed."""
         if self._state.node(node) != self._nodes.get(node):
             self.queue.add(_LOOK, _PAUSE_S)
 
     async def run(self) -> None:
-        """Carry out windows until cancelled; all has been listed once."""
+        """Carry out windows until cancelled; call after the first lists."""
         self.queue.add(_LOOK)
         await self.queue.passes(self.look, _PAUSE_S)
 
@@ -126,7 +128,7 @@ class MaintenanceController(Listener):
         except ApiError as exc:
             with suppress(ApiError):
                 self._note(exc)
-        for why in self._faults - faults:  # One line for one fault, however often it is retried.
+        for why in self._faults - faults:  # One line for each fault, not for each retry.
             log.warning("windows cannot be carried out, retrying", why=why)
 
     async def _pass(self, pacer: Pacer) -> None:
@@ -151,7 +153,7 @@ class MaintenanceController(Listener):
         wait_s = LOOK_AGAIN_S if is_busy or in_hand else inf
         wait_s = min(wait_s, decision.next_at - self._clock())
         if any(each.window.schedule and each.window.period.end <= decided_at for each in turns):
-            wait_s = 0.0  # It was over meanwhile, and another occurrence comes.
+            wait_s = 0.0  # The window ended during this pass, and has another occurrence.
         if wait_s < inf:
             self.queue.add(_LOOK, max(wait_s, _PAUSE_S))
 
@@ -167,13 +169,13 @@ class MaintenanceController(Listener):
         return windows
 
     async def _turns(self, windows: Iterable[Window], pacer: Pacer) -> list[Turn]:
-        """Return the windows that are not over, with their nodes."""
+        """Return the unfinished windows with their nodes."""
         nodes, now = list(self._known_nodes().values()), self._clock()
         unfinished = [window for window in windows if now < window.period.end]
         return [await pacer.run(turn_of(window, nodes)) for window in unfinished]
 
     def _in_hand(self, turns: Iterable[Turn]) -> dict[str, Window]:
-        """Return the nodes that windows have in hand, and that are cordoned."""
+        """Return the cordoned nodes that unfinished windows have in hand, each with its window."""
         windows = {turn.window.key: turn.window for turn in turns}
         seen = (observed(node, None) for node in self._known_nodes().values() if node.maintenance)
         return {
@@ -183,7 +185,7 @@ class MaintenanceController(Listener):
         }
 
     async def _close(self, decision: MaintenanceDecision, pacer: Pacer) -> None:
-        """Close nodes for holds, and have what is placed there leave those that are vacated."""
+        """Close nodes for holds, and have placed holds leave vacated nodes."""
         state = self._state
         for node in state.closures.set(decision.closures):
             state.listener.on_node_changed(node)
@@ -193,13 +195,13 @@ class MaintenanceController(Listener):
             for part in tuple(state.ledger.holding_on(node)):
                 reservation = state.ledger.get(part.ref)
                 if reservation is not None and state.closures.leaving(reservation):
-                    for tell in self.unsuited:
-                        tell(reservation.ref, False)  # noqa: FBT003 - as `Core` has it
+                    for notify in self.unsuited:
+                        notify(reservation.ref, False)  # noqa: FBT003 - as `Core` has it
 
     async def _write_nodes(
         self, decision: MaintenanceDecision, seen: Mapping[str, ObservedNode]
     ) -> bool:
-        """Write nodes as they are to be; return whether some are not yet seen to be so."""
+        """Write nodes that differ from their goals; return whether any node differed."""
         due = [name for name, goal in decision.goals.items() if is_due(goal, seen[name])]
         for name in due[:MOST_WRITES]:
             annotation = self._nodes[name].maintenance
@@ -219,13 +221,13 @@ class MaintenanceController(Listener):
         decided_at: float,
         pacer: Pacer,
     ) -> Mapping[NodePhase, int]:
-        """Write how far each window is; return how many nodes are in each phase."""
+        """Write the status of each window; return the number of nodes in each phase."""
         counts = Counter[NodePhase]()
         for known, window in windows.items():
             await pacer.give_way()
             generation = known.metadata.generation
             if window is None:
-                assert known.problem is not None  # noqa: S101 - one of both is there
+                assert known.problem is not None  # noqa: S101 - a window or its problem
                 await pacer.awaited(self._write_status(known, refused(known.problem, generation)))
                 continue
             progress = decision.progress.get(window.key, ())
@@ -235,8 +237,8 @@ class MaintenanceController(Listener):
             await pacer.awaited(self._write_status(known, status))
             for each in progress if before else ():
                 if each.node in before and before[each.node] != each.phase:
-                    for tell in self.subscribers:
-                        tell(known, each)
+                    for notify in self.subscribers:
+                        notify(known, each)
         return counts
 
     async def _write_status(self, known: KnownWindow, status: WindowStatusObject) -> None:
@@ -255,7 +257,7 @@ class MaintenanceController(Listener):
             self.windows.put(decode(WindowObject, answer))
 
     def _note(self, error: ApiError) -> None:
-        """Note why something failed that is retried; raise what would fail for all else as well."""
+        """Record a failure and queue a retry; raise the error if the API server is away."""
         core, own = "core/rbac-reserver", "components/maintenance/rbac"
         self._faults.add(advice(error).replace(core, own))
         self.queue.add(_LOOK, _RETRY_S)

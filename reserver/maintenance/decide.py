@@ -1,4 +1,4 @@
-"""Decides on nodes and windows: how each node is to be, and how far each window is."""
+"""Decides the goal of each node and the progress of each window."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ BY_OTHERS = "had a condition of maintenance"
 NOT_READY = "were not ready for a while"
 
 _STEP = 200
-"""So many nodes are decided on in one step."""
+"""Nodes decided between two yields."""
 
 
 class NodeLifecycle(NamedTuple):
-    """The conditions of its maintenance that a node is to have.
+    """The desired maintenance conditions of a node.
 
     Attributes:
-        kinds: those that are true.
-        message: of each.
+        kinds: the types of the true conditions.
+        message: the message of each condition.
     """
 
     kinds: frozenset[str] = frozenset()
@@ -46,12 +46,12 @@ class NodeLifecycle(NamedTuple):
 
 
 class NodeGoal(NamedTuple):
-    """How a node is to be.
+    """The desired state of a node.
 
     Attributes:
-        uses: what windows have done with it.
-        cordon: whether it is to be cordoned; None where that is not theirs to decide.
-        lifecycle: its conditions.
+        uses: the windows' records on the node.
+        cordon: whether to cordon or uncordon the node; None leaves ``spec.unschedulable`` alone.
+        lifecycle: the conditions.
     """
 
     uses: Uses
@@ -60,7 +60,7 @@ class NodeGoal(NamedTuple):
 
 
 class NodeProgress(NamedTuple):
-    """How far a window is with a node, and what it waits for."""
+    """The phase of a node in a window, and the reason for waiting."""
 
     node: str
     phase: NodePhase
@@ -69,13 +69,13 @@ class NodeProgress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceDecision:
-    """What is to be.
+    """The goals of one pass.
 
     Attributes:
-        goals: how nodes are to be, by name.
-        progress: how far each window is, by its key.
+        goals: the goal of each node that a window concerns, by name.
+        progress: the progress of each window's nodes, by the window's key.
         closures: the nodes that are closed for holds.
-        next_at: when time alone changes something, unix seconds.
+        next_at: next moment at which time alone changes a decision, unix seconds.
     """
 
     goals: Mapping[str, NodeGoal]
@@ -92,12 +92,12 @@ def decide(
     unread: frozenset[str] = frozenset(),
     not_ready_s: float = 0.0,
 ) -> Generator[None, None, MaintenanceDecision]:
-    """Find how nodes are to be; other work may come between the steps, and sees nothing of it.
+    """Decide the goals of all nodes, in steps; yields change no shared state.
 
     Args:
         now: unix seconds.
-        unread: the UIDs of windows that cannot be read: what they have in hand stays as it is.
-        not_ready_s: how long a node is not ready before holds leave it, in seconds; 0: they stay.
+        unread: the UIDs of invalid windows: nodes that they have in hand stay as they are.
+        not_ready_s: seconds that a node is not ready before holds leave the node; 0: holds stay.
     """
     coming = (turn for turn in turns if turn.window.period.end > now)
     open_ = sorted(coming, key=lambda turn: (turn.window.period.start, turn.window.name))
@@ -139,10 +139,10 @@ def _goals(
 
 
 def _goal(node: NodeTurn, active: Mapping[str, Turn], now: float) -> NodeGoal | None:
-    """Return how a node is to be; None for one that no window has anything to do with."""
+    """Return the goal of a node; None if no window, or only an invalid one, concerns the node."""
     seen, turn = node.seen, active.get(node.holder)
     if turn is None and node.holder:
-        return None  # Of a window that cannot be read.
+        return None  # An invalid window has the node in hand.
     cordon = None
     if turn is not None:
         cordon = True
@@ -177,7 +177,7 @@ def _times(window: Window) -> str:
 
 
 def _progress(window: Window, node: NodeTurn, now: float) -> NodeProgress:
-    """Return how far a window is with a node."""
+    """Return the progress of a node in a window."""
     name, use = node.seen.name, node.uses.get(window.key)
     if now < window.drain_at:
         return NodeProgress(name, NodePhase.PLANNED)
@@ -200,7 +200,7 @@ def _progress(window: Window, node: NodeTurn, now: float) -> NodeProgress:
 
 
 def _coming(turn: Turn) -> Closure:
-    """Return what closes nodes that a window has not had in hand yet."""
+    """Return the closure of the nodes that a window has not taken in hand yet."""
     since, end = turn.window.drain_at, turn.window.period.end
     return Closure(COMING, since=since, until=end, is_firm=not turn.is_rolling)
 
@@ -217,7 +217,7 @@ def _closed(
     now: float,
     not_ready_s: float,
 ) -> Generator[None, None, NodesByClosure]:
-    """Return the nodes of each closure: those that were found, and what closes each node now."""
+    """Return the nodes of each closure: the nodes in `found`, and the nodes that are closed now."""
     for number, each in enumerate(nodes):
         for closure in _closures(each, active, now, not_ready_s):
             found.setdefault(closure, set()).add(each.seen.name)
@@ -234,7 +234,7 @@ def _closed(
 def _closures(
     node: NodeTurn, active: Mapping[str, Turn], now: float, not_ready_s: float
 ) -> Iterator[Closure]:
-    """Yield what closes a node beside windows that are to come."""
+    """Yield the closures of a node, except those of coming windows."""
     seen, holder = node.seen, active.get(node.holder)
     if holder is not None:
         yield Closure(IN_HAND, until=holder.window.period.end, is_vacated=True)

@@ -1,4 +1,4 @@
-"""Empties nodes in hand: looks at their pods, and writes and deletes PodMoves."""
+"""Empties nodes in hand: lists their pods, and writes and deletes PodMoves."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from reserver.moves.manifests import SharedFields, manifest
 from reserver.moves.surge_pods import pods
 
 MOST_BYTES = 4 * 2**20
-"""How long the list of a node's pods may be; the pods of a longer one are read one by one."""
+"""Most bytes of a list of a node's pods; the pods of a longer list are read one by one."""
 
 MOST_READ = 1_000
-"""How many pods of one node are read one by one."""
+"""Most pods of one node that are read one by one."""
 
 MOST_ENDED = 50
-"""How many moves of windows without any nodes in hand are deleted in one pass. Whoever may write
-PodMoves may write their label, and a finalizer that keeps what is deleted."""
+"""Most moves of windows without nodes in hand that one pass deletes. Any user who may create
+PodMoves may set their label, and a finalizer that keeps deleted PodMoves."""
 
 LOOK_AGAIN_S = 5.0
-"""How long what was seen of a node's pods is good, in seconds."""
+"""Seconds between two looks at the pods of a node."""
 
 
 class NodeLook(NamedTuple):
-    """A look at the pods of a node, if they could be read, and when it was, unix seconds."""
+    """The drain of a node's pods (None if the pods could not be read), and its unix seconds."""
 
     drain: Drain | None
     at: float
@@ -54,15 +54,15 @@ class NodeEmptying:
     """Moves pods off nodes by PodMoves.
 
     Attributes:
-        failed: called with each refusal of the API server; raises what concerns all.
-        writes: how many PodMoves were written or deleted.
+        failed: called with each error of the API server; raises if the API server is away.
+        writes: PodMoves written or deleted so far.
     """
 
     def __init__(self, client: ApiClient, moves: MoveIndex, snapshot: Snapshot) -> None:
         """Begin with no node looked at.
 
         Args:
-            moves: the PodMoves that are known.
+            moves: the observed PodMoves.
             snapshot: the pods of each node.
         """
         self._client = client
@@ -73,14 +73,14 @@ class NodeEmptying:
         self.writes = 0
 
     def drain(self, node: str) -> Drain | None:
-        """Return what becomes of the pods of a node in hand, as it was last looked at."""
+        """Return the drain of a node in hand at the last look; None before, or if unreadable."""
         found = self._looks.get(node)
         return found.drain if found else None
 
     async def look(self, nodes: Mapping[str, Window], now: float) -> None:
-        """Look at the pods of nodes in hand, each with its window, and at no others.
+        """Look at the pods of the nodes in hand; forget all other nodes.
 
-        One whose pods cannot be read keeps no other waiting.
+        A node whose pods cannot be read delays no other node.
 
         Raises:
             ApiError: the API server does not answer.
@@ -92,7 +92,7 @@ class NodeEmptying:
                 self._looks[node] = NodeLook(await self._judged(node, options(window)), now)
 
     async def _judged(self, node: str, allowed: DrainOptions) -> Drain | None:
-        """Return what becomes of the pods of a node; None where they cannot be read."""
+        """Return the drain of a node's pods; None if the pods cannot be read."""
         try:
             return await self._drain_of(node, allowed)
         except ApiError as exc:
@@ -117,7 +117,7 @@ class NodeEmptying:
         return await self._client.get_bounded(path, MOST_BYTES, {"fieldSelector": selector})
 
     async def move(self, nodes: Mapping[str, Window], now: float) -> None:
-        """Have pods moved off nodes in hand, and end the moves of windows without any."""
+        """Move pods off nodes in hand, and end the moves of windows without nodes in hand."""
         for node, window in nodes.items():
             drain = self.drain(node)
             if drain is not None:
@@ -140,7 +140,7 @@ class NodeEmptying:
         try:
             await self._client.create(podmove.collection(pod.namespace), body)
         except ApiError as exc:
-            if not (exc.is_conflict or exc.is_absent):  # It is there, or its namespace is gone.
+            if not (exc.is_conflict or exc.is_absent):  # It exists, or its namespace is gone.
                 self.failed(exc)
         else:
             self.writes += 1

@@ -1,4 +1,7 @@
-"""A maintenance window: nodes are to be empty from a start to an end, and how far each is."""
+"""A maintenance window: nodes that have to be empty from a start to an end, and their progress.
+
+A window takes a node *in hand* when it cordons the node to empty it.
+"""
 
 from __future__ import annotations
 
@@ -13,36 +16,36 @@ from reserver.cluster.node import LIFECYCLE, READY, Node, NodeCondition
 from reserver.moves.drain import Drain
 
 DEFAULT_DRAIN_S = 3600.0
-"""How long before its start a window begins to empty its nodes, in seconds."""
+"""Default of `drainBefore`: seconds from the first drain to the start of a window."""
 
 MOST_DRAIN_S = 7 * 24 * 3600.0
-"""How long before its start a window may begin to, in seconds."""
+"""Greatest `drainBefore`, in seconds."""
 
 MOST_LENGTH_S = 30 * 24 * 3600.0
-"""How long a window may last, in seconds."""
+"""Longest window, in seconds."""
 
 PLANNED_AHEAD_S = 24 * 3600.0
-"""How long before the drain a window closes its nodes for holds that would overlap it, in seconds:
-a hold without an end would find no place in a cluster with a window in a year."""
+"""Seconds before the drain from which a window's nodes are closed for holds that would overlap it.
+If that had no limit, a hold without an end would avoid each node that has a window in a year."""
 
 REASON = "MaintenanceWindow"
-"""The reason of the conditions that Reserver writes; those of others have another one."""
+"""The reason of the conditions that Reserver writes; other controllers write other reasons."""
 
 PLANNED, DRAINING, DRAINED, IN_PROGRESS = LIFECYCLE
 
 
 class WindowUse(StrEnum):
-    """What a window has done with a node, as the node's annotation says."""
+    """A window's record on a node, in the node's annotation."""
 
     CORDONED = "cordoned"
     FOUND_CORDONED = "found-cordoned"
-    """Somebody else had cordoned it, and is to uncordon it."""
+    """Another client cordoned the node before the window did, and has to uncordon it."""
     DONE = "done"
-    """Somebody has uncordoned it since: its maintenance is over."""
+    """A client has uncordoned the node since: its maintenance is over."""
 
 
 class NodePhase(StrEnum):
-    """How far a window is with a node."""
+    """The phase of a node in a window."""
 
     PLANNED = "Planned"
     WAITING = "Waiting"
@@ -54,36 +57,36 @@ class NodePhase(StrEnum):
 
 
 class WindowPhase(StrEnum):
-    """How far a window is."""
+    """The phase of a window."""
 
     PLANNED = "Planned"
     DRAINING = "Draining"
-    """Its nodes are emptied; it has not started."""
+    """Reserver empties the nodes; the window has not started."""
     ACTIVE = "Active"
     OVER = "Over"
     INVALID = "Invalid"
 
 
 class MaintenancePeriod(NamedTuple):
-    """When a maintenance is: unix seconds."""
+    """Start and end of a maintenance, unix seconds."""
 
     start: float
     end: float
 
 
 class MostUnavailable(NamedTuple):
-    """How many nodes of a window may be unavailable at a time.
+    """The most nodes of a window that may be unavailable at a time.
 
     Attributes:
-        number: of nodes, or of hundredths of them.
-        is_percent: it is of hundredths.
+        number: nodes, or percent of the window's nodes.
+        is_percent: `number` is a percentage.
     """
 
     number: int
     is_percent: bool = False
 
     def of(self, nodes: int) -> int:
-        """Return how many that is of so many nodes: one at least."""
+        """Return the limit for a window of `nodes` nodes: 1 at least."""
         return max(1, nodes * self.number // 100 if self.is_percent else self.number)
 
 
@@ -95,15 +98,16 @@ class Window:
     """A MaintenanceWindow.
 
     Attributes:
-        uid: tells it from an earlier one of the same name.
+        uid: distinguishes the window from an earlier window of the same name.
+        nodes: the names of nodes.
         selector: selects further nodes.
-        period: when it is; of a schedule that has begun to count, one of its occurrences.
-        schedule: when it recurs; None for one that does not.
-        drain_s: how long before its start its nodes are emptied, in seconds.
-        most_unavailable: how many of its nodes may be unavailable at a time.
-        surges: a copy of each pod is ready on its seat before the pod goes, where it can be.
-        allows_unseated: from the start on pods are evicted without a seat.
-        deletes_empty_dirs: pods with emptyDir volumes are moved, whose data is lost.
+        period: start and end; with a schedule, one of its occurrences.
+        schedule: the recurrence; None for a window that does not recur.
+        drain_s: seconds from the first drain to the start.
+        most_unavailable: the most nodes that may be unavailable at a time.
+        surges: moves start a copy of a pod on its seat before the eviction, where possible.
+        allows_unseated: from the start on, evict pods without a seat.
+        deletes_empty_dirs: move pods with emptyDir volumes, which deletes their data.
     """
 
     name: str
@@ -119,42 +123,43 @@ class Window:
     deletes_empty_dirs: bool = False
 
     def at(self, now: float) -> Window:
-        """Return it with the occurrence under way at `now` (unix seconds), or the next one.
+        """Return the window with its occurrence at `now` (unix seconds), or its next occurrence.
 
-        After the last one it stays as it is.
+        After the last occurrence the window is returned unchanged.
         """
         found = self.schedule.occurrence(now) if self.schedule else None
         return replace(self, period=MaintenancePeriod(*found)) if found else self
 
     def has(self, name: str, labels: Labels) -> bool:
-        """Return whether a node is one of its nodes."""
+        """Return whether the window selects a node."""
         return name in self.nodes or self.selector.matches(labels)
 
     @property
     def drain_at(self) -> float:
-        """When its nodes begin to be emptied, unix seconds."""
+        """The start of the drain, unix seconds."""
         return self.period.start - self.drain_s
 
     @property
     def key(self) -> str:
-        """What tells this maintenance from others of the same window."""
+        """The identity of this occurrence: the window's UID and the start."""
         return f"{self.uid}.{int(self.period.start)}"
 
 
 Uses = Mapping[str, WindowUse]
-"""What windows have done with a node, by their keys. One has it in hand: all others are done."""
+"""The windows' records on a node, by key. Only one window has the node in hand: all other records
+are DONE."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedNode:
-    """A node, as far as its maintenance is concerned.
+    """The fields of a node that maintenance decides on.
 
     Attributes:
-        is_cordoned: its ``spec.unschedulable``.
-        uses: what windows have done with it.
-        conditions: by type: whether it is ready, and those of its maintenance.
-        not_ready_since: since when it is not ready, unix seconds; None while it is.
-        drain: what becomes of its pods; None where nobody has looked since it was cordoned.
+        is_cordoned: ``spec.unschedulable``.
+        uses: the windows' records on the node.
+        conditions: Ready and the maintenance conditions, by type.
+        not_ready_since: last transition to not ready, unix seconds; None while ready or unknown.
+        drain: the decision on each pod; None until the pods were read after the cordon.
     """
 
     name: str
@@ -166,12 +171,12 @@ class ObservedNode:
 
     @property
     def is_ready(self) -> bool:
-        """Whether its kubelet reports, and is well, as far as is known."""
+        """Whether the Ready condition is true, or absent."""
         return READY not in self.conditions or self.conditions[READY].status == "True"
 
     @property
     def is_maintained_by_others(self) -> bool:
-        """Whether others than Reserver say that it is maintained, or about to be."""
+        """Whether another controller set a maintenance condition to true."""
         return any(
             kind in LIFECYCLE and each.status == "True" and each.reason != REASON
             for kind, each in self.conditions.items()
@@ -179,19 +184,19 @@ class ObservedNode:
 
     @property
     def is_marked(self) -> bool:
-        """Whether anything on it was written for a window: perhaps before a crash."""
+        """Whether the node has a record or a condition of a window, perhaps from before a crash."""
         return bool(self.uses) or any(
             kind in LIFECYCLE and each.reason == REASON for kind, each in self.conditions.items()
         )
 
     @property
     def holder(self) -> str:
-        """The key of the window that has it in hand; empty if none has."""
+        """The key of the window that has the node in hand; empty without one."""
         return next((key for key, use in self.uses.items() if use is not WindowUse.DONE), "")
 
 
 def read_uses(node: Node) -> dict[str, WindowUse]:
-    """Return what windows have done with a node; what its annotation says otherwise is ignored."""
+    """Return the windows' records on a node; invalid parts of its annotation are ignored."""
     known, uses = {each.value for each in WindowUse}, {}
     for part in node.maintenance.split():
         use, _, key = part.partition(":")
@@ -201,5 +206,5 @@ def read_uses(node: Node) -> dict[str, WindowUse]:
 
 
 def show_uses(uses: Uses) -> str:
-    """Return what windows have done with a node as its annotation."""
+    """Return the annotation for the windows' records on a node."""
     return " ".join(f"{use}:{key}" for key, use in sorted(uses.items()))

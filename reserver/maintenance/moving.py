@@ -1,4 +1,4 @@
-"""Decides which PodMoves empty a node that a window has in hand."""
+"""Decides the PodMoves that empty a node in hand."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from reserver.moves.model import MAX_TIMEOUT_S, Move
 from reserver.moves.phases import MoveMode, MovePhase
 
 LABEL = "reserver.io/maintenance-window"
-"""On the PodMoves of a window: its key."""
+"""The label with the window's key on the PodMoves of a window."""
 
 AGAIN_S = 60.0
-"""How long after a move has failed its pod is moved again, in seconds."""
+"""Seconds from the end of a move to the next move of a pod that is still on the node."""
 
 LEAST_TIMEOUT_S = 60.0
 """The shortest timeout of a move of a window, in seconds."""
 
 KEPT_S = 3600
-"""How long the moves of a window are kept after their end, in seconds."""
+"""Seconds that the moves of a window are kept after their end."""
 
 _NOT_EVICTED = frozenset(
     {MovePhase.PENDING, MovePhase.RESERVING, MovePhase.EVICTING, MovePhase.SURGING}
@@ -31,11 +31,11 @@ _NOT_EVICTED = frozenset(
 
 
 class WrittenMove(NamedTuple):
-    """A PodMove that is there.
+    """A PodMove that exists.
 
     Attributes:
-        move: what it asks for, and how far it is.
-        key: of the window that it belongs to; empty if it is another's.
+        move: its spec and status.
+        key: the key of its window; empty if no window created the PodMove.
     """
 
     move: Move
@@ -44,12 +44,12 @@ class WrittenMove(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CreateMove:
-    """Write a PodMove.
+    """Create a PodMove.
 
     Attributes:
-        pod: that is to leave.
-        mode: what has to be there before the eviction.
-        timeout_s: how long it may take, in seconds.
+        pod: the pod to move.
+        mode: the precondition of the eviction: a seat, a ready copy, or none.
+        timeout_s: the move's timeout, in seconds.
     """
 
     name: PodName
@@ -60,7 +60,7 @@ class CreateMove:
 
 @dataclass(frozen=True, slots=True)
 class DeleteMove:
-    """Delete a PodMove, of the UID that was seen."""
+    """Delete a PodMove with the observed UID."""
 
     name: PodName
     uid: str
@@ -70,7 +70,7 @@ MoveEffect = CreateMove | DeleteMove
 
 
 def options(window: Window) -> DrainOptions:
-    """Return what a window may do to pods that lose something by it."""
+    """Return the drain options of a window: which pods it may evict at a loss."""
     return DrainOptions(
         ignores_daemon_sets=True,
         deletes_empty_dirs=window.deletes_empty_dirs,
@@ -89,13 +89,13 @@ def emptying(
     named: Callable[[PodName], WrittenMove | None],
     now: float,
 ) -> Iterator[MoveEffect]:
-    """Yield what is to be done so that pods leave a node.
+    """Yield the PodMoves to create and delete so that pods leave a node.
 
     Args:
-        window: that has the node in hand.
+        window: the window that has the node in hand.
         drain: the pods of the node.
-        moves_of: returns the moves under way of a pod.
-        named: returns the PodMove of a name.
+        moves_of: returns the PodMoves of a pod.
+        named: returns a PodMove by its name.
         now: unix seconds.
     """
     is_forced = window.allows_unseated and now >= window.period.start
@@ -103,7 +103,7 @@ def emptying(
     mode = MoveMode.EVICT_ONLY if is_forced else seated
     for pod in drain.leaving:
         if not pod.is_managed and not is_forced:
-            continue  # Nobody makes it again: it runs for as long as it can.
+            continue  # No controller recreates the pod: let it run until the start.
         every = moves_of(PodName(pod.namespace, pod.name))
         under_way = [each for each in every if not each.move.gives_way]
         if under_way:
@@ -121,9 +121,9 @@ def emptying(
 
 
 def leftovers(moves: Iterable[WrittenMove], in_hand: frozenset[str]) -> Iterator[DeleteMove]:
-    """Yield what ends the moves of windows that have nothing in hand any more.
+    """Yield the deletions of the moves of windows without nodes in hand.
 
-    One that has evicted its pod goes on: its replacement needs the seat.
+    A move that has evicted its pod continues: the replacement needs the seat.
     """
     for move, key in moves:
         if key and key not in in_hand and move.status.phase in _NOT_EVICTED:
@@ -135,6 +135,6 @@ def _is_seated(move: Move) -> bool:
 
 
 def _name(window: Window, pod: LeavingPod, mode: MoveMode) -> str:
-    """Return the name of the PodMove of a pod: the same for whoever takes over."""
+    """Return the name of the PodMove of a pod; a new leader computes the same name."""
     digest = blake2b(f"{window.key}/{pod.uid}/{mode}".encode(), digest_size=5).hexdigest()
     return f"{pod.name[:200].rstrip('-.')}-{digest}"

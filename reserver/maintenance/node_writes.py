@@ -1,4 +1,4 @@
-"""Writes nodes as their maintenance wants them: annotation, cordon and conditions."""
+"""Writes the annotation, the cordon and the conditions of nodes under maintenance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Conditions = list[dict[str, Any]]
 
 
 def is_due(goal: NodeGoal, seen: ObservedNode) -> bool:
-    """Return whether a node is not as it is to be."""
+    """Return whether a node differs from its goal."""
     return _is_use_due(goal, seen) or _is_lifecycle_due(goal, seen)
 
 
@@ -38,15 +38,15 @@ def _is_lifecycle_due(goal: NodeGoal, seen: ObservedNode) -> bool:
 async def write_node(
     client: ApiClient, seen: ObservedNode, goal: NodeGoal, annotation: str, now: float
 ) -> bool:
-    """Write a node as it is to be; return False if somebody has written it since it was seen.
+    """Write the goal of a node; return False if another client has changed the observed fields.
 
-    The annotation and the cordon are one write: whoever finds the one finds the other. Conditions
-    follow: who comes after a crash in between finds that they lack.
+    The annotation and the cordon are one write, so neither is ever seen alone. The conditions
+    follow: after a crash in between, the new leader sees that they are missing.
 
     Args:
-        seen: what was decided on.
-        goal: how it is to be.
-        annotation: its annotation when it was seen.
+        seen: the observed node of the decision.
+        goal: the desired state.
+        annotation: the observed maintenance annotation.
         now: unix seconds.
 
     Raises:
@@ -78,7 +78,11 @@ async def write_node(
 
 
 def conditions(before: Conditions, lifecycle: NodeLifecycle, now: float) -> Conditions:
-    """Return all conditions of a node with those of its maintenance; those of others stay."""
+    """Return a node's conditions with the desired maintenance conditions.
+
+    A condition of another controller is replaced only where the same type is desired, and its
+    status is not True.
+    """
     kept = [each for each in before if not _is_ours(each)]
     known = {each.get("type"): each for each in before if _is_ours(each)}
     theirs = {each.get("type") for each in kept if each.get("status") == "True"}

@@ -1,4 +1,4 @@
-"""The MaintenanceWindows and the nodes that are known, as values to decide on."""
+"""The observed MaintenanceWindows and nodes, as values for decisions."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class KnownWindow:
     """A MaintenanceWindow as it was last read.
 
     Attributes:
-        metadata: of the object; its resourceVersion is the precondition of a write.
-        window: what it asks for; None where it cannot be read.
-        problem: why it cannot; None where it can.
-        said: its status; None if it has none that Reserver wrote.
-        waiting: the object, where it is not read as long as there are `MOST_WINDOWS` others.
+        metadata: the object's metadata; its resourceVersion is the precondition of a write.
+        window: the spec; None if invalid.
+        problem: the error of an invalid spec; None if valid.
+        said: the status; None if empty, or if Reserver did not write it.
+        waiting: the object, if unread because there are `MOST_WINDOWS` others; else None.
     """
 
     metadata: ResourceMetadata
@@ -44,21 +44,21 @@ class KnownWindows:
     """All MaintenanceWindows by name."""
 
     def __init__(self, on_changed: Callable[[], None]) -> None:
-        """Begin with none; `on_changed` is called when one has changed."""
+        """Begin without windows; `on_changed` is called after each change."""
         self._on_changed = on_changed
         self._known: dict[str, KnownWindow] = {}
 
     def __iter__(self) -> Iterator[KnownWindow]:
-        """Yield each of them."""
+        """Yield each window."""
         yield from self._known.values()
 
     @property
     def unread(self) -> frozenset[str]:
-        """The UIDs of those that cannot be read."""
+        """The UIDs of the windows that were not read."""
         return frozenset(known.metadata.uid for known in self if known.window is None)
 
     def view(self) -> ObjectView[WindowObject]:
-        """Return the view that keeps them up to date."""
+        """Return the view that updates the windows from the watch."""
         return ObjectView(
             WindowObject,
             seen=lambda item, _: self.put(item),
@@ -67,12 +67,12 @@ class KnownWindows:
         )
 
     def put(self, item: WindowObject) -> None:
-        """Take a MaintenanceWindow as it is now."""
+        """Store a new version of a MaintenanceWindow; an older version is ignored."""
         metadata = item.metadata
         before = self._known.get(metadata.name)
         is_same = before is not None and before.metadata.uid == metadata.uid
         if before is not None and is_same and metadata.revision < before.metadata.revision:
-            return  # The answer to our own write was faster.
+            return  # The response to Reserver's write came before this event.
         others = (name for name, known in self._known.items() if known.waiting is None)
         if sum(name != metadata.name for name in others) >= MOST_WINDOWS:
             problem = f"there are {MOST_WINDOWS} MaintenanceWindows already"
@@ -95,7 +95,7 @@ class KnownWindows:
 
 
 def turn_of(window: Window, nodes: list[Node]) -> Generator[None, None, Turn]:
-    """Find the nodes of a window; other work may come between the steps."""
+    """Find the nodes of a window, in steps."""
     members = []
     for number, node in enumerate(nodes):
         if window.has(node.name, node.labels):
@@ -106,13 +106,13 @@ def turn_of(window: Window, nodes: list[Node]) -> Generator[None, None, Turn]:
 
 
 def observed(node: Node, drain: Drain | None) -> ObservedNode:
-    """Return a node as far as its maintenance is concerned."""
+    """Return the fields of a node that maintenance decides on."""
     ready = node.conditions.get(READY)
     since = None
     if ready is not None and ready.status != "True":
         try:
             since = parse_moment(ready.since)
-        except InvalidInput:  # No kubelet writes that: for how long is unknown.
+        except InvalidInput:  # No kubelet writes this: the duration is unknown.
             since = None
     return ObservedNode(
         name=node.name,

@@ -1,4 +1,4 @@
-"""Assembles what carries out MaintenanceWindows, if it is enabled."""
+"""Assembles the controller of MaintenanceWindows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reserver.moves.index import MoveIndex
 from reserver.scheduling.state import State
 
 
-def assembled(  # noqa: PLR0913 - what a controller is connected to
+def assembled(  # noqa: PLR0913 - the controller's dependencies
     client: ApiClient,
     clock: Callable[[], float],
     state: State,
@@ -26,7 +26,7 @@ def assembled(  # noqa: PLR0913 - what a controller is connected to
     *,
     not_ready_s: float,
 ) -> MaintenanceController:
-    """Return what carries out MaintenanceWindows by PodMoves."""
+    """Return the controller that carries out MaintenanceWindows by PodMoves."""
     emptying = NodeEmptying(client, moves, state.snapshot)
     parts = (client, clock, state, emptying, is_up_to_date, not_ready_s)
     controller = MaintenanceController(*parts)
@@ -35,6 +35,6 @@ def assembled(  # noqa: PLR0913 - what a controller is connected to
 
 
 def _announce(recorder: Recorder, known: KnownWindow, progress: NodeProgress) -> None:
-    """Report on a MaintenanceWindow that a node is in another phase."""
+    """Write an event on a MaintenanceWindow for the new phase of a node."""
     said = f"{progress.node}: {progress.message}" if progress.message else progress.node
     recorder.note(known.metadata, f"Node{progress.phase}", said, WINDOW)

@@ -1,4 +1,4 @@
-"""Turns: which nodes of a window are in hand, as many as may be unavailable at a time."""
+"""Turns: the nodes that a window takes in hand, within its `maxUnavailable`."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from reserver.maintenance.model import ObservedNode, Window, WindowUse
 
 
 class Turn(NamedTuple):
-    """A window that is not over, and the nodes that it has now."""
+    """An unfinished window with its current nodes."""
 
     window: Window
     members: tuple[str, ...]
 
     @property
     def most(self) -> int:
-        """How many of them may be unavailable at a time."""
+        """The most nodes that may be unavailable at a time."""
         return self.window.most_unavailable.of(len(self.members))
 
     @property
     def is_rolling(self) -> bool:
-        """Whether not all of them are unavailable at once, so that holds may stay among them."""
+        """Whether some nodes always stay available, so that holds may stay on them."""
         return self.most < len(self.members)
 
 
 @dataclass(slots=True)
 class NodeTurn:
-    """A node while it is decided on.
+    """A node during a decision.
 
     Attributes:
-        seen: the node as it was last observed.
-        uses: what windows have done with it, by their keys.
-        released: what a window that is over has left of it.
-        taken: a window takes it in hand now.
-        planned: the windows to come that have it.
+        seen: the observed node.
+        uses: the windows' records on the node, by key.
+        released: the last dropped record; None without one, or if DONE.
+        taken: a window takes the node in hand in this pass.
+        planned: unfinished windows that select the node.
     """
 
     seen: ObservedNode
@@ -46,17 +46,20 @@ class NodeTurn:
 
     @property
     def holder(self) -> str:
-        """The key of the window that has it in hand; empty without one."""
+        """The key of the window that has the node in hand; empty without one."""
         return next((key for key, use in self.uses.items() if use is not WindowUse.DONE), "")
 
     @property
     def is_unavailable(self) -> bool:
-        """Whether pods may not go there now."""
+        """Whether the node is in hand, cordoned or not ready."""
         return bool(self.holder) or self.seen.is_cordoned or not self.seen.is_ready
 
 
 def settled(node: ObservedNode, active: Mapping[str, Turn], unread: frozenset[str]) -> NodeTurn:
-    """Return a node without the windows that are over; one that was uncordoned is done."""
+    """Return a node without the records of windows that are over, or no longer select the node.
+
+    The records of an uncordoned node become DONE.
+    """
     uses = dict[str, WindowUse]()
     released = None
     for key, use in node.uses.items():
@@ -71,7 +74,7 @@ def settled(node: ObservedNode, active: Mapping[str, Turn], unread: frozenset[st
 
 
 def take(turn: Turn, nodes: Mapping[str, NodeTurn]) -> None:
-    """Take as many nodes in hand as may be unavailable; first those that are so already."""
+    """Take nodes in hand up to the window's limit; unavailable nodes first, which cost nothing."""
     window, members = turn.window, [nodes[name] for name in turn.members]
     free = turn.most - sum(node.is_unavailable for node in members)
     waiting = (node for node in members if not node.holder and window.key not in node.uses)
