@@ -1,1 +1,1 @@
-"""Which pods sit in the wrong place, and where each would go. Pure."""
+"""Finds pods that should move, and their target nodes."""

@@ -50,7 +50,7 @@ def terms_of_all(pods: Sequence[ListedPod]) -> list[tuple[AntiAffinityTerm, ...]
 
 
 class Crowd:
-    """How many of the pods that a term is about stand in each domain."""
+    """Pods per topology domain that match one anti-affinity term."""
 
     def __init__(self, index: PodIndex, looked_at: Bools) -> None:
         """Count some pods, as things are now."""

@@ -1,4 +1,4 @@
-"""The capacity of a cluster to plan for: its nodes, what is requested there, and what is held."""
+"""The capacity that a plan starts from: nodes, requests of pods, and holds."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.rebalance.cluster_state import Amounts, ClusterState
 
 Held = Mapping[str, Amounts]
-"""What reservations hold, by node."""
+"""Resources that reservations hold, by node."""
 
 NOTHING_HELD: Held = MappingProxyType({})
 
 
 def identified(cluster: ClusterState) -> ClusterState:
-    """Return a cluster whose pods can be told from each other, though a dump has no UIDs."""
+    """Return the cluster with a UID for each pod; a dump may lack UIDs."""
     if all(each.pod.uid for each in cluster.pods):
         return cluster
     pods = (
@@ -33,7 +33,7 @@ def identified(cluster: ClusterState) -> ClusterState:
 
 
 def snapshot_of(cluster: ClusterState, held: Held = NOTHING_HELD) -> Snapshot:
-    """Return the capacity of a cluster's cluster; nobody else has it."""
+    """Return a new snapshot of a cluster; the caller may change it."""
     snapshot = Snapshot()
     for node in cluster.nodes.values():
         snapshot.set_node(node.node)

@@ -1,8 +1,8 @@
-"""The cluster that a round looks at: nodes, pods, and what protects pods from eviction.
+"""The cluster as a round reads it: nodes, pods, budgets and other protections of pods.
 
-Values only. Kubernetes' own rules for placing read `ListedPod.pod` and `ListedNode.node`, the same
-values as everywhere in Reserver; what only a descheduler asks for stands beside them. Equal parts
-are one value: most pods of a cluster come from few templates.
+Values only. Kubernetes' rules for placing read `ListedPod.pod` and `ListedNode.node`, as everywhere
+in Reserver; the other fields serve only the descheduler. Equal parts share one value, because most
+pods of a cluster come from few templates.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 """Annotation of a pod: others are evicted first, or it is not evicted at all."""
 
 EVICTION_IN_PROGRESS = "descheduler.alpha.kubernetes.io/eviction-in-progress"
-"""Annotation of a pod: somebody moves it in the background, such as KubeVirt."""
+"""Annotation of a pod that another controller, such as KubeVirt, moves in the background."""
 
 SOURCE = "kubernetes.io/config.source"
 """Annotation of a pod that a kubelet runs from elsewhere than the API server."""
@@ -86,7 +86,7 @@ class Preference(NamedTuple):
 
 
 class SpreadRule(NamedTuple):
-    """A topology spread constraint, and what it says when it cannot be met."""
+    """A topology spread constraint with its ``whenUnsatisfiable``."""
 
     spread: Spread
     when_unsatisfiable: str
@@ -94,14 +94,14 @@ class SpreadRule(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedNode:
-    """A node, with what only a descheduler asks of it.
+    """A node, with the fields that only a descheduler reads.
 
     Attributes:
-        node: as it is for placing pods.
-        taints: all of them, those with the effect PreferNoSchedule as well.
+        node: the node as scheduling reads it.
+        taints: all taints, with PreferNoSchedule.
         capacity: ``status.capacity``.
         is_ready: its condition Ready is True, or there is none.
-        is_marked: an annotation says that a round empties it, and that its cordon is a round's.
+        is_marked: an annotation states that a round cordoned the node to empty it.
     """
 
     node: Node
@@ -122,15 +122,15 @@ class ListedNode:
 
     @property
     def offered(self) -> Amounts:
-        """What utilization is measured against: allocatable, or capacity without it."""
+        """The total for utilization: allocatable, or capacity without allocatable."""
         return self.node.allocatable or self.capacity
 
 
 class ListedPod(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod, with what only a descheduler asks of it.
+    """A pod, with the fields that only a descheduler reads.
 
     Attributes:
-        pod: as it is for placing it.
+        pod: the pod as scheduling reads it.
         created: unix seconds of its creation.
         started: unix seconds of ``status.startTime``; None before its kubelet has seen it.
         phase: ``status.phase``.
@@ -138,7 +138,7 @@ class ListedPod(msgspec.Struct, frozen=True, kw_only=True):
         priority: ``spec.priority``; None if it has none.
         qos: its QoS class.
         owners: ``metadata.ownerReferences``.
-        annotations: those that a descheduler reads.
+        annotations: the annotations that a descheduler reads.
         images: of its containers, sorted; without init containers.
         requests: its effective request by its spec alone, zeros included. A resize that is under
             way changes `pod.requests`, not this.
@@ -150,9 +150,9 @@ class ListedPod(msgspec.Struct, frozen=True, kw_only=True):
         claims: PersistentVolumeClaims that its volumes name, without ephemeral ones.
         has_local_storage: it has a volume of the kind hostPath or emptyDir.
         has_resource_claims: it has ResourceClaims.
-        containers: what the kubelet says of its containers.
-        init_containers: and of its init containers.
-        ephemeral_containers: and of its ephemeral containers.
+        containers: statuses of its containers.
+        init_containers: statuses of its init containers.
+        ephemeral_containers: statuses of its ephemeral containers.
         conditions: ``status.conditions``.
     """
 
@@ -193,18 +193,18 @@ class ListedPod(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterState:
-    """The nodes and pods that a cycle looks at.
+    """The nodes and pods that a cycle reads.
 
     Attributes:
         nodes: all nodes, by name.
         pods: all pods, sorted by namespace and name.
         namespaces: labels of the namespaces, by name.
         move_windows: annotations of the namespaces whose pods are moved at some times only.
-        priority_classes: their values, by name.
-        storage: claims, volumes and storage classes, as they are for placing pods.
+        priority_classes: values of the PriorityClasses, by name.
+        storage: claims, volumes and storage classes, as scheduling reads them.
         claim_classes: ``spec.storageClassName`` of the PersistentVolumeClaims; empty without one.
-        node_usage: what nodes really use, where it is known.
-        pod_usage: what the containers of pods really use, where it is known.
+        node_usage: measured usage of nodes; unmeasured nodes are missing.
+        pod_usage: measured usage of the containers of pods; unmeasured pods are missing.
     """
 
     nodes: Mapping[str, ListedNode] = field(default_factory=dict)

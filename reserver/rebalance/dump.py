@@ -30,10 +30,10 @@ _DOCUMENT = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
 
 
 def read_dump(raw: bytes) -> Dump:
-    """Return what a dump says.
+    """Read a dump.
 
     Raises:
-        InvalidInput: it is no dump at all.
+        InvalidInput: the text is not a dump.
     """
     reading = DumpReading()
     for place, document in _documents(raw):
@@ -42,7 +42,7 @@ def read_dump(raw: bytes) -> Dump:
 
 
 def read_lines(lines: Iterable[bytes]) -> Dump:
-    """Return what a dump says that is one object a line, without having all of it in memory.
+    """Read a dump with one object per line, without holding the text in memory.
 
     Raises:
         InvalidInput: there are too many objects.
@@ -129,7 +129,7 @@ _PAGE = "500"
 
 
 class Lister(Protocol):
-    """What reads collections of the API server."""
+    """A client that lists collections of the API server."""
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
         """Return a page."""
@@ -140,7 +140,7 @@ class _Page(WireStruct, frozen=True):
 
 
 async def list_cluster(client: Lister) -> Dump:
-    """Return what is there; an object that cannot be read costs itself and is named.
+    """Read the cluster; an unreadable object is left out and named.
 
     Raises:
         ApiError: the API server refused, or did not answer.

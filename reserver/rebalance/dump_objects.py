@@ -81,10 +81,10 @@ def read_priority_class(raw: Raw) -> tuple[str, int]:
 
 
 def read_node_metrics(raw: Raw) -> tuple[str, Amounts]:
-    """Return the name of a node and what it uses.
+    """Return the name and the usage of a node.
 
     Raises:
-        InvalidInput: they are malformed; the error carries the path.
+        InvalidInput: the metrics are malformed; the error carries the path.
     """
     found = decode(_NodeMetrics, raw)
     return found.metadata.name, _amounts(found.usage, "usage")

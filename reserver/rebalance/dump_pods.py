@@ -1,6 +1,6 @@
-"""Pods as a descheduler looks at them, from what their objects say.
+"""Reads Pod objects into the values of a descheduler.
 
-Rules are those of Kubernetes' helpers as sigs.k8s.io/descheduler 0.36.0 calls them.
+The rules follow the Kubernetes helpers that sigs.k8s.io/descheduler 0.36.0 calls.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class _Status(PodStatus, frozen=True):
 
 
 class _Pod(PodObject, frozen=True):
-    """A Pod on the wire; what it has in common with others stays JSON."""
+    """A Pod on the wire; the parts that pods of one template share stay JSON."""
 
     metadata: _Metadata = _Metadata()
     spec: _Spec = _Spec()
@@ -106,7 +106,7 @@ class _Pod(PodObject, frozen=True):
 
 
 class _Volume(WireStruct, frozen=True):
-    """Of a volume, what a descheduler asks for."""
+    """The fields of a volume that a descheduler reads."""
 
     class _Source(WireStruct, frozen=True):
         claim_name: str = ""

@@ -1,7 +1,6 @@
-"""What the objects of a cluster say, one after the other, as an inventory.
+"""Reads the objects of a cluster, one by one, into a `ClusterState`.
 
-An object that cannot be read costs itself and is named. Objects of kinds that nobody asks for are
-passed over.
+An unreadable object is left out and named. Objects of other kinds are ignored.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ MOST_NAMED = 1_000
 
 REMEDY = "write what `kubectl get nodes,pods,namespaces,pdb,pvc -A -o json` writes"
 _KIND = re.compile(rb'\s*\{\s*(?:"apiVersion"\s*:\s*"[^"\\]*"\s*,\s*)?"kind"\s*:\s*"([A-Za-z]+)"')
-"""How all objects begin that the API server or kubectl has written."""
+"""The beginning of every object that the API server or kubectl writes."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -57,8 +56,8 @@ class Broken(NamedTuple):
     """An object that could not be read.
 
     Attributes:
-        what: kind, namespace and name, as far as they are known, or the line.
-        error: what is wrong with it.
+        what: kind, namespace and name, as far as they could be read, or the line.
+        error: the invalid field.
     """
 
     what: str
@@ -152,7 +151,7 @@ class DumpReading:
             self._take_item(f"{place}, item {number}", kind, item)
 
     def result(self) -> Dump:
-        """Return what has been read."""
+        """Return the cluster and the unreadable objects."""
         inventory = ClusterState(
             nodes=dict(sorted(self._nodes.items())),
             pods=tuple(pod for _, pod in sorted(self._pods.items())),

@@ -1,8 +1,8 @@
-"""Empties nodes round by round: what is begun is finished before more is begun.
+"""Empties nodes round by round: a round finishes begun nodes before it begins others.
 
-A node is cordoned before its first pod leaves, so that nothing new lands there, and an annotation
-says that this cordon is ours (docs/adr/0088). A round moves the pods of whole nodes: few nodes are
-closed at a time.
+A round cordons a node before the first pod leaves, so that no new pod lands there, and an
+annotation marks the cordon as Reserver's (docs/adr/0088). A round moves the pods of whole nodes:
+few nodes are cordoned at a time.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Settled(NamedTuple):
     """The nodes whose emptying has ended.
 
     Attributes:
-        emptied: none but daemon pods are left, and nothing is held there.
-        given_back: they cannot be emptied now, or somebody has lifted the cordon.
+        emptied: only daemon pods are left there, and no reservation holds room.
+        given_back: the nodes cannot be emptied now, or their cordon was lifted.
     """
 
     emptied: tuple[str, ...] = ()
@@ -42,20 +42,20 @@ NOTHING_SETTLED = Settled()
 
 
 def decide(given: RoundInput, held: Held, limit: TimeLimit | None = None) -> Decision:
-    """Return the plan that finishes what is begun and empties further nodes."""
+    """Return the plan that finishes begun nodes and empties further nodes."""
     found = with_costs(plan(given, held, limit=limit), given.cluster, given.now)
     return Decision(plan=found, rounds=given.rounds)
 
 
 def plan(given: RoundInput, held: Held, *, limit: TimeLimit | None = None) -> Plan:
-    """Return the plan that empties the most nodes, those that are begun before others.
+    """Return the plan that empties the most nodes, begun nodes first.
 
-    Left out are nodes that the policy's nodeSelector does not match, and nodes that somebody else
-    has cordoned.
+    The plan leaves out nodes that the policy's nodeSelector does not match, and nodes with a cordon
+    that is not Reserver's.
 
     Args:
         given: the cluster; of the policy, its limits and the evictor of the first profile count.
-        held: what reservations hold.
+        held: resources that reservations hold, by node.
         limit: of the search for a better plan; None for a search by steps alone.
     """
     protects = planner.protection(given, pending.profile_of(given.policy))
@@ -111,7 +111,7 @@ def settled(cluster: ClusterState, held: Held, leaving: AbstractSet[str]) -> Set
 
     Args:
         cluster: as it is now.
-        held: what reservations hold.
+        held: resources that reservations hold, by node.
         leaving: the nodes that pods are leaving.
     """
     emptied, given_back = [], []
@@ -164,7 +164,7 @@ def _staying(pods: Sequence[ListedPod]) -> Iterator[ListedPod]:
 
 
 def _needs(moves: Sequence[PlannedMove]) -> Callable[[str], set[int]]:
-    """Return a function from a node to the moves that empty it, those that make room included."""
+    """Return a function from a node to the moves that empty it or make room for these moves."""
     leaving, last = defaultdict[str, list[int]](list), dict[PodName, int]()
     before = dict[int, int]()
     for number, move in enumerate(moves):

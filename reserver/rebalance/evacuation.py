@@ -1,4 +1,4 @@
-"""Whether the pods that are to leave a node have room elsewhere, beside each other."""
+"""Checks that all pods of a node that is drained have room elsewhere at the same time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reserver.scheduling.explain import count_reasons, summary
 from reserver.scheduling.fit import refusals
 
 _STEPS = 20_000
-"""How many places are tried; what is not found in these counts as not there."""
+"""Most places that the search tries before it reports that there is no room."""
 
 
 def without_room(

@@ -1,8 +1,8 @@
-"""Evictions: a plan is carried out through the API server, which keeps PodDisruptionBudgets.
+"""Carries out a plan by the Eviction API, which enforces PodDisruptionBudgets.
 
-The annotations are those of kubernetes-sigs/descheduler (pkg/descheduler/evictions/evictions.go),
-so that webhooks made for it keep working. The precondition is ours: a pod that has taken the place
-of the one that was judged stays.
+The annotations follow kubernetes-sigs/descheduler (pkg/descheduler/evictions/evictions.go), so that
+its webhooks keep working. Reserver adds the UID as a precondition: a later pod of the same name
+stays.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Pace:
 
 @dataclass(slots=True)
 class _Attempt:
-    """A move that is tried until it is known what became of it.
+    """A move that is tried until its outcome is certain.
 
     Attributes:
-        move: what is to be done.
-        backoff: how long to wait for the next attempt.
-        why: what kept the latest one from succeeding.
-        is_open: a request was left without an answer, and may have been carried out.
+        move: the planned move.
+        backoff: the delay before the next attempt.
+        why: the reason why the latest attempt failed.
+        is_open: a request had no answer, and may have been carried out.
     """
 
     move: PlannedMove
@@ -66,8 +66,8 @@ class PacedMoves:
 
     Attributes:
         clock: unix seconds.
-        pace: how often a request may be sent.
-        reporter: told of each outcome.
+        pace: the rate limit of requests.
+        reporter: receives each outcome.
     """
 
     client: ApiClient
@@ -80,10 +80,11 @@ class Evictions(PacedMoves):
     """Evicts pods."""
 
     async def carry_out(self, moves: Iterable[PlannedMove], terms: Terms) -> list[MoveOutcome]:
-        """Evict the pods of a plan, in its order; return what became of each.
+        """Evict the pods of a plan, in its order; return the outcomes.
 
-        What a budget forbids is tried again while others go on, until the round's patience ends.
-        So is a request without an answer: the precondition makes that safe.
+        An eviction that a budget forbids, or whose request has no answer, is tried again while
+        other evictions go on, until the round's patience ends. The precondition makes a repetition
+        safe.
         """
         until = self.clock() + terms.patience_s
         due = [
@@ -124,4 +125,4 @@ _RESULTS = {
     Reply.IN_BACKGROUND: Result.BACKGROUND,
     Reply.REFUSED: Result.ERROR,
 }
-"""How an eviction ended; after any other reply the request is sent again."""
+"""The result of an eviction by reply; after any other reply the request is sent again."""

@@ -36,9 +36,9 @@ _LEAST_REPLICAS = 2
 
 
 class Protections:
-    """What keeps pods from being evicted, for one profile, whatever happens in a cycle.
+    """The protections of pods from eviction that do not change during a cycle, for one profile.
 
-    That is all of Filter but ``minReplicas``.
+    These are all rules of upstream's Filter but ``minReplicas``.
     """
 
     def __init__(self, args: DefaultEvictor, cluster: ClusterState, now: float) -> None:
@@ -134,7 +134,7 @@ class Protections:
 
 
 class Filter:
-    """Which pods of an index nothing protects, for one profile, wherever they fit."""
+    """Finds the unprotected pods of an index, for one profile, without ``nodeFit``."""
 
     def __init__(self, args: DefaultEvictor, index: PodIndex, now: float) -> None:
         """Judge the pods of an index at a moment in unix seconds."""
@@ -183,10 +183,10 @@ class Filter:
 
 
 class Evictor(Filter):
-    """Which pods of an index may be evicted now, for one profile.
+    """Finds the pods of an index that may be evicted now, for one profile.
 
     Attributes:
-        fit: where pods would fit.
+        fit: returns the nodes that pods fit on.
     """
 
     def __init__(self, args: DefaultEvictor, index: PodIndex, fit: NodeFit, now: float) -> None:

@@ -16,10 +16,10 @@ _BASIC = frozenset({"cpu", "memory", "pods"})
 
 
 class FreeResources:
-    """The room that is left beside all pods of each node.
+    """Free resources of each node.
 
     Attributes:
-        seen: how many of the pods that have gone are accounted for.
+        seen: the number of evicted pods that are accounted for.
     """
 
     def __init__(self, index: PodIndex, asked: Alike[Amounts]) -> None:
@@ -44,7 +44,7 @@ class FreeResources:
         return enough
 
     def catch_up(self) -> None:
-        """Give back the room of what has gone."""
+        """Return the room of pods that were evicted since the last call."""
         index = self._index
         for pod in index.departed[self.seen :]:
             row = int(index.rows[pod])
@@ -56,9 +56,9 @@ class FreeResources:
         self.seen = len(index.departed)
 
     def _all(self) -> NDArray[np.int64]:
-        """Return what is free, rows × resources, of what nodes say that pods may have.
+        """Return allocatable without requests, rows × resources.
 
-        There is none of a resource that a node does not offer, whatever its pods request.
+        A resource that a node does not offer is never free there, whatever its pods request.
         """
         index, columns = self._index, self._columns
         free = np.zeros((len(index.nodes), len(columns)), dtype=np.int64)

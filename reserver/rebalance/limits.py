@@ -1,8 +1,7 @@
 """Eviction limits of a cycle, and PodDisruptionBudgets, as a plan spends them.
 
-Order and arithmetic of the limits are those of ``EvictPod`` in pkg/descheduler/evictions. A plan
-counts as if no pod came back before its end: that it can be carried out does not depend on how fast
-pods start.
+Order and arithmetic of the limits follow ``EvictPod`` in pkg/descheduler/evictions. A plan assumes
+that no evicted pod is replaced before the plan ends, so it does not depend on how fast pods start.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ class Disruptions:
     """
 
     def __init__(self, budgets: Iterable[Budget] = (), limits: EvictionLimits = NO_LIMITS) -> None:
-        """Begin with what the budgets and the limits say they allow."""
+        """Start with the disruptions that budgets and limits allow."""
         self.limits = limits
         self._spent = Spent(limits)
         self._budgets = Budgets(budgets)

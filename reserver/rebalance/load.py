@@ -1,10 +1,10 @@
 """The measured load of nodes and pods, smoothed over time.
 
-Two things make a rebalancer swing. A load that comes and goes is read at its peak: so readings are
-averaged (`readings`). And metrics show a move late: so what has moved is taken from its old node,
-and added to its new one, until a reading covers only the time since.
+Two effects make a rebalancer oscillate. A load that varies may be read at its peak: readings are
+averaged (`readings`). And metrics show a move late: the load of a moved pod is subtracted from its
+old node and added to its new one, until a reading covers only the time since the move.
 
-What was seen before is a value: each function returns the next one.
+The load of earlier rounds is a value: each function returns the next one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reserver.cluster.pod import PodName
 from reserver.rebalance.readings import Average, Reading, Readings, Usage, average, shifted
 
 FORGOTTEN_S = 900.0
-"""So long a move is remembered, in seconds: what has just moved because of its load stays."""
+"""Seconds in which a pod that has moved because of its load stays where it is."""
 
 
 class Departure(NamedTuple):
@@ -27,10 +27,10 @@ class Departure(NamedTuple):
     Attributes:
         uid: of the pod.
         owner: UID of its controller; empty if it has none, and nobody replaces it.
-        source: the node that it leaves.
-        usage: what it used there.
-        at: when it was evicted, in unix seconds.
-        grace_s: how long it may take to end.
+        source: the node that the pod leaves.
+        usage: the usage of the pod there.
+        at: unix seconds of the eviction.
+        grace_s: its termination grace period, in seconds.
     """
 
     uid: str
@@ -61,14 +61,14 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Moving:
-    """Load that has left lately, or will any moment; metrics may not show it yet.
+    """The load of an evicted pod, which metrics may not show in its new place yet.
 
     Attributes:
-        departure: what was evicted.
-        gone_at: when it has ended, or will have.
-        successor: UID of the pod that took its place; empty until it is seen on a node.
-        target: that node.
-        runs_at: since when it runs there; infinite while it does not.
+        departure: the eviction.
+        gone_at: unix seconds at which the pod has ended, or is expected to.
+        successor: UID of its replacement; empty until the replacement is bound to a node.
+        target: the node of the replacement.
+        runs_at: unix seconds from which the replacement runs; infinite before.
     """
 
     departure: Departure
@@ -83,9 +83,9 @@ class Memory:
     """The load of earlier rounds.
 
     Attributes:
-        nodes: averages by name of the node, what has moved already accounted for.
+        nodes: averages by name of the node, corrected for moves.
         pods: averages by name of the pod, with the pod's UID.
-        moving: what has moved lately.
+        moving: recent moves.
     """
 
     nodes: Mapping[str, Average] = field(default_factory=dict)
@@ -97,12 +97,12 @@ NOTHING_SEEN = Memory()
 
 
 def seen(memory: Memory, readings: Readings, uids: Mapping[PodName, str]) -> Memory:
-    """Return what is known after more readings.
+    """Return the memory after more readings.
 
     Args:
-        memory: what was known before.
+        memory: the memory before the readings.
         readings: of nodes and pods; a node that is missing keeps its last average, and its age.
-        uids: of the pods that are there; readings of others are dropped.
+        uids: UIDs of the existing pods; readings of other pods are dropped.
     """
     latest = max((reading.at for reading in readings.nodes.values()), default=-math.inf)
     nodes = {
@@ -138,7 +138,7 @@ def _accounted(reading: Reading, node: str, moving: Iterable[Moving]) -> Reading
 
 
 def departed(memory: Memory, departures: Iterable[Departure]) -> Memory:
-    """Return what is known once pods are evicted: their load no longer counts where it was."""
+    """Return the memory after evictions: the load of evicted pods leaves their nodes."""
     nodes, moving = dict(memory.nodes), list(memory.moving)
     for each in departures:
         moving.append(Moving(each, each.at + each.grace_s))
@@ -152,14 +152,14 @@ def _shift(nodes: dict[str, Average], name: str, amount: Usage, times: float) ->
 
 
 def settled(memory: Memory, standing: Iterable[Standing], now: float) -> Memory:
-    """Return what is known once it was seen which pods are there.
+    """Return the memory after a list of pods.
 
-    A pod that takes longer to end than it may is still counted as ending. The first pods of the
-    same controller that were created since, and are bound, are taken for successors; what they
-    will use counts on their node from now on, but for what its average has of it already.
+    A pod that outlives its grace period still counts as ending. The first pods of the same
+    controller that were created since, and are bound, are taken for replacements; their expected
+    load counts on their node from now on, without the part that the average has already.
 
     Args:
-        memory: what was known before.
+        memory: the memory before the list.
         standing: the pods of the cluster; only those of controllers with evicted pods matter.
         now: unix seconds.
     """
@@ -203,7 +203,7 @@ def _heir(moving: Moving, pods: Iterable[Standing], taken: set[str]) -> Standing
 
 
 def on_the_way(memory: Memory) -> Usage:
-    """Return what has left a node and was seen on no other yet; nobody else may have its room."""
+    """Return the load of evicted pods whose replacement is not bound yet; its room stays taken."""
     total: dict[str, float] = {}
     for each in memory.moving:
         if each.departure.owner and not each.successor:
@@ -217,10 +217,10 @@ class SmoothedLoad:
     """The smoothed load that a round acts on.
 
     Attributes:
-        nodes: what is used of them, by name.
-        pods: what pods use, by name.
-        on_the_way: what has left a node and was seen on no other yet.
-        moved: UIDs of the pods that took the place of those that have left lately.
+        nodes: usage of nodes, by name.
+        pods: usage of pods, by name.
+        on_the_way: the load of evicted pods whose replacement is not bound yet.
+        moved: UIDs of replacements of recently evicted pods.
     """
 
     nodes: Mapping[str, Average] = field(default_factory=dict)
@@ -230,7 +230,7 @@ class SmoothedLoad:
 
 
 def load_of(memory: Memory) -> SmoothedLoad:
-    """Return what is known as a round acts on it."""
+    """Return the load that a round acts on."""
     return SmoothedLoad(
         nodes=memory.nodes,
         pods={name: known.usage for name, (_, known) in memory.pods.items()},

@@ -23,15 +23,15 @@ class BalanceInput:
     """The inputs and limits of a round.
 
     Attributes:
-        nodes: those that the policy shows.
+        nodes: the nodes that the policy selects.
         pods: pods on nodes, by the node's name.
-        load: what they use.
+        load: usage of nodes and pods.
         now: unix seconds.
         may_leave: whether a pod may be evicted.
         fits: whether a pod would be placed on a node.
-        evict: makes a move, with its target, its reason and its gain, None if that is not known;
-            returns False where a limit forbids it.
-        least_gain: what a move gains at least, in percentage points; 0 for any.
+        evict: makes a move, with its target, its reason and its gain (None: unknown); returns False
+            if a limit forbids the move.
+        least_gain: the smallest gain of a move, in percentage points; 0 for any.
     """
 
     nodes: Sequence[ListedNode]
@@ -46,13 +46,13 @@ class BalanceInput:
 
 @dataclass(slots=True)
 class BalanceResult:
-    """The findings of a round, beside the moves.
+    """The findings of a round, without the moves.
 
     Attributes:
-        anomalies: what the next round is to remember, by node.
+        anomalies: consecutive hot rounds for the next round, by node.
         prod: the same for thresholds of prod pods.
-        spared: pods that it would have moved, and why they stay.
-        notes: nodes that were skipped, and those that are not hot for long enough.
+        spared: pods that were candidates and stay, each with the reason.
+        notes: skipped nodes, and nodes that have not been hot for long enough.
     """
 
     anomalies: dict[str, AnomalyCount]
@@ -68,7 +68,7 @@ class Comparison:
     Attributes:
         pool: the thresholds.
         nodes: by name.
-        beside: the nodes of the other comparison, which a move changes, too.
+        beside: the nodes of the other comparison, which a move changes as well.
         counts: the rounds in which its nodes were hot.
         is_prod: only prod pods count, and leave.
     """
@@ -181,7 +181,7 @@ class Comparison:
         )
 
     def _in_order(self, pods: Iterable[ListedPod], node: NodeLoad) -> list[ListedPod]:
-        """Return pods as they leave: the least important first, then those that relieve most."""
+        """Return pods in order of eviction: the least important first, then by greatest relief."""
         above = {each: node.usage[each] - node.high[each] for each in node.exceeded}
         weights = {each: self.pool.resource_weights.get(each, 1) for each in above}
 

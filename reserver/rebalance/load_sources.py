@@ -42,10 +42,10 @@ _MOST_BYTES = 256 * 2**20
 """Bound on one list: 150,000 pods of a few containers take a third of it."""
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where a pod has the token and the CAs of its service account."""
+"""Folder of the token and the CAs of a pod's service account."""
 
 _GRACE_S = 30.0
-"""What pods get to end unless they say otherwise, in seconds."""
+"""Default termination grace period of pods, in seconds."""
 
 _TOKEN_KEY = "prometheusAuthToken"  # noqa: S105 - upstream's name of the key, not a token
 
@@ -71,11 +71,10 @@ class Loads:
     async def read(
         self, policy: DeschedulerPolicy, inventory: ClusterState
     ) -> Mapping[Source, SmoothedLoad]:
-        """Return what the strategies of a policy want to know.
+        """Return the load that the strategies of a policy read, by source.
 
         Raises:
-            LoadUnknown: a source does not say; a round sees all that its policy asks for, or does
-                nothing.
+            LoadUnknown: a source does not answer; a round with a missing source does nothing.
         """
         wanted = tuple(sources(policy))
         uids = {pod.name: pod.pod.uid for pod in inventory.pods}

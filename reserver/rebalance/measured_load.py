@@ -75,9 +75,9 @@ class Source(NamedTuple):
     """A metrics source that one or more strategies need.
 
     Attributes:
-        kind: who is asked.
-        resources: of which; empty where the source is not asked for each.
-        queries: for their amounts, by resource; ours where a resource has none.
+        kind: the metrics API.
+        resources: the resources to read; empty if the source always returns all of them.
+        queries: queries for amounts, by resource; Reserver's own query where one is missing.
         share: a query for shares of 1, as LowNodeUtilization has it; empty for amounts.
     """
 
@@ -92,7 +92,7 @@ NODE_METRICS = Source(UsageSource.NODE_METRIC)
 
 
 def source_of(args: object) -> Source | None:
-    """Return what a strategy wants to know; None if it goes by what pods request."""
+    """Return the source of a strategy; None if the strategy reads requests."""
     if isinstance(args, LowNodeUtilization) and args.usage is UsageSource.PROMETHEUS:
         return Source(args.usage, share=args.query)
     if isinstance(args, LowNodeLoad) and args.usage is UsageSource.PROMETHEUS:
@@ -107,20 +107,20 @@ def source_of(args: object) -> Source | None:
 
 
 def sources(policy: DeschedulerPolicy) -> Iterator[Source]:
-    """Yield what a policy's strategies want to know, each once."""
+    """Yield the sources of a policy's strategies, each once."""
     strategies = (args for profile in policy.profiles for args in profile.balance)
     yield from dict.fromkeys(filter(None, map(source_of, strategies)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredLoad:
-    """The measured load that a round knows.
+    """The measured load of a round.
 
     Attributes:
-        loads: what is used, by source.
-        before: what LowNodeLoad remembers, by profile.
+        loads: usage, by source.
+        before: LowNodeLoad's state of the last round, by profile.
         now: unix seconds.
-        after: what it is to remember; filled as its profiles run.
+        after: LowNodeLoad's state for the next round; filled while profiles run.
     """
 
     loads: Mapping[Source, SmoothedLoad] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class MeasuredLoad:
     after: dict[str, Rounds] = field(default_factory=dict)
 
     def rounds(self, profile: str) -> Rounds:
-        """Return what a profile's LowNodeLoad remembers."""
+        """Return the state of a profile's LowNodeLoad."""
         return self.before.get(profile, NO_ROUNDS)
 
 

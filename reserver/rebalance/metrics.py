@@ -1,7 +1,7 @@
 """Metrics of rebalancing, under the names of kubernetes-sigs/descheduler.
 
-Its dashboards and alerts keep working (metrics/metrics.go there). What has no name there begins
-with ``reserver_``.
+Dashboards and alerts of the descheduler keep working (metrics/metrics.go there). Metrics without a
+name there begin with ``reserver_``.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class DeschedulingMetrics:
 
 
 class _Deprecated(Collector):
-    """``descheduler_pods_evicted``: what is ``descheduler_pods_evicted_total`` by now."""
+    """``descheduler_pods_evicted``, the former name of ``descheduler_pods_evicted_total``."""
 
     def __init__(self, evicted: Counter) -> None:
         self._evicted = evicted

@@ -176,17 +176,17 @@ class _Read(NamedTuple):
 
 
 def read_node_metrics(raw: bytes, now: float) -> Readings:
-    """Return what a NodeMetricList says; a broken item is passed over and named.
+    """Read a NodeMetricList; an invalid item is left out and named.
 
-    A node uses what its pods and its system use (getNodeUsage of LowNodeLoad), as long as the agent
-    says what the system uses.
+    The usage of a node is the usage of its pods and its system (getNodeUsage of LowNodeLoad), if
+    the agent reports the system's.
 
     Args:
         raw: the list.
-        now: unix seconds; what claims to be of a later time is of now.
+        now: unix seconds; a reading with a later time is taken as current.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: the text is not such a list.
     """
     problems: list[str] = []
     nodes: dict[str, Reading] = {}

@@ -1,9 +1,9 @@
 """Chooses which moves of a plan become PodMoves now, and which wait for the next round.
 
-A PodMove holds room before its pod is evicted (docs/adr/0033). Its plan may be only partly carried
-out, so what is left takes with it what goes to the room that it would have left. Room for a pending
-pod is a PodMove, too, of a pod that leaves no node; others leave theirs for it all, or not at all.
-A pod that goes through another place (a swap) makes all of its steps, or none.
+A PodMove holds room before its pod is evicted (docs/adr/0033). A plan may be carried out in parts,
+so a postponed move also postpones the moves into the room that it would have left. Room for a
+pending pod is a PodMove, too, without a source node; the moves that make this room are all made, or
+none. A pod that goes through an intermediate node (a swap) makes all of its steps, or none.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from reserver.rebalance.cluster_state import ClusterState, ListedPod
 from reserver.rebalance.plan import PlannedMove
 
 Moving = frozenset[tuple[PodName, str]]
-"""Pods that a PodMove moves already, each with its UID; an empty one means whoever has the name."""
+"""Pods with an open PodMove, each with its UID; an empty UID means any pod of that name."""
 
 
 FIRST_REST_S, LONGEST_REST_S = 300.0, 3600.0
-"""How long a pod is left alone after its move has failed, in seconds: twice as long each time."""
+"""Seconds without a new move after a failed one, first and longest; each failure doubles them."""
 
 
 def resting(failed: Iterable[tuple[PodName, str, float]], now: float) -> Moving:
@@ -47,9 +47,9 @@ class Division(NamedTuple):
     """The moves of a plan, divided into those that become PodMoves now and the rest.
 
     Attributes:
-        seated: they become PodMoves.
-        evicted: their pods need no seat, as nothing has to land elsewhere for them.
-        left: so many are left to the next round.
+        seated: moves that become PodMoves.
+        evicted: moves without a seat, whose pods need no room elsewhere.
+        left: the number of moves that the next round makes.
     """
 
     seated: tuple[PlannedMove, ...]
@@ -60,17 +60,16 @@ class Division(NamedTuple):
 def divide(
     moves: Iterable[PlannedMove], cluster: ClusterState, moving: Moving, most: int
 ) -> Division:
-    """Return what becomes of the moves of a plan.
+    """Divide the moves of a plan.
 
-    Left are pods that move already or rest, what begins anew where it is, steps of a pod that
-    cannot make all of them, and what goes beyond the number that may be under way. A pod that moves
-    already counts in the plan as one that may be moved: else another one would be chosen in its
-    place.
+    The next round gets pods that move already or rest, restarts on the same node, steps of a pod
+    that cannot make all of its steps, and moves beyond `most`. A pod that moves already counts as
+    movable in the plan: else the plan would choose another pod instead.
 
     Args:
         moves: of the plan, in its order.
-        cluster: what the plan was made of.
-        moving: the pods that move already, or rest.
+        cluster: the cluster that the plan was made for.
+        moving: pods that move already, or rest.
         most: how many PodMoves may be written.
     """
     moves = tuple(moves)
@@ -94,11 +93,9 @@ def divide(
 
 
 def chains(moves: Sequence[PlannedMove]) -> list[tuple[PlannedMove, ...]]:
-    """Return moves with those that go to the room that they leave, in their order.
+    """Return independent chains of moves, each in order.
 
-    All steps of a pod are in one chain.
-
-    None depends on a move of another chain.
+    A chain contains a move and the moves into the room that it leaves, and all steps of a pod.
     """
     leaving: dict[str, list[int]] = {}
     for number, move in enumerate(moves):

@@ -1,7 +1,7 @@
-"""The cost of moving a pod: what is lost with it, beside what it leaves behind.
+"""The cost of moving a pod.
 
-The unit is an ordinary pod that has run for a while, and has little to lose. A pod is expected to
-live as long again as it has lived (LAVA, arXiv 2412.09840): to move a young one may be in vain.
+The unit is the move of an ordinary pod that has run for a while. A pod is expected to live as long
+again as it has lived (LAVA, arXiv 2412.09840): a young pod may end soon after its move.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _OFTEN = 5
 """So many restarts: who uses the pod is used to its being away."""
 
 _IMPORTANT = 1_000_000
-"""From this priority on a pod costs more: that of `high-priority` in Kubernetes' own docs."""
+"""The priority from which a pod costs more: `high-priority` in the Kubernetes docs."""
 
 
 def cost(pod: ListedPod, now: float) -> float:
-    """Return what it costs to move a pod.
+    """Return the cost of moving a pod.
 
-    One, and more: a pod of a Job loses its work, one for each hour that it has run, up to eight; a
-    volume is detached and attached, one; a priority of a million or more, one; an age below ten
-    minutes, one. With five restarts or more it is half as much.
+    The cost is 1, plus 1 for each hour that a pod of a Job has run, up to 8; plus 1 for volumes,
+    which are detached and attached; plus 1 for a priority of a million or more; plus 1 for an age
+    below ten minutes. Five restarts or more halve the cost.
 
     Args:
         now: unix seconds.
@@ -44,7 +44,7 @@ def cost(pod: ListedPod, now: float) -> float:
 
 
 def with_costs(plan: Plan, cluster: ClusterState, now: float) -> Plan:
-    """Return a plan whose moves say what they cost; what gets a node for the first time costs 0."""
+    """Return a plan with the cost of each move; the first placement of a pending pod costs 0."""
     leaving = {move.pod for move in plan.moves}
     pods = {each.name: each for each in cluster.pods if each.name in leaving}
     moves = (

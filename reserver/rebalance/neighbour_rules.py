@@ -1,7 +1,7 @@
-"""What pods demand of their neighbours, as constraints of an integer program.
+"""Affinity, anti-affinity and spread of pods, as constraints of an integer program.
 
-Each rule holds once all pods are where they are to be. Where one is broken at first it may stay as
-it is, and becomes no worse: Kubernetes asks no pod to leave.
+Each rule holds in the final placement. A rule that is violated at first may stay violated, but no
+more than before: Kubernetes evicts no pod for it.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class _Counted(NamedTuple):
     """Pods of some classes, by domain.
 
     Attributes:
-        places: where they may be.
-        domains: the domain of each of those places.
-        fixed: int64 array, domains: those that do not move.
-        begun: int64 array, domains: all of them, at first.
+        places: the columns of the nodes that the pods may use.
+        domains: the domain of each place.
+        fixed: int64 array, domains: pods that do not move.
+        begun: int64 array, domains: pods before the plan.
     """
 
     places: Rows
@@ -127,7 +127,7 @@ class _Rules:
             self._program.weigh(low[at], counted.places)
 
     def anti_affinity(self) -> None:
-        """Who keeps others away has none of them in its domain."""
+        """Forbid pods in a domain with a pod whose anti-affinity matches them."""
         owners: dict[PodTerm, list[int]] = {}
         for number, pod in enumerate(self._planned.pods):
             for term in pod.constraints.anti_affinity:
@@ -148,7 +148,7 @@ class _Rules:
             self._exclude(others, self._counted(own & ~kept_away, homes[~meant], ids), itself=0)
 
     def _exclude(self, others: _Counted, owners: _Counted, itself: int) -> None:
-        """Where an owner is, there are no others; an owner that counts among them is `itself`."""
+        """Forbid matched pods next to an owner of the term; `itself` is 1 if an owner matches."""
         places = np.union1d(others.places, owners.places)
         if not len(places) or not (len(owners.places) or owners.fixed.any()):
             return
@@ -180,7 +180,7 @@ class _Rules:
                     self._program.weigh(rule, is_here, many - itself)
 
     def affinity(self) -> None:
-        """A pod with affinity finds placed pods, or those that come without affinity."""
+        """Require a matching pod in the domain: a placed one, or a moved one without affinity."""
         known = set[object]()
         for sample in self._samples:
             terms = sample.constraints.affinity

@@ -19,10 +19,10 @@ class NodeLoad:
     """A node with its load and its thresholds, in amounts.
 
     Attributes:
-        node: which one.
-        usage: what it uses of the resources with thresholds; it changes as pods move.
-        low: it takes load while it uses no more of any of them.
-        high: it is hot if it uses more of one of them.
+        node: the node.
+        usage: its usage of the resources with thresholds; changes as pods move.
+        low: the node takes load while no usage is above these amounts.
+        high: the node is hot if any usage is above these amounts.
     """
 
     node: ListedNode
@@ -47,7 +47,7 @@ class NodeLoad:
         return is_below and not self.node.node.unschedulable
 
     def percent(self, resource: str) -> float:
-        """Return how much of what it offers it uses."""
+        """Return the used share of its allocatable, in percent."""
         offered = self.node.offered.get(resource, 0)
         return _ALL * self.usage[resource] / offered if offered else 0.0
 
@@ -132,9 +132,9 @@ def weigh(
     """Return the nodes whose load is known, with their thresholds, and why others are skipped.
 
     Args:
-        nodes: of the pool.
-        pool: has the thresholds.
-        usage_of: what a node uses of the resources with thresholds, or why that is not known.
+        nodes: the nodes of the pool.
+        pool: the pool, with its thresholds.
+        usage_of: returns a node's usage of the resources with thresholds, or why it is unknown.
     """
     measured, skipped = [], []
     for node in nodes:
@@ -202,9 +202,9 @@ def is_prod(pod: ListedPod) -> bool:
 def prod_usage(
     pods: Iterable[ListedPod], load: SmoothedLoad, resources: Collection[str]
 ) -> Usage | str:
-    """Return what the prod pods of a node use of some resources, or why that is not known.
+    """Return the usage of a node's prod pods, or why the usage is unknown.
 
-    A pod that is too young to have metrics counts as one that uses nothing, as in Koordinator.
+    A pod that is too young to have metrics counts as unused, as in Koordinator.
     """
     prod = [pod for pod in pods if not pod.pod.finished and is_prod(pod)]
     known = [load.pods[pod.name] for pod in prod if pod.name in load.pods]

@@ -22,19 +22,19 @@ from reserver.rebalance.plan import Plan
 log = structlog.get_logger(__name__)
 
 _TRIES = 5
-"""How often a node is written anew that somebody else has written meanwhile."""
+"""Attempts to write a node after conflicts with other writers."""
 
 
 @dataclass(eq=False, repr=False)
 class NodeMarks:
     """Writes the cordons and annotations of the nodes that rounds empty.
 
-    Cordon and annotation are one write: whoever finds the one finds the other.
+    Cordon and annotation are one write, so neither exists without the other.
 
     Attributes:
         clock: unix seconds.
         hands_over: emptied nodes stay cordoned, for an autoscaler to remove.
-        counted: told of each node whose emptying has ended, ``emptied`` or ``given back``.
+        counted: receives ``emptied`` or ``given back`` for each node whose emptying has ended.
     """
 
     client: ApiClient
@@ -45,13 +45,13 @@ class NodeMarks:
     async def prepare(
         self, plan: Plan, cluster: ClusterState, held: Held, pods: Container[PodName]
     ) -> Settled:
-        """Close the nodes that a plan empties, and settle those that are over; return the latter.
+        """Cordon the nodes that a plan empties; settle and return the nodes that are done.
 
         Args:
-            plan: what of it is carried out now.
-            cluster: as it is now.
-            held: what reservations hold.
-            pods: those that PodMoves move already.
+            plan: the part of the plan that is carried out now.
+            cluster: the cluster now.
+            held: resources that reservations hold, by node.
+            pods: pods with an open PodMove.
 
         Raises:
             ApiError: the API server refuses, or does not answer.
@@ -65,7 +65,7 @@ class NodeMarks:
         return found
 
     async def begin(self, node: str) -> None:
-        """Close a node for new pods; one that somebody else has cordoned meanwhile stays theirs.
+        """Cordon and mark a node, unless another client has cordoned the node meanwhile.
 
         Raises:
             ApiError: the API server refuses, or does not answer.

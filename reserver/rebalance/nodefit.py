@@ -1,9 +1,9 @@
-"""Whether a pod fits on a node as upstream's ``nodeFit`` judges it.
+"""Judges whether a pod fits on a node by upstream's ``nodeFit``.
 
-That is ``NodeFit`` in pkg/descheduler/node. Checked are the cordon, node selector and required node
-affinity, taints, the pod's own required anti-affinity against the pods on that very node, and the
-room that is left beside all pods there. Not checked are the other rules of kube-scheduler, nor
-whether that room was promised to another pod in the same cycle.
+``NodeFit`` in pkg/descheduler/node checks the cordon, node selector and required node affinity,
+taints, the pod's own required anti-affinity against the pods on that node, and the free room there.
+It ignores the other rules of kube-scheduler, and room that another pod of the same cycle was
+promised.
 
 Pods that ask for the same fit on the same nodes, so each kind of pod is judged once for all nodes,
 and again only for nodes that a pod has left.
@@ -29,7 +29,7 @@ _ROW_BYTES = 256
 
 
 class _Kind(NamedTuple):
-    """What pods have in common that fit on the same nodes, by number."""
+    """The properties that decide where a pod fits, by number."""
 
     where: int
     asked: int
@@ -41,9 +41,9 @@ class _Known:
 
     Attributes:
         rows: bool array.
-        seen: how many pods had gone by then.
-        among: the rows that were asked about last.
-        witnesses: two of those that it fits on, if there are so many.
+        seen: the number of evicted pods at the last update.
+        among: the rows of the last query.
+        witnesses: two rows that the kind fits on, if there are two.
     """
 
     __slots__ = ("among", "rows", "seen", "witnesses")
@@ -63,7 +63,7 @@ class _Known:
 
 
 class NodeFit:
-    """Which nodes pods fit on, kept up with what is evicted."""
+    """The nodes that pods fit on, updated after each eviction."""
 
     def __init__(self, index: PodIndex) -> None:
         """Judge on an index."""
@@ -134,7 +134,7 @@ class NodeFit:
         )
 
     def _fitting(self, pod: int) -> _Known:
-        """Return where a pod fits; what it says of the pod's own row means nothing."""
+        """Return the rows that a pod fits on; the value of its own row is undefined."""
         kind = _Kind(
             int(self._where.ids[pod]), int(self._asked.ids[pod]), int(self._aparts.ids[pod])
         )

@@ -21,13 +21,13 @@ MOST_PLACES = 8
 """Places that a pod tries to step aside to: after so many it is hardly for want of a place."""
 
 _MOST_ASIDE = 3
-"""How many pods step aside at once, so that another one can move."""
+"""Most pods that step aside at the same time to let another pod move."""
 
 _MOST_SETS = 20
 
 
 class Step(NamedTuple):
-    """A pod, by its number, goes from the node of one row, or from none, to that of another."""
+    """A move of a pod, by its number, from one row (or from no node) to another."""
 
     number: int
     source: int

@@ -1,7 +1,7 @@
-"""Reports what became of the moves of a round: log, metrics, events on pods.
+"""Reports the outcomes of a round's moves: log, metrics, events on pods.
 
-The event and the results that are counted are those of kubernetes-sigs/descheduler
-(pkg/descheduler/evictions/evictions.go), so that dashboards made for it keep working.
+The event and the counted results follow kubernetes-sigs/descheduler
+(pkg/descheduler/evictions/evictions.go), so that its dashboards keep working.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class MoveOutcome(NamedTuple):
     """The outcome of a move.
 
     Attributes:
-        move: what was to be done.
-        result: how it ended.
-        at: when, in unix seconds.
-        why: what kept it from being done; empty if it was done.
-        pod_move: the name of the PodMove that does it; empty if the pod was evicted.
+        move: the planned move.
+        result: its result.
+        at: unix seconds of the result.
+        why: the reason of a failure; empty after a success.
+        pod_move: the name of its PodMove; empty if the pod was evicted.
     """
 
     move: PlannedMove
@@ -61,9 +61,9 @@ class Terms:
     """The settings of a round's evictions.
 
     Attributes:
-        grace_period_s: what pods get to end, in seconds; None for their own.
-        tells_failures: an eviction that fails is an event as well.
-        patience_s: how long one round tries what a budget forbids for now, in seconds.
+        grace_period_s: the termination grace period, in seconds; None for the pods' own.
+        tells_failures: a failed eviction is an event as well.
+        patience_s: seconds in which one round repeats evictions that a budget forbids.
     """
 
     grace_period_s: int | None = None
@@ -73,11 +73,11 @@ class Terms:
 
 @dataclass(eq=False, repr=False)
 class OutcomeReporter:
-    """Tells what became of moves.
+    """Reports the outcomes of moves.
 
     Attributes:
-        instance: names this process in events.
-        counted: told of each outcome.
+        instance: the name of this process in events.
+        counted: receives each outcome.
     """
 
     client: ApiClient

@@ -1,4 +1,4 @@
-"""Pods without a node: those that wait, and the slots of reservations that nobody has created."""
+"""Pods without a node: pending pods, and slots of reservations whose pods do not exist yet."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def is_waiting(listed: ListedPod) -> bool:
 
 
 def without(cluster: ClusterState, pods: Container[PodName]) -> ClusterState:
-    """Return a cluster without those of some pods that wait: room is made for them already."""
+    """Return a cluster without pending pods that room is already being made for."""
     kept = (each for each in cluster.pods if each.name not in pods or not is_waiting(each))
     return replace(cluster, pods=tuple(kept))
 
@@ -102,9 +102,9 @@ def plan(
 
 
 def decide(given: RoundInput, held: Held) -> Decision:
-    """Return a plan whose moves make room for pending pods, and those that get it before them.
+    """Return a plan whose moves make room for pending pods, and the pods that get room earlier.
 
-    A pod that fits as it is needs no room, unless it is to share what others leave.
+    A pod that fits without moves is left out, unless it shares room that other pods leave.
     """
     wanted = waiting(given.cluster)
     found = with_costs(plan(given, held, wanted), given.cluster, given.now)

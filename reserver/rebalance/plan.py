@@ -18,16 +18,16 @@ class PlannedMove:
 
     Attributes:
         pod: namespace and name.
-        uid: tells this pod from a later one of the same name.
-        source: the node that it leaves; empty for a pending pod that gets the room of others.
-        target: the node that it goes to; None where kube-scheduler is to choose.
-        strategy: the plugin that asks for it.
+        uid: distinguishes this pod from a later one of the same name.
+        source: the current node; empty for a pending pod that gets room.
+        target: the new node; None if kube-scheduler chooses.
+        strategy: the plugin that asks for the move.
         profile: the profile of the policy that the plugin runs in; empty outside of a policy.
-        reason: why it has to leave, in the plugin's words.
-        improves: what is better once it has moved; empty if nobody can tell.
-        gain: by how many percentage points the fuller one of its two nodes is used less afterwards;
-            None where the strategy does not compare nodes.
-        cost: of the move, as `rebalance.move_cost` has it: 1 for an ordinary pod.
+        reason: the reason to leave, in the plugin's words.
+        improves: the improvement after the move; empty if unknown.
+        gain: percentage points by which the usage of the fuller node of the two falls; None if the
+            strategy does not compare nodes.
+        cost: the cost of the move (`rebalance.move_cost`): 1 for an ordinary pod.
     """
 
     pod: PodName
@@ -48,14 +48,14 @@ class PlannedMove:
 
 
 class Why(NamedTuple):
-    """Why a pod moves.
+    """The reason of a move.
 
     Attributes:
-        strategy: the plugin that asks for it.
+        strategy: the plugin that asks for the move.
         profile: the profile of the policy that the plugin runs in.
-        reason: why it has to leave.
-        improves: what is better once it has moved.
-        gain: of a move, as `PlannedMove` has it.
+        reason: the reason to leave.
+        improves: the improvement after the move.
+        gain: the gain of the move, as in `PlannedMove`.
     """
 
     strategy: str
@@ -105,10 +105,10 @@ class NodeUse:
 
     Attributes:
         node: its name.
-        allocatable: what it offers to pods.
-        held: what active reservations hold there.
-        before: what its pods use, by the measure that the plan was judged by.
-        after: the same, once all moves are made and all pods have landed.
+        allocatable: its allocatable resources.
+        held: resources that active reservations hold there.
+        before: usage of its pods, by the measure that the plan reads.
+        after: the same, after all moves.
     """
 
     node: str
@@ -122,9 +122,9 @@ class Bound(NamedTuple):
     """A bound on how much better another plan could be.
 
     Attributes:
-        fewest_moves: no plan with the same effect has fewer moves; None if nobody has proved any.
-        most_nodes: no plan empties more nodes; None if nobody has proved any, or none is to be.
-        by: who has proved it, such as a solver and how long it took.
+        fewest_moves: no plan with the same effect has fewer moves; None without a proof.
+        most_nodes: no plan empties more nodes; None without a proof, or if no node is to be empty.
+        by: the source of the proof, such as a solver and its seconds.
     """
 
     fewest_moves: int | None = None
@@ -147,18 +147,17 @@ NO_BOUND = Bound()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Moves, and what they are good for.
+    """Moves, and their effect.
 
     Attributes:
-        moves: in the order in which they are made. One that has a target has room there when its
-            turn comes.
-        kept: what stays that a plugin would have moved; at most `MOST_KEPT`.
-        more_kept: so many of those were left out.
-        landings: where pending pods go after the moves, in the order in which they are to land.
-        emptied: nodes that have none but daemon pods afterwards.
-        nodes: all nodes, by name.
-        bound: how much better another plan could be.
-        notes: what else people have to know: a node that was passed over, a plugin that failed.
+        moves: in the order of execution. A move with a target has room there when its turn comes.
+        kept: candidates that stay; at most `MOST_KEPT`.
+        more_kept: the number of further candidates that stay.
+        landings: nodes of pending pods after the moves, in the order of their placement.
+        emptied: nodes that have only daemon pods afterwards.
+        nodes: all nodes, sorted by name.
+        bound: a bound on better plans.
+        notes: further remarks for people, such as a skipped node or a failed plugin.
     """
 
     moves: tuple[PlannedMove, ...] = ()
@@ -172,14 +171,14 @@ class Plan:
 
     @property
     def cost(self) -> float:
-        """What all moves cost."""
+        """The cost of all moves."""
         return round(sum(move.cost for move in self.moves), 1)
 
     @property
     def reached(self) -> int:
-        """How many nodes are emptied and pods get room, where a plan is for that; else 0."""
+        """The number of emptied nodes and of pods that get room; 0 for other goals."""
         return len(self.emptied) or len(self.landings)
 
 
 MOST_KEPT = 10_000
-"""How many pods that stay a plan names; there may be as many as there are pods."""
+"""Most candidates that stay and that a plan names."""

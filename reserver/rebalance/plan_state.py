@@ -1,4 +1,4 @@
-"""The state that moves pods: strategies see on it what the moves of a plan so far have made."""
+"""The state that moves pods: strategies see the effect of all earlier moves of the plan."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from reserver.scheduling.node_rules import allowed_by_affinity, tolerated
 class PlanState:
     """One strategy's turn within a plan (a `strategies.candidate.State`).
 
-    What protects a pod is judged once it is a candidate, so that the plan can say why it stays.
+    Protections are judged once a pod is a candidate, so that the plan can name the reason.
 
     Attributes:
-        builder: what was moved so far.
+        builder: the plan so far.
         profile: the name of the profile.
         strategy: the name of the plugin.
-        protects: returns what protects a pod from this profile's evictor.
-        looked_at: bool array, rows: the strategy looks at this node.
-        offered: bool array, rows: pods may be sent to this node.
+        protects: returns the protection of a pod from this profile's evictor.
+        looked_at: bool array, rows: nodes whose pods the strategy considers.
+        offered: bool array, rows: nodes that may be targets.
         load: the measured load, and the time.
-        weights: returns, for each row, how much of preferred node affinities it meets.
-        keeps_preferences: another strategy of the policy would move pods back to nodes that they
-            prefer, so none goes to one that it prefers less.
-        least_gain: what a move between two nodes gains at least, in percentage points; 0 for any.
+        weights: returns, for each row, the weight of the preferred node affinities that it meets.
+        keeps_preferences: no pod goes to a node that it prefers less, because another strategy of
+            the policy would move the pod back.
+        least_gain: the smallest gain of a move between two nodes, in percentage points; 0 for any.
         tries_others: any copy may leave a crowded node, the least important first.
     """
 

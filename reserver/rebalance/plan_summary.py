@@ -1,4 +1,4 @@
-"""What was found on a planning snapshot, as a plan."""
+"""Turns the moves on a planning snapshot into a plan."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def plan_of(  # noqa: PLR0913 - the parts of a plan
     bound: Bound = NO_BOUND,
     notes: Iterable[str] = (),
 ) -> Plan:
-    """Return what was found on a planning snapshot as a plan.
+    """Return the moves on a planning snapshot as a plan.
 
     Args:
-        planned: as it is after all moves.
-        order: of the moves.
-        why: returns why a pod leaves a row.
-        kept: what stays that was to move.
-        emptied: rows of nodes.
-        bound: how much better another plan could be.
-        notes: what else people have to know.
+        planned: the snapshot after all moves.
+        order: the moves in order.
+        why: returns the reason why a pod leaves a row.
+        kept: candidates that stay.
+        emptied: rows of the emptied nodes.
+        bound: a bound on better plans.
+        notes: further remarks for people.
     """
     name_of = planned.snapshot.name_of
     moves, landings = [], []
@@ -56,7 +56,7 @@ def plan_of(  # noqa: PLR0913 - the parts of a plan
 
 
 def node_uses(planned: PlanningSnapshot) -> tuple[NodeUse, ...]:
-    """Return what is requested of each node, before and after."""
+    """Return the requests on each node, before and after the moves."""
     snapshot, before = planned.snapshot, planned.before
     after = requested_by_node(snapshot)
     return tuple(
@@ -73,7 +73,7 @@ def node_uses(planned: PlanningSnapshot) -> tuple[NodeUse, ...]:
 
 
 def nodes_without(cluster: ClusterState, uids: Container[str]) -> tuple[NodeUse, ...]:
-    """Return what is requested of each node, before and once some pods are gone."""
+    """Return the requests on each node, before and after some pods are evicted."""
     before: dict[str, Counter[str]] = {name: Counter() for name in sorted(cluster.nodes)}
     leaving: dict[str, Counter[str]] = {name: Counter() for name in before}
     for each in cluster.pods:

@@ -58,11 +58,11 @@ _ABOUT_NODES = (
 
 
 def decide(given: RoundInput, held: Held = NOTHING_HELD) -> Decision:
-    """Return the plan that a policy asks for, and what the next round is to know.
+    """Return the plan for a policy, and the state for the next round.
 
     Args:
-        given: the policy and the cluster. Without loads, what the cluster says of load counts.
-        held: what reservations hold, by node.
+        given: the policy and the cluster. Without loads, the usage in the cluster counts.
+        held: resources that reservations hold, by node.
     """
     load = measured_load_of(given.cluster, given.policy, given.now)
     load = replace(load, before=given.rounds, loads=given.loads or load.loads)
@@ -117,7 +117,7 @@ def protection(given: RoundInput, profile: Profile) -> Callable[[ListedPod], str
 
 
 class _Common(NamedTuple):
-    """What is the same for all strategies."""
+    """The inputs that all strategies share."""
 
     builder: PlanBuilder
     load: MeasuredLoad

@@ -1,7 +1,7 @@
 """A copy of the cluster on which a plan tries moves of pods.
 
-A pod has room on a node by the one `fit`, except that all that is held counts as used: what was
-promised to others is nobody's to move into, be it the pod's own.
+`fit` decides whether a pod has room on a node, as in Filter, but every hold counts as used, even a
+hold of the pod itself.
 """
 
 from __future__ import annotations
@@ -46,18 +46,17 @@ class PlanningSnapshot:
     """Pods on nodes, as arrays by the pods' numbers and the nodes' rows.
 
     Attributes:
-        snapshot: the cluster as the moves so far have made it. Only this object changes it.
-        pods: all pods that take something from a node or are to get one; their numbers are their
-            places in it.
-        rows: intp array, pods: the row of the node that each is on, `NOWHERE` for none.
-        requests: int64 array, pods × columns, of what each requests.
-        free: int64 array, rows × columns, of what is neither requested nor held.
-        closed: bool array, rows: no pod may come to this node.
-        disruptions: what budgets allow.
+        snapshot: the cluster after the moves so far. Only this object changes it.
+        pods: all pods that have or are to get a node; a pod's number is its index here.
+        rows: intp array, pods: the row of each pod's node, `NOWHERE` for none.
+        requests: int64 array, pods × columns: requests.
+        free: int64 array, rows × columns: resources that are neither requested nor held.
+        closed: bool array, rows: nodes that take no pods.
+        disruptions: disruptions that budgets allow.
         protected: why pods on nodes may not be moved, by their numbers.
-        movable: bool array, pods: whether it may be moved.
-        stays_behind: bool array, pods: a node is empty with it (daemon pods, mirror pods).
-        before: what is requested of each node at first, by its name.
+        movable: bool array, pods: pods that may be moved.
+        stays_behind: bool array, pods: pods that an empty node may have (daemon, mirror pods).
+        before: the requests on each node before all moves, by its name.
     """
 
     def __init__(
@@ -139,7 +138,7 @@ class PlanningSnapshot:
         return bool(may[row] and not self.closed[row] and np.all(self.free[row] >= 0))
 
     def kind(self, number: int) -> int:
-        """Return a number of where a pod may go, and of what it takes there; volumes aside."""
+        """Return the number of a pod's kind: equal rows and equal requests, without volumes."""
         return int(self.kinds[number])
 
     @cached_property
@@ -160,10 +159,10 @@ class PlanningSnapshot:
         return np.array(found, dtype=np.intp)
 
     def may_be_near_foes(self, number: int) -> Bools:
-        """Return, for each row, whether a pod like this would have foes beside it there.
+        """Return, for each row, whether pods there may match a pod's required anti-affinity.
 
-        Foes are the pods that its required anti-affinity means, itself aside; judged once for all
-        pods alike, as things are when the first of them is asked about.
+        The result is computed once for all pods of a kind, when the first of them is judged, and
+        does not count the pod itself.
         """
         kind = int(self._rules[number])
         if kind not in self._near:
@@ -286,9 +285,9 @@ def _requested(alike: Sequence[Mapping[str, int]], snapshot: Snapshot) -> tuple[
 
 
 def _by_label(pods: Iterable[Pod]) -> dict[tuple[str, str] | None, set[PodTerm]]:
-    """Return the terms of all required anti-affinity by a label of the pods that each is about.
+    """Return the terms of all required anti-affinity, by a label that each selects.
 
-    Those that name no value of any label are under None.
+    Terms that name no value of a label are under None.
     """
     found: dict[tuple[str, str] | None, set[PodTerm]] = {}
     for term in {term for pod in pods for term in pod.constraints.anti_affinity}:

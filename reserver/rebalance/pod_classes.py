@@ -1,4 +1,4 @@
-"""Classes of pods: those of a class may go to the same nodes, and take the same there."""
+"""Classes of pods: the pods of a class have equal requests and may go to the same nodes."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Alike(Generic[V]):
         return found
 
     def groups(self, pods: Indexes) -> Iterator[tuple[V, Indexes]]:
-        """Yield each value that some pods have, with those of them that have it."""
+        """Yield each value of the given pods, with the pods that have it."""
         ids = self.ids[pods]
         order = np.argsort(ids, kind="stable")
         ends = np.flatnonzero(np.diff(ids[order], append=-1)) + 1
@@ -136,10 +136,10 @@ class PodIndex:
         node_selector: Selector = EVERYTHING,
         cost: Callable[[ListedPod], float] = lambda _: 0.0,
     ) -> None:
-        """Number what a cluster has; nothing is gone yet.
+        """Number the pods and nodes of a cluster, without evictions.
 
         Args:
-            cost: of moving a pod: of equally important ones the cheapest leaves first.
+            cost: the cost of moving a pod: of equally important pods the cheapest leaves first.
         """
         self._cost = cost
         self.cluster = cluster
@@ -191,7 +191,7 @@ class PodIndex:
 
     @cached_property
     def constraints(self) -> Alike[Constraints]:
-        """What the pods demand."""
+        """The placement constraints of the pods."""
         return Alike([pod.pod.constraints for pod in self.pods], id)
 
     @cached_property

@@ -31,12 +31,12 @@ from reserver.rebalance.outcomes import MoveOutcome, Result, Terms
 from reserver.rebalance.plan import PlannedMove
 
 MOST_OPEN = DEFAULT.ahead
-"""How many PodMoves of rounds may be under way: what a round writes takes its seats at once."""
+"""Most open PodMoves of rounds, because all PodMoves of a round take their seats at once."""
 
 _KEEP_S = 3600
-"""How long a PodMove is there after its end, in seconds: rounds would pile them up.
+"""Seconds until an ended PodMove is deleted.
 
-As long a round knows that it has failed (`move_batch.LONGEST_REST_S`)."""
+A round reads failures from PodMoves for as long (`move_batch.LONGEST_REST_S`)."""
 
 _PAGE = "500"
 
@@ -50,7 +50,7 @@ class PodMoves(PacedMoves):
     mode: MoveMode = MoveMode.RESERVE_FIRST
 
     async def known(self) -> tuple[list[OpenMove], list[FailedMove]]:
-        """Return the PodMoves that have not ended, and those that failed, whoever wrote them.
+        """Return the open and the failed PodMoves of all writers.
 
         Raises:
             ConfigurationError: the API server has no PodMoves.

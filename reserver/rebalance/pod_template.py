@@ -1,7 +1,7 @@
-"""What pods of one template have in common, as a descheduler looks at them.
+"""The values that pods of one template share.
 
-Most pods of a cluster come from few templates, and parsing takes most of the time: so each is read
-once.
+Most pods of a cluster come from few templates, and parsing takes most of the time, so each template
+is read once.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _Asked(NamedTuple):
 
 
 class _Preferred(NamedTuple):
-    """The values that follow from the affinity, besides what is required."""
+    """The values of the affinity that are preferences."""
 
     preferences: tuple[Preference, ...] = ()
     is_written: bool = False
@@ -105,10 +105,10 @@ _NO_STATUS = Actuated()
 
 
 def template_of(key: bytes, raw: bytes | msgspec.Raw) -> Template:
-    """Return what a pod has in common with others.
+    """Return the template of a pod.
 
     Args:
-        key: all parts of the pod that it follows from.
+        key: all parts of the pod that the template depends on.
         raw: the pod.
 
     Raises:

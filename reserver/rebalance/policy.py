@@ -1,7 +1,7 @@
-"""A descheduler policy, `descheduler/v1alpha2`: as it is written, and as values.
+"""A descheduler policy, `descheduler/v1alpha2`: the document, and its values.
 
-The document as it is written is that of pkg/api/v1alpha2/types.go. `rebalance/policy_reader.py`
-reads it; in the values defaults are set and names are resolved.
+The document follows pkg/api/v1alpha2/types.go. `rebalance/policy_reader.py` reads it, sets defaults
+and resolves names.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from reserver.rebalance.arguments.utilization import (
 _BROKEN_URL = re.compile(
     r"[\x00-\x1f\x7f]|^:|^[^?#]*%(?![0-9a-fA-F]{2})|^[^:/?#]+://[^/?#]*(\s|:[^0-9/?#\]]+)"
 )
-"""What Go's `url.Parse` refuses."""
+"""URLs that Go's `url.Parse` refuses."""
 
 
 class PluginConfig(PolicyPart, frozen=True):
@@ -167,7 +167,7 @@ class PolicyDocument(PolicyPart, frozen=True):
             yield InvalidInput("metricsCollector", problem, "remove it")
 
     def warnings(self) -> Problems:
-        """Yield what is accepted and has no effect."""
+        """Yield accepted fields that have no effect."""
         for index, each in enumerate(self.metrics_providers):
             if each.source not in MEASURED:
                 problem = f"{shorten(repr(each.source))} is not known, and ignored"
@@ -244,7 +244,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictionLimits:
-    """How many pods one cycle may evict, over all profiles; None: as many as it likes; 0: none."""
+    """Most evictions of one cycle, over all profiles; None: unlimited; 0: none."""
 
     per_node: int | None = None
     per_namespace: int | None = None
@@ -275,6 +275,6 @@ class DeschedulerPolicy:
     prometheus: PrometheusDocument | None = None
 
     def with_most_moves(self, most: int | None) -> DeschedulerPolicy:
-        """Return the policy with no more moves than so many; None for what it allows."""
+        """Return the policy with at most `most` moves; None keeps the limit of the policy."""
         allowed = [each for each in (self.limits.total, most) if each is not None]
         return replace(self, limits=replace(self.limits, total=min(allowed, default=None)))

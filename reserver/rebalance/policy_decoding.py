@@ -49,10 +49,10 @@ class Decoded(NamedTuple):
 
     Attributes:
         policy: the outer document.
-        profiles: those of it, with the arguments of their plugins.
-        problems: why it is refused; `policy` and `profiles` mean nothing then.
+        profiles: its profiles, with the arguments of their plugins.
+        problems: reasons to refuse the file; `policy` and `profiles` are undefined then.
         prefix: the path to the policy in the file; empty at the top.
-        ignored: what was ignored of another file around it.
+        ignored: ignored fields of an enclosing document.
     """
 
     policy: written.PolicyDocument = written.PolicyDocument()
@@ -63,15 +63,15 @@ class Decoded(NamedTuple):
 
 
 def decode(raw: bytes, classes: PriorityClasses, warnings: list[InvalidInput]) -> Decoded:
-    """Return what a policy file says, without judging it.
+    """Decode a policy file without checking its values.
 
     Args:
         raw: the file, YAML or JSON.
         classes: the value of a PriorityClass.
-        warnings: what is ignored in it is added here.
+        warnings: receives ignored fields.
 
     Raises:
-        InvalidInput: it is another kind of document.
+        InvalidInput: the file is another kind of document.
     """
     value, has_more = document.parse(raw)
     if has_more:
@@ -103,10 +103,10 @@ def decode(raw: bytes, classes: PriorityClasses, warnings: list[InvalidInput]) -
 
 
 def _is_internal(value: dict[str, Any]) -> bool:
-    """Return whether upstream takes its own internal form for what a document is.
+    """Return whether a document has upstream's internal version.
 
     Raises:
-        InvalidInput: it is another kind of document.
+        InvalidInput: the document is of another kind.
     """
     for field, known in (("apiVersion", (API_VERSION, *_INTERNAL)), ("kind", (KIND, ""))):
         said = value.get(field)
@@ -119,7 +119,7 @@ def _is_internal(value: dict[str, Any]) -> bool:
 def _config(
     entry: written.PluginConfig, path: str, known: Readers, problems: list[InvalidInput]
 ) -> Config:
-    """Return an entry with its arguments; what is wrong with them is added to the problems."""
+    """Return an entry with its arguments; add invalid arguments to the problems."""
     if entry.name not in PLUGINS:
         return Config(path, entry.name, None)
     walk = Walk(known)

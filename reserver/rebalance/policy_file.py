@@ -19,7 +19,7 @@ class PolicyFile:
     """A policy file.
 
     Attributes:
-        problems: what is wrong with it as it is now; the last good one is in force then.
+        problems: problems of the current text; the last valid policy stays in force then.
     """
 
     def __init__(self, path: Path) -> None:

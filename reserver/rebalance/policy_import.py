@@ -1,7 +1,7 @@
 """Reads a policy out of Helm values of the descheduler, and of Koordinator's configuration.
 
-What has no counterpart is ignored with a warning that says where it belongs; what would move more
-pods if it were ignored is refused.
+A field without a counterpart is ignored with a warning that names its place; a field is refused if
+ignoring the field would move more pods.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _FLAGS = {
     "evictBurst": "give --client-connection-burst",
     "defaultJobMode": "give --mode reserve-first or evict-only",
 }
-"""Where a field belongs that is not part of a policy."""
+"""The place of each field that is not part of a policy."""
 
 _EVICTOR_FIELDS = frozenset({
     "evictSystemCriticalPods", "evictLocalStoragePods", "ignorePvcPods", "evictFailedBarePods",
     "priorityThreshold", "labelSelector", "nodeFit", "nodeSelector",
 })  # fmt: skip
-"""Of MigrationController's arguments: those that `DefaultEvictor` has, too."""
+"""Arguments that MigrationController and `DefaultEvictor` share."""
 
 _POLICY_FIELDS = (
     "maxNoOfPodsToEvictPerNode",
@@ -62,12 +62,12 @@ Document = dict[str, Any]
 
 
 class Imported(NamedTuple):
-    """A policy as the descheduler has it.
+    """A policy in the descheduler's form.
 
     Attributes:
         value: the outer document.
-        prefix: the path to it in the file; empty at the top.
-        warnings: what was ignored.
+        prefix: the path to the policy in the file; empty at the top.
+        warnings: ignored fields.
     """
 
     value: Document

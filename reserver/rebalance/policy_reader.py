@@ -36,8 +36,8 @@ class PolicyReading(NamedTuple):
 
     Attributes:
         policy: None if there are problems.
-        problems: why it is refused.
-        warnings: what it says without effect.
+        problems: reasons to refuse the file.
+        warnings: fields without effect.
     """
 
     policy: DeschedulerPolicy | None
@@ -46,7 +46,7 @@ class PolicyReading(NamedTuple):
 
 
 def read(raw: bytes, classes: PriorityClasses) -> PolicyReading:
-    """Return what a policy file says.
+    """Read a policy file.
 
     Args:
         raw: the file, YAML or JSON.

@@ -1,4 +1,4 @@
-"""What nodes and pods use, from Prometheus: instant queries, answered in full or not at all."""
+"""Reads the usage of nodes and pods from Prometheus by instant queries, in full or not at all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_BYTES = 64 * 2**20
 """Bound on one answer: 150,000 pods take half of it."""
 
 _WINDOW_S = 300.0
-"""What our queries average over; an instant query goes as far back for a sample (its lookback)."""
+"""Window of the default queries, in seconds; as long as Prometheus' lookback."""
 
 _UNITS = {"cpu": 1000.0, METRIC: 100.0}
 """Reserver counts millicores and percents; Prometheus has cores, shares, and base units else."""
@@ -51,7 +51,7 @@ NODE_QUERIES: Mapping[str, str] = {
         + ")"
     ),
 }
-"""What nodes use, as node-exporter says it, and cAdvisor of nodes without that."""
+"""Queries for the usage of nodes: node-exporter, else cAdvisor."""
 
 POD_QUERIES: Mapping[str, str] = {
     "cpu": (
@@ -62,7 +62,7 @@ POD_QUERIES: Mapping[str, str] = {
         'sum by (namespace, pod) (container_memory_working_set_bytes{container!="",pod!=""})'
     ),
 }
-"""What pods use, as cAdvisor says it."""
+"""Queries for the usage of pods: cAdvisor."""
 
 Key = TypeVar("Key")
 Read = TypeVar("Read")
@@ -79,8 +79,8 @@ class Prometheus:
 
         Args:
             url: without ``/api/v1``.
-            token: what to send as a bearer token.
-            ca_file: PEM file of CAs that are trusted beside the system's.
+            token: returns the bearer token.
+            ca_file: PEM file of trusted CAs, in addition to the system's.
         """
         self._url = url.rstrip("/")
         self._token = token
@@ -105,15 +105,15 @@ class Prometheus:
     async def read(
         self, nodes: frozenset[str], queries: Mapping[str, str], *, with_pods: bool = True
     ) -> Readings:
-        """Return what is used now.
+        """Return the current usage.
 
         Args:
-            nodes: names of the nodes that there are.
-            queries: for the amounts that nodes use, by resource.
-            with_pods: what pods use of these resources as well, as far as cAdvisor says it.
+            nodes: names of all nodes.
+            queries: queries for the usage of nodes, by resource.
+            with_pods: reads the usage of pods as well, as far as cAdvisor has samples.
 
         Raises:
-            LoadUnknown: Prometheus does not answer, or not with what was asked for.
+            LoadUnknown: Prometheus does not answer, or answers with something else.
         """
         by_node: dict[str, Reading] = {}
         by_pod: dict[PodName, Reading] = {}

@@ -68,18 +68,17 @@ class Samples:
 
 
 def read_nodes(raw: bytes, nodes: Container[str]) -> Samples:
-    """Return what a query has answered, by node.
+    """Return the samples of an answer, by node.
 
-    A node that has just been deleted may still have series; those of others are passed over, too,
-    and counted.
+    Series of unknown nodes, such as a node that has just been deleted, are ignored and counted.
 
     Args:
         raw: the answer.
-        nodes: names of the nodes that there are.
+        nodes: names of all nodes.
 
     Raises:
-        InvalidInput: it is an error or no vector; a value is no amount; a node is there twice, or
-            no series is of a node.
+        InvalidInput: the answer is an error or no vector; a value is no amount; a node has two
+            series, or no series belongs to a node.
     """
     strangers: list[str] = []
 
@@ -101,11 +100,11 @@ def read_nodes(raw: bytes, nodes: Container[str]) -> Samples:
 
 
 def read_pods(raw: bytes) -> Mapping[PodName, Sample]:
-    """Return what a query has answered, by the labels ``namespace`` and ``pod``.
+    """Return the samples of an answer, by the labels ``namespace`` and ``pod``.
 
     Raises:
-        InvalidInput: it is an error or no vector; a value is no amount; a label is missing, or a
-            pod is there twice.
+        InvalidInput: the answer is an error or no vector; a value is no amount; a label is missing,
+            or a pod has two series.
     """
 
     def pod_of(labels: Mapping[str, str]) -> PodName:

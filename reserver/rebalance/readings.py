@@ -1,6 +1,6 @@
-"""Readings of metrics, averaged: a load that comes and goes would else be read at its peak.
+"""Averages readings of metrics, because a varying load may be read at its peak.
 
-Old readings fade. What was read before is a value: `average` returns the next one.
+Old readings fade. The average is a value: `average` returns the next one.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Readings:
     """The readings of a metrics source at one time.
 
     Attributes:
-        nodes: by name.
-        pods: by name; empty where the source does not say.
-        problems: what was passed over, for people.
+        nodes: usage by name.
+        pods: usage by name; empty if the source has none.
+        problems: ignored readings, for people.
     """
 
     nodes: Mapping[str, Reading] = field(default_factory=dict)

@@ -19,15 +19,15 @@ from reserver.rebalance.round_input import Decision, RoundInput, Timed, untimed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundOptions:
-    """The options of a round: how to judge, and when pods may move.
+    """The options of a round: its decision, and the times in which pods may move.
 
     Attributes:
         decide: decides a round.
-        held: what reservations hold, by node.
-        timed: told how long each strategy takes.
-        windows: when rounds move pods; without any always.
-        least_gain: what a move between two nodes gains at least, in percentage points; 0 for any.
-        marks: of the nodes that rounds empty; None if they empty none.
+        held: returns the resources that reservations hold, by node.
+        timed: measures the time of each strategy.
+        windows: times in which rounds move pods; always if empty.
+        least_gain: the smallest gain of a move between two nodes, in percentage points; 0 for any.
+        marks: writes the marks of emptied nodes; None if rounds empty no nodes.
     """
 
     decide: Callable[[RoundInput, Held], Decision]
@@ -43,9 +43,9 @@ class Round:
     """The summary of a round.
 
     Attributes:
-        plan: what it was to do.
-        outcomes: what became of the moves; without any in a dry run.
-        left: so many more moves are left to the next round.
+        plan: the plan.
+        outcomes: the outcomes of the moves; empty in a dry run.
+        left: the number of moves that the next round makes.
         settled: the nodes whose emptying has ended.
     """
 

@@ -13,11 +13,11 @@ from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import DeschedulerPolicy
 
 Timed = Callable[[str, str], AbstractContextManager[None]]
-"""Given a profile and a strategy, returns a block that tells how long it took."""
+"""Returns a context that measures the time of a strategy of a profile."""
 
 
 def untimed(profile: str, strategy: str) -> AbstractContextManager[None]:  # noqa: ARG001 - a shape
-    """Return a block that tells nothing."""
+    """Return a context that measures nothing."""
     return nullcontext()
 
 
@@ -26,12 +26,12 @@ class RoundInput:
     """The inputs of a round's decision.
 
     Attributes:
-        policy: what to do.
-        loads: what is used, by source.
-        rounds: what LowNodeLoad remembers, by profile.
+        policy: the policy.
+        loads: usage, by source.
+        rounds: LowNodeLoad's state of the last round, by profile.
         now: unix seconds.
-        timed: told how long each strategy takes.
-        least_gain: what a move between two nodes gains at least, in percentage points; 0 for any.
+        timed: measures the time of each strategy.
+        least_gain: the smallest gain of a move between two nodes, in percentage points; 0 for any.
     """
 
     policy: DeschedulerPolicy

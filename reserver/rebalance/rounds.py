@@ -1,7 +1,7 @@
-"""Rounds of rebalancing: look, decide, and evict or write PodMoves; once, or again and again.
+"""Rounds of rebalancing: read the cluster, decide, and evict or write PodMoves, once or repeatedly.
 
-A round sees all that its policy asks for, or it does nothing: what cannot be read is an error that
-is told, and nobody is evicted because of half a picture (docs/adr/0032).
+A round reads every source that its policy needs, or evicts no pod: an incomplete picture is an
+error (docs/adr/0032).
 """
 
 from __future__ import annotations
@@ -34,16 +34,15 @@ from reserver.rebalance.round_input import RoundInput
 log = structlog.get_logger(__name__)
 
 SAMPLE_S = 15.0
-"""How often metrics.k8s.io is asked between rounds, in seconds: as often as metrics-server knows
-something new."""
+"""Seconds between two requests to metrics.k8s.io: the resolution of metrics-server."""
 
 _PATIENCE_S = 120.0
-"""So long one round tries what a budget forbids for now, in seconds, if the interval allows."""
+"""Seconds in which one round repeats evictions that a budget forbids, if the interval allows."""
 
 _MOST_SHOWN = 20
 
 _POLL_S = 2.0
-"""How often is asked whether PodMoves have ended, in seconds."""
+"""Seconds between two checks whether PodMoves have ended."""
 
 
 @dataclass(eq=False, repr=False)
@@ -51,11 +50,11 @@ class Rebalancer:
     """Runs rounds by a policy file.
 
     Attributes:
-        file: of the policy; None for one that says nothing.
-        options: say when rounds run, and what holds room.
+        file: the policy; None for an empty policy.
+        options: the options of its rounds.
         clock: unix seconds.
-        dry_run: nothing is evicted.
-        loads: what is known of load.
+        dry_run: no pod is evicted.
+        loads: the sources of load.
     """
 
     client: ApiClient
@@ -74,16 +73,16 @@ class Rebalancer:
         """Read the cluster, decide and evict once.
 
         Args:
-            most_s: so long what a budget forbids is tried, in seconds.
-            most_moves: so many pods are moved at most; None for what the policy allows.
+            most_s: seconds in which evictions that a budget forbids are repeated.
+            most_moves: most pods to move; None for the limit of the policy.
 
         Raises:
             ApiError: the cluster cannot be listed.
             InvalidInput: the API server answers with something other than a list.
-            LoadUnknown: a source of load does not say.
-            ReserverError: whoever knows what reservations hold does not say.
-            ConfigurationError: the policy is broken, and was never good; or the API server has no
-                PodMoves, which are to be written.
+            LoadUnknown: a source of load does not answer.
+            ReserverError: Reserver does not answer what reservations hold.
+            ConfigurationError: the policy is invalid, and no earlier one was valid; or the API
+                server has no PodMoves, which the round would write.
         """
         windows = () if self.dry_run else self.options.windows
         if windows and (opens_at := judge((windows,), self.clock()).opens_at):
@@ -154,13 +153,13 @@ class Rebalancer:
     def _divided(
         self, plan: Plan, look: RoundInput, apart: tuple[Moving, Moving], own: int
     ) -> tuple[Plan, int, int]:
-        """Return what of a plan is carried out now, how many seats first, and how much is left.
+        """Return the part of a plan to carry out now, its number of seats, and of moves left.
 
         Args:
-            plan: all of it.
-            look: what it was made of.
-            apart: the pods that are left alone: those that move already, and those that rest.
-            own: how many PodMoves of rounds are under way.
+            plan: the whole plan.
+            look: the input of the plan.
+            apart: the pods that move already, and the pods that rest after a failure.
+            own: the number of open PodMoves of rounds.
         """
         moving, rests = apart
         if self.executors.pod_moves is None:
@@ -202,12 +201,12 @@ class Rebalancer:
         done: Callable[[bool, float], None],
         most_moves: int | None = None,
     ) -> None:
-        """Run rounds until cancelled; one that fails is told, and the next one tries again.
+        """Run rounds until cancelled; report a failed round and go on with the next one.
 
         Args:
-            interval_s: from the beginning of one to that of the next, in seconds.
-            most_moves: as of `round`.
-            done: told whether a round did what it was to do, and how long it took in seconds.
+            interval_s: seconds between the starts of two rounds.
+            most_moves: as in `round`.
+            done: receives the success of a round, and its seconds.
         """
         while True:
             began = self.clock()

@@ -52,7 +52,7 @@ def read_compat(flag: str, text: str) -> Compat:
 
 
 class Mode(StrEnum):
-    """What has to be there before a pod is evicted (as `moves.phases.MoveMode`)."""
+    """The precondition of an eviction (as `moves.phases.MoveMode`)."""
 
     EVICT_ONLY = "evict-only"
     """Nothing: a round evicts."""
@@ -65,15 +65,15 @@ class Mode(StrEnum):
 
 
 def check_goal(flag: str, compat: Compat, mode: Mode) -> None:
-    """Refuse the ways in which no round makes room or empties nodes.
+    """Refuse settings with which no round makes room or empties nodes.
 
     Args:
-        flag: the goal that is named, such as ``--make-room``.
-        compat: how a policy is judged.
-        mode: what has to be there before a pod is evicted.
+        flag: the flag of the goal, such as ``--make-room``.
+        compat: the rules that judge a policy.
+        mode: the precondition of an eviction.
 
     Raises:
-        ConfigurationError: no room is held, or upstream is to decide, which has no such goal.
+        ConfigurationError: the mode holds no room, or upstream's rules decide, which have no goal.
     """
     if mode is Mode.EVICT_ONLY:
         problem = "holds room before pods leave; give --mode reserve-first or surge-first"
@@ -114,10 +114,10 @@ def _window(flag: str, text: str) -> Schedule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceSettings:
-    """The settings of `reserver rebalance run`: those of the descheduler have its names.
+    """The settings of `reserver rebalance run`; the descheduler's settings keep their names.
 
     Raises:
-        ConfigurationError: some cannot work; it names the setting, the value and the remedy.
+        ConfigurationError: a setting cannot work; the error names the value and the remedy.
     """
 
     policy_config_file: Path | None = flag(

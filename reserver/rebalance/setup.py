@@ -50,7 +50,7 @@ WAYS: Mapping[Compat, Callable[[RoundInput, Held], Decision]] = {
     Compat.PLAN: planner.decide,
     Compat.UPSTREAM: _as_upstream,
 }
-"""How a round is decided."""
+"""The decision of a round, by compatibility."""
 
 _MOVE_MODES = {
     Mode.RESERVE_FIRST: MoveMode.RESERVE_FIRST,
@@ -67,19 +67,19 @@ async def rebalance(
     stop: Callable[[], Awaitable[object]],
     metrics: DeschedulingMetrics,
 ) -> Round | None:
-    """Run one round and return it, or rounds until told to stop.
+    """Run one round and return it, or run rounds until `stop` returns.
 
     Args:
-        held: returns what reservations hold, by node.
-        started: told where the API server is and, if it is served, where health is.
-        stop: returns once it is to end.
+        held: returns the resources that reservations hold, by node.
+        started: receives the URLs of the API server and, if served, of health.
+        stop: returns once the rounds should end.
 
     Raises:
         ConfigurationError: the credentials or the policy cannot be used, a port is taken, or the
-            API server has no PodMoves, which are to be written.
+            API server has no PodMoves, which the round would write.
         ApiError: the cluster cannot be listed; only of a single round, as the next ones.
         InvalidInput: the API server answers with something other than a list.
-        LoadUnknown: a source of load does not say.
+        LoadUnknown: a source of load does not answer.
     """
     clock = SteadyClock(time.time, elapsed)
     async with ApiClient(access) as client, AsyncExitStack() as stack:
@@ -114,7 +114,7 @@ async def _repeated(
     metrics: DeschedulingMetrics,
     stop: Callable[[], Awaitable[object]],
 ) -> None:
-    """Run rounds until told to stop."""
+    """Run rounds until `stop` returns."""
 
     def done(is_done: bool, took_s: float) -> None:  # noqa: FBT001 - whether it succeeded
         metrics.observe_round(took_s)
@@ -135,7 +135,7 @@ async def _repeated(
 def _health(
     address: tuple[str, int], metrics: DeschedulingMetrics
 ) -> AbstractAsyncContextManager[str]:
-    """Return what serves health and metrics while it is open; it tells the URL."""
+    """Return the server of health and metrics as a context that yields its URL."""
     hosts = Hosts.of(address[0], ())
     access = Access(HEALTH_LIMITS, hosts, refusals(metrics.registry))
     return listening(health_paths(metrics.registry), address, _SHUTDOWN_S, access)

@@ -50,7 +50,7 @@ class Program:
         return np.arange(first, len(self._upper))
 
     def derive(self, variable: Rows, value: Callable[[Floats], float]) -> None:
-        """Say which value of a variable goes with those of the variables before it."""
+        """Derive the start value of a variable from the values of earlier variables."""
         self._derived.append((int(variable[0]), value))
 
     def constraints(self, most: ArrayLike, least: ArrayLike = -NO_BOUND) -> Rows:
@@ -77,7 +77,7 @@ class Program:
 
     @property
     def width(self) -> int:
-        """How many variables there are."""
+        """The number of variables."""
         return len(self._upper)
 
     def solve(

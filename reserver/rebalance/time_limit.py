@@ -1,4 +1,4 @@
-"""How long a search for a better plan may take, by a clock that is passed in."""
+"""The time limit of a search for a better plan, by an injected clock."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 SECONDS = 5.0
-"""How long a plan may be searched for by default."""
+"""Default time limit of a search, in seconds."""
 
 
 class TimeLimit(NamedTuple):
@@ -27,7 +27,7 @@ class TimeLimit(NamedTuple):
 
     @property
     def left(self) -> float:
-        """How many seconds are left; 0 if none are."""
+        """The seconds that are left; 0 after the limit."""
         return max(self.until - self.clock(), 0.0)
 
     @property

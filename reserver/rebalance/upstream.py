@@ -1,8 +1,8 @@
-"""A descheduling cycle as upstream runs it: which pods it would evict, in order.
+"""A descheduling cycle as upstream runs it: the evictions in order.
 
 All profiles' deschedule plugins run first, then all profiles' balance plugins, each in the order of
-the file. Where upstream's order is random (of pods on a node, of nodes, of maps) it is that of
-their names here, so the outcome is one that upstream could have had.
+the file. Where upstream's order is random (pods on a node, nodes, maps), names decide here, so that
+upstream could have had the same outcome.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def decide(given: RoundInput) -> Decision:
 def plan(
     cluster: ClusterState, policy: DeschedulerPolicy, now: float, timed: Timed = untimed
 ) -> Plan:
-    """Return what one cycle would evict at a moment in unix seconds; `timed` times its plugins.
+    """Return the evictions of one cycle at a time in unix seconds; `timed` measures its plugins.
 
-    Upstream never starts the informer of PodDisruptionBudgets, so that PodsWithoutPDB keeps all
-    pods (kubernetes-sigs/descheduler#1882); here it sees none either.
+    Upstream never starts the informer of PodDisruptionBudgets, so that PodsWithoutPDB protects all
+    pods (kubernetes-sigs/descheduler#1882), as it does here.
     """
     index = PodIndex(replace(cluster, budgets=()), policy.node_selector)
     shown = len(index.shown_rows())
@@ -100,7 +100,7 @@ class _Cycle:
                         return
 
     def plan(self) -> Plan:
-        """Return what was decided."""
+        """Return the plan."""
         return Plan(
             moves=tuple(self._moves),
             kept=tuple(self._kept[:MOST_KEPT]),
@@ -133,7 +133,7 @@ class _Cycle:
 
 
 def _with_usage(cluster: ClusterState, loads: Mapping[Source, SmoothedLoad]) -> ClusterState:
-    """Return a cluster that says what is used, by all sources that were asked."""
+    """Return the cluster with the measured usage of all sources."""
     nodes, pods = dict(cluster.node_usage), dict(cluster.pod_usage)
     for load in loads.values():
         for name, known in load.nodes.items():

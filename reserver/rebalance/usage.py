@@ -1,4 +1,4 @@
-"""Node usage: how much is used, by requests or by metrics, and what a pod would free.
+"""The usage of nodes, by requests or by metrics, and the usage that a pod would free.
 
 Amounts are in millicores of cpu and base units of all else, and for Prometheus in percent, as the
 resource `METRIC`. The arithmetic is upstream's (pkg/framework/plugins/nodeutilization).
@@ -15,7 +15,7 @@ from reserver.rebalance.pod_index import PodIndex
 from reserver.rebalance.strategies.candidate import StrategyFailed
 
 METRIC = "MetricResource"
-"""What a query to Prometheus measures."""
+"""The resource of a Prometheus query."""
 
 BASIC = ("cpu", "memory", "pods")
 
@@ -23,11 +23,11 @@ Percentages = Mapping[str, float]
 
 
 class Usage:
-    """The usage of nodes: what their pods request, if nothing else says more.
+    """The usage of nodes: requests of their pods, unless a subclass measures more.
 
     Attributes:
-        names: the resources that are looked at, and those that every pod has.
-        can_tell_pods: it knows what single pods use.
+        names: the resources with thresholds, and the resources that every pod has.
+        can_tell_pods: the usage of single pods is known.
     """
 
     can_tell_pods: bool = True
@@ -37,10 +37,10 @@ class Usage:
         self.names = tuple(dict.fromkeys((*names, *BASIC)))
 
     def of_node(self, row: int) -> dict[str, int]:
-        """Return what is used of a node.
+        """Return the usage of a node.
 
         Raises:
-            StrategyFailed: nobody knows.
+            StrategyFailed: the usage is unknown.
         """
         pods = self._index.listed(row)
         used = dict.fromkeys(self.names, 0)
@@ -51,7 +51,7 @@ class Usage:
         return used | {"pods": len(pods)}
 
     def of_pod(self, pod: int) -> Amounts | None:
-        """Return what a pod uses; None if nobody knows."""
+        """Return the usage of a pod; None if unknown."""
         return self._index.pods[pod].requests
 
 
@@ -71,7 +71,7 @@ class Measured(Usage):
         return {resource: used[resource] for resource in self.names}
 
     def of_pod(self, pod: int) -> Amounts | None:
-        """Return what the containers of a pod use together."""
+        """Return the usage of all containers of a pod."""
         containers = self._index.cluster.pod_usage.get(self._index.pods[pod].name)
         wanted = [name for name in self.names if name != "pods"]
         if containers is None or any(name not in each for each in containers for name in wanted):
@@ -112,12 +112,12 @@ def usage_from(source: UsageSource, index: PodIndex, names: Iterable[str]) -> Us
 
 
 def offered(node: ListedNode) -> dict[str, int]:
-    """Return what a node offers, and the hundred percent of a metric."""
+    """Return the allocatable of a node, with 100 for the metric."""
     return {**node.offered, METRIC: 100}
 
 
 def percentages(used: Amounts, node: ListedNode) -> dict[str, float]:
-    """Return usage in percent of what a node offers, without resources that it does not offer."""
+    """Return usage in percent of allocatable, without resources that the node does not offer."""
     total = offered(node)
     return {
         name: amount / total[name] * 100 if total[name] > 0 else 0.0

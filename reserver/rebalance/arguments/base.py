@@ -1,4 +1,4 @@
-"""What the arguments of several plugins have in common, and the checks that they share."""
+"""Arguments and checks that several plugins share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UInt32 = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 
 
 def _read_by(reader: str) -> msgspec.Meta:
-    """Mark a type that a reader of `rebalance.policy_decoding` makes of what is written."""
+    """Name the reader in `rebalance.policy_decoding` that converts a field to this type."""
     return msgspec.Meta(extra={"reader": reader})
 
 
@@ -29,7 +29,7 @@ LabelSelector = Annotated[Selector, _read_by("selector")]
 """``matchLabels`` and ``matchExpressions``."""
 
 NamedSelector = Annotated[Selector, _read_by("named selector")]
-"""A label selector under ``selector``, beside a name."""
+"""A label selector under ``selector``, next to a name."""
 
 TextSelector = Annotated[Selector, _read_by("text selector")]
 """A selector such as ``zone in (a,b)``; one that cannot be read matches nothing, as upstream."""
@@ -60,14 +60,14 @@ class Args(PolicyPart, frozen=True):
         yield from ()
 
     def warnings(self) -> Problems:
-        """Yield what is accepted and has no effect."""
+        """Yield accepted fields that have no effect."""
         yield from ()
 
 
 class Choice(PolicyPart, frozen=True):
-    """Which names are looked at: only `include` if there is any, never `exclude`.
+    """A choice of namespaces, or of kinds of owners: `include` without `exclude`.
 
-    Both empty chooses everything. It chooses namespaces, and kinds of owners.
+    An empty `include` chooses every name.
     """
 
     include: frozenset[str] = frozenset()
@@ -85,8 +85,8 @@ class Selecting(Args, frozen=True):
     """Base of strategies that choose pods by namespace and labels.
 
     Attributes:
-        namespaces: whose pods are looked at.
-        label_selector: pods that are looked at.
+        namespaces: the namespaces of the pods that the strategy considers.
+        label_selector: the labels of these pods.
     """
 
     namespaces: Choice = ALL
@@ -104,13 +104,13 @@ def one_choice(path: str, chosen: Choice) -> Problems:
 
 
 def only_exclude(chosen: Choice) -> Problems:
-    """Refuse namespaces to include: what is used there would not be counted."""
+    """Refuse included namespaces: the usage of other namespaces would not be counted."""
     if chosen.include:
         yield InvalidInput("evictableNamespaces.include", "is not supported", "write exclude")
 
 
 def among(path: str, written: Iterable[str], known: Iterable[str]) -> Problems:
-    """Refuse words that are not known."""
+    """Refuse values that are not allowed."""
     allowed = list(known)
     for each in sorted(written):
         if each not in allowed:
@@ -119,7 +119,7 @@ def among(path: str, written: Iterable[str], known: Iterable[str]) -> Problems:
 
 
 def threshold_problems(path: str, thresholds: Thresholds) -> Problems:
-    """Refuse what is no percentage, and thresholds without any."""
+    """Refuse a threshold that is not a percentage, and an empty set of thresholds."""
     if not thresholds:
         yield InvalidInput(path, "has no resource", "write e.g. cpu: 20")
     for name, percent in thresholds.items():

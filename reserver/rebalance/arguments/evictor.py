@@ -1,4 +1,4 @@
-"""Which pods may be evicted at all."""
+"""The arguments of DefaultEvictor, which protects pods from eviction."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ DEFAULT_PROTECTIONS = frozenset(
         Protection.FAILED_BARE,
     }
 )
-"""Those that are on unless ``defaultDisabled`` names them. The others are ``extraEnabled``."""
+"""Protections that are on by default. ``extraEnabled`` adds the others."""
 
 
 class NoEviction(StrEnum):
-    """What the annotation ``descheduler.alpha.kubernetes.io/prefer-no-eviction`` means."""
+    """The effect of the annotation ``descheduler.alpha.kubernetes.io/prefer-no-eviction``."""
 
     PREFERRED = "Preferred"
-    """Strategies that sort pods take those last that have it."""
+    """Strategies that sort pods evict annotated pods last."""
 
     MANDATORY = "Mandatory"
-    """Pods that have it are not evicted."""
+    """Annotated pods are not evicted."""
 
 
 class StorageClassName(PolicyPart, frozen=True):
@@ -78,7 +78,7 @@ class ProtectionsConfig(PolicyPart, frozen=True):
 
 
 class PodProtections(PolicyPart, frozen=True):
-    """The protections beside the default ones, and those of the default ones that are off."""
+    """Additional protections, and default protections that are off."""
 
     extra_enabled: tuple[str, ...] = ()
     default_disabled: tuple[str, ...] = ()
@@ -114,7 +114,7 @@ class DefaultEvictor(Args, frozen=True):
         node_fit: only pods that fit on another node are evicted.
         min_replicas: pods of an owner with fewer pods stay; 0 and 1 mean no such bound.
         min_pod_age_s: pods that have run for less stay, in seconds; None for no such bound.
-        no_eviction_policy: what the annotation ``prefer-no-eviction`` means.
+        no_eviction_policy: the effect of the annotation ``prefer-no-eviction``.
         pod_protections: kinds of pods that stay; the fields below are its deprecated form.
     """
 
@@ -176,7 +176,7 @@ class DefaultEvictor(Args, frozen=True):
             yield each.under("podProtections")
 
     def warnings(self) -> Problems:
-        """Yield what is accepted and has no effect."""
+        """Yield accepted fields that have no effect."""
         if self.min_replicas == 1:
             yield InvalidInput("minReplicas", "1 has no effect", "write 2 or more")
         if self.node_fit and self.node_selector is NOTHING:

@@ -108,7 +108,7 @@ class NodePool(PolicyPart, frozen=True):
 
     @property
     def prod(self) -> NodePool | None:
-        """The pool with the thresholds of prod pods for those of all; None without any."""
+        """The pool with its prod thresholds in place of the others; None if it has none."""
         low, high = self.prod_low_thresholds, self.prod_high_thresholds
         if not (low or high):
             return None
@@ -122,7 +122,7 @@ class Queries(PolicyPart, frozen=True):
 
 
 class LoadSource(PolicyPart, frozen=True):
-    """Where load is read: Koordinator reads its own agent, so these fields are ours."""
+    """The source of load. Koordinator only reads its own agent, so these fields are Reserver's."""
 
     source: str = UsageSource.KUBERNETES.value
     prometheus: Queries = Queries()
@@ -131,19 +131,19 @@ class LoadSource(PolicyPart, frozen=True):
 class LowNodeLoad(Args, frozen=True):
     """Pods leave nodes whose real load is high for nodes where it is low, as Koordinator has it.
 
-    Fields and defaults are those of ``LowNodeLoadArgs`` of koord-descheduler (v1alpha2).
+    Fields and defaults follow ``LowNodeLoadArgs`` of koord-descheduler (v1alpha2).
 
     Attributes:
-        paused: it does nothing.
+        paused: the strategy plans no moves.
         dry_run: its moves are planned and not carried out.
-        number_of_nodes: it acts if more nodes than so many take load.
+        number_of_nodes: the strategy acts if more nodes than this take load.
         node_metric_expiration_seconds: a node whose load is older is skipped.
         evictable_namespaces: pods elsewhere are counted and stay.
         pod_selectors: pods that leave match one of them; empty for any pod.
         node_fit: only pods that fit on a node that takes load leave.
         detector_cache_timeout_s: how long a node's rounds are remembered after it was last seen.
-        pools: as written; the thresholds beside them are one more pool.
-        metrics_utilization: where it reads what is used.
+        pools: the pools of the file; its top-level thresholds form one more pool.
+        metrics_utilization: the source of load.
     """
 
     NAME: ClassVar[str] = "LowNodeLoad"
@@ -169,7 +169,7 @@ class LowNodeLoad(Args, frozen=True):
 
     @property
     def usage(self) -> UsageSource:
-        """Where it reads what is used; never requests."""
+        """The source of load, never requests."""
         return UsageSource(self.metrics_utilization.source)
 
     @property
@@ -179,7 +179,7 @@ class LowNodeLoad(Args, frozen=True):
 
     @property
     def node_pools(self) -> tuple[NodePool, ...]:
-        """The pools in order; the last one is that of the thresholds at the top."""
+        """The pools in order; the top-level thresholds form the last one."""
         return (*self.pools, self._own) if self._has_own else self.pools
 
     @property

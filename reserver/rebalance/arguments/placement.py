@@ -57,7 +57,7 @@ class RemovePodsViolatingNodeAffinity(Selecting, frozen=True):
     """Pods leave a node that no longer meets their node affinity, or meets it less than another.
 
     Attributes:
-        node_affinity_type: as written; upstream passes over what it does not know.
+        node_affinity_type: as in the file; upstream ignores unknown values.
     """
 
     NAME: ClassVar[str] = "RemovePodsViolatingNodeAffinity"
@@ -78,7 +78,7 @@ class RemovePodsViolatingNodeAffinity(Selecting, frozen=True):
         yield from super().problems()
 
     def warnings(self) -> Problems:
-        """Yield what is accepted and has no effect."""
+        """Yield accepted fields that have no effect."""
         yield from among("nodeAffinityType", self.node_affinity_type, NodeAffinityType)
 
 

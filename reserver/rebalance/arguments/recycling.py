@@ -25,7 +25,7 @@ class RemovePodsHavingTooManyRestarts(Selecting, frozen=True):
 
     Attributes:
         pod_restart_threshold: restarts of all containers of a pod from which it leaves; 1 or more.
-        including_init_containers: those of init containers count as well.
+        including_init_containers: restarts of init containers count as well.
         states: only pods in one of these states leave; empty for any.
     """
 
@@ -45,13 +45,13 @@ class RemovePodsHavingTooManyRestarts(Selecting, frozen=True):
 
 
 class ConditionFilter(PolicyPart, frozen=True):
-    """What a condition of a pod's status must be; an empty field allows anything.
+    """A filter of pod conditions; an empty field allows any value.
 
     Attributes:
         type: of the condition.
         status: ``True``, ``False`` or ``Unknown``.
         reason: of its last transition.
-        min_s: seconds since then, at least; None allows any, and a condition without a time.
+        min_s: seconds since that transition, at least; None also allows a condition without a time.
     """
 
     type: str = ""

@@ -25,14 +25,14 @@ from reserver.rebalance.arguments.base import (
 )
 
 METRIC_RESOURCE = "MetricResource"
-"""What upstream calls the only resource that a query of Prometheus can be about."""
+"""Upstream's name for the only resource of a Prometheus query."""
 
 
 class UsageSource(StrEnum):
     """The source of a node's usage."""
 
     REQUESTS = "requests"
-    """What the pods request."""
+    """The requests of the pods."""
 
     KUBERNETES = "KubernetesMetrics"
     """metrics.k8s.io."""
@@ -94,11 +94,11 @@ class LowNodeUtilization(Args, frozen=True):
     Attributes:
         use_deviation_thresholds: thresholds are distances from the mean of all nodes.
         thresholds: a node that is at or below all of them is underutilized.
-        target_thresholds: one that is above any of them is overutilized; the same resources.
-        number_of_nodes: it acts if more nodes than so many are underutilized.
-        metrics_utilization: where it reads what is used.
-        evictable_namespaces: pods in those that are excluded are counted and stay.
-        eviction_limits: of one node.
+        target_thresholds: a node above any of them is overutilized; the same resources.
+        number_of_nodes: the strategy acts if more nodes than this are underutilized.
+        metrics_utilization: the source of usage.
+        evictable_namespaces: pods in excluded namespaces are counted and stay.
+        eviction_limits: most evictions from one node.
     """
 
     NAME: ClassVar[str] = "LowNodeUtilization"
@@ -150,7 +150,7 @@ class LowNodeUtilization(Args, frozen=True):
             yield InvalidInput("thresholds", problem, f"write {METRIC_RESOURCE}: PERCENT")
 
     def warnings(self) -> Problems:
-        """Yield what is accepted and has no effect."""
+        """Yield accepted fields that have no effect."""
         source = self.metrics_utilization.source
         if source and source not in MEASURED:
             problem = f"{shorten(repr(source))} is not known, and ignored"
@@ -163,9 +163,9 @@ class HighNodeUtilization(Args, frozen=True):
 
     Attributes:
         thresholds: a node that is at or below all of them is underutilized.
-        number_of_nodes: it acts if more nodes than so many are underutilized.
+        number_of_nodes: the strategy acts if more nodes than this are underutilized.
         eviction_modes: ``OnlyThresholdingResources``, or none.
-        evictable_namespaces: pods in those that are excluded are counted and stay.
+        evictable_namespaces: pods in excluded namespaces are counted and stay.
     """
 
     NAME: ClassVar[str] = "HighNodeUtilization"

@@ -1,1 +1,1 @@
-"""The strategies; their names are those of upstream's descheduler."""
+"""The strategies, with the names of upstream's descheduler."""

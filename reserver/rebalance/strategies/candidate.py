@@ -1,8 +1,8 @@
 """Candidates: pods that ought to leave their node, and the state in which strategies find them.
 
-A strategy is a function of its arguments and a state. It yields batches of candidates in order. It
-reads the state when the next batch is requested: pods of one batch are judged at once, before any
-of them leaves, and the next batch sees what has become of them.
+A strategy is a function of its arguments and a state. It yields batches of candidates in order. A
+strategy reads the state for each batch: all pods of a batch are judged before any of them leaves,
+and the next batch sees the outcome.
 
 There are two states. `upstream.UpstreamState` counts evictions and forgets the pods.
 `plan_state.PlanState` moves the pods, to nodes that have room for them.
@@ -28,17 +28,17 @@ K = TypeVar("K")
 
 
 class Candidate(NamedTuple):
-    """A pod that ought to leave its node. Only a state that moves pods reads the last six fields.
+    """A pod that should leave its node. Only a state that moves pods reads the last six fields.
 
     Attributes:
-        pod: its index.
-        reason: why it ought to leave.
-        improves: what is better once it has left.
-        accept: bool array, rows: where it would be better; None for anywhere.
-        score: float array, rows: the less the better; the emptiest of equal rows is taken.
-        waits: without room it may change places with another pod that waits.
+        pod: the index of the pod.
+        reason: the reason to leave.
+        improves: the improvement once the pod has left.
+        accept: bool array, rows: acceptable targets; None for all.
+        score: float array, rows: the lower the better; of equal rows the emptiest is taken.
+        waits: without room the pod may change places with another pod that waits.
         gain: float array, rows: `PlannedMove.gain`; None where the strategy does not compare nodes.
-        restarts: without room elsewhere it may restart on its own node.
+        restarts: without room elsewhere the pod may restart on its own node.
     """
 
     pod: int

@@ -1,13 +1,13 @@
 """LowNodeLoad: pods leave nodes whose real load is high for nodes where it is low.
 
-The rules are those of koord-descheduler (pkg/descheduler/framework/plugins/loadaware), with these
-differences: the load of a pod that has moved counts at once where it goes (`rebalance.load`), and
-it stays there for a while; a pod that does not use what its node is short of stays, too; the nodes
-that take load are filled evenly, and ties are broken by name. Thresholds of prod pods are judged
-after those of all pods, and a node that takes a prod pod stays below both.
+The rules follow koord-descheduler (pkg/descheduler/framework/plugins/loadaware), with these
+differences: the load of a moved pod counts on its new node at once (`rebalance.load`), and the pod
+stays there for a while; a pod that does not use the resource its node is short of stays, too; nodes
+that take load are filled evenly, and names break ties. Thresholds of prod pods are judged after the
+others, and a node that takes a prod pod stays below both.
 
-Upstream has no such strategy, so only plans have it: it moves its pods itself, and they have room
-by all of `fit`.
+Upstream has no such strategy, so only plans have it. The strategy moves its pods itself, to nodes
+with room by `fit`.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def balance(
     """Move pods from hot nodes to cool ones.
 
     Args:
-        args: the policy's.
-        given: what to look at, and what is called for each move.
-        rounds: what the round before has returned.
+        args: the arguments of the policy.
+        given: the cluster, and the callback for each move.
+        rounds: the state that the last round returned.
     """
     # A node whose metrics were missing for so long begins anew, however far apart rounds are.
     oldest = min(rounds.at, given.now - args.detector_cache_timeout_s)
@@ -114,7 +114,7 @@ def _prod_loads(
 def _usage(
     node: ListedNode, args: LowNodeLoad, given: BalanceInput, resources: Iterable[str]
 ) -> Usage | str:
-    """Return what a node uses of some resources, or why that is not known."""
+    """Return a node's usage of some resources, or why the usage is unknown."""
     known = given.load.nodes.get(node.name)
     if known is None:
         return "it has no metrics"
@@ -163,10 +163,10 @@ def find(args: LowNodeLoad, state: PlanState) -> Batches:
 
 
 class _Leaving:
-    """Which pods may leave, and where they have room; for one pod after the other.
+    """Finds pods that may leave, and their targets, one by one.
 
     Attributes:
-        numbers: of the pods, by UID.
+        numbers: the numbers of the pods, by UID.
     """
 
     def __init__(self, state: PlanState) -> None:

@@ -33,9 +33,9 @@ class Copies:
     """The pods of one origin.
 
     Attributes:
-        on: by row: how many there are.
-        first: by row: those that are the first of their owners there.
-        extra: by row: the others, in order.
+        on: the number of pods, by row.
+        first: the first pod of each owner, by row.
+        extra: the other pods in order, by row.
     """
 
     on: Counter[int] = field(default_factory=Counter)

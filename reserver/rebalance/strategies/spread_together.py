@@ -28,12 +28,12 @@ from reserver.scheduling.node_rules import allowed_by_affinity, tolerated
 
 
 class _Rule(NamedTuple):
-    """A constraint, with what it counts.
+    """A spread constraint with the pods that it counts.
 
     Attributes:
         spread: the constraint.
         numbers: the pods that it counts.
-        members: those of them that may be moved by it; the same, as a set.
+        members: the counted pods that the strategy may move, as a set.
         domains: int array, rows: the domain of each node; `ABSENT` for none.
         eligible: bool array, rows: whether the node's domain counts though it has no pod.
     """
@@ -50,7 +50,7 @@ class _Rule(NamedTuple):
         return np.bincount(of[of != ABSENT], minlength=int(self.domains.max(initial=0)) + 1)
 
     def is_domain(self, rows: Rows) -> Bools:
-        """Return which domains count: those of eligible nodes, and those with pods."""
+        """Return the rows whose domain counts: the node is eligible, or the domain has pods."""
         counted = self.counts(rows) > 0
         of = self.domains[self.eligible]
         counted[of[of != ABSENT]] = True
@@ -154,7 +154,7 @@ def _crowds(rows: Rows, rules: list[_Rule]) -> Floats:
 def _rules(
     state: PlanState, args: RemovePodsViolatingTopologySpreadConstraint
 ) -> Iterator[list[_Rule]]:
-    """Yield the constraints that count, those of one namespace at a time."""
+    """Yield the constraints to judge, namespace by namespace."""
     index = state.index
     written: defaultdict[str, dict[tuple[Spread, Selector], Pod]] = defaultdict(dict)
     constrained = index.spreads.where(bool)
@@ -180,7 +180,7 @@ def _rules(
 
 
 def _rule(state: PlanState, spread: Spread, selector: Selector, pod: Pod, seen: Bools) -> _Rule:
-    """Return a constraint of a pod; of the pods it counts those that are seen."""
+    """Return a constraint of a pod, with the pods that it counts among `seen`."""
     snapshot = state.planned.snapshot
     eligible = state.looked_at & snapshot.exists
     if spread.honors_affinity:

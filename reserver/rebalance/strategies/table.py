@@ -37,7 +37,7 @@ UPSTREAM: dict[type, Find] = {
     utilization.HighNodeUtilization: upstream_utilization.empty,
     utilization.LowNodeUtilization: upstream_utilization.level,
 }
-"""On a state that forgets what it evicts."""
+"""The strategies on a state that forgets evicted pods."""
 
 PLAN: dict[type, Find] = {
     **_BOTH,

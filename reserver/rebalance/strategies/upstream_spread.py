@@ -34,7 +34,7 @@ class Rule(NamedTuple):
 
 
 class Domain(NamedTuple):
-    """Pods that a rule counts in one domain, those that leave first at the end."""
+    """Pods that a rule counts in one domain; the last pod leaves first."""
 
     value: str
     pods: list[int]
@@ -44,8 +44,8 @@ class Imbalance(NamedTuple):
     """A rule that is not met.
 
     Attributes:
-        domains: those with pods, of the least size first.
-        empty: how many domains there are without any.
+        domains: the domains with pods, the smallest first.
+        empty: the number of domains without pods.
         eligible: the rows that count.
     """
 
@@ -56,7 +56,7 @@ class Imbalance(NamedTuple):
 
     @property
     def average(self) -> float:
-        """How many pods each domain would have."""
+        """The mean number of pods per domain."""
         total = sum(len(domain.pods) for domain in self.domains)
         return total / (self.empty + len(self.domains))
 
@@ -84,7 +84,7 @@ def imbalances(args: Args, state: UpstreamState) -> Iterator[Imbalance]:
 
 
 def find(args: Args, state: UpstreamState) -> Batches:
-    """Yield pods one by one, once each, that would even out what is uneven.
+    """Yield the pods whose eviction reduces the skew, one by one, each once.
 
     Each rule is solved by itself, before any pod is evicted.
     """
@@ -166,9 +166,9 @@ def _is_uneven(found: Imbalance) -> bool:
 
 
 def _rank(pod: ListedPod) -> tuple[bool, bool, int]:
-    """Sort pods with node rules first; of equals those of the highest priority leave first.
+    """Sort pods with node rules first, then the highest priority.
 
-    So does upstream since 2025, whatever its comments say.
+    So does upstream since 2025, although its comments state the opposite.
     """
     return not pod.has_node_rules, pod.priority is not None, pod.priority or 0
 

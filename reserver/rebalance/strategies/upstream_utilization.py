@@ -31,11 +31,11 @@ from reserver.rebalance.usage import (
 
 @dataclass(slots=True, kw_only=True)
 class _UsedNode:
-    """A node, what is used of it, and how much may be.
+    """A node with its usage and its limit.
 
     Attributes:
-        used: what is used; goes down as pods leave.
-        most: how much of each resource may be in use.
+        used: the usage; falls as pods leave.
+        most: the most usage of each resource.
     """
 
     row: int
@@ -58,16 +58,16 @@ _Nodes = tuple[list[_UsedNode], list[_UsedNode]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Leaving:
-    """The nodes that pods leave, and those that take them.
+    """The sources and targets of evicted pods.
 
     Attributes:
-        sources: pods leave these nodes, in order.
-        targets: these take them together.
-        may_leave: whether a pod is looked at, besides being protected by nothing.
+        sources: nodes that pods leave, in order.
+        targets: nodes that take the pods together.
+        may_leave: whether an unprotected pod is considered.
         is_excluded: whether the namespace of a pod is excluded.
-        goes_on: whether more pods leave a node, judged after each one.
-        most_per_node: pods that leave one node; None for no bound.
-        reason: why pods leave.
+        goes_on: whether more pods leave a node, judged after each eviction.
+        most_per_node: most evictions from one node; None for no bound.
+        reason: the reason to leave.
     """
 
     sources: Sequence[_UsedNode]
@@ -80,7 +80,7 @@ class _Leaving:
 
 
 def _leave(leaving: _Leaving, state: UpstreamState, usage: Usage) -> Batches:
-    """Yield pods one by one, node by node, those that are missed least first."""
+    """Yield pods one by one, node by node, the least important first."""
     index, evictor = state.index, state.evictor
     room = {
         name: sum(load.most[name] - load.used[name] for load in leaving.targets)
@@ -194,7 +194,7 @@ def _thresholds(
 
 
 def _below(args: HighNodeUtilization, index: PodIndex, usage: Usage) -> _Nodes:
-    """Return the nodes that are used too little, the least used first, and those that take pods."""
+    """Return the underutilized nodes, the least used first, and the nodes that take pods."""
     under, others = [], []
     full = dict.fromkeys(args.thresholds, 100.0)
     for row in index.shown_rows():

@@ -1,4 +1,4 @@
-"""LowNodeUtilization and HighNodeUtilization: pods leave nodes for what the nodes use."""
+"""LowNodeUtilization and HighNodeUtilization: pods leave nodes because of the nodes' usage."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _PERCENT = 100.0
 
 
 class _Usage:
-    """What nodes use of the resources that have thresholds, as shares in percent.
+    """The usage of nodes by resource with a threshold, in percent.
 
     Attributes:
         shares: float array, rows × resources; changes as pods are moved.
         known: bool array, rows: the node's usage is known.
-        tells_pods: it is known what single pods use; Prometheus says that of nodes alone.
+        tells_pods: the usage of single pods is known; Prometheus reports nodes only.
     """
 
     def __init__(
         self, state: PlanState, resources: tuple[str, ...], load: SmoothedLoad | None = None
     ) -> None:
-        """Begin with what is really used; without `load`, with what is requested."""
+        """Start with the measured usage, or with requests if there is no `load`."""
         cluster, planned = state.index.cluster, state.planned
         snapshot = planned.snapshot
         self._state, self._resources, self._load = state, resources, load
@@ -69,7 +69,7 @@ class _Usage:
         return self._share(used, offered)
 
     def amounts(self, number: int) -> tuple[float, ...]:
-        """Return what a pod uses of each resource: what it requests where nobody knows more."""
+        """Return a pod's usage of each resource: measured, or its requests."""
         return self._amounts[int(self.asked[number])]
 
     @property
@@ -95,7 +95,7 @@ class _Usage:
         return tuple(amounts.get(name, 0) for name in self._resources)
 
     def move(self, number: int, source: int, target: int) -> None:
-        """Count what a pod uses on another node from now on."""
+        """Move the usage of a pod to another node."""
         shares = self.of(self.amounts(number), np.array([source, target]))
         self.shares[source] -= shares[0]
         self.shares[target] += shares[1]
@@ -109,7 +109,7 @@ class _Usage:
 def _requested(
     planned: PlanningSnapshot, node: str, resources: tuple[str, ...]
 ) -> dict[str, float]:
-    """Return what the pods of a node request."""
+    """Return the requests of a node's pods."""
     amounts = planned.snapshot.amounts
     return {resource: amounts(node, resource).requested for resource in resources}
 
