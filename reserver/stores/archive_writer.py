@@ -1,4 +1,4 @@
-"""The archivist: writes what became of reservations that are over, where a restart finds it."""
+"""The archivist: writes the outcomes of ended reservations to ConfigMaps, and reads them back."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ log = structlog.get_logger(__name__)
 
 _NAME = "reserver-history"
 _AFTER_S = 0.5
-"""What ends within so many seconds is written together."""
+"""Seconds in which endings are collected into one write."""
 
 _BYTES_A_SECOND = 128 * 1024
-"""Each write costs etcd the whole ConfigMap: the larger one is, the longer its next write waits."""
+"""Bound on the bytes written each second: each write costs etcd the whole ConfigMap."""
 
 _FRESH_S = 30.0
-"""What was read so long ago may be old, as another Reserver may have written."""
+"""Seconds after which the archive is read again, as another Reserver may have written to it."""
 
 
 class ArchiveWriter:
-    """Keeps the archive, and writes it.
+    """Keeps the archive in memory, and writes its changes to the API server.
 
     Attributes:
-        archive: what became of reservations that are over.
-        queue: of the shards that are to be written.
-        writes: how many writes were made.
-        unclaimed: how many reservations have expired with slots that nobody had claimed.
+        archive: the outcomes of ended reservations.
+        queue: the numbers of the shards with changes to write.
+        writes: the number of writes made.
+        unclaimed: the number of reservations that have expired with unclaimed slots.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ArchiveWriter:
         self._reading = asyncio.Lock()
 
     def ended(self, ending: Ending) -> None:
-        """Note that a reservation is over; returns at once."""
+        """Add an ended reservation to the archive, and queue the write of its shard."""
         is_left = ending.claimed < ending.reservation.slots_beside(ending.claimed)
         self.unclaimed += ending.outcome is Outcome.EXPIRED and is_left
         number = self.archive.add(past(ending), self._clock())
@@ -73,7 +73,7 @@ class ArchiveWriter:
         await self.queue.run(self._write, 2)
 
     async def refresh(self) -> None:
-        """Read all again, unless that was done a moment ago."""
+        """Read all shards again, unless they were read within the last `_FRESH_S`."""
         async with self._reading:
             asked_at = self._clock()
             if not 0 <= asked_at - self._read_at < _FRESH_S:
@@ -116,7 +116,7 @@ class ArchiveWriter:
         return await self._client.create(self._collection, {"metadata": metadata, "data": data})
 
     async def _load(self, number: int, answer: bytes) -> None:
-        """Take a ConfigMap, if it does not hold what is known."""
+        """Load the content of a ConfigMap if its keys differ from the keys in memory."""
         data = decode(LabelledConfigMap, answer).data or {}
         if data.keys() != self.archive.keys(number) - self.archive.pending(number).keys():
             await Pacer().run(self.archive.load(number, data, self._clock()))

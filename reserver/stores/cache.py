@@ -1,4 +1,4 @@
-"""The cache of a store: feeds its entries into the ledger. Both kinds of stores share it."""
+"""The cache of a store, which feeds its entries into the ledger: the base of both kinds."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ Name = tuple[str, str]
 
 
 class CachedEntry(Protocol):
-    """A data key or a Reservation as it was last read."""
+    """A data key or a Reservation, as last read."""
 
     entries: Entries
 
     @property
     def text(self) -> str:
-        """What is written there, as the API server has it."""
+        """The text of the data key or spec, as stored by the API server."""
 
 
 K = TypeVar("K", bound=CachedEntry)
@@ -43,16 +43,16 @@ E = TypeVar("E", bound=Tidying)
 
 @dataclass(slots=True)
 class Expected:
-    """A write at a ref that no watch has shown yet.
+    """A pending write at a ref, which no watch has shown yet.
 
     Attributes:
-        text: what is being written.
-        entries: what that says.
-        set_id: the set that it is a member of; empty if it stands alone.
-        owner: the owner reference of the object; None for nobody's.
-        revision: the resourceVersion that the write made; None until that is known.
-        uid: of the object that the write made; empty until that is known.
-        gone_at: a resourceVersion at which there was nothing there, as far as that is known.
+        text: the text to write.
+        entries: the entries in this text.
+        set_id: the set of the reservation; empty without a set.
+        owner: the owner reference of the object; None without an owner.
+        revision: the resourceVersion of the write; None until the API server has answered.
+        uid: the UID of the written object; empty until the API server has answered.
+        gone_at: the last resourceVersion at which the object was absent; 0 if not observed.
     """
 
     text: str
@@ -67,23 +67,23 @@ class Expected:
 
 @dataclass(eq=False, repr=False)
 class Cache(ABC, Generic[K, E]):
-    """The entries of one kind of store as watches have shown them, and pending writes.
+    """The entries of one kind of store, as shown by its watches, and the pending writes.
 
-    It does not read unchanged text again, and unchanged entries do not touch the ledger.
+    Unchanged text is not parsed again, and unchanged entries do not touch the ledger.
 
     Attributes:
-        event_kind: of the objects that events about reservations are written on.
-        most_problems: how many problems of one ref are reported.
-        ledger: where reservations go.
-        clock: unix seconds.
-        report: called with what is not enforced, and the object that it is in.
-        changed: called with each ref that is written again or removed.
-        ended: called with what became of each reservation that is not written any more.
+        event_kind: the kind of the objects in events about reservations.
+        most_problems: the most problems that are reported for one ref.
+        ledger: the ledger that receives the reservations.
+        clock: returns unix seconds.
+        report: called with each problem, and the metadata of its object.
+        changed: called with each ref that was changed or removed.
+        ended: called with the ending of each reservation that was removed from the store.
     """
 
     event_kind: ClassVar[ObjectKind]
     most_problems: ClassVar[int] = MOST_PROBLEMS
-    _within: ClassVar[str] = ""  # Under which path the fields of a reservation stand there.
+    _within: ClassVar[str] = ""  # The path prefix of a reservation's fields, such as "spec.".
 
     ledger: Ledger
     clock: Callable[[], float]
@@ -95,61 +95,61 @@ class Cache(ABC, Generic[K, E]):
 
     @abstractmethod
     def known(self, ref: Ref) -> K | None:
-        """Return what stands at a ref, whatever its `item`; None if nothing does."""
+        """Return the cached data key or object at a ref, ignoring its `item`; None if absent."""
 
     @abstractmethod
     def all_known(self) -> Iterator[K]:
-        """Yield what stands at all refs."""
+        """Yield all cached data keys or objects."""
 
     @abstractmethod
     def subject(self, ref: Ref) -> Metadata | None:
-        """Return the metadata of the object that a ref is in; None if it is not read."""
+        """Return the metadata of the object of a ref; None if the object is not cached."""
 
     @abstractmethod
     def names(self) -> tuple[Name, ...]:
-        """Return the ConfigMaps or Reservations that are read."""
+        """Return the names of the cached ConfigMaps or Reservations."""
 
     @abstractmethod
     def written(self, ref: Ref, made: Metadata) -> None:
-        """Note that what was expected at a ref was written; `made` is the result."""
+        """Record that the expected write at a ref succeeded; `made` is the written metadata."""
 
     @abstractmethod
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
-        """Yield the parts of the store, each with how many of its entries are not enforced."""
+        """Yield each object of the store with the number of its entries that are not enforced."""
 
     @abstractmethod
     def tidied(self, ref: Ref, known: K) -> E | None:
-        """Return the cleaner's edit of a ref now (`due_edit`)."""
+        """Return the cleaner's edit of a cached key or object at the present (`due_edit`)."""
 
-    def is_unfinished(self, ref: Ref) -> bool:  # noqa: ARG002 - what is one write is never half made
-        """Return whether an entry is of a set that is being written, or taken back."""
+    def is_unfinished(self, ref: Ref) -> bool:  # noqa: ARG002 - a single write is never half done
+        """Return whether an entry belongs to a set that is being written or rolled back."""
         return False
 
     def abandon_unfinished(self) -> tuple[str, ...]:
-        """Delete the sets that nobody will finish; return their ids."""
+        """Delete the sets whose writer has stopped; return their ids."""
         return ()
 
     def due_edit(self, ref: Ref, now: float) -> E | None:
         """Return the cleaner's edit of a ref, `item` empty, at `now` (unix seconds).
 
-        It removes entries that are over, and completes the others.
+        The edit removes ended entries, and completes the others.
         """
         self.ledger.advance(now)
         known = self.known(ref)
         return self.tidied(ref, known) if known is not None else None
 
     def entries(self, ref: Ref) -> Entries | None:
-        """Return what is written at a ref, None if nothing is."""
+        """Return the entries at a ref; None if it is absent."""
         known = self.known(ref)
         return known.entries if known else None
 
     def problems(self) -> Iterator[EntryProblem]:
-        """Yield why entries are not enforced."""
+        """Yield the problems of all entries that are not enforced."""
         for known in self.all_known():
             yield from known.entries.problems
 
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
-        """Return the entry that is written at a ref, or being written, and its reservation."""
+        """Return the text and entries at a ref, stored or pending; None if neither exists."""
         here = self.known(ref) or self._expected.get(ref)
         return (here.text, here.entries) if here else None
 
@@ -158,13 +158,13 @@ class Cache(ABC, Generic[K, E]):
         await self._awaited.until(condition)
 
     async def superseded(self, ref: Ref, text: str) -> None:
-        """Wait until a ref no longer says this."""
+        """Wait until the text at a ref differs from `text`."""
         await self.until(lambda: (self.latest(ref) or ("",))[0] != text)
 
     def on_fault(self, ref: Ref, fault: Fault) -> None:
-        """Note an entry that could not be judged; it keeps what it holds.
+        """Report an entry whose evaluation raised an exception; its hold stays.
 
-        It counts as invalid until it is written again.
+        The entry counts as invalid until it is written again.
         """
         known, metadata = self.known(ref), self.subject(ref)
         problem = EntryProblem(ref, fault.under(f"[{ref.item}]") if ref.item else fault)
@@ -177,13 +177,13 @@ class Cache(ABC, Generic[K, E]):
             self.changed(ref)
 
     def expect(self, ref: Ref, expected: Expected) -> None:
-        """Let something hold before it is written; `written` or `withdraw` must follow."""
+        """Hold the reservations of a pending write; `written` or `withdraw` must follow."""
         self.ledger.advance(self.clock())
         self._expected[ref] = expected
         self._promise(expected)
 
     def withdraw(self, ref: Ref) -> None:
-        """Take back what was expected at a ref: it was not written."""
+        """Release the hold of a pending write that has failed."""
         if ref in self._expected:
             self._forget(ref)
             self._awaited.check()
@@ -193,7 +193,7 @@ class Cache(ABC, Generic[K, E]):
             self.ledger.put(reservation, NOT_YET)
 
     def _forget(self, ref: Ref) -> None:
-        """Expect nothing at a ref any more; its hold goes unless an entry is there."""
+        """Drop the pending write at a ref; without a stored entry its hold ends."""
         expected = self._expected.pop(ref)
         if self.known(ref) is None:
             for reservation in expected.entries.reservations:
@@ -201,7 +201,7 @@ class Cache(ABC, Generic[K, E]):
         self.changed(ref)
 
     def _enforce(self, metadata: Metadata, reservation: Reservation, when: Written) -> None:
-        """Let the ledger hold what is written; an exception costs only this reservation."""
+        """Put a stored reservation into the ledger; an exception affects only this reservation."""
         ref = reservation.ref
         if self.ledger.copies(reservation) >= MOST_COPIES:
             self._refuse(reservation)
@@ -216,7 +216,7 @@ class Cache(ABC, Generic[K, E]):
                 self.report(metadata, EntryProblem(ref, error))
 
     def _refuse(self, reservation: Reservation) -> None:
-        """Let one of too many copies of a reservation count as invalid until it is written anew."""
+        """Mark a surplus copy of a reservation invalid until it is written again."""
         known, ref = self.known(reservation.ref), reservation.ref
         text = f"{shorten(reservation.record)!r} is the origin of {MOST_COPIES} others here"
         remedy = "remove it to make this a separate reservation; copies of one origin hold once"
@@ -229,23 +229,23 @@ class Cache(ABC, Generic[K, E]):
         self.ledger.drop(ref)
 
     def _endings(self, over: Iterable[Reservation]) -> tuple[Ending, ...]:
-        """Return what became of reservations that are over and have to go."""
+        """Return the endings of ended reservations that are not retained."""
         return tuple(
             Ending.of(each, self.ledger, self.clock()) for each in over if not each.is_retained
         )
 
     def _report_ended(self, reservation: Reservation, text: str) -> None:
-        """Report what became of a reservation that is not written any more, before its drop.
+        """Report the ending of a removed reservation, before the ledger drops it.
 
         Args:
-            text: what was written there.
+            text: the last text of its data key or spec.
         """
         ref = reservation.ref
-        if not self.ledger.is_written_twice(ref):  # Else it is being moved.
+        if not self.ledger.is_written_twice(ref):  # A second copy: it is being migrated.
             with quarantined("history", ref):
                 now, since = self.clock(), self.ledger.since(ref)
                 if (held := self.ledger.get(ref)) is not None and held.recurrence is not None:
-                    created_at = reservation.created_at or held.created_at  # It may hold earlier.
+                    created_at = reservation.created_at or held.created_at  # It may begin earlier.
                     since = min(now, max(created_at, held.starts_at or 0.0))
                     now = min(now, held.expires_at or now)
                 claimed_at = self._claimed_at(ref)
@@ -253,7 +253,7 @@ class Cache(ABC, Generic[K, E]):
                 self.ended(replace(ending, text=text))
 
     def occurrence_over(self, ref: Ref) -> None:
-        """Report what became of an occurrence that is over, before the next one is held."""
+        """Report the ending of an occurrence, before the next occurrence is held."""
         known, held = self.known(ref), self.ledger.get(ref)
         if known is None or held is None or held.recurrence is None:
             return
@@ -268,16 +268,16 @@ class Cache(ABC, Generic[K, E]):
             with quarantined("history", ref):
                 self.ended(replace(ending, text=known.text))
 
-    def _claimed_at(self, ref: Ref) -> Mapping[str, float]:  # noqa: ARG002 - most do not know
-        """Return when slots were claimed, by UID, as far as that is noted."""
+    def _claimed_at(self, ref: Ref) -> Mapping[str, float]:  # noqa: ARG002 - for subclasses
+        """Return the times of recorded claims, in unix seconds by pod UID."""
         return {}
 
-    def labels(self, ref: Ref) -> Mapping[str, str]:  # noqa: ARG002 - most have none
+    def labels(self, ref: Ref) -> Mapping[str, str]:  # noqa: ARG002 - for subclasses
         """Return the labels of a reservation."""
         return {}
 
     def _is_over(self, reservation: Reservation) -> bool:
-        """Return whether the ledger has this reservation at the ref, and it is over."""
+        """Return whether the ledger has this reservation at its ref, and it has ended."""
         held = self.ledger.get(reservation.ref)
         if held is None or (held.record, series_digest(held.digest)) != (
             reservation.record,
@@ -288,9 +288,9 @@ class Cache(ABC, Generic[K, E]):
 
 
 def when_written(now: Metadata, before: Metadata | None, *, listed: bool) -> Written:
-    """Return when the changes of an object were written, as far as known.
+    """Return the range of resourceVersions in which the changes of an object were written.
 
-    One that a list shows may have been written more than once since it was read before.
+    An object from a list may have been written several times since it was last read.
     """
     revision = now.revision
     if not revision:

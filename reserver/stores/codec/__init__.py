@@ -1,1 +1,1 @@
-"""Specs, quotas and documents as people and controllers write them, in each of their forms."""
+"""The written forms of specs, quotas, prices, accounts and archives: JSON, YAML and data keys."""

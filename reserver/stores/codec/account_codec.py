@@ -1,4 +1,4 @@
-"""The accounts as data of a ConfigMap: a key for each week, such as ``2026-11-23``."""
+"""The accounts as data of a ConfigMap, with one key for each week, such as ``2026-11-23``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reserver.k8s.objects.objects import encode
 from reserver.reservations.accounts import AccountKey, Accounts, HoldUse, week_of
 
 MOST_BYTES = 768 * 1024
-"""What keys and values take at most; the API server allows 1 MiB."""
+"""Bound on keys and values, in bytes; the API server allows 1 MiB."""
 
 _UNTIL = "until"
 _DIGITS = 7
@@ -21,12 +21,12 @@ _decoder = msgspec.json.Decoder(_Week)
 
 
 def week_name(week: int) -> str:
-    """Return the day on which a week begins."""
+    """Return the first day of a week as an ISO date; `week` is its start in unix seconds."""
     return datetime.fromtimestamp(week, UTC).date().isoformat()
 
 
 def write(accounts: Accounts, until: float) -> Generator[None, None, dict[str, str]]:
-    """Return the data of accounts counted until a moment; what is too much is summed first."""
+    """Return the data of accounts counted until `until`, folded until they fit `MOST_BYTES`."""
     texts: dict[int, str] = {}
     while True:
         for week in accounts.weeks:
@@ -39,7 +39,7 @@ def write(accounts: Accounts, until: float) -> Generator[None, None, dict[str, s
 
 
 def _text(accounts: Accounts, week: int) -> Generator[None, None, str]:
-    """Return the accounts of a week as JSON, a namespace a step: a whole week took 0.1 s."""
+    """Return a week's accounts as JSON, one namespace a step: a whole week took 0.1 s."""
     parts = []
     for namespace, owners in accounts.of(week):
         shown = {
@@ -55,7 +55,7 @@ def _text(accounts: Accounts, week: int) -> Generator[None, None, str]:
 
 
 def read(data: Mapping[str, str]) -> Generator[None, None, tuple[Accounts, float]]:
-    """Return accounts, and until when they are counted; a week that cannot be read is left out."""
+    """Return accounts without unreadable weeks, and the end of counting in unix seconds."""
     accounts, until = Accounts(), 0.0
     with suppress(ValueError):
         until = float(int(data.get(_UNTIL, "0")[:12]))
@@ -73,7 +73,7 @@ def read(data: Mapping[str, str]) -> Generator[None, None, tuple[Accounts, float
 
 
 def _week(name: str) -> int | None:
-    """Return the begin of a week; None for another key."""
+    """Return the start of a week in unix seconds; None for any other key."""
     try:
         begin = datetime.combine(date.fromisoformat(name), datetime.min.time(), UTC)
     except ValueError:
@@ -83,5 +83,5 @@ def _week(name: str) -> int | None:
 
 
 def _short(value: float) -> float:
-    """Return a number without the digits that nobody needs."""
+    """Return a number rounded to `_DIGITS` significant digits."""
     return float(f"{value:.{_DIGITS}g}")

@@ -1,7 +1,7 @@
-"""The archive: what became of reservations that are over, kept for a while, within bounds.
+"""The archive: the outcomes of ended reservations, kept for a bounded time in bounded space.
 
-It is written into a few ConfigMaps (docs/adr/0039), one data key for each reservation. The key
-begins with the moment, so that keys are in the order of time.
+A few ConfigMaps store it (docs/adr/0039), with one data key for each reservation. A key begins with
+the time of the ending, so keys sort by time.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from reserver.stores.codec.rewrite import kept_spec
 from reserver.stores.object.status_codec import summary
 
 LABEL = "reserver.io/history"
-"""On each ConfigMap of the archive."""
+"""The label of each ConfigMap of the archive."""
 
 SHARDS = 8
-"""How many ConfigMaps there are."""
+"""Number of ConfigMaps."""
 
 SHARD_BYTES = 512 * 1024
-"""What keys and values of one of them take at most; the API server allows 1 MiB."""
+"""Bound on the keys and values of one ConfigMap, in bytes; the API server allows 1 MiB."""
 
 NAMESPACE_BYTES = 256 * 1024
-"""What is kept of one namespace takes at most so much."""
+"""Bound on the entries of one namespace, in bytes."""
 
 NAMESPACE_MOST = 500
-"""How many reservations of one namespace are kept at most."""
+"""Most archived reservations of one namespace."""
 
 _MOST_CLAIMS = 10
 _MOST_RESOURCES = 16
 _MOST_TEXT = 256
-"""How many characters of a description are kept."""
+"""Most characters of a description, and of an author, that are kept."""
 
 _SAME_S = 10
-"""Several Reservers that see an ending within so many seconds write the same key."""
+"""Times of endings are rounded to so many seconds, so that several Reservers write the same key."""
 
 
 class ArchivedClaim(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A slot that was claimed: by which pod, where and, if somebody noted it, when."""
+    """A claimed slot: the pod, its node and, if recorded, the time of the claim."""
 
     uid: str
     pod: str = ""
@@ -58,22 +58,22 @@ class ArchivedClaim(msgspec.Struct, frozen=True, omit_defaults=True):
 class ArchivedReservation(
     msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, kw_only=True
 ):
-    """A reservation that is over.
+    """An ended reservation.
 
     Attributes:
-        id: where it was written.
-        namespace: in which namespace that was.
-        owner_namespace: that of the pods that it was for.
-        owners: who could claim it, in words.
-        since: when it was first seen, RFC 3339.
-        ended: when it was seen to be over, RFC 3339.
-        expires_at: until when it would have held, RFC 3339; empty for ever.
-        nodes: where it held.
-        resources: what one slot held.
-        slots: how many there were.
-        claimed: how many of them were claimed.
-        claims: the first of these.
-        spec: of one that somebody removed, as JSON and without its end, to be restored from.
+        id: its ref.
+        namespace: the namespace of its ConfigMap or object.
+        owner_namespace: the namespace of its owners.
+        owners: its owners, in words.
+        since: the time at which Reserver first saw it, RFC 3339.
+        ended: the time at which Reserver saw its end, RFC 3339.
+        expires_at: the time of its expiry, RFC 3339; empty without one.
+        nodes: the nodes on which it held.
+        resources: the resources of one slot.
+        slots: the number of slots.
+        claimed: the number of claimed slots.
+        claims: the first claims.
+        spec: for restoring a removed or idle one: JSON without its expiry; else empty.
     """
 
     name: str
@@ -96,14 +96,14 @@ class ArchivedReservation(
 
     @property
     def told(self) -> str:
-        """What became of it, in half a sentence."""
+        """The outcome and its time, as a clause for an error message."""
         pods = [claim.pod for claim in self.claims if claim.pod]
         what = describe(self.outcome, pods, self.claimed, self.slots)
         return f"{what} at {show_moment(int(parse_moment(self.ended)))}"
 
 
 def past(ending: Ending) -> ArchivedReservation:
-    """Return what is kept of a reservation that is over."""
+    """Return the archived form of an ended reservation."""
     reservation = ending.reservation
     said = summary(reservation, ending.claimed, home="")
     resources = sorted(reservation.resources.items())[:_MOST_RESOURCES]
@@ -133,13 +133,13 @@ def past(ending: Ending) -> ArchivedReservation:
 
 @dataclass(slots=True)
 class _Shard:
-    """What one ConfigMap holds, or will.
+    """The entries of one ConfigMap, including those not written yet.
 
     Attributes:
-        kept: by namespace, and there by key, the oldest first; with how many bytes each takes.
+        kept: entries and their bytes, by namespace and key, oldest first.
         used: bytes by namespace.
-        size: bytes of all.
-        pending: what is to be written: values by key, None to remove it.
+        size: bytes of all entries.
+        pending: changes to write: values by key, None to remove the key.
     """
 
     kept: dict[str, dict[str, tuple[ArchivedReservation, int]]] = field(default_factory=dict)
@@ -165,10 +165,10 @@ class _Shard:
             del self.kept[namespace], self.used[namespace]
 
     def evict(self, oldest: str) -> None:
-        """Drop the entries before a key, and those without room.
+        """Drop the entries before a key, and the oldest entries beyond the bounds.
 
-        A namespace that has too much loses its own. Where all of them together have too much, it is
-        the one that has most: nobody pushes out what others have, but by having less.
+        A namespace beyond its bound loses its own entries. A shard beyond its bound loses entries
+        of its largest namespace, so a namespace cannot push out the entries of a smaller one.
         """
         for namespace in tuple(self.kept):
             while self._has_too_much(namespace, oldest):
@@ -190,23 +190,23 @@ class _Shard:
         if self.pending.get(key) is None:
             self.pending[key] = None
         else:
-            del self.pending[key]  # It was not written yet, or so it seems: `load` would find it.
+            del self.pending[key]  # Probably not written yet; if it was, `load` finds it again.
 
 
 class Archive:
-    """The outcomes of reservations that are over.
+    """The outcomes of ended reservations.
 
     Attributes:
-        kept_s: how long each is kept, in seconds.
+        kept_s: the time to keep each outcome, in seconds.
     """
 
     def __init__(self, kept_s: float) -> None:
-        """Begin empty."""
+        """Create an empty archive."""
         self.kept_s = kept_s
         self._shards = [_Shard() for _ in range(SHARDS)]
 
     def add(self, one: ArchivedReservation, now: float) -> int:
-        """Take what is over at `now` (unix seconds); return the number of its shard."""
+        """Add a reservation that ended by `now` (unix seconds); return the number of its shard."""
         number = _hash(one.namespace)[0] % SHARDS
         shard, text = self._shards[number], encode(one).decode()
         moment = int(parse_moment(one.ended)) // _SAME_S * _SAME_S
@@ -217,7 +217,7 @@ class Archive:
         return number
 
     def load(self, number: int, data: Mapping[str, str], now: float) -> Generator[None]:
-        """Take what the ConfigMap of a shard holds; what is still to be written stays."""
+        """Replace a shard by the data of its ConfigMap, and keep the changes not written yet."""
         shard = _Shard()
         for key in sorted(data):
             if (one := _read(data[key])) is not None:
@@ -234,33 +234,33 @@ class Archive:
         self._shards[number] = shard
 
     def pending(self, number: int) -> dict[str, str | None]:
-        """Return what is to be written of a shard: values by key, None to remove it."""
+        """Return the changes to write to a shard: values by key, None to remove the key."""
         return dict(self._shards[number].pending)
 
     def written(self, number: int, changes: Mapping[str, str | None]) -> None:
-        """Note that changes of a shard were written."""
+        """Remove written changes from the pending changes of a shard."""
         pending = self._shards[number].pending
         for key, text in changes.items():
             if pending.get(key, "") == text:
                 del pending[key]
 
     def size(self, number: int) -> int:
-        """Return what a shard takes, in bytes."""
+        """Return the size of a shard, in bytes."""
         return self._shards[number].size
 
     def keys(self, number: int) -> set[str]:
-        """Return the keys of a shard, those that are still to be written included."""
+        """Return the keys of a shard, including those not written yet."""
         return {key for kept in self._shards[number].kept.values() for key in kept}
 
     def all(self, now: float) -> Iterator[tuple[str, ArchivedReservation]]:
-        """Yield all that is kept at `now` (unix seconds), each with its key; unordered."""
+        """Yield the keys and reservations that are kept at `now` (unix seconds), unordered."""
         oldest = self._oldest(now)
         for shard in self._shards:
             for kept in tuple(shard.kept.values()):
                 yield from ((key, one) for key, (one, _) in tuple(kept.items()) if key >= oldest)
 
     def last(self, name: str, now: float) -> ArchivedReservation | None:
-        """Return what last ended under a name or an id; None if nothing is known of that."""
+        """Return the reservation of a name or id that ended last; None if none is archived."""
         found = (one for _, one in self.all(now) if name in {one.name, one.id})
         return max(found, default=None, key=lambda one: one.ended)
 
@@ -276,4 +276,4 @@ def _read(text: str) -> ArchivedReservation | None:
     try:
         return decode(ArchivedReservation, text.encode())
     except InvalidInput:
-        return None  # Not written by us.
+        return None  # Not written by Reserver.

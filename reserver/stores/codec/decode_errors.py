@@ -1,4 +1,4 @@
-"""Explains why a document does not have the shape of its type, and what to write instead."""
+"""Turns errors of msgspec into an `InvalidInput` with the field, the problem and a remedy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TYPE = re.compile(r"Expected `([^`]*)`(?:, got `([^`]*)`)?")
 
 
 def misfit(error: msgspec.ValidationError, document: Any, kind: type) -> InvalidInput:  # noqa: ANN401
-    """Return an error of `msgspec.convert` in the words of who wrote the document."""
+    """Return an error of `msgspec.convert` in the words of JSON and YAML, not of Python."""
     problem, _, at = str(error).partition(" - at `")
     path = at.partition("$")[2].rstrip("`").lstrip(".")
     type_, value = _at(type_info(kind), document, path)
@@ -42,22 +42,22 @@ def misfit(error: msgspec.ValidationError, document: Any, kind: type) -> Invalid
     if found := _CHOICE.fullmatch(problem):
         return InvalidInput(path, f"{shorten(found[1])} is not supported", _choices(type_))
     if found := _TYPE.fullmatch(problem):
-        told = found[1].replace("int | float", "float")  # A whole number is a number.
-        wanted = [each for each in _WORDS if each in told.split(" | ") and each != "null"]
-        expected = " or ".join(_WORDS[each][0] for each in wanted)
+        expected_types = found[1].replace("int | float", "float")  # A whole number is a number.
+        kinds = [each for each in _WORDS if each in expected_types.split(" | ") and each != "null"]
+        expected = " or ".join(_WORDS[each][0] for each in kinds)
         what = "the name of a field" if at.startswith("key") else _shown(value, found[2] or "")
-        return InvalidInput(path, f"{what} is not {expected}", _WORDS[wanted[0]][1])
+        return InvalidInput(path, f"{what} is not {expected}", _WORDS[kinds[0]][1])
     return InvalidInput(path, shorten(problem, 200), "write it as in the documentation")
 
 
 @cache
 def type_info(kind: type) -> inspect.Type:
-    """Return how a struct is read; found out once, as it takes long."""
+    """Return msgspec's description of a type, cached because it is slow to compute."""
     return inspect.type_info(kind)
 
 
 def _at(kind: inspect.Type, value: Any, path: str) -> tuple[inspect.Type, Any]:  # noqa: ANN401
-    """Return type and value at a path, as far as it can be followed."""
+    """Return the type and value at a path; AnyType and None if the path cannot be followed."""
     for name, index in _STEP.findall(f".{path}" if path else ""):
         kind = _plain(kind)
         if name and isinstance(kind, inspect.StructType):
@@ -71,7 +71,7 @@ def _at(kind: inspect.Type, value: Any, path: str) -> tuple[inspect.Type, Any]: 
 
 
 def _plain(kind: inspect.Type) -> inspect.Type:
-    """Return what a field takes that may be absent."""
+    """Return the type of a field without its None."""
     if not isinstance(kind, inspect.UnionType):
         return kind
     return next(each for each in kind.types if not isinstance(each, inspect.NoneType))
@@ -87,7 +87,7 @@ def _known(kind: inspect.Type, name: str) -> str:
 
 
 def near(name: str, names: Collection[str]) -> str:
-    """Return the name that was probably meant; empty if none is near."""
+    """Return the closest valid name; empty if none is close."""
     by_lower = {each.lower(): each for each in names}
     found = get_close_matches(name[:100].lower(), by_lower, n=1, cutoff=0.7)
     return by_lower[found[0]] if found else ""
@@ -99,7 +99,7 @@ def _choices(kind: inspect.Type) -> str:
 
 
 def _shown(value: Any, got: str) -> str:  # noqa: ANN401 - whatever YAML can hold
-    """Return a value as it is written; of a value with parts, or of an unknown one, its type."""
+    """Return a value as written; for a list, a mapping or an unknown value its type in words."""
     if got in {"array", "object", "null"} or value is None:
         return _WORDS.get(got, ("this",))[0]
     return shorten(str(value).lower() if isinstance(value, bool) else repr(value))

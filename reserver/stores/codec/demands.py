@@ -1,7 +1,7 @@
-"""What a pod demands of its node, as the placement of the Reservation that holds its seat.
+"""A pod's scheduling constraints, as the placement of the Reservation that holds its seat.
 
-A placement takes what is required, and no more: preferences have no effect on a hold, and a field
-that Reserver does not know would be refused (`placement_codec`).
+Only required constraints are kept: preferences have no effect on a hold, and `placement_codec`
+refuses unknown fields.
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ class _Pod(WireStruct, frozen=True):
 
 
 def placement(pod: bytes, *, leaves: str, node: str, selector: Mapping[str, str]) -> Placement:
-    """Return where the seat of a pod's replacement may be.
+    """Return the placement of the seat of a pod's replacement.
 
     Args:
-        pod: as the API server has it.
-        leaves: the node that it leaves, where the seat may not be; empty for none.
-        node: where it has to be; empty for any.
-        selector: labels that its node has to have, beside what the pod demands.
+        pod: the pod as JSON of the API server.
+        leaves: the node to exclude, which the pod leaves; empty for none.
+        node: the only node allowed; empty for any.
+        selector: further required labels of the node.
 
     Raises:
-        InvalidInput: the pod cannot be read, or demands another value of one of these labels.
+        InvalidInput: the pod cannot be decoded, or its nodeSelector contradicts `selector`.
     """
     spec = decode(_Pod, pod).spec
     own = spec.node_selector or {}
@@ -94,7 +94,7 @@ def placement(pod: bytes, *, leaves: str, node: str, selector: Mapping[str, str]
 
 
 def _node_terms(affinity: _NodeAffinity | None, leaves: str, node: str) -> Placement:
-    """Return the pod's alternatives, each of them for the nodes where the seat may be."""
+    """Return the pod's node selector terms, each restricted to the nodes allowed for the seat."""
     required = affinity.required if affinity else None
     if not (required or leaves or node):
         return {}

@@ -1,7 +1,7 @@
-"""Strict reading of the JSON and YAML that people put into a ConfigMap value.
+"""Strict parsing of the JSON and YAML in ConfigMap values.
 
-Stricter than the standard readers where leniency would hide a mistake or cost others time:
-it refuses a field that is given twice, YAML tags and aliases, and deep nesting.
+Stricter than the standard parsers where leniency would hide a mistake or cost others CPU time:
+it refuses duplicate fields, YAML tags and aliases, and deep nesting.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reserver.errors import InvalidInput
 from reserver.k8s.objects.limits import MOST_ITEMS, check_number
 
 MAX_YAML_BYTES = 65_536
-"""Bound on one YAML value, in bytes. JSON, which parses a hundred times faster, may have 1 MiB."""
+"""Bound on one YAML value, in characters. JSON, which parses 100 times faster, may have 1 MiB."""
 
 MAX_YAML_DEPTH = 32
 """Bound on nesting; a reservation needs six."""
@@ -37,7 +37,7 @@ def parse(text: str, most_yaml: int = MAX_YAML_BYTES) -> Any:  # noqa: ANN401 - 
         most_yaml: bound on YAML, in characters.
 
     Raises:
-        InvalidInput: it is neither, too deep, too large for YAML, or gives a field twice.
+        InvalidInput: the text is neither, is too deep, is too large for YAML, or repeats a field.
     """
     stripped = text.strip()
     if not stripped:
@@ -45,7 +45,7 @@ def parse(text: str, most_yaml: int = MAX_YAML_BYTES) -> Any:  # noqa: ANN401 - 
     try:
         if stripped[0] in "[{":
             value = _parse_json(stripped)
-        else:  # The last line's end is a part of a block scalar that stands there.
+        else:  # A block scalar at the end includes the newline.
             value = _parse_yaml(f"{stripped}\n", most_yaml)
         if "\\u" in stripped:
             json.dumps(value, ensure_ascii=False).encode()
@@ -65,7 +65,7 @@ def parse(text: str, most_yaml: int = MAX_YAML_BYTES) -> Any:  # noqa: ANN401 - 
 def split_list(text: str) -> list[str]:
     """Return the items of a JSON list, each as its own JSON text.
 
-    So a broken item does not affect others, and unchanged items are written back byte by byte.
+    So a broken item does not affect others, and unchanged items are written back unmodified.
 
     Raises:
         InvalidInput: the text is not JSON, or there are more than `MOST_ITEMS`.

@@ -1,4 +1,4 @@
-"""When a reservation holds, as it is written: once, or by a schedule."""
+"""Parses the lifetime of a reservation: a start and an expiry, or a schedule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reserver.stores.codec import recurrence_codec
 from reserver.stores.codec.recurrence_codec import RecurrenceFields
 
 DEFAULT_TTL_S = 24 * 3600.0
-"""How long a reservation lives that does not say so, in seconds."""
+"""Default ttl of a reservation, in seconds."""
 
 MAX_TTL_S = 100 * 365 * DEFAULT_TTL_S
 
@@ -22,7 +22,7 @@ MOST_DRIFT_S = 30
 
 
 class LifetimeFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """The fields of a spec that say when it holds."""
+    """The fields of a spec for its lifetime."""
 
     starts_at: str | None = None
     expires_at: str | None = None
@@ -31,14 +31,14 @@ class LifetimeFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True,
 
 
 class Lifetime(NamedTuple):
-    """When a reservation holds.
+    """The lifetime of a reservation.
 
     Attributes:
-        starts_at: when it begins, unix seconds; None for at once, and of what recurs.
-        expires_at: when it ends; None for never, and of what recurs.
-        recurrence: when it recurs.
-        drift: by how many seconds another Reserver may compute another expiry of an entry. It may
-            see the entry a moment later, or start after the first one has ended.
+        starts_at: unix seconds; None to begin at once, or with a recurrence.
+        expires_at: unix seconds; None for never, or with a recurrence.
+        recurrence: the schedule of its occurrences; None without one.
+        drift: the most seconds by which another Reserver's computed expiry may differ: it may see
+            the entry a moment later, or start after the first Reserver has stopped.
     """
 
     starts_at: float | None = None
@@ -48,11 +48,11 @@ class Lifetime(NamedTuple):
 
 
 def read(spec: LifetimeFields, seen_at: float) -> Lifetime:
-    """Return when a reservation holds.
+    """Return the lifetime of a reservation.
 
     Args:
-        spec: as it is written.
-        seen_at: unix seconds from which a ``ttl`` counts.
+        spec: the fields as written.
+        seen_at: start of a ``ttl``, in unix seconds.
 
     Raises:
         InvalidInput: some field is not acceptable; the error carries its path.
@@ -67,7 +67,7 @@ def read(spec: LifetimeFields, seen_at: float) -> Lifetime:
 
 
 def needs_stamp(document: Any) -> bool:  # noqa: ANN401 - whatever YAML can hold
-    """Return whether a mapping has a ttl, given or by default, but no ``expiresAt``."""
+    """Return whether a mapping has a ttl, explicit or by default, but no ``expiresAt``."""
     if not isinstance(document, dict) or document.get("expiresAt") is not None:
         return False
     return str(document.get("ttl")) != "0" and document.get("schedule") is None
@@ -92,7 +92,7 @@ def _drift(spec: LifetimeFields) -> int:
     try:
         ttl = parse_duration(str(spec.ttl))
     except InvalidInput:
-        return 0  # It has expiresAt besides, which counts.
+        return 0  # expiresAt is set, and takes precedence over the invalid ttl.
     return min(MOST_DRIFT_S, max(1, int(ttl / 2))) if ttl else 0
 
 
@@ -112,5 +112,5 @@ def _expiry(spec: LifetimeFields, seen_at: float) -> float | None:
         ttl = parse_duration(str(spec.ttl))
     if ttl > MAX_TTL_S:
         raise InvalidInput("ttl", "is more than a hundred years", "write 0 to hold for ever")
-    # Whole seconds, as `edits.complete` writes it back.
+    # Whole seconds, because `entry_edits.complete` writes the expiry so.
     return float(int(seen_at + ttl)) if ttl else None

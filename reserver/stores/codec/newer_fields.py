@@ -1,4 +1,4 @@
-"""Fields that this version does not have: ignored where a newer one wrote them (docs/adr/0070)."""
+"""Handles fields of a newer version of Reserver, which this version ignores (docs/adr/0070)."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ _MOST_NAMED = 5
 _PARTS = ("pod", "controller", "selector")
 
 _MEANT = frozenset({"nodename", "replicas", "count", "cpu", "memory", "mem", "ttlseconds"})
-"""Names that people write for ``node``, ``slots``, ``resources`` and ``ttl``."""
+"""Frequent wrong names for ``node``, ``slots``, ``resources`` and ``ttl``, in lower case."""
 
 
 class Known(NamedTuple):
     """The part of a document that this version has fields for.
 
     Attributes:
-        document: without the fields of a newer version, and without owners that have such a field.
-        ignored: the paths of these fields.
-        nobody: the namespaces of these owners: the field may narrow who may claim, so nobody may.
+        document: the document without newer fields, and without the owners with such a field.
+        ignored: the paths of the newer fields.
+        closed: the namespaces of these owners; no pod may claim as one, because the newer field may
+            restrict the owner.
     """
 
     document: Any
     ignored: tuple[str, ...] = ()
-    nobody: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return one line for a status or an event; empty if nothing is ignored."""
@@ -44,7 +45,7 @@ class Known(NamedTuple):
             return ""
         more = len(self.ignored) - _MOST_NAMED
         named = ", ".join(self.ignored[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-        closed = "; an owner with such a field claims nothing" if self.nobody else ""
+        closed = "; an owner with such a field claims nothing" if self.closed else ""
         return f"ignored, because this version does not know the field: {named}{closed}"
 
 
@@ -56,14 +57,14 @@ def read(
     *,
     was_in_force: bool = False,
 ) -> tuple[Reservation, str]:
-    """Return the reservation that a mapping in a store describes, and what is ignored of it.
+    """Return the reservation of a mapping in a store, and a line about its ignored fields.
 
     Args:
         document: the parsed value.
-        ref: where it is written.
-        seen_at: as for `spec_codec.read`, as are the limits.
-        limits: what it may say there.
-        was_in_force: some version has accepted it, so no field is misspelt.
+        ref: the ref of the reservation.
+        seen_at: start of a ``ttl``, in unix seconds.
+        limits: the bounds on its fields, as for `spec_codec.read`.
+        was_in_force: whether some version has accepted it, so that no field is misspelt.
 
     Raises:
         InvalidInput: some field is not acceptable, or misspelt.
@@ -74,7 +75,7 @@ def read(
         known = known_part(document, ref.namespace, was_in_force=was_in_force)
         if not known.ignored:
             raise
-    return spec_codec.read(known.document, ref, seen_at, limits, known.nobody), str(known)
+    return spec_codec.read(known.document, ref, seen_at, limits, known.closed), str(known)
 
 
 def known_part(
@@ -83,12 +84,12 @@ def known_part(
     *,
     was_in_force: bool = False,
 ) -> Known:
-    """Return a document without the fields of a newer version; misspelt ones stay in it.
+    """Return a document without the fields of a newer version; misspelt fields stay.
 
     Args:
         document: the parsed value.
-        namespace: of owners that name none.
-        was_in_force: some version has accepted it, so no field is misspelt.
+        namespace: the default namespace of owners.
+        was_in_force: whether some version has accepted it, so that no field is misspelt.
     """
     if not isinstance(document, dict):
         return Known(document)
@@ -111,7 +112,7 @@ def _unknown(
     kind: inspect.Type,
     path: _Path,
 ) -> Iterator[tuple[_Path, Collection[str]]]:
-    """Yield the path of each unknown field, with the fields that there are beside it."""
+    """Yield the path of each unknown field, with the valid fields at the same place."""
     if path == ("placement",):
         kind = type_info(PlacementObject)
     if isinstance(kind, inspect.UnionType):
@@ -129,7 +130,7 @@ def _unknown(
 
 
 def _is_meant(name: str, fields: Collection[str]) -> bool:
-    """Return whether a name stands for a field: misspelt, in another place, or by another word."""
+    """Return whether a name is a mistake for a known field: misspelt, misplaced or a synonym."""
     return bool(near(name, fields)) or name.lower() in _elsewhere() | _MEANT
 
 
@@ -148,7 +149,7 @@ def _elsewhere() -> frozenset[str]:
 
 
 def _without(value: Any, paths: Collection[_Path]) -> Any:  # noqa: ANN401 - as above
-    """Return a value without what stands at some paths."""
+    """Return a value without the parts at the given paths."""
     below: dict[Any, list[_Path]] = {}
     for path in paths:
         below.setdefault(path[0], []).append(path[1:])

@@ -1,4 +1,4 @@
-"""The owners of a reservation as they are written: pods by name, by controller, by labels."""
+"""Parses the owners of a reservation: pods by name, by controller or by labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 
 
 class _Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """Base of what people write; refuses unknown fields."""
+    """Base of the parts of an owner; refuses unknown fields."""
 
 
 class _Pod(_Strict):
@@ -66,7 +66,7 @@ class Owners(NamedTuple):
     """The owners of a reservation.
 
     Attributes:
-        named: the pods of the entries that give only a name.
+        named: the pods of the entries with only a pod name.
         rules: the other entries.
     """
 
@@ -78,28 +78,27 @@ def read(
     entries: Sequence[OwnerEntry],
     namespace: str,
     limits: SpecLimits = HOME,
-    nobody: Sequence[str] = (),
+    closed: Sequence[str] = (),
 ) -> Owners:
-    """Return who may claim.
+    """Return the owners of a reservation.
 
     Args:
-        entries: as written.
-        namespace: of pods, where an entry does not say it.
-        limits: how many there may be, how many labels they may ask for, and whether of other
-            namespaces.
-        nobody: the namespaces of further entries, as whom nobody may claim.
+        entries: the entries as written.
+        namespace: the default namespace of an entry.
+        limits: the bounds on entries and labels, and whether other namespaces are allowed.
+        closed: the namespaces of further entries that no pod may claim by (`newer_fields`).
 
     Raises:
-        InvalidInput: there is none, or one is not acceptable; the error carries its path.
+        InvalidInput: there are no entries, or an entry is invalid; the error carries its path.
     """
-    if not entries and not nobody:
+    if not entries and not closed:
         raise InvalidInput("owners", "is empty", "name at least one pod that may claim it")
     check_count(entries, "owners", limits.owners)
     check_number(sum(map(_labels, entries)), "owners", limits.owner_labels, "labels in selectors")
     named: set[PodName] = set()
     rules: dict[OwnerRule, None] = {}
     index = 0
-    try:  # One block for all of them, as there may be thousands.
+    try:  # One block for all entries, as there may be thousands.
         for index, entry in enumerate(entries):  # noqa: B007 - the error names it
             rule = _rule(entry, namespace, limits)
             if not limits.owners_anywhere and rule.namespace != namespace:
@@ -112,7 +111,7 @@ def read(
                 rules[rule] = None
     except InvalidInput as exc:
         raise exc.under(f"owners[{index}]") from exc
-    for each in nobody:
+    for each in closed:
         rules[
             OwnerRule(namespace=each if limits.owners_anywhere else namespace, selector=NOTHING)
         ] = None
@@ -120,14 +119,14 @@ def read(
 
 
 def _labels(entry: OwnerEntry) -> int:
-    """Return how many labels an entry asks for."""
+    """Return the number of label requirements of an entry."""
     selector = entry.selector
     return len(selector.match_labels) + len(selector.match_expressions) if selector else 0
 
 
 def _rule(entry: OwnerEntry, namespace: str, limits: SpecLimits) -> OwnerRule:
     if entry.pod is None and entry.controller is None and entry.selector is None:
-        raise InvalidInput("", "names nobody", "write pod, controller or selector")
+        raise InvalidInput("", "names closed", "write pod, controller or selector")
     return OwnerRule(
         namespace=_namespace(entry) or namespace,
         pod=_pod(entry.pod),

@@ -1,7 +1,7 @@
-"""``placement`` as people write it, and ``placements`` as Reserver writes it.
+"""Parses ``placement``, which users write, and ``placements``, which Reserver writes.
 
-The fields that a pod's spec also has are read by `k8s.objects.constraints`. It ignores what it does
-not know, since the API server has validated pods; a placement is validated here.
+`k8s.objects.constraints` reads the fields that a pod's spec also has. It ignores unknown fields,
+because the API server has validated pods; this module validates a placement.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from reserver.reservations.placement import Part, Parts, Placement
 
 
 class PlacementObject(msgspec.Struct, rename="camel"):
-    """``placement`` as it is written."""
+    """The field ``placement``."""
 
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
@@ -54,7 +54,7 @@ _NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
 
 
 class PartObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One item of ``placements``: slots on a node."""
+    """An item of ``placements``: slots on a node."""
 
     node: str
     slots: int
@@ -65,11 +65,11 @@ def read(
     namespace: str,
     limits: SpecLimits = HOME,
 ) -> Placement:
-    """Return where Reserver may place a reservation.
+    """Return the placement that a document describes.
 
     Args:
-        namespace: of the pods that may claim it, for pod affinity.
-        limits: how much it may say.
+        namespace: the namespace of the owners, for pod affinity.
+        limits: the bounds on its fields.
 
     Raises:
         InvalidInput: some field is invalid; the error carries its path.
@@ -103,10 +103,10 @@ def read(
 
 
 def read_parts(written: Sequence[PartObject]) -> Parts:
-    """Return where a reservation was placed.
+    """Return the nodes and slots of a placed reservation.
 
     Raises:
-        InvalidInput: it is not what Reserver writes.
+        InvalidInput: Reserver does not write such placements.
     """
     remedy = "remove placements, and Reserver places it again"
     if len({part.node for part in written}) < len(written):
@@ -120,7 +120,7 @@ def read_parts(written: Sequence[PartObject]) -> Parts:
 
 
 def show_parts(parts: Parts) -> list[dict[str, Any]]:
-    """Return ``placements`` as it is written."""
+    """Return ``placements`` for a spec or status."""
     return [{"node": part.node, "slots": part.slots} for part in parts]
 
 
@@ -168,7 +168,7 @@ def _check_size(demanded: Constraints, limits: SpecLimits) -> None:
 
 
 def _most(value: list[object], limits: SpecLimits) -> int:
-    """Return how many entries a list may have."""
+    """Return the most entries that a list may have."""
     match value:
         case [Expression(), *_]:
             return limits.labels
@@ -180,7 +180,7 @@ def _most(value: list[object], limits: SpecLimits) -> int:
 
 
 def _check(value: object, path: str, limits: SpecLimits) -> None:
-    """Refuse fields that the API server would refuse in a pod, and fields without effect here."""
+    """Refuse fields that the API server refuses in a pod, and fields without effect on a hold."""
     if isinstance(value, list):
         check_count(value, path, _most(value, limits))
         for index, part in enumerate(value):
@@ -207,8 +207,8 @@ Problems = Iterator[tuple[str, str, str]]
 
 
 @singledispatch
-def _problems(value: msgspec.Struct) -> Problems:  # noqa: ARG001 - most have none of their own
-    """Yield what is wrong with the fields of a struct."""
+def _problems(value: msgspec.Struct) -> Problems:  # noqa: ARG001 - for the registered types
+    """Yield the problems of a struct's own fields."""
     yield from ()
 
 

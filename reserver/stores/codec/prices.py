@@ -1,4 +1,4 @@
-"""Prices: what an hour of a resource costs, from a table of the configuration. Pure."""
+"""Hourly prices of resources, from a table of the configuration."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _REMEDY = "write e.g. cpu=0.03,memory=0.004,currency=EUR, or none"
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The price of an hour of each resource.
+    """The hourly price of each resource.
 
     Attributes:
-        of: by resource: of a core, a GiB or a piece.
-        currency: such as EUR; empty where the table has none.
+        of: price of an hour of a core, a GiB or a piece, by resource.
+        currency: for example EUR; empty if the table has none.
     """
 
     of: Mapping[str, float] = field(default_factory=dict)
     currency: str = ""
 
     def cost(self, hours: Uses) -> HoldUse | None:
-        """Return what amounts times hours cost, in its parts; None if none of them has a price."""
+        """Return the cost of amounts times hours, by kind of use; None without any price."""
         cost, is_priced = HoldUse(), False
         for resource, use in hours.items():
             if resource in self.of:
@@ -45,7 +45,7 @@ class Prices:
 
 
 def parse(text: str) -> Prices:
-    """Return the prices of ``NAME=PRICE,…``; none of them for ``none``.
+    """Return the prices of ``NAME=PRICE,…``; an empty table for ``none``.
 
     Raises:
         InvalidInput: some part is not acceptable.
@@ -67,7 +67,7 @@ def parse(text: str) -> Prices:
 
 
 def read_table(written: object) -> str:
-    """Return the text for `parse` of a table in the configuration file.
+    """Return the text for `parse` from a table in the configuration file.
 
     Raises:
         InvalidInput: some part is not acceptable.
@@ -88,7 +88,7 @@ def read_table(written: object) -> str:
 
 
 def show_table(text: str) -> dict[str, str]:
-    """Return the table that a text stands for, the reverse of `read_table`."""
+    """Return the table of a text, the reverse of `read_table`."""
     parts = text.split(",") if text.strip() != NONE else ()
     return dict(part.strip().split("=", 1) for part in parts)
 
@@ -102,7 +102,7 @@ def check(flag: str, text: str) -> None:
 
 
 def _per_unit(resource: str) -> int:
-    """Return how many of Reserver's units have one price."""
+    """Return the number of Reserver's units in one priced unit, such as 1000 millicores."""
     return _GIB if resource.startswith("hugepages-") else _UNITS.get(resource, 1)
 
 

@@ -42,7 +42,7 @@ NONE = "none"
 
 MOST_HARD = 64
 _MOST_USED = 64
-"""How many resources the status shows that only `held.*` limits."""
+"""Most resources limited only by `held.*` that the status shows."""
 
 
 class FieldRule(StrEnum):
@@ -53,7 +53,7 @@ class FieldRule(StrEnum):
 
 
 class QuotaSpec(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The spec as it is written."""
+    """The spec of a ReservationQuota."""
 
     hard: dict[str, str | int | float] = {}
     max_ttl: str | None = msgspec.field(default=None, name="maxTTL")
@@ -62,7 +62,7 @@ class QuotaSpec(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class QuotaStatus(msgspec.Struct):
-    """The status subresource, as ResourceQuota has it."""
+    """The status subresource, in the form of a ResourceQuota's."""
 
     hard: dict[str, str]
     used: dict[str, str]
@@ -72,7 +72,7 @@ class QuotaObject(CustomResource, frozen=True):
     """A ReservationQuota on the wire."""
 
     def said(self) -> QuotaStatus | None:
-        """Return its status; None if it has none, or one that Reserver did not write."""
+        """Return the status; None if it is absent, or not written by Reserver."""
         return decode_or_none(QuotaStatus, self.status)
 
 
@@ -82,7 +82,7 @@ def status_path(namespace: str, name: str) -> str:
 
 
 def read_object(item: QuotaObject) -> Quota:
-    """Return what a ReservationQuota says.
+    """Return the quota of a ReservationQuota.
 
     Raises:
         InvalidInput: some field is not acceptable; the error carries its path.
@@ -117,7 +117,7 @@ def _spec(text: str) -> QuotaSpec:
 
 
 def read_default(written: object) -> str:
-    """Return the text for `parse_default` of what a spec of a ReservationQuota says.
+    """Return the text for `parse_default` from the spec of a ReservationQuota.
 
     Raises:
         InvalidInput: some field is not acceptable; the error carries its path.
@@ -133,7 +133,7 @@ def read_default(written: object) -> str:
 
 
 def show_default(text: str) -> dict[str, object]:
-    """Return the spec that the text of a default quota stands for, the reverse of `read_default`.
+    """Return the spec of the text of a default quota, the reverse of `read_default`.
 
     Raises:
         InvalidInput: some part is not acceptable.
@@ -145,7 +145,7 @@ def show_default(text: str) -> dict[str, object]:
 
 
 def show(quota: Quota, used: Mapping[str, int]) -> QuotaStatus:
-    """Return the status of a quota: for each limit the most that is allowed, and what is used."""
+    """Return the status of a quota: the limit and the usage of each counted resource."""
     hard = {counted: show_amount(counted, most) for counted, most in quota.hard.items()}
     counted = [name for name in quota.hard if name != HELD_ELSE]
     if HELD_ELSE in quota.hard:
@@ -155,7 +155,7 @@ def show(quota: Quota, used: Mapping[str, int]) -> QuotaStatus:
 
 
 def patch(metadata: Metadata, before: QuotaStatus | None, after: QuotaStatus) -> StatusPatch:
-    """Return the merge patch that replaces a status, if it is still as it was seen."""
+    """Return the merge patch for a status; its resourceVersion refuses a concurrent change."""
     gone_hard = dict.fromkeys(before.hard if before else ())
     gone_used = dict.fromkeys(before.used if before else ())
     return {

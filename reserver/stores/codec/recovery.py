@@ -1,8 +1,8 @@
-"""Reads from watches when entries were written and when pods were bound.
+"""Recovers from watch events when entries were written and when pods were bound.
 
-A list shows only the present: a pod that was bound and deleted while nobody watched is not in it. A
-watch from an earlier resourceVersion shows it, as far back as the API server keeps events. Nothing
-here changes the ledger; `ledger.past` takes what follows from it.
+A list shows only the present: a pod that was bound and deleted while no watch ran is not in the
+list. A watch from an earlier resourceVersion shows the pod, as far back as the API server keeps
+events. This module does not change the ledger; `ledger.past` takes the recovered events.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ _MOST_BYTES = 65_536
 """Larger values are skipped: reading each of their versions would take too long."""
 
 BOUND = "spec.nodeName!="
-"""Selects bound pods: to such a watch, a pod that is just being bound is added."""
+"""A field selector of bound pods: a watch with it shows the binding of a pod as ADDED."""
 
 _Names = tuple[str, str]
 
 
 class StorePast:
-    """When the entries of one kind of store were written, from the events of a watch."""
+    """The times of writes to the entries of one kind of store, from the events of a watch."""
 
     def __init__(self, home: str) -> None:
-        """Begin with nothing known; `home` is as for `read_object`."""
+        """Begin without events; `home` is Reserver's own namespace."""
         self._home = home
         self._written: dict[Ref, dict[Ref, tuple[str, Written]]] = {}  # By key.
         self._texts: dict[_Names, dict[str, str]] = {}
 
     def take(self, event: WatchEvent) -> None:
-        """Take what a watch shows next.
+        """Process the next event of a watch.
 
         Raises:
-            InvalidInput: it is malformed.
+            InvalidInput: the event is malformed.
         """
         item = decode(_Stored, event.object)
         name = (item.metadata.namespace, item.metadata.name)
@@ -59,7 +59,7 @@ class StorePast:
         self._texts[name] = texts
 
     def entries(self) -> Iterator[tuple[Ref, str, Written]]:
-        """Yield ref and identity of each entry that exists now, with when it was written."""
+        """Yield the ref, identity and time of the write of each present entry."""
         for written in self._written.values():
             for ref, (identity, when) in written.items():
                 yield ref, identity, when
@@ -67,7 +67,7 @@ class StorePast:
     def _exchange(
         self, event: WatchEvent, metadata: Metadata, key: str, text: str | None, when: Written
     ) -> None:
-        """Take the new value of a key, or the new spec of an object; None for none."""
+        """Replace the value of a key, or the spec of an object; None removes the entry."""
         ref = Ref(metadata.namespace, metadata.name, key)
         if not key:
             ref = Ref.of_object(metadata.namespace, metadata.name)
@@ -86,20 +86,20 @@ class StorePast:
 
 
 class PodPast:
-    """The bindings of pods, from the events of a watch of those that are `BOUND`."""
+    """The bindings of pods, from the events of a watch with the field selector `BOUND`."""
 
     def __init__(self) -> None:
         self._bound_at: dict[str, int] = {}
         self._bindings: list[tuple[Pod, bool]] = []
 
     def take(self, event: WatchEvent) -> None:
-        """Take what a watch shows next.
+        """Process the next event of a watch.
 
         Raises:
-            InvalidInput: it is malformed.
+            InvalidInput: the event is malformed.
         """
         if event.type == "MODIFIED":
-            return  # It was bound before, and is there.
+            return  # The pod was bound earlier, and still exists.
         pod = decode(PodObject, event.object).value()
         if event.type == "ADDED":
             self._bound_at[pod.uid] = pod.revision
@@ -107,10 +107,10 @@ class PodPast:
         self._bindings.append((replace(pod, revision=at or pod.revision), at is not None))
 
     def bindings(self) -> Iterator[tuple[Pod, bool]]:
-        """Yield pods that were bound, oldest first.
+        """Yield bound pods, oldest first.
 
-        Each has the resourceVersion of its binding (True), or, if that is unknown, of its deletion
-        (False).
+        Each pod has the resourceVersion of its binding (True) or, if the binding was not seen, of
+        its deletion (False).
         """
         yield from self._bindings
 

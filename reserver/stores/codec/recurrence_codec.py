@@ -1,4 +1,4 @@
-"""The ``schedule`` of a reservation as people write it."""
+"""Parses and shows the ``schedule`` of a reservation."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from reserver.reservations.recurrence import Recurrence, counted
 
 
 class RecurrenceFields(ScheduleFields, kw_only=True):
-    """A schedule as it is written; `reserver.reservations.recurrence` says what it means."""
+    """The written form of a schedule; `reserver.reservations.recurrence` defines its meaning."""
 
     count: int | None = None
     lead: str = "0"
     suspend: bool = False
-    # The starts of occurrences that are left out.
+    # The starts of occurrences to leave out, RFC 3339.
     skip: list[str] = msgspec.field(default_factory=list)
 
 
 class OccurrenceFields(msgspec.Struct, rename="camel", frozen=True, gc=False):
-    """An occurrence as a status shows it, in the time zone of its schedule."""
+    """An occurrence in a status, in the time zone of its schedule."""
 
     starts_at: str
     ends_at: str
 
     @property
     def start(self) -> float:
-        """When it starts, unix seconds; 0 if that cannot be read."""
+        """The start in unix seconds; 0 if the occurrence cannot be parsed."""
         return self.moments.start
 
     @property
     def moments(self) -> Occurrence:
-        """The same in unix seconds; 0 to 0 if that cannot be read."""
-        with suppress(InvalidInput):  # Not written by us.
+        """The start and end in unix seconds; both 0 if either cannot be parsed."""
+        with suppress(InvalidInput):  # Not written by Reserver.
             return Occurrence(parse_moment(self.starts_at), parse_moment(self.ends_at))
         return Occurrence(0.0, 0.0)
 
 
 def show(occurrences: Iterable[Occurrence], recurrence: Recurrence) -> list[OccurrenceFields]:
-    """Return occurrences as people read them."""
+    """Return occurrences for a status, in the time zone of the recurrence."""
     zone = recurrence.schedule.zone
     return [
         OccurrenceFields(show_in(start, zone), show_in(end, zone)) for start, end in occurrences
@@ -55,11 +55,11 @@ def show(occurrences: Iterable[Occurrence], recurrence: Recurrence) -> list[Occu
 
 
 def read(fields: RecurrenceFields, starts_at: float | None) -> Recurrence:
-    """Return the recurrence that fields describe.
+    """Return the recurrence of a schedule.
 
     Args:
-        fields: as they are written.
-        starts_at: no occurrence starts earlier, unix seconds; None for any time.
+        fields: the schedule as written.
+        starts_at: the earliest start of an occurrence, in unix seconds; None for any.
 
     Raises:
         InvalidInput: some field is not acceptable; the error carries its name.

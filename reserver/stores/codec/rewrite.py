@@ -1,4 +1,4 @@
-"""Rewriting a reservation: for another store, as the same one, and for the history."""
+"""Rewrites the spec of a reservation for another store, and for the history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_NAME = 253
 
 
 def name_for(reservation: Reservation) -> str:
-    """Return a name for a reservation in a store where each has its own."""
+    """Return the name of a reservation as an object or data key of its own."""
     item = reservation.ref.item
     if not item:
         return reservation.ref.key
@@ -29,20 +29,20 @@ def name_for(reservation: Reservation) -> str:
 def rewritten(
     reservation: Reservation, document: dict[str, Any], ref: Ref, home: str
 ) -> dict[str, Any]:
-    """Return the spec of a reservation as it has to be written at another ref.
+    """Return the spec of a reservation for another ref.
 
     Args:
-        reservation: as it was read.
-        document: what it was read from: a spec; for an item of a list it does not matter.
-        ref: where it is to stand.
+        reservation: the reservation as read.
+        document: its spec as written; ignored for an item of a list.
+        ref: the ref to write it to.
         home: Reserver's own namespace (`limits_at`).
 
     Raises:
-        InvalidInput: it would not be the same there.
+        InvalidInput: the spec would be another reservation at that ref.
     """
     spec = _item(reservation) if reservation.ref.item else _spec(reservation, document)
     spec |= {"origin": reservation.origin or str(reservation.ref)}
-    # For a Reservation, its status says where it is placed.
+    # A Reservation object has its placements in its status.
     spec.pop("placements", None)
     if ref.kind is StoreKind.CONFIGMAP and reservation.placed:
         spec["placements"] = placement_codec.show_parts(reservation.placed)
@@ -78,7 +78,7 @@ def _spec(reservation: Reservation, document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_namespace(entry: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """Write the namespace into an owner entry that leaves it to where it is written."""
+    """Write the default namespace into an owner entry without one."""
     parts = {field: dict(entry[field]) for field in _PARTS if entry.get(field) is not None}
     if not any(part.get("namespace") for part in parts.values()):
         next(iter(parts.values()))["namespace"] = namespace
@@ -94,17 +94,17 @@ def _moment(seconds: float) -> str:
 
 
 _MOST_SPEC = 2048
-"""How many bytes of a spec are kept; of a larger one nothing is."""
+"""Bound on a spec in the history, in bytes; a larger spec is left out."""
 
 _MOST_WRITTEN = 8192
-"""So long a text is looked at."""
+"""Most characters of a spec that are parsed for the history."""
 
 _NOT_RESTORED = {"author", "expiresAt", "origin", "placements", "requestId", "ttl"}
-"""Fields of a spec that another reservation does not inherit; `expires_at` has its end."""
+"""Fields that a restored reservation does not inherit; the history has its expiry elsewhere."""
 
 
 def kept_spec(ending: Ending) -> str:
-    """Return what is kept of the spec of a removed or idle reservation; empty if nothing is."""
+    """Return the spec of a removed or idle reservation for the history; empty for any other."""
     if (
         ending.outcome not in {Outcome.REMOVED, Outcome.IDLE}
         or not 0 < len(ending.text) <= _MOST_WRITTEN

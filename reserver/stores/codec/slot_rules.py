@@ -1,6 +1,6 @@
-"""The slots of a spec: how many, whether claimed ones are replaced, which other pods use them.
+"""Parses the fields for slots: their number, refilling, retention, lending and preemption.
 
-With ``nodes`` in a spec, a slot is a whole node instead of some resources (docs/adr/0076).
+With ``nodes`` in a spec, a slot is a whole node instead of resources (docs/adr/0076).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_PRIORITY = 1_000_000_000
 
 
 WHOLE: Mapping[str, int] = {NODES: 1}
-"""What a slot holds that is a whole node."""
+"""The resources of a slot that is a whole node."""
 
 _INSTEAD = {
     "resources": "remove it: the whole nodes are held",
@@ -44,7 +44,7 @@ _INSTEAD = {
     "lend": "remove it: whole nodes are for their owners alone",
     "preemptible": "remove it: whole nodes are for their owners alone",
 }
-"""Fields that cannot be set together with ``nodes``, and the remedy."""
+"""Fields that cannot be set together with ``nodes``, and their remedies."""
 
 _IN_PLACEMENT = {
     "nodeSelector": "write it as nodes.selector",
@@ -54,20 +54,20 @@ _IN_PLACEMENT = {
 
 
 class NodesFields(msgspec.Struct, forbid_unknown_fields=True):
-    """Whole nodes, as they are written."""
+    """The field ``nodes``: whole nodes."""
 
     count: int
     selector: dict[str, str] = {}
 
 
 class LendFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """To whom a reservation lends, as it is written."""
+    """The field ``lend``: the pods that may borrow."""
 
     below_priority: int
 
 
 class SlotFields(Protocol):
-    """The fields of a spec that are about its slots, or its whole nodes."""
+    """The fields of a spec for its slots or its whole nodes."""
 
     node: str
     nodes: NodesFields | None
@@ -80,19 +80,19 @@ class SlotFields(Protocol):
 
 
 def slots(spec: SlotFields, limits: SpecLimits) -> int:
-    """Return how many slots it holds.
+    """Return the number of slots.
 
     Raises:
-        InvalidInput: they are too many, or none.
+        InvalidInput: the number is out of range.
     """
     return _within(spec.slots, 1, limits.slots, "slots")
 
 
 def refill_up_to(spec: SlotFields, limits: SpecLimits) -> int:
-    """Return how many slots it has at most, claimed and free ones together; 0: none is replaced.
+    """Return the most slots, claimed and free, of a refilled reservation; 0 without refilling.
 
     Raises:
-        InvalidInput: it replaces none, or has a node where it would have to, or has fewer slots.
+        InvalidInput: refillUpTo without refill or out of range, or refill with a node.
     """
     if not spec.refill:
         if spec.refill_up_to is not None:
@@ -108,15 +108,15 @@ def refill_up_to(spec: SlotFields, limits: SpecLimits) -> int:
 
 
 def refilled_by_default(slots: int) -> int:
-    """Return the limit of replacing slots where a spec has none."""
+    """Return the default of refillUpTo."""
     return max(slots, MOST_REFILLED)
 
 
 def retained(spec: SlotFields) -> bool:
-    """Return whether it stays written once it is over.
+    """Return whether the entry is kept after the reservation's end.
 
     Raises:
-        InvalidInput: it has too many slots for that.
+        InvalidInput: the reservation has too many slots to be retained.
     """
     if spec.retain and spec.slots > MOST_CLAIMS_RECORDED:
         remedy = (
@@ -127,10 +127,10 @@ def retained(spec: SlotFields) -> bool:
 
 
 def release_if_idle(spec: SlotFields) -> float:
-    """Return after how many seconds without a pod it is released; 0: it is not.
+    """Return the idle seconds after which the reservation is released; 0 for never.
 
     Raises:
-        InvalidInput: it is no duration, or out of range.
+        InvalidInput: the field is not a duration, or out of range.
     """
     if spec.release_if_idle is None:
         return 0.0
@@ -143,7 +143,7 @@ def release_if_idle(spec: SlotFields) -> float:
 
 
 def lends_below(lend: LendFields | None, *, preemptible: bool) -> int | None:
-    """Return below which priority pods may borrow a hold; None if it is not lent."""
+    """Return the priority below which pods may borrow a hold; None if it is not lent."""
     if lend is None:
         return None
     if preemptible:
@@ -153,7 +153,7 @@ def lends_below(lend: LendFields | None, *, preemptible: bool) -> int | None:
 
 
 def yields_above(priority: int | None, *, preemptible: bool) -> int | None:
-    """Return above which priority pods may take a hold; None if none may."""
+    """Return the priority above which pods may take a hold; None if no pod may."""
     least = _priority(priority or 0, "priority")
     if priority is not None and not preemptible:
         remedy = "remove it, or let pods of higher priority take the hold: preemptible: true"
@@ -177,10 +177,10 @@ def _within(number: int, least: int, most: int, path: str) -> int:
 
 
 def node_count(spec: SlotFields, nodes: NodesFields) -> int:
-    """Return how many nodes a spec holds.
+    """Return the number of whole nodes of a spec.
 
     Raises:
-        InvalidInput: they are too many, or none, or it says what does not go with whole nodes.
+        InvalidInput: the number is out of range, or a field excludes whole nodes.
     """
     for field, remedy in _INSTEAD.items():
         value = getattr(spec, field)
@@ -195,7 +195,7 @@ def node_count(spec: SlotFields, nodes: NodesFields) -> int:
 def node_placement(
     spec: SlotFields, nodes: NodesFields, home: str, limits: SpecLimits
 ) -> Placement:
-    """Return where the nodes may be; `home` is the namespace of the owners.
+    """Return the placement of whole nodes; `home` is the namespace of the owners.
 
     Raises:
         InvalidInput: some field is invalid, or has no effect on whole nodes.
@@ -211,7 +211,7 @@ def node_placement(
 
 
 def check_node_owners(owners: Owners) -> None:
-    """Refuse owners by name: a reservation that names a pod ends when it lands.
+    """Refuse owners by pod name: such a reservation ends when the pod is bound.
 
     Raises:
         InvalidInput: an owner is a pod by its name.

@@ -1,4 +1,4 @@
-"""One reservation as a mapping: the spec of docs/reservations.md in JSON or YAML."""
+"""Parses the spec of a reservation (docs/reservations.md) from a mapping of JSON or YAML."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ORIGIN = re.compile(
 
 
 class SpecFields(LifetimeFields, kw_only=True):
-    """A reservation's spec as it is written."""
+    """The written form of a reservation's spec."""
 
     owners: list[OwnerEntry]
     resources: dict[str, str | int | float] = msgspec.field(default_factory=dict)
@@ -60,15 +60,15 @@ class SpecFields(LifetimeFields, kw_only=True):
     lend: LendFields | None = None
     retain: bool = False
     description: str = ""
-    author: str = ""  # The user whose gRPC call wrote it; gRPC shows it beside the spec.
-    request_id: str = ""  # The id of the gRPC request that wrote it; nothing here reads it.
+    author: str = ""  # The user of the gRPC call that wrote it; the gRPC API returns it.
+    request_id: str = ""  # The id of the gRPC request that wrote it; not read here.
     origin: str = ""
 
 
 class EntrySpec(SpecFields, kw_only=True):
-    """A spec in a ConfigMap, where there is no status beside it."""
+    """A spec in a ConfigMap, which has no status."""
 
-    # Where Reserver placed it; only Reserver writes it.
+    # The nodes chosen by Reserver, which alone writes this field.
     placements: list[PartObject] = msgspec.field(default_factory=list)
 
 
@@ -77,16 +77,16 @@ def read(
     ref: Ref,
     seen_at: float,
     limits: SpecLimits = HOME,
-    nobody: Sequence[str] = (),
+    closed: Sequence[str] = (),
 ) -> Reservation:
-    """Return the reservation that a mapping describes.
+    """Return the reservation of a mapping.
 
     Args:
         document: the parsed value of a data key.
-        ref: where it is written; the key must be a valid object name.
-        seen_at: unix seconds from which a ``ttl`` counts: when Reserver first saw it.
-        limits: what it may say there (`limits_at`).
-        nobody: the namespaces of further owners, as whom nobody may claim.
+        ref: the ref of the reservation; its key must be a valid object name.
+        seen_at: start of a ``ttl``, in unix seconds: the time at which Reserver first saw it.
+        limits: the bounds on its fields (`limits_at`).
+        closed: the namespaces of further owners that no pod may claim as (`newer_fields`).
 
     Raises:
         InvalidInput: some field is not acceptable; the error carries its path.
@@ -97,7 +97,7 @@ def read(
         names.check_subdomain(spec.node, "node", "a node's name")
     slots, refill = _slots(spec, limits), slot_rules.refill_up_to(spec, limits)
     lifetime = lifetime_codec.read(spec, seen_at)
-    owners = owner_codec.read(spec.owners, ref.namespace, limits, nobody)
+    owners = owner_codec.read(spec.owners, ref.namespace, limits, closed)
     reservation = identified(
         Reservation(
             ref=ref,
@@ -130,10 +130,10 @@ def read(
 
 
 def convert(document: Any, kind: type[SpecFields] = SpecFields) -> SpecFields:  # noqa: ANN401 - whatever YAML can hold
-    """Convert a mapping to a spec, checking only its shape.
+    """Convert a mapping to a spec, checking only names and types of fields.
 
     Raises:
-        InvalidInput: it is not of that shape; the error carries the path.
+        InvalidInput: a name or a type is wrong; the error carries the path.
     """
     try:
         return msgspec.convert(document, kind, strict=True)
@@ -142,7 +142,7 @@ def convert(document: Any, kind: type[SpecFields] = SpecFields) -> SpecFields:  
 
 
 def check_set(reservations: Iterable[Reservation]) -> None:
-    """Refuse a set with too many slots that must be judged one by one.
+    """Refuse a set with too many slots that must be placed one by one.
 
     Raises:
         InvalidInput: at ``reservations``.
@@ -174,7 +174,7 @@ def _placement(spec: SpecFields, owners: Owners, limits: SpecLimits) -> Placemen
 
 def _placed(spec: SpecFields, slots: int) -> Parts:
     if spec.node or not isinstance(spec, EntrySpec):
-        return ()  # It may have been placed before somebody set the node.
+        return ()  # Reserver may have placed it before the node was set.
     with under("placements"):
         return clipped(placement_codec.read_parts(spec.placements), slots)
 
@@ -205,7 +205,7 @@ def _resources(spec: SpecFields, limits: SpecLimits) -> Mapping[str, int]:
         return slot_rules.WHOLE
     written, slots = spec.resources, spec.slots
     check_count(written, "resources", limits.resources)
-    # Each owner takes one of the node's pods, whether or not the spec says so.
+    # Each owner uses one of the node's pods, even if the spec does not list pods.
     resources = {"pods": 1}
     for name, text in written.items():
         path = f"resources.{quantity.shorten(name)}"

@@ -1,6 +1,6 @@
-"""Converts a spec as people write it to the contract's message and back.
+"""Converts a spec (docs/reservations.md) to the message of the gRPC API and back.
 
-The message's JSON form differs from it in enums and times only.
+The JSON form of the message differs from the spec in enums and times only.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _POLICY = "POLICY_"
 _STRATEGY = "STRATEGY_"
 _TIMES = ("startsAt", "expiresAt", "ttl")
 _DURATIONS = {"duration", "lead"}
-"""Of a schedule."""
+"""The durations of a schedule."""
 
 
 def to_document(spec: pb.ReservationSpec) -> dict[str, Any]:
-    """Return what a spec says in the words of docs/reservations.md, times as they are in JSON.
+    """Return a message as a spec of docs/reservations.md, with times in RFC 3339.
 
     Raises:
-        InvalidInput: a field cannot be written as JSON.
+        InvalidInput: a field has no JSON form.
     """
     try:
         written: dict[str, Any] = json_format.MessageToDict(spec)
@@ -54,7 +54,7 @@ def to_document(spec: pb.ReservationSpec) -> dict[str, Any]:
 
 
 def _check_field(field: FieldDescriptor, value: Any) -> None:  # noqa: ANN401 - of any field
-    """Refuse a field without a JSON form: a time beyond all calendars, or NaN."""
+    """Refuse a field without a JSON form: a time out of range, or NaN."""
     try:
         json_format.MessageToDict(pb.ReservationSpec(**{field.name: value}))
     except (ValueError, json_format.Error) as exc:
@@ -63,7 +63,7 @@ def _check_field(field: FieldDescriptor, value: Any) -> None:  # noqa: ANN401 - 
 
 
 def _maps(written: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield where names are the user's, which a message has in any order: parent, and field."""
+    """Yield parent and field of each map with names by users, which a message does not order."""
     selectors = (owner.get("selector", {}) for owner in written.get("owners", ()))
     placement, nodes = written.get("placement", {}), written.get("nodes", {})
     places = [(written, "resources"), (nodes, "selector")]
@@ -80,10 +80,10 @@ def _in_order(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
 
 
 def to_message(document: Mapping[str, Any]) -> pb.ReservationSpec:
-    """Return a spec in the words of docs/reservations.md as the contract has it, without its times.
+    """Return a spec of docs/reservations.md as a message, without startsAt, expiresAt and ttl.
 
     Raises:
-        json_format.ParseError: it is no spec.
+        json_format.ParseError: the document is not a spec.
     """
     said = {name: value for name, value in document.items() if name not in _TIMES}
     said["resources"] = {name: str(amount) for name, amount in said.get("resources", {}).items()}
@@ -100,7 +100,7 @@ def to_message(document: Mapping[str, Any]) -> pb.ReservationSpec:
 
 
 def _with_json_times(schedule: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schedule with its times as the JSON form of messages has them."""
+    """Return a schedule with its times in the JSON form of protobuf."""
     said = dict(schedule)
     for name in _DURATIONS & said.keys():
         said[name] = f"{parse_duration(said[name]):.3f}s"
@@ -120,7 +120,7 @@ def whole(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
 
 
 def _word(value: str | int, prefix: str, path: str) -> str:
-    """Return the word for a value of an enum; unknown values are numbers."""
+    """Return an enum value in lower case without its prefix; refuse unknown values (numbers)."""
     word = str(value)
     if not word.startswith(prefix):
         raise InvalidInput(path, f"{word} is not known", "use a value of the contract")
