@@ -53,13 +53,13 @@ class Running:
 
     Attributes:
         server: base URL of the API server.
-        source: where the credentials come from.
+        source: the origin of the credentials.
         url: base URL of the extender.
-        health_url: base URL of health and metrics, None where they have no address of their own.
-        metrics_url: base URL of metrics over TLS, None where they are not served so.
-        grpc_address: ``ADDRESS:PORT`` of the gRPC API, None where it is not served.
-        webhook_url: base URL of the webhooks, None where they are not served.
-        assembly: what watches, decides and writes.
+        health_url: base URL of health and metrics, None without an address of their own.
+        metrics_url: base URL of metrics over TLS, None if metrics are not served so.
+        grpc_address: ``ADDRESS:PORT`` of the gRPC API, None if it is not served.
+        webhook_url: base URL of the webhooks, None if they are not served.
+        assembly: the caches, decisions and writers.
         restart: set when the process has to end, so that another start reads the configuration.
     """
 
@@ -80,7 +80,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
 
     Raises:
         ConfigurationError: the credentials or certificates cannot be used, a port is taken, or the
-            API server knows no CapacityBuffers.
+            API server does not serve CapacityBuffers.
     """
     access = await credentials.load(settings.kubeconfig)
     async with ApiClient(access) as client, ApiClient(access, _REVIEWS) as reviews:
@@ -106,7 +106,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
 
 
 class _Process:
-    """All that one process is put together of, and what it begins and ends with."""
+    """The parts of one process, with its start and its end."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class _Process:
         self.webhooks = self._webhooks()
 
     def loops(self) -> Iterator[Coroutine[None, None, None]]:
-        """Yield what runs beside the calls."""
+        """Yield the background tasks."""
         label = label_of(self.settings, self.client)
         follow = [
             *((self.service.feed.run,) if self.service else ()),
@@ -145,7 +145,7 @@ class _Process:
 
     @asynccontextmanager
     async def serving(self, access: Credentials) -> AsyncIterator[Running]:
-        """Serve until the block ends; `access` is to the API server."""
+        """Serve until the block ends; `access` has the credentials for the API server."""
         ready = self.assembly.readiness
         looks = (ready.obstacles, ready.checks, ready.inability)
         routes = Routes(self.extender, self.metrics, *looks)
@@ -160,7 +160,7 @@ class _Process:
             yield Running(*addresses, self.assembly, self.restart.due)
 
     async def drain(self) -> None:
-        """Finish the bindings under way, and give back what a successor may use."""
+        """Finish the bindings under way, and release unused SchedPatch slots for a successor."""
         await self.extender.bindings.drain()
         if self.webhooks:
             await self.webhooks.release()
@@ -187,7 +187,7 @@ class _Process:
     def _service(self) -> Service | None:
         if self.settings.grpc_address is None:
             return None
-        from reserver.process import grpc_api  # noqa: PLC0415 - a tenth of a start, if asked for
+        from reserver.process import grpc_api  # noqa: PLC0415 - takes a tenth of a start
 
         parts = (self.reviews, self.assembly, self.extender, self.metrics)
         service = grpc_api.prepare(self.settings, *parts)
@@ -214,7 +214,7 @@ class _Process:
         return prepare(self.settings, *parts)
 
     def _follow_moves(self) -> None:
-        """Have moves counted and traced."""
+        """Count and trace moves."""
         if (mover := self.assembly.features.mover) is None:
             return
         mover.subscribers.append(partial(_report_move, partial(_count_move, self.metrics)))
@@ -223,9 +223,9 @@ class _Process:
 
 
 async def _require_crds(client: ApiClient, settings: Settings) -> None:
-    """Raise ConfigurationError if CRDs are missing that features need."""
+    """Raise ConfigurationError if the CRD of an enabled feature is missing."""
     if settings.provisioning_requests:
-        from reserver.provisioning.setup import require_crd  # noqa: PLC0415 - few ask for it
+        from reserver.provisioning.setup import require_crd  # noqa: PLC0415 - rarely enabled
 
         await require_crd(client)
     if settings.capacity_buffers:
@@ -235,7 +235,7 @@ async def _require_crds(client: ApiClient, settings: Settings) -> None:
 
 
 async def _startable(client: ApiClient, settings: Settings) -> None:
-    """Raise if a start with settings would fail, or never become ready."""
+    """Raise if a start with these settings would fail, or never become ready."""
     await _require_crds(client, settings)
     needed = [COLLECTION] if settings.needs_crd else []
     if settings.pod_moves:
@@ -264,7 +264,7 @@ def _count_move(metrics: Metrics, move: Move) -> None:
 
 def _tracing() -> Tracing:
     try:
-        from reserver.process.tracing import Tracing  # noqa: PLC0415 - it needs packages of an extra
+        from reserver.process.tracing import Tracing  # noqa: PLC0415 - needs packages of an extra
     except ModuleNotFoundError as exc:
         problem = f"--tracing needs the package {exc.name}: pip install './WHEEL[tracing]'"
         raise ConfigurationError(problem) from exc

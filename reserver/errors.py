@@ -1,16 +1,16 @@
 """The exceptions that Reserver raises, in one tree.
 
 ReserverError
-├── InvalidInput       somebody wrote an invalid value
-│   └── Fault          a bug of Reserver keeps it from judging a value
+├── InvalidInput       a value that a user wrote is invalid
+│   └── Fault          a bug of Reserver prevents it from reading a value
 ├── ConfigurationError Reserver cannot work with its settings
-├── NotReady           Reserver does not see the cluster well enough to decide
+├── NotReady           Reserver's caches are not synced, or are stale
 ├── Gone               the object no longer exists
-├── Taken              somebody else has just created a reservation of that name
+├── Taken              another client has just created a reservation of that name
 ├── TooMany            a caller exceeds its share
-├── LoadUnknown        what nodes use cannot be read, so nothing is moved because of it
-├── LeadershipLost     another Reserver may answer from now on
-├── WentBack           the API server is at an earlier moment than it was
+├── LoadUnknown        the load of the nodes cannot be read, so no pod is moved because of load
+├── LeadershipLost     another replica may be the leader from now on
+├── WentBack           the API server's data is older than before
 └── ApiError           the API server answered with an error, or did not answer
 """
 
@@ -29,15 +29,15 @@ class ReserverError(Exception):
 
 
 class InvalidInput(ReserverError):
-    """Somebody wrote an invalid value.
+    """A value that a user wrote is invalid.
 
-    The message appears in events, statuses, answers and on terminals, so invisible characters in
-    what was written are escaped.
+    The message appears in events, statuses, answers and on terminals, so invisible characters of
+    the value are escaped.
 
     Attributes:
-        path: of the value, e.g. ``resources.cpu``; empty for the whole document.
-        problem: what is wrong, with the value quoted.
-        remedy: what to write instead.
+        path: path of the value, e.g. ``resources.cpu``; empty for the whole document.
+        problem: the defect, with the value quoted.
+        remedy: a valid value, or the step to take.
     """
 
     def __init__(self, path: str, problem: str, remedy: str) -> None:
@@ -58,12 +58,12 @@ class InvalidInput(ReserverError):
 
 
 class under:  # noqa: N801 - it reads like a statement
-    """Put a path before that of the InvalidInput that this block raises."""
+    """Prefix the path of an InvalidInput that this block raises."""
 
     __slots__ = ("_path",)
 
     def __init__(self, path: str) -> None:
-        """Name where in the whole it is what this block reads."""
+        """Set the path of the part that this block reads."""
         self._path = path
 
     def __enter__(self) -> None:
@@ -73,14 +73,14 @@ class under:  # noqa: N801 - it reads like a statement
         """End the block.
 
         Raises:
-            InvalidInput: the block has raised one; this has the whole path.
+            InvalidInput: the block has raised one; this exception has the full path.
         """
         if isinstance(exc, InvalidInput):
             raise exc.under(self._path) from exc
 
 
 class Fault(InvalidInput):
-    """A bug of Reserver keeps it from judging a value: something raised an exception."""
+    """A bug of Reserver prevents it from reading a value: the code raised an exception."""
 
 
 class ConfigurationError(ReserverError):
@@ -88,7 +88,7 @@ class ConfigurationError(ReserverError):
 
 
 class NotReady(ReserverError):
-    """Reserver does not see the cluster well enough to decide."""
+    """Reserver's caches are not synced, or are stale, so it cannot decide."""
 
 
 class Gone(ReserverError):
@@ -96,7 +96,7 @@ class Gone(ReserverError):
 
 
 class Taken(ReserverError):
-    """Somebody else has just created a reservation of that name."""
+    """Another client has just created a reservation of that name."""
 
 
 class TooMany(ReserverError):
@@ -104,18 +104,18 @@ class TooMany(ReserverError):
 
 
 class LoadUnknown(ReserverError):
-    """What nodes use cannot be read, so nothing is moved because of it."""
+    """The load of the nodes cannot be read, so no pod is moved because of load."""
 
 
 class LeadershipLost(ReserverError):
-    """Another Reserver may answer from now on, so this one must not."""
+    """Another replica may be the leader from now on, so this one must not act."""
 
 
 class WentBack(ReserverError):
-    """The API server is at an earlier moment than it was: etcd was restored from a backup.
+    """The API server's data is older than before: etcd was restored from a backup.
 
-    What was seen since that moment is not so any more, nor is what was concluded from it, and no
-    watch will say so.
+    Objects seen since the time of the backup, and conclusions from them, are no longer valid, and
+    no watch will report that.
     """
 
 
@@ -124,8 +124,8 @@ class ApiError(ReserverError):
 
     Attributes:
         status: the HTTP status; 0 without an answer.
-        reason: of the Status object, for machines, e.g. ``Conflict``.
-        message: of the Status object, or of the network error.
+        reason: reason of the Status object, for machines, e.g. ``Conflict``.
+        message: message of the Status object, or of the network error.
     """
 
     def __init__(self, status: int, reason: str, message: str) -> None:
@@ -141,7 +141,7 @@ class ApiError(ReserverError):
 
     @property
     def is_overtaken(self) -> bool:
-        """Whether the ``test`` of a JSON patch failed: somebody else wrote in between.
+        """Whether the ``test`` of a JSON patch failed: another client has changed the object.
 
         Admission policies, validation and immutable objects also answer 422, with other messages
         (NewGenericServerResponse in apimachinery/pkg/api/errors).
@@ -161,12 +161,12 @@ class ApiError(ReserverError):
 
     @property
     def is_forgotten(self) -> bool:
-        """Whether the API server no longer has that version, so a new list is needed."""
+        """Whether the API server no longer has that resourceVersion; a new list is needed."""
         return self.status == HTTPStatus.GONE
 
     @property
     def is_late(self) -> bool:
-        """Whether somebody else was faster, however the API server says so."""
+        """Whether another client changed or deleted the object first, in any form of answer."""
         return self.is_overtaken or self.is_conflict or self.is_absent
 
     @property
@@ -192,10 +192,10 @@ class ApiError(ReserverError):
 
 
 class sparing:  # noqa: N801 - it reads like a statement
-    """Confine an exception to what this block judges (docs/adr/0017).
+    """Confine an exception to the object that this block reads (docs/adr/0017).
 
-    Exceptions that end the process or the task are raised on. A class, as each pod that is
-    scheduled takes several of these blocks: a generator runs three times as many functions.
+    Exceptions that end the process or the task are raised on. It is a class because the scheduling
+    of each pod enters several of these blocks: a generator would run three times as many functions.
     """
 
     __slots__ = ("_failed",)

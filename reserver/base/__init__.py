@@ -1,1 +1,1 @@
-"""Primitives that every part uses: time, pacing, quarantine, back-off, fairness."""
+"""Primitives for every package: clocks, schedules, pacing, quarantine, back-off, fairness."""

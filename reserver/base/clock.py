@@ -1,8 +1,8 @@
-"""Time that ignores jumps of the wall clock, and moments of which one can tell the later.
+"""A clock that ignores short jumps of the wall clock, and moments in the order of reading.
 
 Reservations expire at moments of the wall clock, and wall clocks jump: a virtual machine is
-resumed, NTP corrects what was wrong for days. Believing a jump at once would let go of everything
-that is held, or hold on to what is long over.
+resumed, or NTP corrects an error of days. Following a jump at once would release every hold, or
+keep holds that expired long ago.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Self
 
 
 class Moment(float):
-    """Unix seconds, and how often the clock had been set back by then.
+    """Unix seconds, with the number of times that the clock had been set back by then.
 
-    A clock that is set back shows less than before, and a moment that is over shows less, too. Only
-    who reads the clock can tell one from the other, so the clock says it with each moment. A number
-    that says nothing of it is of a clock that was never set back.
+    After a clock is set back it shows an earlier time, as a moment of the past does. Only the
+    reader of the clock can tell both cases apart, so each moment carries the count. A plain number
+    stands for a clock that was never set back.
 
     Attributes:
-        set_back: how often it was.
+        set_back: corrections of the clock backwards before this moment.
     """
 
     __slots__ = ("set_back",)
@@ -39,36 +39,38 @@ class Moment(float):
         return at if isinstance(at, Moment) else Moment(at)
 
     def comes_after(self, other: Moment) -> bool:
-        """Return whether this is later; what the clock showed before it was set back is not."""
+        """Return whether this moment is later; readings before a clock was set back are earlier."""
         return (self.set_back, self) > (other.set_back, other)
 
 
 PROBATION_S = 60.0
-"""How long a jump has to last before it is believed, in seconds."""
+"""Seconds that a jump must last before the clock follows it."""
 
 TOLERANCE_S = 1.0
-"""Differences below this, in seconds, are drift: they are followed at once, but never backwards."""
+"""Smaller differences, in seconds, are drift: followed at once, but never backwards."""
 
 
 class SteadyClock:
-    """Unix seconds that run on evenly and follow the wall clock.
+    """Unix seconds that advance evenly and follow the wall clock.
 
-    What it guarantees: a jump of the wall clock by more than `TOLERANCE_S` changes nothing for
-    `PROBATION_S`; if the wall clock has jumped back by then, it never changes anything. After that
-    the wall clock is believed, in either direction. Between two such moments time never goes back,
-    and each moment says how often it has (`Moment`). A second jump begins a probation of its own.
+    A jump of the wall clock by more than `TOLERANCE_S` changes nothing for `PROBATION_S`; if the
+    wall clock has jumped back by then, the jump never changes anything. After that this clock
+    follows the wall clock, in either direction. Between two such corrections time never goes back,
+    and each moment counts the corrections backwards (`Moment`). A second jump begins its own
+    probation.
     """
 
     def __init__(self, wall: Callable[[], float], monotonic: Callable[[], float]) -> None:
-        """Start from what the wall clock says; `monotonic` is never set back, in seconds.
+        """Start at the time of the wall clock; `monotonic` returns seconds, never set back.
 
-        Best one that goes on while the machine is suspended (`elapsed`): then waking is no jump.
+        `monotonic` should advance while the machine is suspended (`elapsed`): waking is then no
+        jump.
         """
         self._wall = wall
         self._monotonic = monotonic
         self._offset_s = wall() - monotonic()
         self._doubted_since = 0.0
-        self._doubted_s = 0.0  # By how much the wall clock jumped; 0 if it did not.
+        self._doubted_s = 0.0  # Seconds of the jump on probation; 0 without one.
         self._set_back = 0
 
     def __call__(self) -> Moment:
@@ -88,5 +90,5 @@ class SteadyClock:
 
 
 def elapsed() -> float:
-    """Return seconds that no jump of the clock disturbs and, on Linux, no suspension stops."""
+    """Return monotonic seconds; on Linux they include the time of a suspended machine."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -1,7 +1,7 @@
-"""cron expressions as `cronsim` reads them: times of a day, and the days.
+"""cron expressions as `cronsim` reads them, split into times of a day and days.
 
-Fields are read one by one, and kept: ten thousand expressions, each for a time of its own, have a
-few hundred fields.
+Each field is parsed and cached on its own: ten thousand expressions with different times have a few
+hundred different fields.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from typing import NamedTuple
 from cronsim import CronSim
 
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
-"""From here on what must not depend on today is asked."""
+"""The start of every calculation that must not depend on the current date."""
 
 LAST_YEAR = 9900
-"""cron is not asked about years that the calendar of Python ends in."""
+"""The last year searched for an occurrence; the calendar of Python ends in year 9999."""
 
 _YEARS = 50
-"""What does not happen for so many years never does."""
+"""Years without an occurrence after which the search ends: the schedule never occurs again."""
 
-_MONTHS = 12
 _KEPT = 4096
-"""So many fields of each kind, none longer than an expression may be."""
+"""Parsed fields in each cache; callers bound the length of an expression."""
 
 
 class Field(NamedTuple):
@@ -35,7 +34,7 @@ class Field(NamedTuple):
 
     Attributes:
         numbers: sorted.
-        gap: the least between two of them; infinite if there is one.
+        gap: the smallest difference between two neighbours; infinite for a single number.
     """
 
     numbers: tuple[int, ...]
@@ -43,7 +42,7 @@ class Field(NamedTuple):
 
     @property
     def span(self) -> int:
-        """From the first to the last."""
+        """The difference between the last and the first number."""
         return self.numbers[-1] - self.numbers[0]
 
 
@@ -51,9 +50,9 @@ class Cron(NamedTuple):
     """A cron expression, parsed.
 
     Attributes:
-        days: its last three fields, which say the days.
-        hours: of each day.
-        minutes: of each of these hours.
+        days: the last three fields: day of the month, month and day of the week.
+        hours: the hours of each day.
+        minutes: the minutes of each such hour.
         is_fixed: neither its minute nor its hour begins with ``*``.
     """
 
@@ -63,21 +62,21 @@ class Cron(NamedTuple):
     is_fixed: bool
 
     def times(self, since: int) -> Iterator[int]:
-        """Yield the times of a day from one on, in minutes."""
+        """Yield the times of a day in minutes after midnight, from `since` on."""
         for hour in self.hours.numbers:
             for minute in self.minutes.numbers if 60 * hour + 60 > since else ():
                 if 60 * hour + minute >= since:
                     yield 60 * hour + minute
 
     def least_gap(self, days: int = 1) -> float:
-        """Return the least seconds between two starts whose days are so many apart at least."""
+        """Return the smallest gap in seconds between starts at least `days` days apart."""
         hours = min(self.hours.gap, 24 * days - self.hours.span)
         return 60.0 * min(self.minutes.gap, 60 * hours - self.minutes.span)
 
 
-@lru_cache(1024)  # Who checks one asks for its first occurrence, too.
+@lru_cache(1024)  # A caller checks an expression, then asks for its first occurrence.
 def parse(text: str) -> Cron:
-    """Return an expression of five fields; raises what `cronsim` does."""
+    """Parse an expression of five fields; raises the errors of `cronsim`."""
     minutes, hours, fields = text.split(maxsplit=2)
     is_fixed = not (minutes[0] == "*" or hours[0] == "*")
     read = Cron(fields, minutes=_minutes(minutes), hours=_hours(hours), is_fixed=is_fixed)
@@ -101,9 +100,9 @@ def _field(read: set[int]) -> Field:
 
 
 def days(fields: str, since: int) -> Iterator[int]:
-    """Yield the days that the last three fields of an expression say, until there is none.
+    """Yield the days that match the last three fields of an expression, from `since` on.
 
-    A day is its number in the calendar (`date.toordinal`).
+    A day is its ordinal in the calendar (`date.toordinal`). Ends after `_YEARS` without a match.
     """
     first = date.fromordinal(since)
     year, last = first.year, min(first.year + _YEARS, LAST_YEAR)
@@ -134,12 +133,12 @@ def _month(year: int, month: int) -> tuple[int, int, int]:
     return date(year, month, 1).toordinal() - 1, *monthrange(year, month)
 
 
-@lru_cache(16_384)  # Many keep the same days, each at a time of its own.
+@lru_cache(16_384)  # Many schedules share their days and differ in the time of day.
 def _days_of(fields: str, month: int, weekday: int, length: int) -> int:
-    """Return the days of a month as bits: the first day is bit 1.
+    """Return the matching days of a month as bits: the first day is bit 1.
 
-    Years do not matter: the month begins on a day of the week (0 is Monday), and has so many days.
-    Within 28 years each month has all of these.
+    The year does not matter: only the weekday of the first day (0 is Monday) and the number of days
+    do. Each month has every such combination within 28 years.
     """
     like = (weekday, length)
     year = next(y for y in range(EPOCH.year, EPOCH.year + 28) if _month(y, month)[1:] == like)

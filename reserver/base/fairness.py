@@ -1,4 +1,4 @@
-"""Fairness: of what all share nobody takes so much that others have no part (docs/adr/0061)."""
+"""Fair shares of a bounded resource: no namespace can starve the others (docs/adr/0061)."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ V = TypeVar("V")
 
 
 class FairCount:
-    """Counts what is taken, by who has it: a namespace, as a rule.
+    """Counts the units of a bounded resource by consumer, as a rule a namespace.
 
-    Whoever asks may have as much as is left, and no more than is left for all others. So one who is
-    alone has half, of two who keep asking each has a third, and who comes new finds something. Who
-    is counted has come to stay: nothing is taken back.
+    A consumer may take another unit while its own units are fewer than the free ones. So a single
+    consumer gets half, two greedy consumers get a third each, and a new consumer finds room. Units
+    are never revoked.
     """
 
     def __init__(self, most: int) -> None:
-        """Begin with nothing taken, of so much in all."""
+        """Begin with all `most` units free."""
         self._most = most
         self._total = 0
         self._of: Counter[str] = Counter()
 
     @classmethod
     def each(cls, most: int) -> FairCount:
-        """Return one where who is alone may have so much, and all of them less than twice that."""
+        """Return a count where one consumer alone gets `most`, and all get less than twice that."""
         return cls(2 * most - 1)
 
     @property
     def total(self) -> int:
-        """How much is taken."""
+        """Units in use."""
         return self._total
 
     def of(self, who: str) -> int:
-        """Return how much one has."""
+        """Return the units of a consumer."""
         return self._of[who]
 
     def has_room(self, who: str, besides: int = 0) -> bool:
-        """Return whether one may have one more.
+        """Return whether a consumer may take another unit.
 
         Args:
-            who: asks.
-            besides: so much more counts as taken for who asks, and for nobody else.
+            who: the consumer.
+            besides: units that count as taken by this consumer in addition.
         """
         return self._of[who] + besides < self._most - self._total - besides
 
     def add(self, who: str, number: int = 1) -> None:
-        """Count what one takes, or gives back if that is less than nothing."""
+        """Add units to a consumer; a negative number returns units."""
         self._total += number
         self._of[who] += number
         if not self._of[who]:
@@ -57,20 +57,20 @@ class FairCount:
 
 
 class FairMemory(dict[K, V]):
-    """Remembers what was last put there, of all who share it (namespaces, as a rule).
+    """A bounded cache that consumers share, as a rule namespaces, and that evicts fairly.
 
-    Once it is full, an eighth is forgotten of what is oldest of those who have most. So who fills
-    it forgets what is its own, and others keep theirs. Reading is a dict's: only `put` writes.
+    A full cache evicts an eighth of its values: the oldest of the consumers with the most values.
+    So a consumer that fills the cache evicts its own values. Only `put` writes; read it as a dict.
     """
 
     def __init__(self, most: int) -> None:
-        """Begin empty, with room for so many values in all."""
+        """Begin empty, with room for `most` values."""
         super().__init__()
         self._most = most
         self._of: defaultdict[str, dict[K, None]] = defaultdict(dict)
 
     def put(self, who: str, key: K, value: V) -> None:
-        """Remember a value of one of those who share it, as its latest; a key belongs to one."""
+        """Store a value as the newest of its consumer; a key belongs to one consumer."""
         own = self._of[who]
         if key in self:
             own.pop(key, None)
@@ -90,7 +90,7 @@ class FairMemory(dict[K, V]):
 
 
 def in_turns(every: Iterable[V], who: Callable[[V], str]) -> Iterator[V]:
-    """Yield the first of each who shares, then the second of each, and so on."""
+    """Yield the first item of each consumer, then the second of each, and so on."""
     of: defaultdict[str, deque[V]] = defaultdict(deque)
     for each in every:
         of[who(each)].append(each)
@@ -103,7 +103,7 @@ def in_turns(every: Iterable[V], who: Callable[[V], str]) -> Iterator[V]:
 
 
 def _level(sizes: Sequence[int], room: int) -> int:
-    """Return how much each may keep so that all have room (max-min fairness)."""
+    """Return the share of each consumer so that all fit into `room` (max-min fairness)."""
     level = room
     for number, size in zip(range(len(sizes), 0, -1), sorted(sizes), strict=True):
         level = room // number

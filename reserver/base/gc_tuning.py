@@ -1,8 +1,8 @@
-"""Garbage collection in steps that do not hold the event loop (docs/adr/0017).
+"""Garbage collection in steps too short to block the event loop (docs/adr/0017).
 
-A full collection looks at every container that lives: with 20,000 pods it takes a tenth of a
-second, and finds nothing, for what is known of the cluster has no cycles. So each container is
-looked at by one full collection, a few at a time, and by no other.
+A full collection scans every live container: with 20,000 pods that takes a tenth of a second and
+frees nothing, because the caches of the cluster have no cycles. So one full collection scans each
+container once, a few thousand at a time, and the container is then frozen.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 FEW = 4_000
-"""So many containers a full collection looks at without delay: they take some two milliseconds."""
+"""Containers that a full collection scans in about two milliseconds."""
 
 _EVERY_S = 0.05
 _NEVER = 2**31 - 1
@@ -22,23 +22,23 @@ _OLDEST = 2
 
 @contextmanager
 def brief_collections() -> Iterator[None]:
-    """Have full collections wait for `settle`, which the running event loop calls now and then."""
+    """Replace automatic full collections by `settle`, which a timer of the event loop calls."""
     loop = asyncio.get_running_loop()
     young, middle, old = gc.get_threshold()
     timer: asyncio.TimerHandle
     seen = -1
 
-    def look() -> None:
+    def tick() -> None:
         nonlocal timer, seen
-        # Nothing grows old but by a collection of the generation before, and counting takes long.
+        # Only a collection of the middle generation fills the oldest, and counting takes long.
         if (collections := gc.get_stats()[_OLDEST - 1]["collections"]) != seen:
             settle()
             seen = collections
-        timer = loop.call_later(_EVERY_S, look)
+        timer = loop.call_later(_EVERY_S, tick)
 
-    gc.freeze()  # What the imports have made stays, and takes long to count.
+    gc.freeze()  # Objects of the imports live as long as the process, and counting them takes long.
     gc.set_threshold(young, middle // 2, _NEVER)
-    timer = loop.call_later(_EVERY_S, look)
+    timer = loop.call_later(_EVERY_S, tick)
     try:
         yield
     finally:
@@ -48,12 +48,13 @@ def brief_collections() -> Iterator[None]:
 
 
 def settle() -> None:
-    """Pass over what has grown old from now on, as soon as it is much.
+    """Freeze the oldest generation once it has `FEW` containers, after a full collection.
 
-    What one large object brought at once is passed over unseen: nobody waits for that.
+    Twice as many or more came at once, with one large object: they are frozen without a collection,
+    which would block the event loop.
     """
-    # No bytecode may run while the list lives: it refers to tuples that other threads still build,
-    # and these then fail (SystemError: bad argument to internal function).
+    # No bytecode may run while the list lives: the list refers to tuples that other threads are
+    # still building, and those threads then fail (SystemError: bad argument to internal function).
     (old,) = map(len, map(gc.get_objects, (_OLDEST,)))
     if old < FEW:
         return

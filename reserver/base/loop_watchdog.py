@@ -1,7 +1,7 @@
-"""Watches the event loop, and reports what held it for too long.
+"""Watches the event loop, and reports the function that blocked the loop for too long.
 
-While a beat of the loop is overdue, a thread looks where the loop's thread is. Otherwise this costs
-a timer fifty times a second, and calls nothing.
+While a beat of the loop is overdue, a thread samples the stack of the loop's thread. Otherwise the
+cost is one timer call fifty times a second.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import structlog
 log = structlog.get_logger(__name__)
 
 LIMIT_S = 0.1
-"""How long the loop must be held to be reported, in seconds."""
+"""A loop that is blocked for longer is reported, in seconds."""
 
 BEAT_S = 0.02
 """The time between two beats of the loop, in seconds."""
@@ -44,13 +44,13 @@ class Position(NamedTuple):
 
 
 class Stall(NamedTuple):
-    """A time in which something held the event loop.
+    """A time in which the event loop was blocked.
 
     Attributes:
-        position: where the thread was most of the time.
-        seconds: for how long, to two hundredths of a second.
+        position: the most frequent position of the loop's thread.
+        seconds: duration, exact to two hundredths of a second.
         cpu_seconds: CPU time of the process meanwhile; little if it waited, or was stopped.
-        gc_seconds: how much of it garbage collection took.
+        gc_seconds: the part of the duration that garbage collection took.
     """
 
     position: Position
@@ -60,11 +60,11 @@ class Stall(NamedTuple):
 
 
 class LoopWatchdog:
-    """Reports each time that the event loop was held for long."""
+    """Reports each time that the event loop was blocked for longer than `LIMIT_S`."""
 
-    def __init__(self, told: Callable[[str, float], None]) -> None:
-        """Tell `told` by what the loop was held, and for how many seconds."""
-        self._told = told
+    def __init__(self, report: Callable[[str, float], None]) -> None:
+        """Call `report` with the function that blocked the loop and the duration in seconds."""
+        self._report = report
         self._seen: Tally[Position] = Tally()
         self._beat_at = self._cpu_at = self._gc_s = self._gc_began = 0.0
         self._over = threading.Event()
@@ -76,7 +76,7 @@ class LoopWatchdog:
         self._beat_at, self._cpu_at = time.perf_counter(), time.process_time()
         beat = loop.call_later(BEAT_S, self._beat, loop)
         ident = threading.get_ident()
-        thread = threading.Thread(target=self._look, args=(loop, ident), daemon=True, name="stalls")
+        thread = threading.Thread(target=self._poll, args=(loop, ident), daemon=True, name="stalls")
         gc.callbacks.append(self._collecting)
         thread.start()
         try:
@@ -88,7 +88,7 @@ class LoopWatchdog:
             thread.join()
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Note that the loop runs."""
+        """Record that the loop runs, and report the stall that has just ended."""
         if self._over.is_set():
             return
         now, cpu = time.perf_counter(), time.process_time()
@@ -99,13 +99,13 @@ class LoopWatchdog:
             )
             if self._gc_s > lasted / 2:
                 position = position._replace(by=COLLECTION)
-            self._tell(Stall(position, lasted, cpu - self._cpu_at, self._gc_s))
+            self._report_stall(Stall(position, lasted, cpu - self._cpu_at, self._gc_s))
         self._seen.clear()
         self._beat_at, self._cpu_at, self._gc_s = now, cpu, 0.0
         loop.call_later(BEAT_S, self._beat, loop)
 
-    def _tell(self, stall: Stall) -> None:
-        self._told(stall.position.by, stall.seconds)
+    def _report_stall(self, stall: Stall) -> None:
+        self._report(stall.position.by, stall.seconds)
         log.warning(
             "event loop held",
             seconds=round(stall.seconds, 3),
@@ -115,15 +115,15 @@ class LoopWatchdog:
             gc_seconds=round(stall.gc_seconds, 3),
         )
 
-    def _look(self, loop: asyncio.AbstractEventLoop, ident: int) -> None:
-        """Look where the loop's thread is while a beat is overdue."""
+    def _poll(self, loop: asyncio.AbstractEventLoop, ident: int) -> None:
+        """Sample the position of the loop's thread while a beat is overdue."""
         while not self._over.wait(BEAT_S):
             if time.perf_counter() - self._beat_at > 2 * BEAT_S:
                 frame = sys._current_frames().get(ident)  # noqa: SLF001 - documented, for this
                 self._seen[Position(_ours(frame), _task(loop))] += 1
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
-        if info["generation"] < 2:  # noqa: PLR2004 - the oldest; the others take no time
+        if info["generation"] < 2:  # noqa: PLR2004 - the oldest; the others are short
             return
         if phase == "start":
             self._gc_began = time.perf_counter()
@@ -132,7 +132,7 @@ class LoopWatchdog:
 
 
 def _ours(frame: FrameType | None) -> str:
-    """Return the innermost function of ours."""
+    """Return the innermost function of Reserver in a stack."""
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
         if module.startswith("reserver.") and module != __name__:
@@ -142,7 +142,7 @@ def _ours(frame: FrameType | None) -> str:
 
 
 def _task(loop: asyncio.AbstractEventLoop) -> str:
-    """Return the coroutine that a loop is running."""
+    """Return the name of the coroutine that a loop is running."""
     task = asyncio.current_task(loop)
     coroutine = task.get_coro() if task is not None else None
     return getattr(coroutine, "__qualname__", UNKNOWN)

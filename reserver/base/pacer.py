@@ -1,4 +1,4 @@
-"""Pacing: a long pass gives way, so that no call waits; a failed attempt waits to be repeated."""
+"""Pacing: long passes yield to the event loop between steps, and failed attempts back off."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 TURN_S = 0.001
-"""How long a pass works before other work gets its turn, in seconds.
+"""Seconds of work between two yields to the event loop.
 
-Its last step may take as long again; together they must end within five milliseconds.
+The last step may take as long again; together they must end within five milliseconds.
 """
 
 _REST = 3
-"""A pass rests this many times as long as it worked, so it takes at most a quarter of the time."""
+"""Seconds of rest per second of work: a pass uses at most a quarter of the time."""
 
 _ROUNDS = 5
-"""So often the loop goes round between two turns: to read a call, to decide and to answer it are
-steps of their own, and each would wait for another turn."""
+"""Iterations of the event loop between two turns: reading, deciding and answering a call are steps
+of their own, and each step would otherwise wait for another turn."""
 
 T = TypeVar("T")
 
 Steps = Generator[None, None, None]
-"""Work that may take long, and lets other work run between its steps."""
+"""A long calculation that lets other work run at each yield."""
 
 
-class _Row:
-    """The passes that have given way on one event loop; every few iterations one of them resumes.
+class _TurnQueue:
+    """The passes that have yielded on one event loop; every few iterations one of them resumes.
 
-    If all did, a call would wait for a turn of each.
+    If all resumed at once, a call would wait for a turn of each.
     """
 
     def __init__(self) -> None:
@@ -58,21 +58,21 @@ class _Row:
             loop.call_soon(self._next, loop, _ROUNDS)
 
 
-_rows: WeakKeyDictionary[asyncio.AbstractEventLoop, _Row] = WeakKeyDictionary()
+_turn_queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _TurnQueue] = WeakKeyDictionary()
 
 
 class Pacer:
-    """One pass over many objects, which gives way to other work every few milliseconds.
+    """One pass over many objects that yields to other work every few milliseconds.
 
     Attributes:
-        turns: how often it has given way; what was read in another turn may be out of date.
+        turns: yields so far; values read before the last yield may be out of date.
     """
 
     def __init__(self, turn_s: float = TURN_S, timer: Callable[[], float] = perf_counter) -> None:
         """Begin a turn.
 
         Args:
-            turn_s: how long a turn is, in seconds.
+            turn_s: length of a turn, in seconds.
             timer: monotonic seconds.
         """
         self._turn_s = turn_s
@@ -83,33 +83,33 @@ class Pacer:
 
     @property
     def worked_s(self) -> float:
-        """How long the pass has worked since its last rest, in seconds."""
+        """Work of the pass since its last rest, in seconds."""
         return self._worked_s + self._timer() - self._began
 
     async def give_way(self) -> bool:
-        """Let other work run if this turn is over; return whether it did."""
+        """Let other work run if this turn is over; return whether other work ran."""
         lasted = self._timer() - self._began
         if lasted < self._turn_s:
             return False
         self._worked_s += lasted
         self.turns += 1
         loop = asyncio.get_running_loop()
-        await _rows.setdefault(loop, _Row()).wait(loop)
+        await _turn_queues.setdefault(loop, _TurnQueue()).wait(loop)
         self._began = self._timer()
         return True
 
-    async def awaited(self, coming: Awaitable[T]) -> T:
-        """Return what comes from elsewhere; to wait for it is no work."""
+    async def awaited(self, result: Awaitable[T]) -> T:
+        """Await the result of I/O; the wait does not count as work."""
         asked = self._timer()
-        came = await coming
+        received = await result
         self._began += self._timer() - asked
-        return came
+        return received
 
     async def run(self, steps: Generator[None, None, T]) -> T:
-        """Return the result of a long decision, giving way between its steps.
+        """Return the result of a long calculation, yielding to other work between its steps.
 
-        Pure code cannot give way by itself, so it is a generator that yields wherever the state may
-        change without invalidating what it has found so far. Cancelling this closes it.
+        Pure code cannot await, so the calculation is a generator that yields wherever the state may
+        change without invalidating earlier findings. Cancellation closes the generator.
         """
         try:
             while True:
@@ -123,9 +123,9 @@ class Pacer:
             steps.close()
 
     async def rest(self, least_s: float = 0.0) -> None:
-        """End the pass, and wait until the next may begin.
+        """End the pass, and wait until the next pass may begin.
 
-        Passes that rest take at most a quarter of the time, however much there is to do.
+        Passes that rest use at most a quarter of the time, whatever the amount of work.
 
         Args:
             least_s: the shortest wait, in seconds.
@@ -135,7 +135,7 @@ class Pacer:
 
 
 def outcome(steps: Generator[None, None, T]) -> T:
-    """Return the result of a long decision in one go, for when nobody waits meanwhile."""
+    """Return the result of a long calculation without yielding, where no other work waits."""
     while True:
         try:
             next(steps)
@@ -145,29 +145,29 @@ def outcome(steps: Generator[None, None, T]) -> T:
 
 
 def pause_s(failures: int, first_s: float, last_s: float, chance: float) -> float:
-    """Return how long to wait after so many failures in a row, in seconds.
+    """Return the wait in seconds after a number of failures in a row.
 
-    It doubles each time. Jitter takes off up to half: what failed together is not repeated
-    together.
+    The wait doubles with each failure. Jitter shortens it by up to half, so that attempts that
+    failed together are not repeated together.
 
     Args:
-        failures: how many, 1 at least.
-        first_s: the longest wait after the first one, in seconds.
-        last_s: the longest wait after any, in seconds.
-        chance: from 0 to 1.
+        failures: failures in a row, at least 1.
+        first_s: the longest wait after the first failure, in seconds.
+        last_s: the longest wait after any failure, in seconds.
+        chance: the random number for the jitter, from 0 to 1.
     """
     return min(first_s * 2.0 ** min(failures - 1, 30), last_s) * (1 + chance) / 2
 
 
 @dataclass(slots=True)
 class Backoff:
-    """Waiting times that grow with each failure in a row.
+    """Waits that grow with each failure in a row.
 
     Attributes:
-        first_s: the longest wait after the first one, in seconds.
-        last_s: the longest wait after any, in seconds.
+        first_s: the longest wait after the first failure, in seconds.
+        last_s: the longest wait after any failure, in seconds.
         chance: draws a number from 0 to 1.
-        failures: how many there were in a row.
+        failures: failures in a row.
     """
 
     first_s: float
@@ -176,12 +176,12 @@ class Backoff:
     failures: int = 0
 
     def failed(self) -> float:
-        """Count a failure, and return how long to wait, in seconds."""
+        """Count a failure, and return the wait in seconds."""
         self.failures += 1
         return pause_s(self.failures, self.first_s, self.last_s, self.chance())
 
     def succeeded(self) -> None:
-        """Start over."""
+        """Reset the count of failures."""
         self.failures = 0
 
     async def sleep(self) -> None:

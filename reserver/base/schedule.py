@@ -1,8 +1,8 @@
-"""Schedules: a recurring span of time, by cron in a time zone.
+"""Schedules: a recurring span of time, given by a cron expression in a time zone.
 
-A fixed time that a change of clocks leaves out is moved to the end of the gap; one that comes twice
-counts once, the first time. A schedule whose minute or hour begins with ``*`` follows real time
-instead. cron of Debian has both rules (crontab(5), "Daylight Saving Time").
+A fixed time that a change of clocks skips is moved to the end of the gap; a fixed time that occurs
+twice counts once, the first time. A schedule whose minute or hour begins with ``*`` follows real
+time instead. cron of Debian has both rules (crontab(5), "Daylight Saving Time").
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reserver.base import cron
 from reserver.base.cron import EPOCH, LAST_YEAR, Cron
 
 MOST_CRON = 100
-"""Characters of a cron expression."""
+"""Most characters of a cron expression."""
 
 _FIELDS = 5
 _DAY_S = 86_400.0
@@ -29,32 +29,32 @@ _FIRST_DAY = date(1970, 1, 1).toordinal()
 _LATEST = datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()
 
 _NEAR = 6
-"""So many days are kept of each three fields that say days: who asks, asks for a few of them."""
+"""Days cached for each combination of day fields: callers ask for the next few occurrences."""
 
 _CHECKED = 64
-"""So many occurrences in a row are compared with the duration, from a fixed day on."""
+"""Occurrences in a row whose gaps are compared with the duration, from a fixed day on."""
 
 _CHECKED_DAYS = 5 * 366
-"""They are of so many days: a leap day on the fifth Tuesday comes every 28 years, and to look for
-64 of these took 0.1 s. Any pod may have an annotation with such a schedule."""
+"""Days within which these occurrences lie: a leap day on the fifth Tuesday comes every 28 years,
+and finding 64 of them took 0.1 s. Any pod may have an annotation with such a schedule."""
 
 
 class ScheduleError(ValueError):
-    """What is written is no schedule.
+    """The text is not a valid schedule.
 
     Attributes:
-        field: of `Schedule`, as it is written: ``cron``, ``duration`` or ``timeZone``.
+        field: the field of `Schedule` as users write it: ``cron``, ``duration`` or ``timeZone``.
     """
 
     def __init__(self, field: str, problem: str, remedy: str) -> None:
-        """Refuse a field."""
+        """Refuse a field of a schedule."""
         super().__init__(problem)
         self.field = field
         self.remedy = remedy
 
 
 class Occurrence(NamedTuple):
-    """A span of time, in unix seconds; the end is not part of it."""
+    """A span of time in unix seconds, without its end."""
 
     start: float
     end: float
@@ -63,13 +63,13 @@ class Occurrence(NamedTuple):
 class Schedule(NamedTuple):
     """A recurring span of time.
 
-    An occurrence that would last into the next one ends where that begins.
+    An occurrence that would last into the next one ends where the next begins.
 
     Attributes:
         cron: minute, hour, day of the month, month and day of the week.
-        duration: how long an occurrence is, in seconds.
+        duration: length of an occurrence, in seconds.
         zone: an IANA time zone.
-        until: no occurrence starts later, unix seconds; None for no end.
+        until: the latest start of an occurrence, unix seconds; None for no end.
     """
 
     cron: str
@@ -84,7 +84,7 @@ class Schedule(NamedTuple):
     def occurrences(self, now: float) -> Iterator[Occurrence]:
         """Yield the occurrence under way at `now` (unix seconds), and all later ones.
 
-        An occurrence does not depend on when it is asked for.
+        The occurrences do not depend on `now`.
         """
         starts = self.starts(now - self.duration)
         start = next(starts, None)
@@ -97,7 +97,7 @@ class Schedule(NamedTuple):
             start = following
 
     def starts(self, after: float) -> Iterator[float]:
-        """Return the starts later than a moment, each once."""
+        """Return the starts later than `after`, each once, in unix seconds."""
         zone, read = _zone(self.zone), cron.parse(self.cron)
         if read.is_fixed or self.zone == "UTC":
             return _fixed(read, after, zone)
@@ -105,13 +105,13 @@ class Schedule(NamedTuple):
 
 
 def _by_real_time(text: str, after: float, zone: ZoneInfo) -> Iterator[float]:
-    """Yield the starts of a schedule that follows real time, each once, later than a moment."""
+    """Yield the starts later than `after`, each once, for a schedule that follows real time."""
     latest = after
     if after >= _LATEST:
         return
     for start in CronSim(text, datetime.fromtimestamp(after, zone)):
         at = start.timestamp()
-        if at > latest:  # cron counts by the clock on the wall, which may show an hour twice.
+        if at > latest:  # cron counts by local time, which may show an hour twice.
             latest = at
             yield at
         if start.year > LAST_YEAR:
@@ -119,9 +119,10 @@ def _by_real_time(text: str, after: float, zone: ZoneInfo) -> Iterator[float]:
 
 
 def _fixed(read: Cron, after: float, zone: ZoneInfo) -> Iterator[float]:
-    """Yield the starts of a schedule of fixed times, each once, later than a moment.
+    """Yield the starts later than `after`, each once, for a schedule of fixed times.
 
-    As `cronsim` does, but day by day: a start with ten thousand schedules has no second for it.
+    Same result as `cronsim`, but day by day: `cronsim` would take a second for ten thousand
+    schedules at startup.
     """
     latest = after
     if after >= _LATEST:
@@ -131,16 +132,16 @@ def _fixed(read: Cron, after: float, zone: ZoneInfo) -> Iterator[float]:
         is_even = not isnan(midnight)
         for minute in read.times(max(0, int(after - midnight) // 60) if is_even else 0):
             at = midnight + 60.0 * minute if is_even else _moment(day, minute, zone)
-            if at > latest:  # A gap has one end for all that it leaves out.
+            if at > latest:  # All times that a gap skips have the same end of the gap.
                 latest = at
                 yield at
 
 
-@lru_cache(1024)  # Many keep the same days, each at a time of its own.
+@lru_cache(1024)  # Many schedules share their days and differ in the time of day.
 def _near(fields: str, today: int, zone: ZoneInfo) -> tuple[tuple[int, float], ...]:
-    """Return the first days, with their midnights, that may have a start on a day of UTC or later.
+    """Return the first days, with their midnights, that may have a start from a day of UTC on.
 
-    A change of clocks may leave out a whole day, whose times come at its end.
+    A change of clocks may skip a whole day, whose times move to its end.
     """
     noon = datetime.combine(date.fromordinal(today), time(12), zone)
     before, after = (noon + timedelta(days=days) for days in (-3, 1))
@@ -158,16 +159,16 @@ def _later(
             yield day, _midnight(day, zone)
 
 
-@lru_cache(16_384)  # Many start on the same days.
+@lru_cache(16_384)  # Many schedules start on the same days.
 def _midnight(day: int, zone: ZoneInfo) -> float:
-    """Return when a day begins, in unix seconds; no number if its clocks change."""
+    """Return the start of a day in unix seconds; NaN if the clocks change on this day."""
     begin = datetime.combine(date.fromordinal(day), time.min, zone)
     is_even = begin.utcoffset() == (begin + timedelta(days=1)).utcoffset()
     return begin.timestamp() if is_even else nan
 
 
 def _moment(day: int, minute: int, zone: ZoneInfo) -> float:
-    """Return when a clock shows a time first, or the end of the gap that it leaves out."""
+    """Return the first unix second with this local time, or the end of the gap that skips it."""
     at = time(*divmod(minute, 60))
     wall = datetime.combine(date.fromordinal(day), at, zone)
     while True:
@@ -178,10 +179,10 @@ def _moment(day: int, minute: int, zone: ZoneInfo) -> float:
 
 
 def checked(schedule: Schedule) -> Schedule:
-    """Return a schedule that can be kept.
+    """Return the schedule if it is valid.
 
     Raises:
-        ScheduleError: it cannot.
+        ScheduleError: the time zone, the expression or the duration is invalid.
     """
     _zone(schedule.zone)
     _check(schedule.cron, schedule.duration)
@@ -197,9 +198,9 @@ def _zone(name: str) -> ZoneInfo:
         raise ScheduleError("timeZone", "is not a time zone", remedy) from exc
 
 
-@lru_cache(4096)  # Many keep the same hours.
+@lru_cache(4096)  # Many schedules are equal.
 def _check(text: str, duration: float) -> None:
-    """Refuse an expression that is not cron, never happens, or overlaps with itself."""
+    """Refuse an expression that is not cron, never occurs, or whose occurrences overlap."""
     remedy = "write minute, hour, day of month, month and day of week: 0 22 * * MON-FRI"
     if len(text) > MOST_CRON or not text.isascii() or len(text.split()) != _FIELDS:
         raise ScheduleError("cron", "does not have five fields", remedy)
@@ -224,13 +225,13 @@ def _check(text: str, duration: float) -> None:
 
 @lru_cache(4096)
 def _comes(fields: str) -> bool:
-    """Return whether an expression has any day."""
+    """Return whether the day fields match any day."""
     return next(cron.days(fields, EPOCH.toordinal()), None) is not None
 
 
 @lru_cache(4096)
 def _days_apart(fields: str) -> int:
-    """Return how many days the days of an expression are apart at least."""
+    """Return the smallest gap between two matching days, in days."""
     begin = EPOCH.toordinal()
     soon = takewhile((begin + _CHECKED_DAYS).__gt__, cron.days(fields, begin))
     days = islice(soon, _CHECKED + 1)
@@ -238,7 +239,7 @@ def _days_apart(fields: str) -> int:
 
 
 def _some_starts(text: str) -> list[float]:
-    """Return the first starts from a fixed moment on, in unix seconds: enough to compare."""
+    """Return the first starts from a fixed moment on, in unix seconds, to compare their gaps."""
     starts = islice(Schedule(text, 0.0).starts(EPOCH.timestamp()), _CHECKED)
     first = next(starts, None)
     if first is None:
