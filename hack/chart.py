@@ -46,7 +46,7 @@ OWN = frozenset(
         "--webhook-private-key-file",
     }
 )
-"""What the chart gives itself, or what needs a file that it does not mount."""
+"""Settings that the chart sets itself, or that need a file that it does not mount."""
 
 OWN_OF_ROUNDS = frozenset(
     {

@@ -1,6 +1,6 @@
 """Writes docs/cli-reference.md from the help of the commands.
 
-A unit test compares what is committed with what the commands say.
+A unit test compares the committed page with the commands.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes the schema of ReserverConfiguration, and its table in docs/configuration.md.
 
-A unit test compares what is committed with what the settings declare.
+A unit test compares the committed files with the settings.
 """
 
 from __future__ import annotations

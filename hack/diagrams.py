@@ -46,7 +46,7 @@ class Message(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """How a reservation comes from one phase to another: a line through points, and its text."""
+    """A transition between two phases: a line through points, and its text."""
 
     points: Sequence[tuple[int, int]]
     text: str

@@ -1,6 +1,6 @@
-"""Builds what is published: wheels, source distribution, and the plug-in that krew installs.
+"""Builds the published packages: wheels, source distribution, and krew plug-in.
 
-The wheel is tried where nothing else is: an environment of its own, with what the lock names.
+The wheel is tried in an empty environment, with the packages of the lock file.
 """
 
 from __future__ import annotations

@@ -43,14 +43,14 @@ class GoTool:
 
     @property
     def binary(self) -> Path:
-        """Where the binary is, or would be: other pins, or another source, have another place."""
+        """The path of the binary, which depends on the pins and the source."""
         sources = [self._folder / "go.mod", self._folder / "go.sum"]
         sources += sorted(self._folder.glob("*.go"))
         digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
         return HOME / f"{self.name}-{digest[:12]}"
 
     def build(self) -> Path:
-        """Build what is missing, and return the binary.
+        """Build the binary if it is missing, and return its path.
 
         Raises:
             BuildError: no usable Go, a failed download, or a failed compilation.

@@ -40,7 +40,7 @@ BUFFERS: dict[str, Any] = {
         ],
     }
 }
-"""What the embedded API server needs of the CRD that autoscalers bring."""
+"""The fields of the autoscalers' CRD that the embedded API server needs."""
 
 _HEAD = """\
 # Metrics
@@ -57,7 +57,7 @@ def documented() -> dict[str, set[str]]:
 
 
 def exposed(text: str) -> dict[str, set[str]]:
-    """Return the labels of each metric; those of the page, if it has no sample."""
+    """Return the labels of each metric; the page's labels, if the metric has no sample."""
     known = documented()
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(text):
@@ -94,7 +94,7 @@ def _name(family: Metric) -> str:
 
 
 async def served() -> str:
-    """Return what a Reserver exposes that serves all there is, on a cluster of one node."""
+    """Return the metrics of a Reserver with all features, on a cluster of one node."""
     known_too = (*resources.RESOURCES, resources._custom(BUFFERS))  # noqa: SLF001 - no CRD of it is served
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -24,7 +24,7 @@ WIDTH, HEIGHT = 96, 20
 
 
 async def main() -> None:
-    """Plays the first steps and draws what is to be seen then."""
+    """Play the first steps and draw the screen."""
     logs.configure(LogLevel.ERROR)
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
     with tempfile.TemporaryDirectory() as folder:

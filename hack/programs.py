@@ -30,7 +30,7 @@ def started(*command: str, grace_s: float = 0, **options: Any) -> Iterator[subpr
 
 
 def end(process: subprocess.Popen[Any], grace_s: float = 0) -> None:
-    """End a program that leads its process group, and kill what is left of the group."""
+    """End a program that leads its process group, and kill the rest of the group."""
     try:
         if grace_s and process.poll() is None:
             process.terminate()
@@ -51,10 +51,10 @@ def done(
     timeout_s: float = 60,
     **options: Any,  # noqa: ANN401 - Popen's own
 ) -> subprocess.CompletedProcess[Any]:
-    """Return what a program gave once it has ended; after so many seconds its group is killed.
+    """Run a program to its end; after the timeout its process group is killed.
 
     Raises:
-        TimeoutExpired: it had not ended by then.
+        TimeoutExpired: the program had not ended.
     """
     pipe = subprocess.PIPE
     with started(*command, **{"stdout": pipe, "stderr": pipe, "text": True} | options) as process:
@@ -75,9 +75,9 @@ def memory(pid: int | str, kind: str = "VmHWM") -> int:
 
 
 def heed_signals() -> None:
-    """Have Ctrl-C and a hang-up end what is started from here on.
+    """Let Ctrl-C and a hang-up end the programs that are started from here on.
 
-    A shell has what runs in the background ignore the first, and nohup the second.
+    A shell lets background programs ignore the first, and nohup the second.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

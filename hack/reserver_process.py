@@ -34,12 +34,12 @@ class ReserverProcess:
     """`reserver serve` on a port of its own, as a context manager.
 
     Attributes:
-        running: those that are open, of this Python process.
+        running: the open instances of this Python process.
         url: base URL of the extender.
-        health_url: base URL of health and metrics; empty if they are served with the extender.
-        grpc_address: of its gRPC API; empty if it has none.
-        webhook_url: base URL of its webhooks; empty if it has none.
-        log: file that its log is written to.
+        health_url: base URL of health and metrics; empty if the extender's port serves them.
+        grpc_address: address of its gRPC API; empty without one.
+        webhook_url: base URL of its webhooks; empty without them.
+        log: its log file.
     """
 
     running: ClassVar[list[ReserverProcess]] = []
@@ -94,7 +94,7 @@ class ReserverProcess:
 
     @property
     def port(self) -> int:
-        """Where it listens, on loopback."""
+        """The extender's port, on loopback."""
         return int(self.url.rsplit(":", 1)[1])
 
     def start(self) -> None:
@@ -119,7 +119,7 @@ class ReserverProcess:
             raise
 
     def _await_start(self, before: int) -> None:
-        """Return once it has logged its addresses, behind what the log had before."""
+        """Return once it has logged its addresses after `before`, a length of the log."""
 
         def said() -> dict[str, Any] | None:
             has_ended = self.process.poll() is not None
@@ -146,7 +146,7 @@ class ReserverProcess:
             self.wait_ready()
 
     def stop(self) -> tuple[int, str]:
-        """End it as Kubernetes does; return its exit status and what it printed."""
+        """End it as Kubernetes does; return its exit status and its output."""
         self.process.terminate()
         try:
             output, _ = self.process.communicate(timeout=_DEADLINE_S)
@@ -176,7 +176,7 @@ class ReserverProcess:
     @classmethod
     @contextmanager
     def all_down(cls) -> Iterator[None]:
-        """Crash all of this Python process, as those beside one write what it would write."""
+        """Crash all instances of this Python process; another one would write for a crashed one."""
         with ExitStack() as stack:
             for each in tuple(cls.running):
                 stack.enter_context(each.down())
@@ -235,13 +235,12 @@ def metrics(exposition: str) -> dict[str, float]:
 
 
 def wait_for(condition: Callable[[], T | None], what: str, seconds: float = _DEADLINE_S) -> T:
-    """Return what the condition gives once it is true.
+    """Return the value of a condition once the value is true.
 
-    It is looked at the less often the longer it takes: looks cost the processors of whatever it
-    waits for.
+    Checks become less frequent, because they take CPU from the programs that the caller waits for.
 
     Raises:
-        TimeoutError: it has not come true in time.
+        TimeoutError: the condition was not true in time.
     """
     began = time.monotonic()
     pause = threading.Event()

@@ -1,4 +1,4 @@
-"""`reserver rebalance run` at an interval, as a process of its own beside `reserver serve`."""
+"""`reserver rebalance run` at an interval, as a process next to `reserver serve`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Hooks of the documentation site (mkdocs.yml): pages made from code, and files beside docs/.
 
-The pages of docs/ link to the files of the repository, where they are read as well. On the site
-those files are copied to the same places, and folders become pages that show what is in them.
+The pages of docs/ link to files of the repository. The site has copies of these files at the same
+places, and a page with the content of each linked folder.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _WORDS = """\
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what is not in docs/."""
+    """Add the files outside docs/."""
     made = {
         "index.md": _flat((ROOT / "README.md").read_text()),
         **{name: _flat((ROOT / name).read_text()) for name in _BESIDE},

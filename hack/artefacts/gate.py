@@ -1,4 +1,4 @@
-"""What keeps a release from being built, as a plain function of the state of the checkout."""
+"""The obstacles to a release, as a plain function of the state of the checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster installs: the chart's archive, and one file of manifests."""
+"""The installable files: the chart's archive, and one file of manifests."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What storms and measurements lie on: a control plane, Reserver with its rights, a scheduler."""
+"""The test bed of storms and measurements: control plane, scheduler, Reserver with its rights."""

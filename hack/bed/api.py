@@ -138,7 +138,7 @@ class Api:
 
 
 def at_once(call: Callable[[T], object], each: Iterable[T], threads: int = 8) -> None:
-    """Calls for each, several at once; raises what one of them raised."""
+    """Call a function for each item in several threads; raise the first exception."""
     with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(call, each):
             pass

@@ -22,15 +22,15 @@ SCHEDULER_CONFIG = SHIPPED / "base/kube-scheduler.yaml"
 
 @dataclass(frozen=True, kw_only=True)
 class Bed:
-    """What a storm lies on, and its faults strike.
+    """The programs of a storm, which its faults strike.
 
     Attributes:
         plane: the control plane.
-        nodes: names of the nodes that were created for it.
+        nodes: names of its nodes.
         reserver: one replica or more.
-        proxy: between the two; None if no fault needs one.
-        mishaps: of the requests that go through the proxy.
-        clock: that Reserver runs on; None if no fault needs one.
+        proxy: the proxy between Reserver and the API server; None if no fault needs one.
+        mishaps: faults of the requests through the proxy.
+        clock: Reserver's clock; None if no fault needs one.
         scheduler: name of the kube-scheduler in `plane`.
         scheduler_config: the file to start it with.
         folder: for logs and histories.
@@ -59,16 +59,16 @@ class Bed:
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """How Reserver and kube-scheduler are run.
+    """The settings of Reserver and kube-scheduler in a storm.
 
     Attributes:
         scheduler: name of the kube-scheduler.
-        mishaps: of the requests that go through the proxy.
+        mishaps: faults of the requests through the proxy.
         is_proxied: Reserver reaches the API server through a proxy.
-        clock: that Reserver runs on; None for the machine's.
+        clock: Reserver's clock; None for the machine's.
         count: replicas of Reserver.
-        flags: more of Reserver's.
-        is_parted: kube-scheduler may be parted from Reserver.
+        flags: further flags of Reserver.
+        is_parted: the network between kube-scheduler and Reserver may be cut.
     """
 
     scheduler: str

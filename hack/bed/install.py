@@ -1,4 +1,4 @@
-"""What is installed before Reserver starts: stores, CRDs, and its service account."""
+"""Installs stores, CRDs and the service account before Reserver starts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPEC_STORE = ("reserver-system", "e2e")
 """Namespace and name of the ConfigMap that is a store by its label."""
 
 LIST_STORE = ("unicore", "reservation")
-"""That of the ConfigMap that reserver gets by name."""
+"""Namespace and name of the ConfigMap that Reserver is given by name."""
 
 
 def install(
@@ -34,14 +34,14 @@ def install(
 ) -> Path:
     """Create stores and Reserver's service account; return a kubeconfig of the latter.
 
-    Its rights are those that we ship, and for stores elsewhere those that the docs say: in the
-    namespace of the storms' lists, and in those that are given.
+    The rights are the shipped ones, and for stores elsewhere the documented ones: in the namespace
+    of the storms' lists, and in `namespaces`.
 
     Args:
-        kubeconfig: of an administrator.
-        folder: for the kubeconfig.
-        namespaces: others that have stores.
-        components: more files that we ship.
+        kubeconfig: an administrator's.
+        folder: the folder of the new kubeconfig.
+        namespaces: further namespaces with stores.
+        components: further shipped files.
     """
     shipped = [each for file in (RBAC, REQUEST_RBAC) for each in _documents(file)]
     elsewhere = [

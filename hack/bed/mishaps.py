@@ -1,4 +1,4 @@
-"""What goes wrong with bindings on their way to the API server and back."""
+"""Faults of bindings on their way to the API server and back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aiohttp import web
 Forward = Callable[[], Awaitable[web.Response]]
 
 LATEST_REQUEST = 1.5
-"""How much later than it was decided a binding may be carried out, in seconds."""
+"""Most seconds between the decision of a binding and its execution."""
 
 _ANSWER_DELAYS = (1.0, 2.0, 4.0)  # seconds
 _LONGEST_DELAY = 27.0
@@ -42,7 +42,7 @@ class Mishaps:
         self.seen: Counter[str] = Counter()
 
     async def bind(self, forward: Forward, request: web.BaseRequest) -> web.Response:
-        """Forwards a binding, or what a mishap makes of it."""
+        """Forward a binding, unless a fault drops, delays or repeats the binding."""
         self._bindings += 1
         if not self.every or self._bindings % self.every:
             return await forward()

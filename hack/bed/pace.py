@@ -1,4 +1,4 @@
-"""How fast this machine is now, so that a bound in seconds means the same on any."""
+"""Measures the speed of this machine, so that a bound in seconds means the same everywhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OBJECTS = b"[" + b",".join([b"{}"] * 350_000) + b"]"
 """1 MiB of JSON, which becomes as many small objects as fit: decoding asks for much memory."""
 
 IDLE_S = 0.018
-"""How long an idle core decodes them, in seconds: that of the machine on which bounds were set."""
+"""Seconds of the decoding on an idle core of the machine on which the bounds were set."""
 
 _TRIED = 9
 
@@ -23,8 +23,8 @@ def decoding_s() -> float:
 
 
 def slowness() -> float:
-    """Return how many times as long as on an idle core a computation takes here; 1 at least.
+    """Return the time of a computation here as a multiple of an idle core's; at least 1.
 
-    It is the best of some tries, so that what a moment costs does not loosen a bound.
+    The best of some tries counts, so that a short disturbance does not loosen a bound.
     """
     return max(1.0, min(decoding_s() for _ in range(_TRIED)) / IDLE_S)

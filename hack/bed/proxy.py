@@ -26,8 +26,8 @@ _PASSED_ON = ("Authorization", "Content-Type", "Accept", "Accept-Encoding", "Use
 _MOVES = re.compile(
     r"/podmoves|/eviction$|/reservations(/|$)|/nodes/|/maintenancewindows/|/pods(/[^/]+)?$"
 )
-"""What is written of a move: its status, its seat with what becomes of that, the eviction, and the
-pods of one that surges; and of a MaintenanceWindow: the moves, the nodes, and its status."""
+"""Writes of a move (status, seat, status of the seat, eviction, pods of a surge), and of a
+MaintenanceWindow (moves, nodes, status)."""
 
 _GONE = {
     "kind": "Status",
@@ -39,14 +39,14 @@ _GONE = {
 }
 _MESSAGE = "too old resource version"
 _GOOD_BYE = 0.25
-"""How long connections over TLS may take to close, in seconds: aiohttp does not wait for them."""
+"""Seconds for TLS connections to close: aiohttp does not wait for them."""
 
 T = TypeVar("T")
 
 
 @dataclass
 class _Watches:
-    """What is done to watches; only the proxy's own thread touches it."""
+    """Faults of watches; only the proxy's own thread uses it."""
 
     open: dict[asyncio.Task[Any], web.Request] = field(default_factory=dict)
     expired: set[str] = field(default_factory=set)  # paths whose next watch is answered 410 Gone
@@ -59,8 +59,8 @@ class Proxy:
     """An API server on loopback, as a context manager; its methods may be called from any thread.
 
     Args:
-        kubeconfig: of whoever is to go through the proxy.
-        mishaps: what happens to bindings, and to pods that are steered.
+        kubeconfig: credentials of the proxy's clients.
+        mishaps: faults of bindings, and of writes to pods.
     """
 
     def __init__(self, kubeconfig: Path, mishaps: Mishaps) -> None:
@@ -82,7 +82,7 @@ class Proxy:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Breaks off what is under way."""
+        """Break off all requests."""
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join()
 
@@ -216,7 +216,7 @@ class Proxy:
 
 
 def _abort(request: web.BaseRequest) -> web.Response:
-    """Breaks off the connection; what is returned goes nowhere."""
+    """Break off the connection; the returned response is never sent."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response()

@@ -21,21 +21,21 @@ _STEPPED_DOWN = "leadership lost"
 
 
 class Replicas:
-    """Reserver, as a context manager. What it starts ends with the thread that entered it.
+    """Replicas of Reserver, as a context manager. They end with the thread that entered it.
 
     Args:
-        kubeconfig: what it reaches the API server with.
-        folder: for its logs.
-        count: how many replicas; more than one elect a leader.
-        flags: more of them.
-        is_parted: kube-scheduler may be parted from it.
-        prepare: Python code that is run before reserver.
+        kubeconfig: Reserver's credentials.
+        folder: the folder of the logs.
+        count: the number of replicas; several elect a leader.
+        flags: further flags.
+        is_parted: the network between kube-scheduler and Reserver may be cut.
+        prepare: Python code that runs before Reserver.
 
     Attributes:
-        service: between kube-scheduler and reserver; None if there is nothing between them.
-        port: where kube-scheduler reaches whichever answers, on loopback.
-        ends: when one was killed, or had ended by itself; unix seconds.
-        pauses: nobody led, from the death of a leader until the next was ready.
+        service: the Service between kube-scheduler and Reserver; None without one.
+        port: the port of the ready replica for kube-scheduler, on loopback.
+        ends: unix seconds at which a replica was killed or had ended.
+        pauses: times without a leader, from the death of one until the next is ready.
     """
 
     def __init__(
@@ -130,14 +130,14 @@ class Replicas:
 
     @property
     def grpc_address(self) -> str:
-        """Where the first one serves gRPC; empty if it does not."""
+        """The gRPC address of the first replica; empty without gRPC."""
         return self._all[0].grpc_address
 
     def revive(self) -> bool:
-        """Start again what has ended by itself, as a kubelet would; return whether anything had.
+        """Restart ended replicas, as a kubelet would; return whether any had ended.
 
         Raises:
-            RuntimeError: it had no reason to: only a leader that cannot renew its lease has one.
+            RuntimeError: a replica ended that was not a leader without its lease.
         """
         ended = [each for each in self._all if each.process.poll() is not None]
         for each in ended:

@@ -1,4 +1,4 @@
-"""What a Kubernetes Service is for kube-scheduler: one address for whichever replica is ready."""
+"""Stands for a Kubernetes Service: one address of the ready replica."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ T = TypeVar("T")
 class Service:
     """Forwards TCP connections on loopback to a replica whose /readyz is 200; a context manager.
 
-    A connection stays with its replica for as long as both live, even if that is ready no more, as
-    with kube-proxy. One that no replica is ready for is closed. What is sent may be held up, as in
-    a network that is parted.
+    A connection stays with its replica while both live, even if the replica is no longer ready, as
+    with kube-proxy. Without a ready replica a connection is closed. Traffic may be held up, as in a
+    network that is cut.
 
     Args:
-        ports: of the replicas, on loopback.
+        ports: ports of the replicas, on loopback.
     """
 
     def __init__(self, ports: tuple[int, ...]) -> None:
@@ -49,7 +49,7 @@ class Service:
         self._loop.close()
 
     def part(self, *, calls: bool, answers: bool) -> None:
-        """Holds up calls, answers, or both: nobody is told, not even that a side hung up."""
+        """Hold up calls, answers, or both, without closing a connection."""
         self._run(self._hold(calls=calls, answers=answers))
 
     def heal(self, *, drop: bool) -> None:

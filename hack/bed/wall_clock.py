@@ -15,10 +15,10 @@ _OFFSET = struct.Struct("d")
 
 
 class WallClock:
-    """How wrong the clock of a process is.
+    """The error of a process's clock.
 
     Args:
-        path: of a file that both have open.
+        path: a file that both processes have open.
     """
 
     def __init__(self, path: Path) -> None:

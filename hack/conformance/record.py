@@ -1,4 +1,4 @@
-"""What of upstream's specs passed on each version, and the table of it in docs/compatibility.md."""
+"""The results of upstream's specs on each version, and their table in docs/compatibility.md."""
 
 from __future__ import annotations
 

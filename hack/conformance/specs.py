@@ -1,4 +1,4 @@
-"""What upstream's specs gave, and what of it is worse with Reserver."""
+"""Reads the results of upstream's specs, and finds specs that fail only with Reserver."""
 
 from __future__ import annotations
 

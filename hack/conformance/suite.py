@@ -18,11 +18,11 @@ class Suite:
     """Some of upstream's specs.
 
     Attributes:
-        name: what the table calls it.
+        name: its name in the table.
         focus: regular expression of the specs' names.
-        gates: features that the control plane has beside the default ones.
-        apis: groups with their versions that it serves beside the default ones.
-        versions: of Kubernetes that have it; all if it is empty.
+        gates: additional feature gates of the control plane.
+        apis: additional API groups with versions.
+        versions: the versions of Kubernetes with the suite; all if empty.
     """
 
     name: str
@@ -48,7 +48,7 @@ SUITES = (
 
 
 def suites(version: str) -> list[Suite]:
-    """Return what a version of Kubernetes has."""
+    """Return the suites of a version of Kubernetes."""
     return [each for each in SUITES if not each.versions or version in each.versions]
 
 

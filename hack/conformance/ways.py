@@ -24,7 +24,7 @@ from hack.reserver_process import ReserverProcess, wait_for
 KUBELET = Path(__file__).with_name("kubelet.yaml")
 NODES = 4
 HELD = {"cpu": "500m", "memory": "1Gi"}
-"""What is held on each node: less than the specs leave free where they fill a node."""
+"""Resources held on each node: less than the specs leave free on a filled node."""
 
 _DEFAULT = "default-scheduler"
 _BOUND = 'reserver_extender_calls_total{outcome="bound",verb="bind"}'
@@ -43,7 +43,7 @@ class Way:
     """A way of scheduling.
 
     Attributes:
-        name: what the table calls it.
+        name: its name in the table.
         has_reserver: kube-scheduler calls Reserver.
         has_holds: and each node has a reservation in force, for pods that never come.
     """
@@ -104,10 +104,10 @@ def _scheduled(plane: ControlPlane, way: Way, nodes: Sequence[str], folder: Path
 
 
 def _create(kubeconfig: Path, manifest: Path, items: Iterable[Mapping[str, Any]]) -> None:
-    """Create objects; again until that succeeds: a new namespace has no service account yet.
+    """Create objects, repeatedly: a new namespace has no service account at first.
 
     Raises:
-        SuiteFault: that takes longer than a minute; the message says what the API server says.
+        SuiteFault: no attempt succeeds within a minute; the message has the API server's.
     """
     manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items]}))
     said = ""

@@ -21,16 +21,16 @@ from reserver.rebalance import dump, upstream
 from reserver.rebalance.policy_reader import read
 
 _RUNS = (12, 100, 600)
-"""What upstream did not do in so many runs, it is asked for again in more."""
+"""Runs of upstream; a difference is tried again with more runs."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """What several runs evicted.
+    """The evictions of several runs.
 
     Attributes:
-        must: pods that each of them evicted.
-        may: pods that one of them evicted.
+        must: pods that every run evicted.
+        may: pods that any run evicted.
         fewest: pods in one run.
         most: pods in one run.
     """
@@ -64,14 +64,14 @@ def range_of(runs: Iterable[Iterable[str]]) -> Range:
 
 @dataclass
 class Pairs:
-    """What was compared, and what there is no agreement on.
+    """The comparisons, and their differences.
 
     Attributes:
-        compared: clusters with a policy.
-        evicting: of them those where upstream evicts.
-        tied: of them those where its runs differ.
-        strategies: evicting pairs in which each strategy is enabled.
-        differences: what there is no agreement on.
+        compared: compared clusters with a policy.
+        evicting: comparisons in which upstream evicts.
+        tied: comparisons in which upstream's runs differ.
+        strategies: evicting comparisons by enabled strategy.
+        differences: the differences.
     """
 
     compared: int = 0

@@ -13,13 +13,13 @@ from reserver.rebalance.policy_reader import read
 
 @dataclass
 class Files:
-    """What was asked, and what there is no agreement on.
+    """The compared policy files, and their differences.
 
     Attributes:
-        asked: files.
-        refused: of them those that both refuse.
+        asked: compared files.
+        refused: files that both refuse.
         quirks: files that upstream takes and Reserver refuses for a quirk of YAML or JSON.
-        differences: what only one of the two refuses for any other reason.
+        differences: files that only one of the two refuses for any other reason.
     """
 
     asked: int = 0

@@ -19,12 +19,12 @@ Evictions = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Answer:
-    """What upstream said.
+    """Upstream's answer.
 
     Attributes:
-        error: why it refuses the policy; empty if it does not.
-        runs: what it evicted in each cycle; it breaks ties at random.
-        seconds: how long each cycle took, several at the same time.
+        error: the reason to refuse the policy; empty for a valid policy.
+        runs: the evictions of each cycle; upstream breaks ties at random.
+        seconds: the duration of each cycle; several run at the same time.
     """
 
     error: str

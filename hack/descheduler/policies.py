@@ -23,7 +23,7 @@ _NODE_SELECTORS = ("topology.kubernetes.io/zone in (a,b)", "disk=ssd", "!row", "
 
 
 def policy(draw: Random) -> Json:
-    """Return a policy: mostly one strategy, so that a difference tells which."""
+    """Return a policy, mostly with one strategy, so that a difference names the strategy."""
     found: Json = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy"}
     for field, likely in (
         ("maxNoOfPodsToEvictPerNode", 0.2),
@@ -166,7 +166,7 @@ def _change(draw: Random, policy: Json) -> None:
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - whatever JSON can hold
-    """Yield each place of a value but those that say what kind of a document it is."""
+    """Yield each place of a value but apiVersion and kind."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
     for key, each in pairs:
         if key not in {"apiVersion", "kind"}:

@@ -198,7 +198,7 @@ def _container(draw: Random, container: Json, phase: str) -> Json:
 
 
 def _qos(spec: Json) -> str:
-    """Return what the API server would have computed (`ComputePodQOS`)."""
+    """Return the QoS class that the API server computes (`ComputePodQOS`)."""
     parts = [spec] if "resources" in spec else spec["containers"] + spec.get("initContainers", [])
     asked = [_cpu_and_memory(part) for part in parts]
     if not any(requests or limits for requests, limits in asked):

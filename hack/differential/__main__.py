@@ -30,16 +30,16 @@ _ATTEMPTS = 3
 
 @dataclass
 class Score:
-    """How often both said the same.
+    """The comparisons of Reserver with kube-scheduler.
 
     Attributes:
-        pairs: of a cluster and a pod.
-        nowhere: of them those where the pod fits on no node.
-        somewhere: of them those where it fits on some nodes, and not on others.
-        asked_again: how often kube-scheduler was asked again before both agreed.
-        differences: what there is no agreement on.
-        reasons: in how many messages of kube-scheduler each reason was compared, by its words.
-        decisive: how many times a plugin was all that kept a pod from a node, by plugin.
+        pairs: compared pairs of a cluster and a pod.
+        nowhere: pairs whose pod fits on no node.
+        somewhere: pairs whose pod fits on some nodes, and not on others.
+        asked_again: repeated questions to kube-scheduler before both agreed.
+        differences: the differences.
+        reasons: messages of kube-scheduler in which a reason was compared, by reason.
+        decisive: cases in which one plugin alone kept a pod from a node, by plugin.
     """
 
     pairs: int = 0

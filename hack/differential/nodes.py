@@ -23,7 +23,7 @@ def namespace(draw: Random, name: str) -> Json:
 
 
 def node(draw: Random, name: str) -> Json:
-    """Return a node; what the node lifecycle controller does about conditions is done already."""
+    """Return a node, with the taints of the node lifecycle controller for its conditions."""
     labels = some_of(draw, NODE_LABELS)
     if draw.random() < 0.9:
         labels[HOSTNAME] = name

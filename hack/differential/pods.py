@@ -1,4 +1,4 @@
-"""Random pods: those that run already, and those that are to be judged."""
+"""Random pods: running pods, and pods to judge."""
 
 from __future__ import annotations
 

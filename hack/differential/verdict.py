@@ -1,4 +1,4 @@
-"""What kube-scheduler says of a pod, what we say, and whether that is the same."""
+"""The verdicts of kube-scheduler and of Reserver on a pod, and their comparison."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _SAYS_ALL = frozenset({"NodeResourcesFit", "VolumeBinding"})
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of a pod.
+    """The verdict on a pod.
 
     Attributes:
-        nodes: where it fits.
-        reasons: if nowhere, on how many nodes each reason holds, those of the first plugin only.
-        everywhere: if nowhere, what was said of the pod as a whole.
+        nodes: the nodes that it fits on.
+        reasons: without a node, the number of nodes by reason of the first plugin.
+        everywhere: without a node, the reason for the pod as a whole.
     """
 
     nodes: frozenset[str] = frozenset()
@@ -35,10 +35,10 @@ class Verdict:
 
 
 def read_message(message: str) -> Verdict:
-    """Return what a PodScheduled condition says of a pod that fits nowhere.
+    """Read the PodScheduled condition of a pod that fits nowhere.
 
     Raises:
-        ValueError: it says something else.
+        ValueError: the message has another form.
     """
     found = _NO_NODES.fullmatch(message)
     if found is None:
@@ -89,5 +89,5 @@ def reasons_agree(theirs: Verdict, pod: Pod, snapshot: Snapshot) -> bool:
 
 
 def _says(everywhere: str, reasons: tuple[Reason, ...]) -> bool:
-    """Return whether a reason is what was said; what preemption makes of it may follow."""
+    """Return whether a message has a reason, with or without a part about preemption."""
     return any(f"{everywhere}.".startswith(f"{reason.message}.") for reason in reasons)

@@ -22,7 +22,7 @@ class Witness:
 
     @property
     def port(self) -> int:
-        """Where it listens on loopback."""
+        """Its port on loopback."""
         return int(self._server.server_address[1])
 
     def __enter__(self) -> Self:

@@ -22,19 +22,19 @@ from hack.fuzz.decoders import DECODERS
 from hack.fuzz.giants import GIANTS
 
 SLOWEST_S = 10
-"""How long one input may take, in seconds: a hang, on however busy a machine."""
+"""Seconds after which an input counts as a hang, on a busy machine as well."""
 
 GIANT_S = 15
 """The same for a giant: it is as much as thousands of lines, some readers take it several times."""
 
 MOST_MB = 1024
-"""How much memory a decoder's process may take, in MiB."""
+"""Most memory of a decoder's process, in MiB."""
 
 GROWTH_MB = 64
-"""How much it may grow after it has settled, in MiB; libFuzzer's own collection grows, too."""
+"""Most growth of its memory after the start, in MiB; libFuzzer's own corpus grows, too."""
 
 LARGEST = 8192
-"""How large an input may be, in bytes; the giants are a few of up to a mebibyte."""
+"""Largest drawn input, in bytes; the giants are up to a mebibyte."""
 
 _MIB = 1 << 20
 

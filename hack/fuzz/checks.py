@@ -1,4 +1,4 @@
-"""What every reader is held to: input is read, or refused so that a person can mend it."""
+"""The rule of every reader: input is read, or refused with a message that helps a person."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEEN = 1_900_000_000.0
 """When all is read, unix seconds."""
 
 LONGEST = 2000
-"""How long a refusal may be, in characters: it ends up in an event."""
+"""Longest refusal, in characters: a refusal becomes an event."""
 
 
 class Fault(Exception):
@@ -33,7 +33,7 @@ def try_to(read: Callable[[bytes], object], raw: bytes) -> None:
 
 
 def check_refusal(error: InvalidInput) -> None:
-    """Raise Fault unless an error says what is wrong and what to do, and can be sent."""
+    """Raise Fault unless an error names the problem and the remedy, and can be sent."""
     if not (error.problem and error.remedy):
         raise Fault(f"says too little: {error}")
     if len(str(error)) >= LONGEST:
@@ -42,7 +42,7 @@ def check_refusal(error: InvalidInput) -> None:
 
 
 def check_entries(entries: Entries) -> None:
-    """Raise Fault unless what is wrong is told well, and what is not holds something."""
+    """Raise Fault unless each problem has a good message, and each other entry holds resources."""
     for problem in entries.problems:
         check_refusal(problem.error)
     for each in entries.reservations:

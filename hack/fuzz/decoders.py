@@ -113,7 +113,7 @@ def read_preempt(raw: bytes) -> object:
 
 
 def read_lease(raw: bytes) -> object:
-    """Read a lease that somebody else may have written, and take it up."""
+    """Read a Lease of another client, and take it over."""
     found = decode(lease.LeaseObject, raw)
     encode(lease.manifest("reserver", "shop", "7", lease.held_by(found, "me", SEEN, 15)))
     encode(lease.manifest("reserver", "shop", "7", lease.released(found, SEEN)))
@@ -137,7 +137,7 @@ def read_list(raw: bytes) -> object:
 
 
 def read_entry(raw: bytes) -> object:
-    """Read what a key of a store says, and edit it as the cleaner does."""
+    """Read a key of a store, and edit it as the cleaner does."""
     text = _text(raw)
     for key in _KEYS:
         ref = Ref("shop", "store", key)

@@ -1,4 +1,4 @@
-"""Inputs of a mebibyte where a line belongs: whoever may write an object may write these."""
+"""Inputs of a mebibyte where a line belongs: any client with a right to write may send them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _placed(**placement: object) -> dict[str, object]:
 
 
 def _object(spec: dict[str, object]) -> bytes:
-    """Return what is a Reservation, a pod in a call and a store at once, and says so in each."""
+    """Return an object that is valid as a Reservation, as a pod in a call and as a store."""
     affinity = spec.get("placement", {"affinity": {}})
     whole = {**shapes.RESERVATIONS[0], "spec": spec}
     pod = {**shapes.POD, "spec": {**shapes.POD["spec"], **affinity}}  # type: ignore[dict-item]

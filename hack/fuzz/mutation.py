@@ -22,7 +22,7 @@ VALUES: tuple[Any, ...] = (
     *("cpu", "memory", "pods", "nvidia.com/gpu", "hugepages-2Mi", "kubernetes.io/x", "x/"),
     *([], {}, [[]], [{}], {"": ""}, [None], {"pod": None}),
 )
-"""What tends to be handled badly somewhere."""
+"""Values that programs often handle badly."""
 
 _TOKENS: tuple[str, ...] = (
     *'{}[],:"-\n #|>&*!%@`~',
@@ -112,7 +112,7 @@ def _changed_text(text: str, rng: random.Random) -> str:
 
 
 def _copies(rng: random.Random) -> int:
-    """Return a number, mostly a small one: what is large is slow."""
+    """Return a number of copies, mostly a small one: large inputs are slow."""
     return int(_MOST_COPIES ** rng.random())
 
 

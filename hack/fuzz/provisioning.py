@@ -55,7 +55,7 @@ def read_request(raw: bytes) -> object:
 
 
 def try_to_hold(request: ProvisioningRequest, raw: bytes) -> None:
-    """Write what is held for a request, if all of it may be."""
+    """Write the reservations of a request, if all of them are valid."""
     counts = [each.pods for each in request.pod_sets]
     if request.valid_s > MOST_VALID_S or max(counts) > TENANT.slots:
         raise Fault(f"is held too long, or for too many: {request}")

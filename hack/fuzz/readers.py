@@ -68,7 +68,7 @@ def read_move(raw: bytes) -> object:
 
 
 def read_demands(raw: bytes) -> object:
-    """Read what a pod demands, as the placement of the seat of its replacement."""
+    """Read the constraints of a pod, as the placement of its replacement's seat."""
     found = demands.placement(raw, leaves="worker-1", node="", selector={"zone": "a"})
     encode(found)
     return placement_codec.read(found, "shop")
@@ -85,7 +85,7 @@ def read_policy(raw: bytes) -> object:
 
 
 def read_quota(raw: bytes) -> object:
-    """Read a ReservationQuota, as an object and as the setting, and say what is used of it."""
+    """Read a ReservationQuota, as an object and as the setting, and sum up its usage."""
     try:
         quota = quota_codec.parse_default(raw.decode(errors="replace"))
     except InvalidInput as exc:
@@ -135,7 +135,7 @@ def read_question(raw: bytes) -> object:
 
 
 def read_moved(raw: bytes) -> object:
-    """Read a key of a store, and write what it says at another ref."""
+    """Read a key of a store, and write its entries at another ref."""
     text = raw.decode(errors="replace")
     for reservation in read_key(Ref("shop", "store", "web"), text, SEEN).reservations:
         ref = Ref.of_object("shop", rewrite.name_for(reservation))

@@ -45,13 +45,13 @@ _PAGE = 4096
 
 
 class Meter:
-    """What feeding a decoder costs.
+    """The cost of feeding a decoder.
 
     Attributes:
-        inputs: how many there were.
-        slowest_s: the longest that one took, in seconds.
-        slowest: which.
-        settled_bytes: resident memory when it had settled.
+        inputs: the number of inputs.
+        slowest_s: seconds of the slowest input.
+        slowest: the slowest input.
+        settled_bytes: resident memory after the start, in bytes.
     """
 
     def __init__(self, read: Callable[[bytes], object]) -> None:
@@ -73,7 +73,7 @@ class Meter:
             self.settled_bytes = _resident()
 
     def write(self, report: Path) -> None:
-        """Write down what was measured."""
+        """Write the measurements."""
         report.with_suffix(".slowest").write_bytes(self.slowest)
         said = {"inputs": self.inputs, "slowest_s": self.slowest_s}
         said |= {"slowest_bytes": len(self.slowest)}

@@ -25,7 +25,7 @@ HERE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "amd64")
 """The architecture of this machine, in the words of OCI."""
 
 ARCHITECTURES = ("amd64", "arm64")
-"""What an image is published for."""
+"""The architectures of a published image."""
 
 _BASE, _IMAGE = "localhost/base", "localhost/reserver:dev"
 _DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -41,7 +41,7 @@ _PIP = ("/etc/pip.conf", "/etc/ssl/certs")
 
 
 class NoBuilderError(Exception):
-    """What is missing here, for a person."""
+    """The tools that a build lacks, for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Image:
 
 
 def base_image() -> str:
-    """Return what the Dockerfile names."""
+    """Return the base image of the Dockerfile."""
     (name,) = set(_FROM.findall(_DOCKERFILE))
     return str(name)
 

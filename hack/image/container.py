@@ -36,15 +36,15 @@ class Container:
         env: Mapping[str, str],
         mounts: Mapping[str, Path],
     ) -> None:
-        """Prepare one in a folder of its own.
+        """Prepare a container in a folder of its own.
 
         Args:
-            image: that the container names.
+            image: the image of the container.
             pod: the spec of its pod.
-            container: its own.
-            folder: where its configuration and its log are written.
-            env: what the kubelet adds to its environment.
-            mounts: what is mounted, to be read, by the path where it is seen.
+            container: its spec.
+            folder: the folder of its configuration and its log.
+            env: variables that the kubelet adds to its environment.
+            mounts: read-only mounts, by path in the container.
         """
         self.log = folder / "container.log"
         self._name = f"reserver-{time.monotonic_ns()}"
@@ -96,7 +96,7 @@ def _runtime_spec(
     env: Mapping[str, str],
     mounts: Mapping[str, Path],
 ) -> dict[str, Any]:
-    """Return what an OCI runtime is told; capabilities are none, as `restricted` wants it."""
+    """Return the OCI configuration, without capabilities, as `restricted` demands."""
     security = container["securityContext"]
     said = {each["name"]: each["value"] for each in container.get("env", ())} | dict(env)
     bound = [

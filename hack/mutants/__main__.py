@@ -1,12 +1,12 @@
 """`python -m hack.mutants` puts faults into copies of the checkout and says which no test notices.
 
-Without arguments it tries all that were picked by hand. `--drawn 200` draws so many others, by
-`--seed`, from what decides. The exit status is 1 if one lives that equivalent.json does not list.
+Without arguments all mutants that were picked by hand are tried. `--drawn 200` draws 200 others by
+`--seed` from the deciding modules. The exit status is 1 if a mutant lives that equivalent.json does
+not list.
 
-mutmut was considered, and could stand in for those that are drawn. It changes single expressions
-within functions, so faults that were picked by hand (several lines, a constant, a line that goes)
-would need what is here all the same. What it would save are the 70 lines of `mutant.possible`,
-for one more dependency.
+mutmut could draw mutants as well. It changes single expressions within functions, so mutants picked
+by hand (several lines, a constant, a deleted line) would still need this program. It would save the
+70 lines of `mutant.possible`, for one more dependency.
 """
 
 from __future__ import annotations
@@ -94,12 +94,12 @@ def _copy(folder: Path) -> Path:
 
 
 def _try(mutant: Mutant, folder: Path, sound: dict[str, bool]) -> str:
-    """Return which tests notice a mutant; empty if none do.
+    """Return the tests that notice a mutant; empty if no test does.
 
     Args:
         mutant: the fault.
-        folder: a copy of the checkout, as it is.
-        sound: which tests pass there without a fault; those that do not notice nothing.
+        folder: a copy of the checkout without faults.
+        sound: whether each test passes there; a failing test counts for no mutant.
     """
     path = folder / mutant.path
     text = path.read_text()

@@ -1,4 +1,4 @@
-"""What a mutant is; those that were picked by hand, and those that are drawn."""
+"""Mutants: picked by hand, or drawn at random."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TESTS = {
     "reserver/extender/recaller.py": (f"{_UNIT}/extender",),
     "reserver/maintenance/": (f"{_UNIT}/maintenance",),
 }
-"""The tests of what is drawn from, those first that notice most."""
+"""The tests of the mutated files, the most sensitive first."""
 
 _OTHER: dict[type[ast.AST], type[Any]] = {
     ast.Lt: ast.LtE,
@@ -80,7 +80,7 @@ class Mutant:
         """Return the file's text with the fault.
 
         Raises:
-            ValueError: what it changes is not there, or more than once.
+            ValueError: the changed text is missing, or there more than once.
         """
         found = text.count(self.old)
         if self.at is None and found != 1:
@@ -90,13 +90,13 @@ class Mutant:
 
 
 def picked() -> list[Mutant]:
-    """Return those that were picked by hand."""
+    """Return the mutants that were picked by hand."""
     listed = json.loads(PICKED.read_text())
     return [Mutant(**{**each, "tests": tuple(each["tests"])}) for each in listed]
 
 
 def equivalent() -> dict[str, str]:
-    """Return the names of those that change nothing that anybody could notice, and why not."""
+    """Return the names of equivalent mutants, each with the reason."""
     reasons: dict[str, str] = json.loads(EQUIVALENT.read_text())
     return reasons
 

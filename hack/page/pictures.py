@@ -217,7 +217,7 @@ async def _maintain(cluster: EmbeddedCluster) -> None:
 
 
 async def _move(cluster: EmbeddedCluster) -> None:
-    """Have two pods be moved that wait for each other, and a node shrink below what it holds."""
+    """Move two pods that wait for each other, and shrink a node below its holds."""
     for name, to in (("cart-2", {}), ("cart-5", {"nodeSelector": {"pool": "burst"}})):
         spec = {"pod": {"name": name}, "to": to, "group": {"name": "plan", "size": 2}}
         await _create(cluster, "PodMove", "shop", f"move-{name}", spec)

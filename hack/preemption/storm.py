@@ -32,16 +32,16 @@ _PATIENCE_S = 300.0
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of a storm.
+    """The outcome of a storm.
 
     Attributes:
-        trials: how many there were.
-        landed: how many pods landed for which others had to be evicted.
-        useful: how many pods were evicted for one that landed.
-        useless: those that were evicted from a node with a hold where nobody landed for it.
-        elsewhere: those that were evicted from a node without a hold where nobody landed.
-        owners: how many landed on what was held for them (`seat_owners`).
-        seconds: from the first pod that came until all were judged.
+        trials: the number of trials.
+        landed: preemptors that landed.
+        useful: pods evicted for a preemptor that landed.
+        useless: pods evicted from a node with a hold where no preemptor landed.
+        elsewhere: pods evicted from a node without a hold where no preemptor landed.
+        owners: owners that landed on their hold (`seat_owners`).
+        seconds: from the first preemptor until the last judgement.
     """
 
     trials: int
@@ -84,7 +84,7 @@ class Storm:
         self._seconds = 0.0
 
     def __enter__(self) -> Self:
-        """Creates the nodes, what fills them, and what is held."""
+        """Create the nodes, the pods that fill them, and the holds."""
         self._api.create("/api/v1/namespaces", {"metadata": {"name": self._name}})
         for name, value in PRIORITIES.items():
             body = {"metadata": {"name": name}, "value": value}

@@ -16,10 +16,10 @@ class StormPod:
 
     Attributes:
         name: its name.
-        cpu: what it requests, in whole CPUs.
+        cpu: its request, in whole CPUs.
         priority: its PriorityClass.
-        nodes: where it may land; where it is, for a pod that fills its node.
-        lands: there is room for it that is not held, once others are evicted.
+        nodes: the nodes that it may use; the node of a filler.
+        lands: it has unheld room after evictions.
         is_filler: it is bound from the beginning.
     """
 
@@ -33,13 +33,13 @@ class StormPod:
 
 @dataclass(frozen=True)
 class Trial:
-    """Nodes that nobody else uses, what fills them, what is held there, and who comes.
+    """Nodes of one trial, with their fillers, holds and preemptors.
 
     Attributes:
-        cpu: of each of its nodes.
-        holds: CPUs that are held, by node.
-        fillers: the pods that are there.
-        preemptors: the pods that come, all at once.
+        cpu: CPUs of each of its nodes.
+        holds: held CPUs, by node.
+        fillers: the pods on the nodes.
+        preemptors: the pods that are created at once.
         trap: the node where kube-scheduler by itself would evict pods for nothing; empty for none.
     """
 
@@ -66,9 +66,9 @@ SMALL, LARGE = 4, 12
 
 
 def trials(count: int, small: list[str], large: list[str], *, rivals: bool) -> Iterator[Trial]:
-    """Yields so many trials, of each kind in turn, on nodes of 4 and of 12 CPUs.
+    """Yield trials of each kind in turn, on nodes of 4 and of 12 CPUs.
 
-    It takes `nodes_needed` of them. Without rivals nobody comes for what is freed for another.
+    The trials take `nodes_needed` nodes. Without rivals no pod comes for room freed for another.
     """
     kinds = (_futile, _worthwhile, _choice, _crowd if rivals else _alone)
     names = (iter(small), iter(large))
@@ -91,7 +91,7 @@ def _futile(small: Iterator[str], _: Iterator[str]) -> Trial:
 
 
 def _worthwhile(small: Iterator[str], _: Iterator[str]) -> Trial:
-    """Evicting the one pod that is there makes room beside what is held."""
+    """Evicting the only pod makes room next to the hold."""
     node = next(small)
     trial = Trial(SMALL, {node: 1})
     trial.fill(node, 3)
@@ -110,14 +110,14 @@ def _choice(small: Iterator[str], _: Iterator[str]) -> Trial:
 
 
 def _crowd(small: Iterator[str], large: Iterator[str]) -> Trial:
-    """What is freed for the first is room for the second too, as far as kube-scheduler knows."""
+    """kube-scheduler takes the room freed for the first pod for room of the second, too."""
     trial = _alone(small, large)
     trial.ask(*trial.holds, cpu=4, priority=MIDDLE, lands=False)
     return trial
 
 
 def _alone(_: Iterator[str], large: Iterator[str]) -> Trial:
-    """Evicting one pod makes room beside what is held, and beside a pod that stays."""
+    """Evicting one pod makes room next to the hold and a pod that stays."""
     node = next(large)
     trial = Trial(LARGE, {node: 4})
     trial.fill(node, 6)

@@ -20,7 +20,7 @@ from hack.presses.stage import staged
 from hack.programs import heed_signals
 
 _FORCED_S = 4.5
-"""Who takes longer was ended by force."""
+"""Seconds after which a command was ended by force."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What is pressed: each command of the command line's own tree, and some beside a live Reserver."""
+"""The commands to interrupt: each command of the command line, and some with a live Reserver."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _VALUES = {
     "--from STORE": "configmap:reserver-system/reservations",
     "--to STORE": "crd:reserver-system",
 }
-"""What is given for what a command requires; a new kind takes a line here."""
+"""The value for each kind of required parameter; a new kind takes a line here."""
 
 _SPEC = ("--owner", "pod/web-0", "--cpu", "100m")
 _MORE = {
@@ -37,7 +37,7 @@ _MORE = {
     ("rebalance", "run"): ("--make-room", "--mode", "reserve-first"),
     ("serve",): ("--http-port", "0", "--grpc-address", "127.0.0.1:0"),
 }
-"""What a command takes beside that; usage errors tell who needs a line here."""
+"""Further arguments by command; a usage error names the command that needs a line here."""
 
 _GRACEFUL = {("serve",), ("demo",)}
 _OWN = frozenset({0, 1})
@@ -48,11 +48,11 @@ class Invocation:
     """A command line.
 
     Attributes:
-        words: of it, without the program.
-        variables: of its environment.
-        lasts: it does not end by itself.
-        has_terminal: it runs in a terminal.
-        statuses: that it may end with beside that of the signal.
+        words: the arguments, without the program.
+        variables: variables of its environment.
+        lasts: the command does not end by itself.
+        has_terminal: the command runs in a terminal.
+        statuses: allowed exit statuses besides the signal's.
     """
 
     words: tuple[str, ...]
@@ -74,7 +74,7 @@ def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def words_of(path: tuple[str, ...], command: Any) -> tuple[str, ...]:  # noqa: ANN401 - as above
-    """Return a command line that asks for what a command does."""
+    """Return a valid command line for a command."""
     given: list[str] = []
     for each in command.params:
         if not each.required:
@@ -100,7 +100,7 @@ def each_command(stage: Stage) -> list[Invocation]:
 
 
 def live(stage: Stage) -> list[Invocation]:
-    """Return commands beside a Reserver that answers, direct and tunnelled, and some that wait."""
+    """Return commands with a Reserver that answers, direct and tunnelled, and some that wait."""
     direct, tunnelled = {"RESERVER_ADDRESS": stage.address}, {"KUBECONFIG": stage.kubeconfig}
     both = [
         made

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from hack.presses.invocations import Invocation
 
 LIMIT_S = 30.0
-"""It has ended by then, on any machine: a command puts things right for five seconds at most."""
+"""Seconds until a command has to end on any machine; a command cleans up in five at most."""
 
 _START_S = 60.0
 _LOOK_S = 0.005
@@ -35,20 +35,20 @@ main()
 """
 _WRONG = ("Traceback", "never awaited", "was destroyed", "Exception ignored", "Fatal Python")
 _KEPT = "reserver-edit-"
-"""What a person wrote is kept."""
+"""Files with a person's text are kept."""
 
 
 @dataclass(frozen=True)
 class Press:
-    """What is done to a command, drawn from a seed and a number.
+    """A signal to a command, drawn from a seed and a number.
 
     Attributes:
         number: the signal.
-        way: who gets it: the process, its group, one of its threads, or the terminal.
-        is_after_words: it waits for the command's first words.
-        after_s: and for so long.
-        is_early: Python may not have come to Reserver by then.
-        again_after_s: and a second one so much later; None for no second one.
+        way: the receiver: the process, its group, one of its threads, or the terminal.
+        is_after_words: the signal waits for the command's first output.
+        after_s: seconds before the signal.
+        is_early: Python may not have imported Reserver by then.
+        again_after_s: seconds before a second signal; None for no second one.
     """
 
     number: signal.Signals
@@ -80,14 +80,14 @@ class Press:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of it.
+    """The outcome of a press.
 
     Attributes:
-        invocation: what was pressed.
-        press: how.
-        status: the exit status; None if it did not end.
-        took_s: how long it took to end, in seconds; None if it had ended before.
-        problem: what is wrong; empty if nothing.
+        invocation: the command.
+        press: the signal.
+        status: the exit status; None if the command did not end.
+        took_s: seconds from the signal to the end; None if the command had ended before.
+        problem: the problem; empty without one.
     """
 
     invocation: Invocation
@@ -98,7 +98,7 @@ class Outcome:
 
 
 class _Running:
-    """A command under way, and what it has said."""
+    """A running command with its output."""
 
     def __init__(self, process: subprocess.Popen[bytes], master: int, said: Path) -> None:
         self.process, self._master, self._said = process, master, said
@@ -260,7 +260,7 @@ def _heeds(number: int) -> bool:
 
 
 def _session(number: int) -> list[int]:
-    """Return the processes of a session, but for those that have ended."""
+    """Return the running processes of a session."""
     found = []
     for each in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -271,7 +271,7 @@ def _session(number: int) -> list[int]:
 
 
 def _stacks(running: _Running) -> str:
-    """Return where each thread of it stands, and what the kernel says of them."""
+    """Return the stack of each thread, and the kernel's state of it."""
     number = running.process.pid
     with suppress(ProcessLookupError):
         os.kill(number, signal.SIGUSR1)

@@ -1,7 +1,7 @@
-"""What commands are pressed beside: `python -m hack.presses.stage FOLDER`, until its input ends.
+"""The servers of the presses: `python -m hack.presses.stage FOLDER`, until its input ends.
 
 An embedded cluster with Reserver, reached directly or through an API server that forwards ports,
-and a server that says nothing.
+and a server that does not answer.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _POLICY = "{apiVersion: descheduler/v1alpha2, kind: DeschedulerPolicy, profiles:
 
 @dataclass(frozen=True)
 class Stage:
-    """Where things are.
+    """The addresses and files of the servers.
 
     Attributes:
-        address: of the gRPC API.
-        kubeconfig: of the API server that forwards ports.
-        silent_address: where nobody answers.
-        silent_kubeconfig: of an API server that does not answer.
-        policy: a file that has nothing rebalanced.
+        address: the address of the gRPC API.
+        kubeconfig: the kubeconfig of the API server that forwards ports.
+        silent_address: an address where no server answers.
+        silent_kubeconfig: the kubeconfig of an API server that does not answer.
+        policy: a policy without strategies.
     """
 
     address: str

@@ -1,4 +1,4 @@
-"""What quantities, pods' requests and moments amount to, read from Kubernetes' own documents."""
+"""Converts quantities, requests of pods and times by the rules of Kubernetes' documents."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def amounts(written: Mapping[str, Any] | None) -> dict[str, int]:
 
 
 def pod_requests(spec: Mapping[str, Any]) -> dict[str, int]:
-    """Return what a pod takes from its node, itself as one of the node's pods included.
+    """Return a pod's effective request, with 1 of the resource `pods`.
 
     Init containers run before the others, one after the other; those with ``restartPolicy:
     Always`` (sidecars) stay. Requests at the level of the pod replace the containers' sum.
@@ -87,7 +87,7 @@ def largest(parts: Iterable[Amounts]) -> dict[str, int]:
 
 
 def smallest(parts: Iterable[Amounts]) -> dict[str, int]:
-    """Return what is in each of the parts."""
+    """Return the minimum of all parts, by resource."""
     first, *others = parts
     return {name: min([value, *(o.get(name, 0) for o in others)]) for name, value in first.items()}
 

@@ -1,4 +1,4 @@
-"""What all judgements share: what Reserver certainly knew when it decided."""
+"""The state that Reserver certainly knew at a decision; all judgements share it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Case:
 
     @cached_property
     def timing(self) -> Timing:
-        """How exact its moments are."""
+        """The precision of its times."""
         return Timing(self.world.history, self.rules)
 
     @cached_property
@@ -59,7 +59,7 @@ class Case:
     # What is an owner's
 
     def live(self, pod: Pod, span: Span) -> tuple[Life, ...]:
-        """Return the entries that certainly named a pod then, and that nobody else claimed."""
+        """Return the entries that certainly named a pod in a span, unclaimed by other pods."""
         naming = (life for life in self.world.naming(pod) if self._stands(life, span))
         return tuple(
             life
@@ -68,7 +68,7 @@ class Case:
         )
 
     def seats(self, pod: Pod, span: Span) -> tuple[Life, ...]:
-        """Return those of them that held capacity."""
+        """Return the live entries of a pod that held capacity."""
         return tuple(x for x in self.live(pod, span) if x.entry.starts <= span.since)
 
     def offers(self, pod: Pod, span: Span) -> Iterator[tuple[Life, str]]:
@@ -132,9 +132,9 @@ class Case:
     # What is held
 
     def held(self, node: str, span: Span, for_pod: Pod) -> dict[str, dict[str, int]]:
-        """Return what was certainly held on a node for others than a pod, by name.
+        """Return the resources certainly held on a node for other pods, by entry.
 
-        What is lent and borrowed is not.
+        Borrowed room does not count.
         """
         held, counted, lent_below = {}, set[str](), {}
         for name in {life.name: life for life in self.world.lives_on.get(node, ())}:
@@ -201,7 +201,7 @@ class Case:
         }
 
     def _left(self, life: Life, node: str, span: Span, claimants: AbstractSet[str]) -> int:
-        """Return how many slots an entry certainly held on a node, but for those of claimants."""
+        """Return the slots that an entry certainly held on a node, without slots of claimants."""
         slots, _ = life.least_on(node, span.since, span.revision)
         if not self.is_placed(life, node, span) or life.entry.starts > span.since:
             return 0

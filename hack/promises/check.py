@@ -25,18 +25,18 @@ __all__ = ["Kind", "Report", "Rules", "Violation", "check", "judge", "read_histo
 
 
 def check(history: History, *, schedulers: frozenset[str], grace_s: float = 1.0) -> Report:
-    """Return what a history shows.
+    """Judge a history.
 
     Args:
-        history: as recorded (`read_history`).
-        schedulers: names of those that have Reserver as their extender; others are not judged.
-        grace_s: seconds that Reserver may take to see a write, and a binding to be written.
+        history: as recorded (`read_history`). schedulers: names of the schedulers with Reserver as
+        their extender; others are not judged. grace_s: seconds between a write and its arrival in
+        Reserver, and before a binding is written.
     """
     return judge(history, Rules(schedulers=schedulers, grace_s=grace_s))
 
 
 def judge(history: History, rules: Rules) -> Report:
-    """Return what a history shows, by rules of one's own."""
+    """Judge a history by the given rules."""
     case = Case(replace(replay(history), ends=rules.ends), rules)
     seats = tuple(holds.off_seat(case))
     violations = (

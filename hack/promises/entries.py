@@ -1,4 +1,4 @@
-"""What the store says, in the three forms that docs/reservations.md describes and as objects."""
+"""Reads the entries of stores in the three forms of docs/reservations.md, and Reservations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hack.promises.series import Course, Series, read_schedule
 DEFAULT_TTL = "24h"
 _MOST_REFILLED = 1000
 _NODES = "nodes"
-"""What one slot holds that is a whole node."""
+"""The resource of a slot that is a whole node."""
 _ANY_NUMBER = 10**9
 _SHORT = ("pod", "namespace", "cpu", "mem", "expire")
 _LONG = ("reservingPod", "reservingPodNamespace", "cpuMilli", "memMilli", "expireAt")
@@ -42,12 +42,12 @@ _Loader.yaml_implicit_resolvers = {
 
 
 class Ref(NamedTuple):
-    """Where an entry stands.
+    """The place of an entry.
 
     Attributes:
-        configmap: as ``namespace/name``; of a Reservation its namespace alone.
+        configmap: ``namespace/name``; for a Reservation the namespace alone.
         key: the data key, or the Reservation's name.
-        item: in a list, the owner as ``namespace/name``; what is written there if it is broken.
+        item: in a list, the owner as ``namespace/name``; the text of a broken entry.
     """
 
     configmap: str
@@ -66,30 +66,30 @@ Parts = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What an entry says; equal ones are the same reservation.
+    """The content of an entry; equal entries are the same reservation.
 
     Attributes:
-        node: whose capacity it holds; empty for an entry that cannot be read and holds nothing, and
-            for one that Reserver places.
+        node: the node that it holds capacity of; empty for a broken entry, which holds nothing, and
+            for an entry that Reserver places.
         owners: the pods that it names, as ``namespace/name``.
-        rules: whom else it matches.
-        resources: what one slot holds.
-        slots: how many pods may claim it.
-        reusable: a slot comes back when its pod goes.
-        refill_up_to: a claimed slot is replaced until so many are claimed or free; 0: none is.
-        release_if_idle: it is released after so many seconds without a pod; 0: it is not.
+        rules: the rules of its other owners.
+        resources: resources of one slot.
+        slots: the number of pods that may claim it.
+        reusable: a slot is free again after its pod has gone.
+        refill_up_to: claimed slots are replaced up to this number of slots; 0: no refill.
+        release_if_idle: seconds without a pod until the release; 0: never.
         starts: unix seconds, 0 for at once.
-        expires: unix seconds, None if it does not say.
-        ttl_s: how long it lives from when it is seen; None for ever, or if it says `expires`.
-        require: owners may land nowhere else.
-        yields_above: pods of a higher priority may take what it holds; None: none may.
-        lends_below: pods of a lower priority that may be recalled borrow it; None: none may.
-        series: when it recurs; None if it does not.
-        course: what of that is left out. Not part of what the entry says.
-        origin: the ref that claims of it name, if it was moved here from there.
-        placement: where Reserver may put it, as JSON.
-        placements: where it has: slots by node. Not part of what the entry says.
-        broken: what is written there, if it cannot be read.
+        expires: unix seconds, None without an expiry.
+        ttl_s: lifetime in seconds from its first sight; None for ever, or with `expires`.
+        require: owners may land on no other node.
+        yields_above: pods of a higher priority may take its room; None: no pod may.
+        lends_below: recallable pods of a lower priority may borrow its room; None: no pod may.
+        series: the series of a recurring entry; None for others.
+        course: the skipped part of the series; not compared.
+        origin: the ref that its claims name, if the entry was moved here.
+        placement: the nodes that Reserver may choose, as JSON.
+        placements: slots by node that Reserver has chosen; not compared.
+        broken: the text of an unreadable entry.
     """
 
     node: str = ""
@@ -120,22 +120,22 @@ class Entry:
 
     @property
     def most_placed(self) -> int:
-        """How many slots it has at most."""
+        """The most slots of the entry."""
         return self.refill_up_to or self.slots
 
     @property
     def most_slots(self) -> int:
-        """How many pods may have a slot of it at once."""
+        """The most pods with a slot at the same time."""
         return _ANY_NUMBER if self.is_whole else self.most_placed
 
     def lends_to(self, pod: Pod) -> bool:
-        """Return whether a pod may borrow what it holds."""
+        """Return whether a pod may borrow from this entry."""
         return self.lends_below is not None and pod.may_borrow and pod.priority < self.lends_below
 
 
 @lru_cache(maxsize=100_000)
 def read_key(configmap: str, key: str, text: str) -> dict[Ref, Entry]:
-    """Return what one data key says; what cannot be read is there as a broken entry."""
+    """Return the entries of one data key; an unreadable text becomes a broken entry."""
     ref = Ref(configmap, key)
     try:
         document = _parse(text)

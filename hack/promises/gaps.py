@@ -1,4 +1,4 @@
-"""What can be told of things whose writes were missed."""
+"""Limits of judgement after missed writes."""
 
 from __future__ import annotations
 

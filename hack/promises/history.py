@@ -1,4 +1,4 @@
-"""A recorded history: every write in the order of the API server's revisions, and what is missing.
+"""A recorded history: every write in the order of the API server's revisions, and the gaps.
 
 etcd counts all writes of a cluster with one number, so sorting lines by the object's
 resourceVersion gives the order in which they happened, whatever watch they came by.
@@ -82,15 +82,15 @@ class Outage:
 
 @dataclass(frozen=True)
 class Write:
-    """What a manager did to the store, by its own account.
+    """A write of a manager to the store, by its own account.
 
     Attributes:
-        at: when the API server answered, or the manager asked; unix seconds.
+        at: unix seconds of the API server's response, or of the request.
         op: put or remove.
         configmap: as ``namespace/name``.
         key: the data key.
         item: in a list, the owner as ``namespace/name``; empty for the whole key.
-        value: what it put.
+        value: the written text.
     """
 
     at: float
@@ -103,15 +103,15 @@ class Write:
 
 @dataclass(frozen=True)
 class History:
-    """What was recorded.
+    """The recorded writes and gaps.
 
     Attributes:
         lines: every write, in order.
-        gaps: where writes are missing.
-        outages: of the API server, in order.
-        manager: what the manager wrote; None if nobody kept account, and nothing that depends on it
-            is judged.
-        end: when the recording ended, unix seconds.
+        gaps: ranges of missing writes.
+        outages: outages of the API server, in order.
+        manager: the writes of the manager; None without an account, and promises that depend on it
+            are not judged.
+        end: unix seconds of the end of the recording.
     """
 
     lines: tuple[Line, ...]
@@ -186,7 +186,7 @@ def history_of(
 
 
 def _merged(outages: Iterable[Outage]) -> tuple[Outage, ...]:
-    """Return outages in order, one for those that overlap: each watch notes its own."""
+    """Return outages in order, with overlapping ones merged: each watch records its own."""
     merged: list[Outage] = []
     for outage in sorted(outages, key=lambda outage: outage.since):
         if merged and outage.since <= merged[-1].until:

@@ -16,7 +16,7 @@ from hack.promises.timing import Span
 
 
 def given_away(case: Case) -> Iterator[Violation]:
-    """Yield the bindings that took what a reservation of others held."""
+    """Yield the bindings that took room of another owner's reservation."""
     for pod in case.world.pods:
         if pod.binding is not None and case.is_judged(pod):
             yield from _taken_by(case, pod, pod.binding)
@@ -57,7 +57,7 @@ def _taken_by(case: Case, pod: Pod, binding: Binding) -> Iterator[Violation]:
 
 
 def _seats_on(case: Case, pod: Pod, node: str, span: Span) -> Iterator[Life]:
-    """Yield what a pod's slots on a node are of: all that name it, and of others what it claims."""
+    """Yield the entries of a pod's slots on a node: entries that name it or that it claims."""
     yield from (seat for seat in case.seats(pod, span) if node in seat.nodes)
     for life in case.matches(pod, span):
         if life.name in pod.claims and node in life.nodes:
@@ -65,7 +65,7 @@ def _seats_on(case: Case, pod: Pod, node: str, span: Span) -> Iterator[Life]:
 
 
 def _behind(case: Case, names: Iterable[str], seats: Iterable[Life]) -> set[str]:
-    """Return those that may stand behind seats: written later, or to start later, or they yield."""
+    """Return the entries that may rank below the seats: written or started later, or yielding."""
     called = case.world.lives_called
     first = min(called[seat.name][0].written.revision for seat in seats)
     are_firm = all(seat.entry.yields_above is None for seat in seats)
@@ -88,7 +88,7 @@ def _turn(life: Life) -> int:
 
 
 def off_seat(case: Case) -> Iterator[tuple[bool, Violation]]:
-    """Yield owners that landed beside their only seat, and whether its policy forbids that."""
+    """Yield owners that landed off their only seat, and whether its policy forbids that."""
     for pod in case.world.pods:
         if pod.binding is None or not case.is_judged(pod):
             continue

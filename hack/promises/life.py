@@ -16,20 +16,20 @@ ENDLESS = 2**63
 
 @dataclass(frozen=True)
 class Life:
-    """An entry of the store from the write that put it there to the write that removed it.
+    """An entry of the store, from its first write to its removal.
 
     Attributes:
-        ref: where.
-        entry: what it says.
-        put: what was written; differs from `entry` once its ttl is resolved.
-        written: when it was there for the first time.
-        gone: when it may have gone at the earliest; None while it stands.
-        in_gap: it went while nobody showed us.
-        deleted: the whole ConfigMap went.
-        moves: where Reserver has placed it, if it names no node, and since when each time.
-        courses: what is left out of what recurs, and since when each time.
+        ref: the place of the entry.
+        entry: its content.
+        put: the written content; differs from `entry` once its ttl is resolved.
+        written: the time of its first write.
+        gone: the earliest possible time of its removal; None while it exists.
+        in_gap: it was removed in a gap of the recording.
+        deleted: the whole ConfigMap was deleted.
+        moves: the placements by Reserver of an entry without a node, each with its time.
+        courses: the skipped parts of a recurring entry, each with its time.
         goes_on: at `gone` only an occurrence ended; the entry stayed.
-        comes_again: another occurrence comes after this one.
+        comes_again: another occurrence follows.
     """
 
     ref: Ref
@@ -55,7 +55,7 @@ class Life:
 
     @property
     def name(self) -> str:
-        """What claims of it say: its ref, or the one that it was moved from."""
+        """The ref in its claims: its own, or the ref that the entry was moved from."""
         return self.entry.origin or str(self.ref)
 
     @property

@@ -68,9 +68,9 @@ class ObjectReader(StoreReader):
 
 
 def _goes_on(life: Life, now: Mapping[Ref, Entry], at: float) -> bool:
-    """Return whether the same reservation stands there now, perhaps with its ttl resolved.
+    """Return whether the same reservation exists now, perhaps with its ttl resolved.
 
-    What is reusable may be extended until it is over (docs/adr/0090).
+    A reusable reservation may be extended until its end (docs/adr/0090).
     """
     after = now.get(life.ref)
     if after is None or after == life.entry:

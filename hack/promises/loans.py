@@ -1,4 +1,4 @@
-"""What is lent of holds, and how much of it is borrowed."""
+"""The lent part of holds, and the borrowed part of it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def unborrowed(
     lent_below: Mapping[str, int],
     borrowers: Iterable[tuple[Pod, Amounts]],
 ) -> dict[str, dict[str, int]]:
-    """Return what is held beside what borrowers may have of it, by name.
+    """Return the held resources without the most that borrowers may use, by entry.
 
-    Whoever may borrow of one hold may of all that ask for a higher priority. So those that ask for
-    the lowest are used up first, and as much is borrowed as can be.
+    A borrower of one hold may also borrow from every hold with a higher limit. So holds with the
+    lowest limit are used up first, which borrows the most.
 
     Args:
         held: by name.

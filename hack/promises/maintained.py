@@ -12,10 +12,10 @@ from hack.promises.objects import by_name
 from hack.promises.report import Kind, Violation
 
 _MARK = "reserver.io/maintenance"
-"""What windows have done with a node, as ``use:key``, separated by spaces."""
+"""Annotation of a node: its windows as ``use:key``, separated by spaces."""
 
 _CLOSED = frozenset({"DrainInProgress", "Drained", "MaintenanceInProgress"})
-"""Conditions (KEP-5683) under which nobody places anything; of what is planned, it depends."""
+"""Conditions (KEP-5683) of nodes that take no pods."""
 
 
 def placed_in_maintenance(case: Case) -> Iterator[Violation]:
@@ -52,9 +52,9 @@ def _is_closed(node: Mapping[str, Any]) -> bool:
 
 
 def cordons_lifted(case: Case) -> Iterator[Violation]:
-    """Yield the writes that took a window's mark off a node with the cordon of somebody else.
+    """Yield the writes that removed a window's mark together with another client's cordon.
 
-    Mark and cordon are one write of Reserver; others uncordon a node and leave the mark.
+    Reserver writes mark and cordon at once; other clients uncordon a node and leave the mark.
     """
     for lines in by_name(case, "nodes").values():
         for before, after in pairwise(lines):

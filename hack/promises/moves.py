@@ -25,13 +25,13 @@ _AFTER_EVICTION = frozenset({"Landed", "LandedElsewhere", "NotReplaced", "Deadli
 _HOSTNAME = "kubernetes.io/hostname"
 _WINDOW = "reserver.io/move-window"
 _SLACK_S = 5.0
-"""How long an eviction takes from its decision until it shows, in seconds."""
+"""Seconds from the decision of an eviction until a watch shows it."""
 
 
 def evicted_without_seat(case: Case) -> Iterator[Violation]:
-    """Yield the evictions of pods that a move was about, and for which no seat was held.
+    """Yield the evictions of moved pods for which no seat was held.
 
-    Whoever evicts: where moves are recorded, nobody else does.
+    Where moves are recorded, only Reserver evicts.
     """
     moves, seats = by_name(case, "podmoves"), by_name(case, "reservations")
     for lines in by_uid(case).values():
@@ -97,10 +97,10 @@ def _is_open(text: str, at: float) -> bool:
 
 
 def seat_given_up(case: Case) -> Iterator[Violation]:
-    """Yield the seats that went between the eviction and the landing, and moves that ended so.
+    """Yield the seats that were deleted between eviction and landing, and moves that ended so.
 
-    Nobody but Reserver deletes seats where moves are recorded. Who has claimed one needs it no
-    more.
+    Where moves are recorded, only Reserver deletes seats. A pod that has claimed its seat needs the
+    seat no more.
     """
     seats = by_name(case, "reservations")
     for lines in by_name(case, "podmoves").values():
@@ -166,10 +166,10 @@ def _seat_name(move: Mapping[str, Any]) -> str:
 
 
 def _problem(case: Case, name: str, seat: list[Line], moment: Moment, pod: Line) -> str:
-    """Return what a seat lacked at a moment; empty if it was held and backed.
+    """Return the problem of a seat at a moment; empty if it was held and backed.
 
-    That it was is written a moment later; what was claimed at once need never have been. What a gap
-    hides shows at its end: the seat, or who has claimed it.
+    Its status is written a moment later, and never for a seat that is claimed at once. A gap hides
+    both until its end.
     """
     node = pod.item["spec"].get("nodeName", "")
     gap = gap_over(moment, gaps_of(case.world.history, "reservations"))
@@ -198,7 +198,7 @@ def _problem(case: Case, name: str, seat: list[Line], moment: Moment, pod: Line)
 def _out_of_reach(case: Case, moment: Moment, pod: Line, nodes: set[str]) -> str:
     """Return a volume of a pod that none of these nodes can use; empty for none.
 
-    Of volumes' affinities only names of hosts are judged, which here are those of nodes.
+    Only host names in the affinity of volumes are judged; they equal the names of nodes here.
     """
     claims = by_name(case, "persistentvolumeclaims")
     volumes = by_name(case, "persistentvolumes")

@@ -1,4 +1,4 @@
-"""Who may claim an entry: pods by name, by what made them, by their labels."""
+"""The owners of an entry: pods by name, by controller, by labels."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _WITH_VALUES = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": Fals
 
 
 class Maker(NamedTuple):
-    """What made a pod and looks after it: its controlling ownerReference; empty without one."""
+    """The controlling ownerReference of a pod; empty without one."""
 
     kind: str = ""
     name: str = ""
 
 
 class Traits(NamedTuple):
-    """What tells whose a pod is; labels may change while it lives."""
+    """The properties of a pod that owner rules match; labels may change during its life."""
 
     namespace: str
     name: str
@@ -76,7 +76,7 @@ class Rule(NamedTuple):
 
 
 def traits(metadata: Mapping[str, Any]) -> Traits:
-    """Return what a pod's metadata says of whose it is."""
+    """Return the traits in a pod's metadata."""
     controllers = (one for one in metadata.get("ownerReferences") or () if one.get("controller"))
     labels = frozenset((metadata.get("labels") or {}).items())
     said: Mapping[str, str] = next(controllers, {})

@@ -14,12 +14,12 @@ class PodState(NamedTuple):
     """A pod from one write to the next.
 
     Attributes:
-        moment: when it became so.
-        node: where it is bound, empty if nowhere.
-        done: it takes nothing from its node any more.
-        requests: what it takes.
-        refusal: why kube-scheduler could not place it.
-        nominated: the node that it is nominated for.
+        moment: the moment of the write.
+        node: the node of its binding, empty before.
+        done: the pod has ended and uses no capacity.
+        requests: its effective request.
+        refusal: kube-scheduler's reason for not placing it.
+        nominated: its nominated node.
     """
 
     moment: Moment
@@ -57,21 +57,21 @@ class Pod:
     """A pod from its first write to its last.
 
     Attributes:
-        uid: of this pod.
-        name: as ``namespace/name``.
-        scheduler: who is to bind it.
-        priority: its number.
-        only_capacity: nothing it asks of its node depends on other pods (spread, affinity, ports).
-        is_mirror: a kubelet shows by it what it runs from a file, under a name of its own choice.
-        may_borrow: it tolerates that it is recalled from what is lent.
-        traits: what it was known by, each once; more than one if its labels changed.
-        states: what it was, in order; never empty.
-        binding: how it got its node; None if it has none, or had it when it was first seen.
-        claims: what it said it claimed when it was first seen on a node: the refs, as text,
-            without what follows the ``@``.
-        leaves: when it began to be deleted; None if nobody saw that.
-        gone: when it was deleted, at the earliest.
-        gone_by: when it certainly was.
+        uid: its UID.
+        name: ``namespace/name``.
+        scheduler: ``spec.schedulerName``.
+        priority: ``spec.priority``.
+        only_capacity: its placement does not depend on other pods (spread, affinity, ports).
+        is_mirror: it is a mirror pod of a kubelet's static pod.
+        may_borrow: it tolerates the recall of lent room.
+        traits: its different traits; more than one if its labels changed.
+        states: its states in order; never empty.
+        binding: its binding; None if it has none, or had a node when it was first seen.
+        claims: the refs that it claimed when it was first seen on a node, without the part after
+            the ``@``.
+        leaves: the time of its deletionTimestamp's write; None if no watch showed that.
+        gone: the earliest possible time of its deletion.
+        gone_by: the latest possible time of its deletion.
     """
 
     uid: str
@@ -100,11 +100,11 @@ class Pod:
         return next((state.moment for state in self.states if state.done), None)
 
     def requests(self, revision: int) -> Amounts:
-        """Return what it takes, or would, of a node at a revision."""
+        """Return its effective request at a revision."""
         return (self.at(revision) or self.states[-1]).requests
 
     def at(self, revision: int) -> PodState | None:
-        """Return what it was at a revision, None if it was not."""
+        """Return its state at a revision, None if it did not exist."""
         if self.gone and self.gone.revision <= revision:
             return None
         states = (s for s in reversed(self.states) if s.moment.revision <= revision)

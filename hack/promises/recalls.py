@@ -1,4 +1,4 @@
-"""Does what is lent come back: a borrower costs no owner its seat."""
+"""Judges that lent room comes back: no borrower costs an owner its seat."""
 
 from __future__ import annotations
 

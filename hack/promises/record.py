@@ -1,9 +1,9 @@
-"""Records every write to pods, nodes and what holds reservations, for `hack.promises` to judge.
+"""Records every write to pods, nodes and reservations, for `hack.promises` to judge.
 
 `history.jsonl` has one line a write: ``{"at", "collection", "type", "object"}``; `at` is when the
 recorder received it, in unix seconds. Besides ADDED, MODIFIED, DELETED and LISTED there are GAP
-(``object.since`` to ``object.metadata.resourceVersion``: revisions that nobody showed us; what was
-deleted meanwhile is in ``object.gone``), OUTAGE (the API server was away from ``object.since`` to
+(``object.since`` to ``object.metadata.resourceVersion``: missed revisions; objects deleted
+meanwhile are in ``object.gone``), OUTAGE (the API server was away from ``object.since`` to
 `at`) and END.
 """
 
@@ -31,20 +31,20 @@ _OBJECTS = ("reserver.io", "v1alpha1")
 _READY = "recording"
 _START_S = 60.0
 _LINGER_S = 1.0
-"""How long after it is told to stop the recorder waits for the last writes, in seconds."""
+"""Seconds in which the recorder waits for the last writes after its input ends."""
 
 
 class Recorder:
     """Records in a process of its own, so that a busy test does not delay the moments it notes.
 
     Args:
-        kubeconfig: of somebody who may list and watch pods, nodes and the ConfigMaps.
-        folder: where `history.jsonl` is written.
+        kubeconfig: credentials that may list and watch pods, nodes and the ConfigMaps.
+        folder: the folder of `history.jsonl`.
         configmaps: (namespace, name) of stores without the label.
-        label_namespace: where ConfigMaps labelled as stores are recorded.
-        objects: record Reservations, too; the API server has to know them.
-        moves: record PodMoves and volumes, too; likewise.
-        not_in: a namespace of which neither pods nor Reservations are recorded.
+        label_namespace: the namespace of the labelled stores to record.
+        objects: record Reservations, too; the CRD has to exist.
+        moves: record PodMoves and volumes, too; the CRD has to exist.
+        not_in: a namespace whose pods and Reservations are not recorded.
     """
 
     def __init__(  # noqa: PLR0913 - what may be recorded

@@ -1,4 +1,4 @@
-"""What the checker found, for a person and for programs."""
+"""The checker's findings, for people and for programs."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ class Violation:
 
 @dataclass(frozen=True)
 class Report:
-    """What a history shows.
+    """The findings in a history.
 
     Attributes:
-        counts: what was looked at, and what could not be judged.
-        violations: promises broken, in the order of their revisions.
-        warnings: what is allowed but unusual.
-        notes: what was not judged and why.
+        counts: the numbers of judged and of unjudged cases.
+        violations: broken promises, in the order of their revisions.
+        warnings: allowed but unusual cases.
+        notes: unjudged cases, with the reason.
     """
 
     counts: Mapping[str, int]

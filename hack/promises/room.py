@@ -19,14 +19,14 @@ def fits(
     seat: Life | None = None,
     gone: Collection[Pod] = (),
 ) -> bool:
-    """Return whether a pod fits on a node beside all that may be there or may be held.
+    """Return whether a pod fits on a node with all pods and holds that may be there.
 
     Args:
-        case: what happened.
+        case: the history.
         pod: the pod.
         node: the node.
-        moment: when.
-        seat: an entry that has a slot for it there, though it does not name it.
+        moment: the moment.
+        seat: an entry with a slot for the pod there that does not name the pod.
         gone: pods that do not count.
     """
     world, revision = case.world, moment.revision
@@ -48,7 +48,7 @@ def fits(
 
 
 def _others(case: Case, but: Collection[str], node: str, revision: int) -> Iterator[Amounts]:
-    """Yield what other pods take, those that are only nominated for the node among them."""
+    """Yield the requests of other pods, with pods that are nominated for the node."""
     for other in case.world.pods_near.get(node, ()):
         now = other.at(revision)
         if now is None or now.done or other.uid in but:

@@ -1,4 +1,4 @@
-"""What recurs: which occurrence is when, by cron's own reader in the zone that is written."""
+"""The occurrences of a recurring entry, by a cron library in the entry's time zone."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Occurrence(NamedTuple):
 
 
 class Series(NamedTuple):
-    """What makes an occurrence what it is; an edit of it makes another reservation.
+    """The schedule of an occurrence; an edit of it makes another reservation.
 
     Attributes:
-        cron: when occurrences start.
-        duration: how long each is, in seconds.
-        zone: in which they start.
-        lead: so many seconds earlier each begins to hold.
+        cron: the starts of occurrences.
+        duration: the length of an occurrence, in seconds.
+        zone: the time zone of the starts.
+        lead: seconds before a start from which the occurrence holds.
     """
 
     cron: str
@@ -55,14 +55,14 @@ class Series(NamedTuple):
 
 
 class Course(NamedTuple):
-    """What of a series is left out; an edit of it leaves the occurrence under way what it is.
+    """The limits of a series; an edit of them does not change the current occurrence.
 
     Attributes:
         first: no occurrence starts earlier; unix seconds.
         until: no occurrence starts later; unix seconds.
-        most: so many there are; 0: no number.
-        skipped: the starts of those that are left out.
-        is_suspended: nothing is held.
+        most: the number of occurrences; 0: unlimited.
+        skipped: the starts of skipped occurrences.
+        is_suspended: no occurrence holds.
     """
 
     first: float = 0.0
@@ -91,10 +91,10 @@ class Course(NamedTuple):
 
 
 def read_schedule(written: Mapping[str, Any], starts_at: float) -> tuple[Series, Course]:
-    """Return what a ``schedule`` says.
+    """Read a ``schedule``.
 
     Raises:
-        ValueError: it says what is not known, or cannot be kept; or KeyError, TypeError.
+        ValueError: a field is unknown or impossible; or KeyError, TypeError.
     """
     if set(written) - _FIELDS:
         raise ValueError("says what is not known")

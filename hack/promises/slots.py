@@ -1,4 +1,4 @@
-"""Who took slots of which entry, and when they came back."""
+"""The claims of slots, and the times at which slots were free again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _first(*moments: Moment | None) -> Moment | None:
 
 
 def _claimed(pod: Pod, world: World, timing: Timing) -> Iterator[tuple[Life, Moment, bool]]:
-    """Yield what a pod took, when, and whether that is sure."""
+    """Yield the entries that a pod claimed, each with its time and certainty."""
     lives = world.owned.get(pod.uid, ())
     if pod.binding is None:
         if pod.states[0].node:  # Bound before the recording began.

@@ -1,4 +1,4 @@
-"""Does the store keep what the manager wrote until it is over?"""
+"""Judges that the store keeps the manager's entries until their end."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def _explains(case: Case, write: Write, life: Life) -> bool:
 
 
 def _entries(write: Write) -> dict[Ref, Entry]:
-    """Return what the manager put."""
+    """Return the entries of a manager's write."""
     is_item = write.item and not write.value.startswith("[")
     return read_key(write.configmap, write.key, f"[{write.value}]" if is_item else write.value)
 
 
 def edit_vanished(case: Case) -> Iterator[Violation]:
-    """Yield what the manager put and the store never showed."""
+    """Yield the manager's entries that the store never showed."""
     history = case.world.history
     for write in history.manager or ():
         if write.op != "put" or not write.value or _cannot_tell(case, write):

@@ -1,4 +1,4 @@
-"""How exact moments are: when something may have been decided, seen and written."""
+"""The precision of times: bounds on when a decision was made, a write seen and a write made."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from hack.promises.pods import Binding
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """How strict to be; all times in seconds.
+    """The limits of the judgement, in seconds.
 
     Attributes:
-        schedulers: whose pods are judged: those that have Reserver as their extender.
-        grace_s: how long Reserver may take to see a write, and a binding to be written.
-        settle_s: how long after an outage of the API server a binding may arrive that was decided
-            before it: Reserver asks again, with pauses of up to 7.5 s.
-        patience_s: how long a pod may wait for room that is free.
-        cleaner_s: how long what is over may stand in the store.
-        recorded_s: how long a pod has to stand after its claim until Reserver has certainly
-            written it down, restarts included.
-        ends: when Reserver was killed, and another one started, as far as that is known; unix
-            seconds.
-        past_s: how long after that Reserver may not know of claims whose pods are gone.
-        lost_s: how long what is claimed may stand there before the claim counts as lost.
-        manager_s: how far the manager's account may be from when its write is received.
-        pauses: times in which no pod could be expected to be bound, though Reserver decided all the
-            time: whoever calls it was away.
-        exempt_priority: from here on pods take held capacity, in these namespaces:
-        exempt_namespaces: kube-system, and those that Reserver was told.
+        schedulers: the schedulers with Reserver as their extender; only their pods are judged.
+        grace_s: between a write and its arrival in Reserver, and before a binding is written.
+        settle_s: after an outage of the API server, until a binding that was decided before it
+            arrives: Reserver repeats the request, with pauses of up to 7.5 s.
+        patience_s: wait of a pod for room that is free.
+        cleaner_s: until an ended entry is deleted from the store.
+        recorded_s: life of a pod after its claim until Reserver has certainly recorded the claim,
+            with restarts.
+        ends: unix seconds of the kills and starts of Reserver, as far as they are known.
+        past_s: after such an end, Reserver may lack claims of pods that are gone.
+        lost_s: until a claim counts as lost because the claimed entry still exists.
+        manager_s: between the manager's time of a write and the recorder's.
+        pauses: times in which no pod could be bound although Reserver was up, because its caller
+            was away.
+        exempt_priority: the priority from which pods of `exempt_namespaces` may take held room.
+        exempt_namespaces: kube-system, and the namespaces in Reserver's settings.
     """
 
     schedulers: frozenset[str]
@@ -64,7 +63,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Timing:
-    """How exact the moments of a history are, by the rules."""
+    """The precision of a history's times, by the rules."""
 
     history: History
     rules: Rules

@@ -18,13 +18,13 @@ _NAMED = re.compile(r"held by reservation ([^\s,]+)")
 
 @dataclass(frozen=True)
 class Wait:
-    """A pod that is told, for a time, that a reservation is in its way.
+    """A time in which a reservation kept a pod from being placed, by the pod's condition.
 
     Attributes:
-        pod: which.
-        ref: of the reservation, as text.
-        said: the moments at which kube-scheduler said so in new words.
-        end: when it did not say so any more, unix seconds.
+        pod: the pod.
+        ref: the reservation's ref, as text.
+        said: the moments at which kube-scheduler changed the condition's message.
+        end: unix seconds at which the message no longer named the reservation.
     """
 
     pod: Pod
@@ -113,7 +113,7 @@ def _fits(case: Case, pod: Pod, node: str, start: float, end: float) -> bool:
 
 
 def _writes_about(case: Case, node: str) -> Iterator[Moment]:
-    """Yield the moments at which what is free on a node may have changed."""
+    """Yield the moments at which the free room of a node may have changed."""
     for state in case.world.node_states(node, 0.0, ENDLESS):
         yield state.moment
     for pod in case.world.pods_near.get(node, ()):

@@ -14,8 +14,8 @@ from kubernetes.client.exceptions import ApiException
 _GONE = 410
 _RETRY_S = 0.1
 _WATCH_S = 10
-"""Short, because the API server sends a bookmark just before it ends a watch: what a restart of the
-API server makes us miss begins at the last bookmark."""
+"""Seconds of a watch. The API server sends a bookmark before it ends a watch, and the gap after a
+restart of the API server begins at the last bookmark, so this is short."""
 _SILENCE_S = _WATCH_S + 5
 _FAULTS = (urllib3.exceptions.HTTPError, ApiException, OSError, msgspec.DecodeError)
 
@@ -24,11 +24,11 @@ Write = Callable[[str, str, dict[str, Any]], None]
 
 
 class _Expired(Exception):
-    """The API server does not have what was written since we last heard of it."""
+    """The API server no longer has the revisions since the last event."""
 
 
 class Watch(threading.Thread):
-    """Lists and watches one collection until told to stop; outlives the API server's restarts.
+    """Lists and watches one collection until stopped; survives restarts of the API server.
 
     Attributes:
         listed: set once the first list is written.
@@ -63,7 +63,7 @@ class Watch(threading.Thread):
                 self._stopping.wait(_RETRY_S)
 
     def _list(self) -> None:
-        """Write what there is now, and what of the past nobody can tell any more."""
+        """Record the current objects, and the gap before them."""
         response = self._request(_preload_content=False, _request_timeout=(3, 60))
         document = msgspec.json.decode(response.data)
         revision = document["metadata"]["resourceVersion"]

@@ -22,9 +22,9 @@ class NodeState:
     """A node from one write to the next.
 
     Attributes:
-        moment: when it became so.
-        allocatable: what it offers.
-        rest: whatever else kube-scheduler looks at: labels, taints, conditions.
+        moment: the moment of the write.
+        allocatable: its allocatable resources.
+        rest: the other fields that kube-scheduler reads: labels, taints, conditions.
     """
 
     moment: Moment
@@ -97,10 +97,10 @@ class World:
         return owners
 
     def _comes_later(self, life: Life, pod: Pod) -> bool:
-        """Return whether a pod came after the one whose replacement a life is for, if it is.
+        """Return whether a pod was created after the pod whose replacement an entry is for.
 
-        A list does not tell in which order pods came: after a restart a sibling that still waits
-        may take the seat as well, which is known (docs/adr/0033).
+        A list does not show the order of creation: after a restart a sibling that still waits may
+        take the seat as well (docs/adr/0033).
         """
         replaced = {rule.replaces for rule in life.entry.rules} - {""}
         before = [each for each in self.pods if each.uid in replaced] if replaced else []
@@ -141,7 +141,7 @@ class World:
         return not any(life.gone and life.gone.at >= since for life in self.nodes.get(node, ()))
 
     def node_states(self, node: str, since: float, revision: int) -> Iterator[NodeState]:
-        """Yield what a node was from a time (unix seconds) to a revision."""
+        """Yield the states of a node from a time (unix seconds) to a revision."""
         for life in self.nodes.get(node, ()):
             if life.gone and life.gone.at < since:
                 continue

@@ -1,1 +1,1 @@
-"""What is made from the contracts in proto/: Python code, and their reference."""
+"""Generates Python code and the reference from the contracts in proto/."""

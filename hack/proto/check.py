@@ -1,9 +1,9 @@
-"""Lints the contract, and compares it with the one that was released last.
+"""Lints the contract, and compares it with the last released one.
 
     python -m hack.proto.check [--release]
 
-buf does both, built once from its Go module (two minutes). What was released last is
-proto/baseline.binpb; `--release` puts the contract as it is in its place.
+buf does both, built once from its Go module (two minutes). The last released contract is
+proto/baseline.binpb; `--release` replaces it by the current one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BASELINE = PROTO / "baseline.binpb"
 
 
 def check() -> int:
-    """Print what is wrong; return an exit status."""
+    """Print the problems; return an exit status."""
     lint = _buf("lint", str(PROTO))
     breaking = _buf("breaking", str(PROTO), "--against", str(BASELINE))
     return lint or breaking

@@ -1,7 +1,7 @@
 """Generates reserver/v1 from proto/: messages and stubs, with their types for mypy.
 
 The code is committed, so that neither users nor the image need a compiler; a unit test compares it
-with what the contracts generate.
+with the generated code.
 """
 
 from __future__ import annotations

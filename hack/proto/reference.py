@@ -1,6 +1,6 @@
 """Writes docs/grpc-reference.md from the comments of the contract.
 
-A unit test compares what is committed with what the contract says.
+A unit test compares the committed page with the contract.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hack.proto.generate import PROTO, ROOT, contracts
 PAGE = ROOT / "docs/grpc-reference.md"
 
 Place: TypeAlias = tuple[int, ...]
-"""Where something stands in a file, as SourceCodeInfo.Location.path."""
+"""A place in a file, as SourceCodeInfo.Location.path."""
 
 _MESSAGE, _ENUM, _SERVICE = (
     FileDescriptorProto.DESCRIPTOR.fields_by_name[name].number
@@ -101,7 +101,7 @@ class _File:
 
 
 def _described() -> Sequence[FileDescriptorProto]:
-    """Return the files of the contract, that of reservations first.
+    """Return the files of the contract, reservations first.
 
     Raises:
         RuntimeError: they are not valid.

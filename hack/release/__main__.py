@@ -22,7 +22,7 @@ from rich.table import Table
 from hack.controlplane.build import versions
 
 _EVERY_S = 60.0
-"""How often a step that goes on says so, in seconds."""
+"""Seconds between two lines of progress of a step."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,12 @@ STEPS = (
 
 @dataclass(frozen=True)
 class Result:
-    """How a step went.
+    """The result of a step.
 
     Attributes:
-        step: which.
+        step: the step.
         status: its exit status.
-        seconds: how long it took.
+        seconds: its duration.
     """
 
     step: Step

@@ -1,7 +1,7 @@
-"""What passed on each version of Kubernetes, and the tables of it in docs/compatibility.md.
+"""The results on each version of Kubernetes, and their tables in docs/compatibility.md.
 
-Who records writes both; `python -m hack.release.record` and `python -m hack.conformance.record`
-write a table from what was recorded, after a merge for example.
+A run writes both; `python -m hack.release.record` and `python -m hack.conformance.record` write a
+table from the recorded results, after a merge for example.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ PAGE = ROOT / "docs/compatibility.md"
 
 @dataclass(frozen=True)
 class Run:
-    """What was run on one version.
+    """The results on one version.
 
     Attributes:
-        version: of Kubernetes, as its API server says it, without the `v`.
-        commit: of Reserver; it says so if there were changes beside it.
+        version: the version of the API server, without the `v`.
+        commit: Reserver's commit, with a mark for uncommitted changes.
         date: in UTC, as YYYY-MM-DD.
-        counts: by what they show, how many passed, and how many were run.
-        suite: of upstream's specs; empty for our own scenarios.
+        counts: the passed and the run tests, by subject.
+        suite: the suite of upstream's specs; empty for Reserver's own scenarios.
     """
 
     version: str
@@ -56,18 +56,18 @@ class Record:
     table: Callable[[list[Run]], str]
 
     def runs(self) -> list[Run]:
-        """Return what was recorded, the oldest version first."""
+        """Return the recorded runs, the oldest version first."""
         return [
             Run(**{**each, "counts": {name: tuple(two) for name, two in each["counts"].items()}})
             for each in json.loads(self.file.read_text())
         ]
 
     def page(self) -> str:
-        """Return the page with the table of what was recorded."""
+        """Return the page with the table of the recorded runs."""
         return replaced(PAGE.read_text(), self.begin, self.end, self.table(self.runs()))
 
     def add(self, *new: Run) -> None:
-        """Write down runs, in place of those of the same suite and minor version, and the table."""
+        """Record runs in place of runs of the same suite and minor version; write the table."""
         kept = [run for run in self.runs() if run.key not in [each.key for each in new]]
         runs = sorted([*kept, *new], key=lambda run: run.key)
         lines = ",\n".join(json.dumps(asdict(run)) for run in runs)
@@ -103,7 +103,7 @@ def lines(rows: Iterable[Iterable[str]]) -> str:
 
 
 def share(run: Run, *names: str) -> str:
-    """Return how many passed of what was run of some names."""
+    """Return the passed and the run tests of some names."""
     passed, tried = (sum(run.counts.get(name, (0, 0))[at] for name in names) for at in (0, 1))
     return f"{passed} of {tried}" if tried else "not run"
 

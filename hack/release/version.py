@@ -1,6 +1,6 @@
-"""`KUBERNETES=1.36 python -m hack.release.version` runs what may differ by version, and records it.
+"""`KUBERNETES=1.36 python -m hack.release.version` runs and records the scenarios of a version.
 
-What it records stands in docs/compatibility.md. The exit status is pytest's.
+The record is in docs/compatibility.md. The exit status is pytest's.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SCENARIOS = {
     ),
     "versions, gates and batching": "test_versions.py",
 }
-"""What is run on each version, under tests/e2e."""
+"""The scenarios of each version, below tests/e2e."""
 
 _FOLDER = "tests/e2e/"
 _WHOLE = {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}
-"""How pytest ends when it has run all that it was to run."""
+"""The exit statuses of a complete run of pytest."""
 
 
 class Outcomes:
@@ -76,7 +76,7 @@ def kubernetes() -> str:
 
 
 def commit() -> str:
-    """Return the commit of what was run, and whether anything is there that it lacks."""
+    """Return the commit, with a mark for uncommitted changes."""
     ours = [":!hack/*/record.json", f":!{PAGE.relative_to(ROOT)}"]
     changes = _said(["git", "status", "--porcelain", "--", ".", *ours])
     return _said(["git", "rev-parse", "--short", "HEAD"]) + (" and changes" if changes else "")

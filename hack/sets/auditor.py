@@ -1,4 +1,4 @@
-"""A third party, which shares no decision with reserver, and adds up what the stores hold."""
+"""An auditor that shares no code with Reserver's decisions, and sums up the holds in the stores."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from reserver.k8s.client import ApiClient
 
 SYSTEM = "reserver-system"
 PREFIX = "race"
-"""Of the names of sets; all else is somebody else's."""
+"""The prefix of the names of sets."""
 
 _CONFIGMAPS = f"/api/v1/namespaces/{SYSTEM}/configmaps"
 _OBJECTS = f"/apis/reserver.io/v1alpha1/namespaces/{SYSTEM}/reservations"
 
 
 class Auditor:
-    """Adds up what is held after each write, set by set and node by node.
+    """Sums up the holds after each write, by set and by node.
 
-    In a ConfigMap a set is one write, and never half there before it is released part by part. As
-    objects it may be half there while it is written: of one that was never whole nothing may be
-    left in the end.
+    In a ConfigMap a set is one write, and never incomplete before its release part by part. As
+    objects a set may be incomplete while it is written: a set that was never whole leaves no part
+    in the end.
 
     Attributes:
-        writes: how many states it has seen.
-        wrong: what must not be.
+        writes: the number of states.
+        wrong: violations.
     """
 
     def __init__(self, parts: int, cpu: int) -> None:
@@ -44,7 +44,7 @@ class Auditor:
         self._whole: set[str] = set()
 
     def see_keys(self, configmap: str, data: Mapping[str, str]) -> None:
-        """Take what a ConfigMap says now."""
+        """Read the new content of a ConfigMap."""
         self.writes += 1
         touched = self._exchange(configmap, dict(data))
         for name in touched:
@@ -52,7 +52,7 @@ class Auditor:
                 self.wrong.append(f"half a set: {name} has {self._present[name]}")
 
     def see_object(self, kind: str, item: Mapping[str, Any]) -> None:
-        """Take a change of an object, as a watch tells it."""
+        """Read a watch event of an object."""
         self.writes += 1
         name = item["metadata"]["name"]
         self._exchange(name, {} if kind == "DELETED" else {name: json.dumps(item["spec"])})
@@ -64,7 +64,7 @@ class Auditor:
                 self.wrong.append(f"half a set is left: {name} has {count}")
 
     def _exchange(self, place: str, new: dict[str, str]) -> set[str]:
-        """Take what a place says now; return the sets that have gained or lost a part."""
+        """Replace the parts of a place; return the sets that have gained or lost a part."""
         new = {key: text for key, text in new.items() if _is_of_race(key)}
         old = self._keys.get(place, {})
         self._keys[place] = new
@@ -95,7 +95,7 @@ class Auditor:
             tasks.create_task(self._follow_configmaps(client, configmaps))
 
     async def has_seen_all(self, kubeconfig: Path) -> bool:
-        """Return whether what the watches have shown is what there is now."""
+        """Return whether the watches have shown the current state."""
         async with ApiClient(await credentials.load(kubeconfig)) as client:
             objects = json.loads(await client.get(_OBJECTS))["items"]
             configmaps = json.loads(await client.get(_CONFIGMAPS))["items"]
@@ -122,7 +122,7 @@ class Auditor:
 async def _changes(
     client: ApiClient, path: str, params: dict[str, str]
 ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-    """Yield kind and object of each change; the API server ends the watch of who is slow.
+    """Yield kind and object of each change; the API server ends the watch of a slow client.
 
     Raises:
         RuntimeError: changes were missed.

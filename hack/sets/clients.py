@@ -19,11 +19,11 @@ PARTS = 3
 
 @dataclass
 class Outcome:
-    """What came of the calls.
+    """The outcomes of the calls.
 
     Attributes:
-        codes: how often each status code was answered.
-        seconds: how long calls took, by whether a set was created or refused.
+        codes: the number of answers by status code.
+        seconds: durations of calls, by whether a set was created or refused.
     """
 
     codes: Counter[str] = field(default_factory=Counter)

@@ -1,8 +1,7 @@
 """Many clients create sets on a cluster that is full: never too much held, no half set.
 
-They release some of what they created, so that there is room now and then, and all at last. A third
-party, which shares no decision with Reserver, follows the stores and adds up what they hold after
-each write.
+The clients release some of their sets to make room, and all sets at the end. An auditor that shares
+no code with Reserver's decisions follows the stores and sums up the holds after each write.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from reserver.client import CallFailed, Client, PodOwner, Spec
 from reserver.reservations.enums import StoreKind
 
 _NODES, _CPUS = 40, 4
-"""How many nodes there are, and CPUs of each."""
+"""The number of nodes, and the CPUs of each."""
 
 _PATIENCE_S = 60
-"""How long the auditor may be behind at the end, in seconds."""
+"""Most lag of the auditor at the end, in seconds."""
 
 
 async def race(
