@@ -151,6 +151,8 @@ def _occurrences(
 ) -> Iterator[tuple[str, str]]:
     zone = schedule.time_zone or "UTC"
     yield "Every", formatting.every(schedule)
+    if schedule.suspend:
+        return
     for number, (begin, end) in enumerate(reservation.occurrences):
         times = (_in_zone(each, zone) for each in (begin, end))
         yield "" if number else "Next", " to ".join(times)

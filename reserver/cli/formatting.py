@@ -125,6 +125,8 @@ def places(parts: Sequence[PlacedSlots]) -> str:
 def ends_in(reservation: ReservationInfo, now: datetime) -> str:
     """Return the time until it expires."""
     spec = reservation.spec
+    if spec.schedule is not None and spec.schedule.suspend:
+        return "suspended"
     if reservation.occurrences:
         begin, end = reservation.occurrences[0]
         left = ceil(((begin if now < begin else end) - now).total_seconds())
@@ -139,7 +141,8 @@ def every(schedule: RecurringSchedule) -> str:
     """Return when a reservation recurs."""
     suspended = "; suspended: nothing is held" if schedule.suspend else ""
     zone, span = schedule.time_zone or "UTC", show_duration(schedule.duration)
-    return f"{schedule.cron} ({zone}) for {span}{suspended}"
+    lead = f", held from {show_duration(schedule.lead)} before" if schedule.lead else ""
+    return f"{schedule.cron} ({zone}) for {span}{lead}{suspended}"
 
 
 def amounts(resources: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -197,6 +200,8 @@ def one_line(reservation: ReservationInfo, now: datetime) -> str:
     held = f"{what}{on} held for {whom}"
     if not (reservation.phase is Phase.ACTIVE and reservation.is_backed):
         held = f"{phase(reservation).text}{on}: {what} for {whom}"
+    if spec.schedule is not None and spec.schedule.suspend:
+        return f"{held}, suspended"
     if reservation.occurrences:
         begin, end = reservation.occurrences[0]
         span = f"until {moment(end, now)}" if begin <= now else f"next at {moment(begin, now)}"

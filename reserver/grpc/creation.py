@@ -156,7 +156,7 @@ class Creation:
         now = self.clock()
         for each, draft in zip(new, drafts, strict=True):
             if each.starts_at is not None and each.starts_at > now:
-                field = f"{draft.path}spec.startsAt"
+                field = f"{draft.path}spec.{'schedule' if each.recurrence else 'startsAt'}"
                 remedy = "leave it out: a call that does not wait holds at once"
                 raise InvalidInput(field, "lies in the future", remedy)
         self._require_quota(new, path)

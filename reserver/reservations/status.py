@@ -29,6 +29,10 @@ _NOT_HOLDING = {
     Phase.EXPIRED: "expiresAt has passed; nothing is held any more",
 }
 
+_NO_OCCURRENCE = "the next occurrence lies in the future; nothing is held until then"
+
+_SUSPENDED = "schedule.suspend is true; nothing is held while it is"
+
 _USED_UP = "every slot is claimed; a slot is held again once its pod ends"
 
 _UNUSED = "no pod has had a slot for the time in releaseIfIdle; nothing is held any more"
@@ -232,6 +236,8 @@ def _not_holding(phase: Phase, reservation: Reservation, ledger: LedgerView) -> 
     """Return why a reservation holds nothing, as a message, and in a word if its phase has none."""
     if ledger.is_released(reservation.ref):
         return _UNUSED, IDLE
+    if phase is Phase.PENDING and (recurrence := reservation.recurrence):
+        return (_SUSPENDED if recurrence.is_suspended else _NO_OCCURRENCE), ""
     is_used_up = phase is Phase.CLAIMED and reservation.reusable
     return _USED_UP if is_used_up else _NOT_HOLDING[phase], ""
 

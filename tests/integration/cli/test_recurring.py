@@ -30,6 +30,9 @@ async def test_what_recurs_is_created_shown_skipped_and_changed(run: Run) -> Non
     waiting = await run("create", "later", *flags, "--every", later, "--for", "1h")
     assert waiting.exit_code == 0, waiting.stderr
     assert "Pending" in waiting.stdout
+    assert "the next occurrence lies in the future" in waiting.stderr
+    at_once = await run("create", "now", *flags, "--every", later, "--for", "1h", "--no-wait")
+    assert "spec.schedule: lies in the future; leave it out" in at_once.stderr
     shown = (await run("describe", "daily")).stdout
     assert "0 0 * * * (UTC) for 24h" in shown
     assert shown.count("T00:00:00Z to ") == 3
@@ -47,6 +50,7 @@ async def test_what_recurs_is_created_shown_skipped_and_changed(run: Run) -> Non
     assert (await run("update", "daily", "--suspend")).exit_code == 0
     paused = await told(run, "daily")
     assert (paused["spec"]["schedule"]["suspend"], paused["status"]["phase"]) == (True, "Pending")
+    assert paused["status"]["message"] == "schedule.suspend is true; nothing is held while it is"
     assert (await run("update", "daily", "--no-suspend")).exit_code == 0
     assert "suspend" not in (await told(run, "daily"))["spec"]["schedule"]
     refused = await run("extend", "daily", "--ttl", "1h")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reserver.cli import describe, formatting, serialization
-from reserver.client import Claim, ReservationInfo
+from reserver.client import Claim, OccurrenceInfo, ReservationInfo
 from reserver.client.messages import read_reservation
 from reserver.grpc.convert import show
 from reserver.reservations.enums import Phase
@@ -77,3 +77,36 @@ def test_what_was_released_says_so_in_its_phase_and_can_be_read_by_programs() ->
     assert shown["spec"]["releaseIfIdle"] == "1m"
     assert shown["status"]["idleSince"] == "2030-03-17T17:46:40Z"
     assert found.spec.release_if_idle == timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "every", "line", "ends"),
+    [
+        ({}, "0 22 * * * (UTC) for 8h", ", next at 22:00", "starts in "),
+        (
+            {"lead": "30m"},
+            "0 22 * * * (UTC) for 8h, held from 30m before",
+            ", next at 22:00",
+            "starts in ",
+        ),
+        (
+            {"suspend": True},
+            "0 22 * * * (UTC) for 8h; suspended: nothing is held",
+            ", suspended",
+            "suspended",
+        ),
+    ],
+)
+def test_when_it_holds_again_is_shown_unless_it_is_suspended(
+    changes: dict[str, Any], every: str, line: str, ends: str
+) -> None:
+    schedule = {"cron": "0 22 * * *", "duration": "8h"} | changes
+    noon = datetime(2030, 3, 17, 12, tzinfo=UTC)
+    occurrence = OccurrenceInfo(noon + timedelta(hours=10), noon + timedelta(hours=18))
+    state = ReservationState(Phase.PENDING, is_backed=False)
+    found = replace(info(state, schedule=schedule, ttl=None), occurrences=(occurrence,))
+    told = dict(describe._lines(found, noon, ""))
+    assert told["Every"] == every
+    assert ("Next" in told) is not ("suspend" in changes)
+    assert formatting.one_line(found, noon).endswith(line)
+    assert formatting.ends_in(found, noon).startswith(ends)

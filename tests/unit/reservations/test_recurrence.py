@@ -16,6 +16,7 @@ from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.recurrence import Recurrence, counted
 from reserver.reservations.reservation import Ref, Reservation, Written
+from reserver.reservations.status import ShortNodes
 from tests.builders import node, pod, ref, reservation, rule
 from tests.unit.reservations.held import held
 
@@ -170,6 +171,20 @@ def test_one_that_is_suspended_holds_nothing_until_it_goes_on(ledger: Ledger) ->
     assert not ledger.is_over(R)
     ledger.put(nightly(), Written(30, 30))
     assert at(ledger, BEGIN + 2) == (Phase.ACTIVE, 1, 2000)
+
+
+def test_why_it_holds_nothing_now_is_told(ledger: Ledger, snapshot: Snapshot) -> None:
+    ledger.advance(BEGIN - 1)
+    ledger.put(nightly(), Written(1, 1))
+
+    def why() -> str:
+        there = ledger.get(R)
+        assert there is not None
+        return ShortNodes.of(snapshot).status(there, ledger).message
+
+    assert why() == "the next occurrence lies in the future; nothing is held until then"
+    ledger.put(nightly(is_suspended=True), Written(20, 20))
+    assert why() == "schedule.suspend is true; nothing is held while it is"
 
 
 def test_after_its_last_occurrence_it_is_over(ledger: Ledger) -> None:
