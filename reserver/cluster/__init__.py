@@ -1,1 +1,1 @@
-"""What a cluster is: quantities, pods, nodes, requests and the snapshot. Pure."""
+"""The cluster as values: quantities, pods, nodes, requests and the snapshot. Pure."""

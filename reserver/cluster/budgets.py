@@ -1,7 +1,7 @@
 """PodDisruptionBudgets, and the evictions that they still allow.
 
-The eviction API refuses a pod that several budgets are about, and one whose budget allows no more
-disruptions (registry/core/pod/storage/eviction.go).
+The eviction API refuses a pod that several budgets select, and a pod whose budget allows no further
+disruption (registry/core/pod/storage/eviction.go).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Budget:
 
     Attributes:
         name: namespace and name.
-        selector: of the pods in its namespace.
-        allowed: ``status.disruptionsAllowed``: how many of them may be evicted now.
-        spares_unhealthy: pods that run but are not ready may be evicted whatever is allowed.
+        selector: selects pods of the budget's namespace.
+        allowed: ``status.disruptionsAllowed``: evictions that it allows now.
+        spares_unhealthy: pods that run but are not ready may always be evicted (AlwaysAllow).
     """
 
     name: PodName
@@ -34,16 +34,16 @@ class Budgets:
     """The evictions that PodDisruptionBudgets still allow."""
 
     def __init__(self, budgets: Iterable[Budget] = ()) -> None:
-        """Begin with the evictions that the budgets allow."""
+        """Begin with the evictions that the budgets allow now."""
         self._left: dict[PodName, int] = {}
         self._in: dict[str, list[Budget]] = {}
-        self._about: dict[object, tuple[PodName, ...]] = {}
+        self._selecting: dict[object, tuple[PodName, ...]] = {}
         for budget in budgets:
             self._left[budget.name] = budget.allowed
             self._in.setdefault(budget.name.namespace, []).append(budget)
 
     def refusal(self, pod: Pod) -> str:
-        """Return why the eviction API would refuse a pod now; empty if it would not."""
+        """Return the reason why the eviction API would refuse a pod now; empty if it would not."""
         names = self._names(pod)
         if len(names) > 1:
             return f"{len(names)} PodDisruptionBudgets select it; the eviction API allows one"
@@ -52,23 +52,23 @@ class Budgets:
         return ""
 
     def left(self, pod: Pod) -> Iterator[tuple[PodName, int]]:
-        """Yield the budgets that select a pod, and how many evictions each still allows."""
+        """Yield the budgets that select a pod, each with the evictions that it still allows."""
         return ((name, self._left[name]) for name in self._names(pod))
 
     def spend(self, pod: Pod, times: int = 1) -> None:
-        """Count an eviction; -1 takes it back."""
+        """Count an eviction; `times` -1 cancels one."""
         for name in self._names(pod):
             self._left[name] -= times
 
     def _names(self, pod: Pod) -> tuple[PodName, ...]:
-        """Return the budgets that are asked about a pod: none if it moves by a live migration."""
+        """Return the budgets that select a pod; none for a pod that moves by live migration."""
         if migrates(pod.controller):
             return ()
         budgets = self._in.get(pod.name.namespace)
         if not budgets:
             return ()
         key = (pod.name.namespace, frozenset(pod.labels.items()))
-        if key not in self._about:
+        if key not in self._selecting:
             found = (each.name for each in budgets if each.selector.matches(pod.labels))
-            self._about[key] = tuple(found)
-        return self._about[key]
+            self._selecting[key] = tuple(found)
+        return self._selecting[key]

@@ -1,4 +1,4 @@
-"""A cache bounded by bytes, not by entries: one large entry may take as much as many small ones."""
+"""A cache bounded by bytes, not by entries: one large entry may displace many small ones."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ V = TypeVar("V")
 
 
 class ByteCache(Generic[K, V]):
-    """A cache that forgets what was used least recently."""
+    """A cache that evicts the least recently used entry."""
 
     def __init__(self, most_bytes: int) -> None:
-        """Remember up to `most_bytes`, by the sizes that callers give."""
+        """Cache up to `most_bytes` bytes, by the sizes that callers give."""
         self._most = most_bytes
-        self._known: LRUCache[K, tuple[int, V]] = LRUCache(most_bytes, getsizeof=_size)
+        self._entries: LRUCache[K, tuple[int, V]] = LRUCache(most_bytes, getsizeof=_size)
 
     @property
     def size(self) -> int:
-        """How many bytes are in use."""
-        return int(self._known.currsize)
+        """Bytes in use."""
+        return int(self._entries.currsize)
 
     def get(self, key: K) -> V | None:
-        """Return the value of a key, None if it is not remembered."""
+        """Return the value of a key, None if it is not cached."""
         try:
-            return self._known[key][1]
-        except KeyError:  # `LRUCache.get` looks twice.
+            return self._entries[key][1]
+        except KeyError:  # `LRUCache.get` looks up the key twice.
             return None
 
     def put(self, key: K, value: V, size: int) -> None:
-        """Remember a value that takes `size` bytes with its key, unless that exceeds the bound."""
+        """Cache a value that takes `size` bytes with its key, unless that exceeds the bound."""
         if size <= self._most:
-            self._known[key] = (size, value)
+            self._entries[key] = (size, value)
 
     def clear(self) -> None:
-        """Forget everything."""
-        self._known.clear()
+        """Remove all entries."""
+        self._entries.clear()
 
     def values(self) -> list[tuple[K, V]]:
-        """Return keys and values, in no order."""
-        return [(key, value) for key, (_, value) in self._known.items()]
+        """Return all keys with their values, in no order."""
+        return [(key, value) for key, (_, value) in self._entries.items()]
 
 
 @lru_cache(_NAMES)
 def same(name: str) -> str:
-    """Return a name as the object that it was lately: thousands may be on the same node.
+    """Return an equal string that was used lately: thousands of pods name the same node.
 
-    Names have 253 characters at most, so these are a few megabytes. What `sys.intern` is given,
-    CPython 3.12 never frees.
+    Names have at most 253 characters, so the cache takes a few megabytes. CPython 3.12 never frees
+    a string that `sys.intern` was given.
     """
     return name
 
 
 def reckoned(written: int) -> int:
-    """Estimate what so many bytes of JSON and the value read from them take in memory."""
+    """Estimate the memory of so many bytes of JSON and of the value decoded from them, in bytes."""
     return _LEAST + _GROWTH * written
 
 
-def _size(known: tuple[int, object]) -> int:
-    return known[0]
+def _size(entry: tuple[int, object]) -> int:
+    return entry[0]

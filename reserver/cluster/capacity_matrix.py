@@ -1,13 +1,13 @@
 """The capacity of all nodes: one matrix of {allocatable, requested, held, returning}, in int64.
 
-A pod asks for few resources, and perhaps about all nodes: what all nodes have of one resource lies
-side by side in memory.
+A pod requests few resources, and perhaps of all nodes: the amounts of one resource on all nodes are
+adjacent in memory.
 
-A node gets a row when anything is known of it: its Node object, a pod, a hold. A resource gets a
-column when a node offers it; nobody can have a resource that no node offers. Each cell is written
-from an exact total, so it never drifts, and is clamped instead of overflowing. A clamped cell still
-says correctly that there is no room. How much is lacking, or is left once something goes, only the
-exact totals say (`amounts`, docs/adr/0015).
+A node gets a row with its first Node object, pod or hold. A resource gets a column when a node
+offers it; no pod can get a resource that no node offers. Each cell is written from an exact total,
+so it never drifts, and is clamped instead of overflowing. A clamped cell still shows correctly that
+there is no room. Only the exact totals show how much is lacking, or how much is left after a pod or
+a hold ends (`amounts`, docs/adr/0015).
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _LEAST_WIDTH = 8
 
 
 class Amounts(NamedTuple):
-    """One resource of one node, exactly: millicores of cpu, base units of all else.
+    """One resource of one node, exactly: millicores of cpu, base units of other resources.
 
     Attributes:
-        allocatable: what the node offers to pods.
-        requested: what its pods take, including those being bound.
-        held: what active reservations hold, for anybody.
-        returning: what their pods have that they hold again once these go.
+        allocatable: amount that the node offers to pods.
+        requested: amount that its pods request, including pods being bound.
+        held: amount that active reservations hold, for any owner.
+        returning: amount of pods that their reservations hold again once these pods end.
     """
 
     allocatable: int
@@ -54,30 +54,30 @@ class Amounts(NamedTuple):
 class CapacityMatrix:
     """Rows of nodes, columns of resources, and the exact totals behind each cell.
 
-    A row lives as long as anything is known of its node: the Node object, pods, or holds.
+    A row exists as long as its node has a Node object, pods or holds.
 
     Attributes:
-        allocatable: int64 array, rows × columns, of what nodes offer to pods.
-        requested: the same shape, of what their pods take, including those being bound.
-        held: the same shape, of what active reservations hold.
-        has_holds: bool array, rows: something is held there.
-        guarded: bool array, rows: something is held there, or comes back to a reservation once the
-            pod goes that has it.
-        holding: the names of these nodes.
+        allocatable: int64 array, rows × columns, of the amounts that nodes offer to pods.
+        requested: the same shape, of the requests of their pods, including pods being bound.
+        held: the same shape, of the amounts that active reservations hold.
+        has_holds: bool array, rows: an active reservation holds capacity on the node.
+        guarded: bool array, rows: a reservation holds capacity on the node, or will hold it again
+            once a pod ends.
+        holding: the names of the guarded nodes.
         without_holds: the names of all other rows.
-        headroom: what pods may request beside the holds.
-        exists: bool array, rows: the Node object is known.
-        whole: bool array, rows: the whole node is held, so that all that its pods leave of it is.
-        has_unreadable: bool array, rows: something there cannot be read, so more may be taken, or
-            less offered, than is known.
-        unreadable_nodes: the names of these nodes, and of such as are not known.
+        headroom: room for pods next to the holds.
+        exists: bool array, rows: the Node object is cached.
+        whole: bool array, rows: the whole node is held, with all room that its pods leave.
+        has_unreadable: bool array, rows: an object of the node cannot be read, so pods may take
+            more, or the node may offer less, than is cached.
+        unreadable_nodes: the names of these nodes, and of nodes without a row.
         columns: resource name to column; resources that no node offers any more may linger.
         layout: changes when the columns of resources change.
         topology: labels, taints and cordons of nodes, by row.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing known."""
+        """Begin without nodes."""
         self.columns: dict[str, int] = {}
         self.layout = 0
         self._offers: Counter[str] = Counter()
@@ -101,58 +101,58 @@ class CapacityMatrix:
 
     @property
     def allocatable(self) -> Int64s:
-        """What nodes offer to pods."""
+        """Amounts that nodes offer to pods."""
         return self._layer(ALLOCATABLE)
 
     @property
     def requested(self) -> Int64s:
-        """What pods on the nodes take."""
+        """Amounts that the pods on the nodes request."""
         return self._layer(REQUESTED)
 
     @property
     def held(self) -> Int64s:
-        """What active reservations hold."""
+        """Amounts that active reservations hold."""
         return self._layer(HELD)
 
     @property
     def returning(self) -> Int64s:
-        """What their pods have that they hold again once these go."""
+        """Amounts of pods that their reservations hold again once these pods end."""
         return self._layer(RETURNING)
 
     def amounts(self, node: str, resource: str) -> Amounts:
-        """Return one resource of a node; zeros if nothing is known of it."""
+        """Return one resource of a node; zeros for a node without a row."""
         return Amounts(*(totals.get(node, {}).get(resource, 0) for totals in self._totals))
 
     def row(self, name: str) -> int | None:
-        """Return the row of a node, None when nothing is known of it."""
+        """Return the row of a node, None without one."""
         return self._row_of.get(name)
 
     def rows(self, names: Sequence[str]) -> Rows:
-        """Return the row of each name, -1 where nothing is known of it."""
+        """Return the row of each name, -1 for a node without one."""
         return np.fromiter(self.each_row(names), dtype=np.intp, count=len(names))
 
     def each_row(self, names: Sequence[str]) -> Iterator[int]:
-        """Yield what `rows` returns, looked up one by one."""
+        """Yield the same rows as `rows`, looked up one by one."""
         return map(self._row_of.get, names, repeat(_NO_ROW))
 
     def name_of(self, row: int) -> str:
-        """Return the node of a row."""
+        """Return the name of the node of a row."""
         return self._names[row]
 
     def marked(self, rows: Rows | Ids) -> Bools:
-        """Return, for each row, whether it is one of these; -1 is none."""
+        """Return a mask that is true at the given rows; -1 is ignored."""
         marked: Bools = np.zeros_like(self.exists)
         marked[rows[rows >= 0]] = True
         return marked
 
     def lacks(self, among: Bools) -> Iterator[tuple[str, str, int]]:
-        """Yield each node and resource of which pods and holds need more than there is: how much.
+        """Yield each overcommitted node and resource, with the amount that pods and holds lack.
 
-        All rows are compared at once, as they lie in memory: to pick some takes longer. Where a
-        cell is clamped, the sum is exact, and may be none.
+        All rows are compared at once, as they lie in memory: selecting rows first takes longer.
+        Where a cell is clamped, the yielded amount is exact, and may be zero or less.
 
         Args:
-            among: bool array, rows: to look at.
+            among: bool array, rows: the nodes to compare.
         """
         offered, requested, held, _ = self._cells[:, : len(self.columns)]
         free = offered - requested - held
@@ -173,7 +173,7 @@ class CapacityMatrix:
 
     def _set(self, layer: int, node: str, totals: Totals) -> None:
         changed = self._totals[layer].get(node, {}).keys() | totals.keys()
-        # What no node offers has no column; a tenant may hold thousands of such names on one node.
+        # A resource that no node offers has no column; a tenant may hold thousands on one node.
         self._write(layer, node, totals, self.columns.keys() & changed)
 
     def _write(self, layer: int, node: str, totals: Totals, changed: Iterable[str]) -> None:
@@ -195,7 +195,7 @@ class CapacityMatrix:
             self._release_row(node)
 
     def _offer(self, before: Totals, after: Totals) -> None:
-        """Count what a node offers now instead of before, and give each resource a column."""
+        """Replace the resources that a node offers, and give each new resource a column."""
         self._offers.update(after.keys() - before.keys())
         self._add_columns([name for name in after if name not in self.columns])
         for name in before.keys() - after.keys():
@@ -218,7 +218,7 @@ class CapacityMatrix:
                     cell = clamped(totals[name])
                     self._cells[layer, self.columns[name], self._row_of[node]] = cell
         if names:
-            self._compare_anew()
+            self._reset_headroom()
 
     def _pack_columns(self) -> None:
         """Drop the columns of resources that no node offers any more."""
@@ -227,7 +227,7 @@ class CapacityMatrix:
         spare = max(_LEAST_WIDTH, 2 * len(kept)) - len(kept)
         self._cells = np.pad(cells, ((0, 0), (0, spare), (0, 0)))
         self.columns = {name: column for column, name in enumerate(kept)}
-        self._compare_anew()
+        self._reset_headroom()
         self.layout += 1
 
     def _ensure_row(self, name: str) -> int:
@@ -249,9 +249,9 @@ class CapacityMatrix:
     def _grow_rows(self, row: int) -> None:
         size = self._cells.shape[2]
         if row >= size:
-            more = max(size // 4, 16)  # All of them are looked at, time and again.
+            more = max(size // 4, 16)  # Each comparison scans all of them.
             for each in (self, *self._forks):
-                each._pad_rows(more)  # noqa: SLF001 - one of us
+                each._pad_rows(more)  # noqa: SLF001 - a snapshot too
             self.topology.grow(size + more)
 
     def _pad_rows(self, more: int) -> None:
@@ -261,10 +261,10 @@ class CapacityMatrix:
         self.exists = np.pad(self.exists, (0, more))
         self.whole = np.pad(self.whole, (0, more))
         self.has_unreadable = np.pad(self.has_unreadable, (0, more))
-        self._compare_anew()
+        self._reset_headroom()
 
-    def _compare_anew(self) -> None:
-        """Forget where requests fit: rows or columns are others now."""
+    def _reset_headroom(self) -> None:
+        """Drop the cached comparisons: rows or columns have changed."""
         self.headroom = Headroom(
             self.columns, self._cells, (self.exists | ~self.guarded) & ~self.whole
         )
@@ -276,8 +276,8 @@ class CapacityMatrix:
             self.without_holds.discard(name)
             self._free_rows.append(row)
 
-    def _part(self) -> None:
-        """Share amounts with no other snapshot any more."""
+    def _detach(self) -> None:
+        """Copy all amounts that are shared with another snapshot."""
         self.columns = dict(self.columns)
         self._row_of, self._names = dict(self._row_of), list(self._names)
         self._totals = tuple(map(dict, self._totals))
@@ -287,4 +287,4 @@ class CapacityMatrix:
         self.exists, self.has_unreadable = self.exists.copy(), self.has_unreadable.copy()
         self.whole = self.whole.copy()
         self._forks = WeakSet()
-        self._compare_anew()
+        self._reset_headroom()

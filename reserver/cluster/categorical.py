@@ -1,7 +1,7 @@
 """A column of a table: one value or none for each row, as an array of small integers.
 
-A test of values runs once for each distinct value, however many rows have it; finding those rows is
-one look-up in numpy.
+A test of values runs once for each distinct value, whatever the number of rows; finding the rows of
+a value is one look-up in numpy.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Categorical(Generic[V]):
     """One value, or none, for each row.
 
     Attributes:
-        ids: int32 array, rows: which value a row has, `ABSENT` for none. The id of a value that no
-            row has any more is used again.
+        ids: int32 array, rows: the id of the row's value, `ABSENT` for none. The id of a value that
+            no row has any more is used again.
     """
 
     def __init__(self, size: int) -> None:
@@ -51,7 +51,7 @@ class Categorical(Generic[V]):
         self.ids = np.pad(self.ids, (0, more), constant_values=ABSENT)
 
     def put(self, row: int, value: V | None) -> None:
-        """Give a row a value, or none."""
+        """Set the value of a row; None for no value."""
         before = int(self.ids[row])
         known = ABSENT if value is None else self._id_of.get(value, ABSENT)
         if known == before and (known != ABSENT or value is None):
@@ -61,7 +61,7 @@ class Categorical(Generic[V]):
             self._leave(before)
 
     def fill(self, rows: Sequence[int] | slice, values: Sequence[V]) -> None:
-        """Give rows that have none yet their values at once."""
+        """Set the values of rows that have no value yet, at once."""
         for value, count in Counter(values).items():
             self._uses[self._use(value)] += count - 1
         self.ids[rows] = [self._id_of[value] for value in values]
@@ -77,14 +77,14 @@ class Categorical(Generic[V]):
     def having(self, ids: Iterable[int]) -> Bools:
         """Return, for each row, whether its value has one of these ids."""
         numbers = list(ids)
-        if 0 < len(numbers) <= _FEW:  # Comparing is several times as fast as looking up.
+        if 0 < len(numbers) <= _FEW:  # Comparing is several times as fast as a look-up table.
             rows: Bools = self.ids == numbers[0]
             for number in numbers[1:]:
                 rows |= self.ids == number
             return rows
-        wanted = np.zeros(self.width + 1, dtype=np.bool_)  # The last one is that of ABSENT.
-        wanted[numbers] = True
-        return wanted[self.ids]
+        matches = np.zeros(self.width + 1, dtype=np.bool_)  # The last element is for ABSENT.
+        matches[numbers] = True
+        return matches[self.ids]
 
     def among(self, values: Iterable[V]) -> Bools:
         """Return, for each row, whether it has one of these values."""
@@ -122,33 +122,33 @@ class Categorical(Generic[V]):
             self._vanished(number, value)
 
     def _appeared(self, number: int, value: V) -> None:
-        """Note a value that no row had before."""
+        """Handle a value that no row had before."""
 
     def _vanished(self, number: int, value: V) -> None:
-        """Note a value that no row has any more."""
+        """Handle a value that no row has any more."""
 
 
 class IndexedCategorical(Categorical[V]):
-    """A column that finds values by topic, without looking at all of them."""
+    """A column that finds values by topic, without a scan of all values."""
 
     def __init__(self, size: int, topics: Callable[[V], Iterable[Hashable]]) -> None:
         """Begin with `size` rows without a value; `topics` returns the topics of a value."""
         super().__init__(size)
         self._topics = topics
-        self._about: dict[Hashable, set[int]] = {}
+        self._by_topic: dict[Hashable, set[int]] = {}
 
     def about(self, topics: Iterable[Hashable]) -> Iterator[tuple[int, V]]:
-        """Yield each value that has any of these topics, with its id."""
+        """Yield each value that has at least one of these topics, with its id."""
         empty: set[int] = set()
-        found = empty.union(*(self._about.get(topic, empty) for topic in topics))
+        found = empty.union(*(self._by_topic.get(topic, empty) for topic in topics))
         return ((number, self._values[number]) for number in found)
 
     def _appeared(self, number: int, value: V) -> None:
         for topic in self._topics(value):
-            self._about.setdefault(topic, set()).add(number)
+            self._by_topic.setdefault(topic, set()).add(number)
 
     def _vanished(self, number: int, value: V) -> None:
         for topic in set(self._topics(value)):
-            self._about[topic].discard(number)
-            if not self._about[topic]:
-                del self._about[topic]
+            self._by_topic[topic].discard(number)
+            if not self._by_topic[topic]:
+                del self._by_topic[topic]

@@ -24,11 +24,11 @@ class Toleration(NamedTuple):
     """A toleration of a pod.
 
     Attributes:
-        key: of the taints; empty for all.
-        operator: ``Equal`` or ``Exists``. Others tolerate nothing: ``Lt`` and ``Gt`` need the
-            feature gate TaintTolerationComparisonOperators, which is off in 1.37.
-        value: of the taints, for ``Equal``.
-        effect: of the taints; empty for all.
+        key: key of the tolerated taints; empty for every key.
+        operator: ``Equal`` or ``Exists``. Other operators tolerate nothing: ``Lt`` and ``Gt`` need
+            the feature gate TaintTolerationComparisonOperators, which is off in 1.37.
+        value: value of the tolerated taints, for ``Equal``.
+        effect: effect of the tolerated taints; empty for every effect.
     """
 
     key: str = ""
@@ -50,7 +50,8 @@ class NodeTerm:
     """One alternative of a required node affinity: a node must match both selectors.
 
     Attributes:
-        fields: of the node; only ``metadata.name`` exists.
+        labels: selects labels of the node.
+        fields: selects fields of the node; only ``metadata.name`` exists.
     """
 
     labels: Selector
@@ -62,9 +63,10 @@ class PodTerm:
     """One term of a required pod affinity or anti-affinity.
 
     Attributes:
+        selector: selects the labels of the pods.
         topology_key: the node label whose equal values make a domain.
-        namespaces: of the pods.
-        namespace_selector: of further namespaces of the pods.
+        namespaces: namespaces of the pods.
+        namespace_selector: selects further namespaces of the pods.
     """
 
     selector: Selector
@@ -79,10 +81,10 @@ class Spread:
 
     Attributes:
         topology_key: the node label whose equal values make a domain.
-        selector: of the pods that are counted.
-        match_label_keys: labels whose values they must share with the pod itself.
-        max_skew: how many more pods than the least domain a domain may have.
-        min_domains: with fewer eligible domains, the least domain counts as empty.
+        selector: selects the pods that are counted.
+        match_label_keys: labels whose values the counted pods must share with the pod itself.
+        max_skew: most pods of a domain above the domain with the fewest pods.
+        min_domains: with fewer eligible domains, the smallest domain counts as empty.
         honors_affinity: only nodes that the pod's node selector and affinity allow are eligible.
         honors_taints: only nodes whose taints the pod tolerates are eligible.
     """
@@ -97,7 +99,7 @@ class Spread:
 
 
 class HostPort(NamedTuple):
-    """A node's port that a pod takes."""
+    """A host port of a pod."""
 
     ip: str
     protocol: str
@@ -109,7 +111,7 @@ class HostPort(NamedTuple):
         return same and (self.ip == other.ip or ANY_IP in {self.ip, other.ip})
 
 
-ANY_IP = "0.0.0.0"  # noqa: S104 - what Kubernetes takes for all addresses of a node
+ANY_IP = "0.0.0.0"  # noqa: S104 - stands for all addresses of a node in Kubernetes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,10 +125,10 @@ class Constraints:
         affinity: required pod affinity; all terms must be met.
         anti_affinity: required pod anti-affinity; no term may be met.
         spread: all constraints must be met.
-        host_ports: the node's ports that it takes.
-        are_too_many: there are so many that none is read, and only kube-scheduler judges where the
-            pod can go.
-        tolerates_recall: the pod may borrow what holds lend, and is deleted when an owner comes.
+        host_ports: host ports of the pod.
+        are_too_many: the pod has too many constraints to read, so only kube-scheduler judges its
+            nodes.
+        tolerates_recall: the pod may borrow room that holds lend, and is deleted for an owner.
     """
 
     tolerations: tuple[Toleration, ...] = ()
@@ -153,18 +155,18 @@ class Constraints:
 
     @property
     def are_about_neighbours(self) -> bool:
-        """Whether they depend on the pods that are there."""
+        """Whether they depend on the pods on the node or in its domain."""
         return bool(self.spread or self.affinity or self.anti_affinity)
 
     @property
     def terms(self) -> int:
-        """How many alternatives, terms and constraints there are."""
+        """Number of alternatives, terms and constraints."""
         alternatives = self.node_terms or ()
         return sum(map(len, (alternatives, self.affinity, self.anti_affinity, self.spread)))
 
     @property
     def labels(self) -> int:
-        """How many labels all selectors ask for together."""
+        """Number of labels that all selectors together require."""
         written = (selector for selector in self.selectors() if selector != NOTHING)
         asked = sum(len(selector.requirements) for selector in written)
         return asked + sum(len(constraint.match_label_keys) for constraint in self.spread)
@@ -174,8 +176,8 @@ UNCONSTRAINED = Constraints()
 TOO_MANY = Constraints(are_too_many=True)
 
 LENT = "reserver.io/lent"
-"""The key of the toleration by which a pod may borrow what holds lend.
+"""The key of the toleration by which a pod may borrow room that holds lend.
 
-The API server lets nobody take a toleration from a pod, as it does labels and annotations: nobody
-can borrow, and then keep what is lent.
+The API server never removes a toleration from a pod, unlike labels and annotations: no pod can
+borrow and later keep the lent room.
 """

@@ -1,4 +1,4 @@
-"""Guests: the pods of nodes that are there for themselves, and not for the node's sake.
+"""Guests: the pods of nodes that do not belong to the node itself.
 
 Pods of DaemonSets and mirror pods belong to their node, and are no guests.
 """
@@ -13,12 +13,12 @@ from reserver.cluster.snapshot import CountedPod, Snapshot
 
 
 def occupied(snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether guests are on the node."""
+    """Return, for each row, whether the node has guests."""
     return snapshot.marked(snapshot.residents.rows[snapshot.residents.guests])
 
 
 def on_whole_nodes(snapshot: Snapshot) -> dict[str, list[Pod]]:
-    """Return the guests on the nodes that are held whole, where there are any."""
+    """Return the guests on nodes that are held whole, by node; empty nodes are absent."""
     found: dict[str, list[Pod]] = {}
     for each in _guests(snapshot.whole, snapshot):
         found.setdefault(each.node, []).append(each.pod)
@@ -26,7 +26,7 @@ def on_whole_nodes(snapshot: Snapshot) -> dict[str, list[Pod]]:
 
 
 def guests_on(nodes: Sequence[str], snapshot: Snapshot) -> list[CountedPod]:
-    """Return the guests on some nodes."""
+    """Return the guests on the given nodes."""
     return _guests(snapshot.marked(snapshot.rows(nodes)), snapshot)
 
 

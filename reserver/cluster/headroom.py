@@ -1,7 +1,7 @@
-"""What pods may request beside what is held, on all nodes at once.
+"""Room for pods next to the holds, on all nodes at once.
 
-Many pods request the same, and few nodes change between two calls. So where a request fits is
-remembered, and compared again only on the nodes that have changed (docs/adr/0056).
+Many pods have equal requests, and few nodes change between two calls. So the nodes where a request
+fits are cached, and only the nodes that have changed are compared again (docs/adr/0056).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ CELL_MAX = 2**60
 """Clamp for one cell; allocatable − requested − held then stays within int64."""
 
 ANYTHING = CELL_MAX
-"""No pod requests more: amounts are clamped as well."""
+"""Room without limit: no request exceeds it, as amounts are clamped as well."""
 
 _MOST_BYTES = 2**20
-"""What is remembered takes at most so many bytes; then all of it is forgotten."""
+"""Bound on the cached comparisons, in bytes; a full cache is cleared."""
 
 _MOST_CHANGES = 1024
 _FEW = 16
-"""Rows that are compared one by one: that takes half a microsecond each, all at once about ten."""
+"""Most rows compared one by one, at half a microsecond each; comparing all rows takes about ten."""
 
 _Key = tuple[tuple[str, int], ...]
 _Asked = tuple[tuple[int, int], ...]
@@ -37,13 +37,13 @@ _Asked = tuple[tuple[int, int], ...]
 
 @dataclass(slots=True)
 class _Found:
-    """Where the requests of a pod fit.
+    """The nodes where the requests of a pod fit.
 
     Attributes:
-        asked: what is requested.
+        asked: the requests.
         fits: bool array, rows.
-        shown: the same memory, which nobody can write to.
-        seen: how many changes there were when it was compared.
+        shown: a read-only view of `fits`.
+        seen: number of changes at the last comparison.
     """
 
     asked: _Asked
@@ -53,17 +53,17 @@ class _Found:
 
 
 class Headroom:
-    """What pods may request beside the holds, and where requests were found to fit."""
+    """Room for pods next to the holds, with the cached comparisons of requests."""
 
     def __init__(self, columns: Mapping[str, int], layers: Int64s, known: Bools) -> None:
-        """Begin with what all nodes have.
+        """Begin with the amounts of all nodes.
 
         Args:
-            columns: of resources; they stay as they are.
+            columns: columns of resources, which stay the same.
             layers: int64 array, {allocatable, requested, held, returning} × columns × rows; `put`
                 reads it.
-            known: bool array, rows: the Node object is known, or nothing is guarded; false where
-                the whole node is held.
+            known: bool array, rows: the Node object is cached, or the node is not guarded; false
+                for a node that is held whole.
         """
         self._columns = columns
         self._layers = layers
@@ -74,20 +74,21 @@ class Headroom:
         self._bytes = 0
 
     def of(self, column: int) -> Int64s:
-        """Return what may be requested of a resource, for each row.
+        """Return the amount of a resource that a pod may request, for each row.
 
-        That is what is allocatable − requested − held, and anything where nothing is guarded.
+        This is allocatable − requested − held, and `ANYTHING` where no amount is guarded.
         """
         found: Int64s = self._cells[column]
         return found
 
     def put(self, row: int, columns: Iterable[int], *, is_known: bool) -> None:
-        """Note that a node has changed.
+        """Update a node that has changed.
 
         Args:
-            columns: of the resources that have changed.
-            is_known: the Node object is known, or nothing is guarded; and the node is not held
-                whole.
+            row: row of the node.
+            columns: columns of the resources that have changed.
+            is_known: the Node object is cached, or the node is not guarded; and the node is not
+                held whole.
         """
         amount = self._layers.item
         for column in columns:
@@ -101,13 +102,13 @@ class Headroom:
             self._forget()
 
     def _forget(self) -> None:
-        """Compare all nodes for the next call of each kind."""
+        """Drop the cached comparisons; the next call of each request compares all nodes."""
         self._changed, self._found, self._bytes = [], {}, 0
 
     def fits(self, requests: Mapping[str, int]) -> Bools:
-        """Return, for each row, whether a pod's requests fit there now; nobody can write to it.
+        """Return, for each row, whether a pod's requests fit now; the array is read-only.
 
-        A resource that no node offers is not compared: nobody holds it.
+        A resource that no node offers is not compared: kube-scheduler refuses it anyway.
         """
         key = tuple(requests.items())
         found = self._found.get(key)

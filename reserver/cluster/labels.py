@@ -1,6 +1,6 @@
-"""Label selectors, and tables of labels that they are applied to.
+"""Label selectors, and tables of labels to match them against.
 
-The meaning is that of apimachinery/pkg/labels/selector.go.
+The semantics are those of apimachinery/pkg/labels/selector.go.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from reserver.cluster.categorical import Bools, Categorical
 Labels = Mapping[str, str]
 
 UNREAD: Labels = MappingProxyType({})
-"""Stands for labels that are too many to read. Only the empty selector matches it."""
+"""Stands for too many labels to read. Only the empty selector matches it."""
 
 _COLUMN_BYTES = 32 * 2**20
-"""Bound on the columns of one table: pods choose the keys, and each takes memory in every row."""
+"""Bound on the columns of one table: tenants choose the keys, and each column has every row."""
 
 _VALUE_BYTES = 100
-"""About what a value of a column takes, besides its id."""
+"""Approximate bytes of a value in a column, without its id."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _INT64 = 2**63
@@ -35,9 +35,9 @@ class Requirement:
     """One term of a selector.
 
     Attributes:
-        key: of the label.
+        key: key of the label.
         operator: ``In``, ``NotIn``, ``Exists``, ``DoesNotExist``, ``Gt`` or ``Lt``.
-        values: what it compares with; one integer for ``Gt`` and ``Lt``.
+        values: the values to compare with; one integer for ``Gt`` and ``Lt``.
     """
 
     key: str
@@ -64,24 +64,24 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Requirements that labels must meet, all of them. Without any, it matches everything."""
+    """Requirements that labels must all meet. An empty selector matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Labels) -> bool:
         """Return whether labels meet all requirements."""
         if labels is UNREAD and self.requirements:
-            return False  # Not even if it asks for an absence.
+            return False  # Not even a selector that demands an absent label matches.
         return all(term.allows(labels.get(term.key)) for term in self.requirements)
 
 
 EVERYTHING = Selector()
 NOTHING = Selector((Requirement("", "In"),))
-"""Matches nothing: what an absent selector means, and one that cannot be read."""
+"""Matches nothing: the meaning of an absent selector, and of a selector that cannot be read."""
 
 
 def equals(labels: Labels) -> Selector:
-    """Return a selector that asks for each of these labels with its value."""
+    """Return a selector that requires each of these labels with its value."""
     return Selector(
         tuple(Requirement(key, "In", frozenset({value})) for key, value in labels.items())
     )
@@ -96,10 +96,10 @@ def integer(text: str | None) -> int | None:
 
 
 class LabelTable:
-    """The labels of rows, as one column a key, made when a selector first asks for the key.
+    """The labels of rows, as one column for each key, made when a selector first uses the key.
 
-    Whatever keys are asked for, making their columns takes no more steps than rows have labels; a
-    key that no row has costs a look-up.
+    All columns together take no more steps to make than the rows have labels; a key that no row has
+    costs one look-up.
     """
 
     def __init__(self, size: int) -> None:
@@ -114,11 +114,11 @@ class LabelTable:
         self._columns.clear()
 
     def of(self, row: int) -> Labels:
-        """Return the labels of a row; none of a row that is free."""
+        """Return the labels of a row; empty for a free row."""
         return self._labels[row] or {}
 
     def put(self, row: int, labels: Labels | None) -> None:
-        """Set the labels of a row; None for a row that is free."""
+        """Set the labels of a row; None for a free row."""
         before, after = self._labels[row] or {}, labels or {}
         self._labels[row] = labels
         if before is after:
@@ -126,17 +126,17 @@ class LabelTable:
         for key in before.keys() - after.keys():
             rows = self._rows[key]
             rows.discard(row)
-            self._tell(key, row, None)
+            self._update_column(key, row, None)
             if not rows:
                 del self._rows[key]
-        has_columns = self._columns.size > 0  # Not yet while a large cluster is counted.
+        has_columns = self._columns.size > 0  # False while a large cluster is loaded.
         for key, value in after.items():
             self._rows.setdefault(key, set()).add(row)
             if has_columns:
-                self._tell(key, row, value)
+                self._update_column(key, row, value)
 
     def fill(self, rows: range, labels: Sequence[Labels]) -> None:
-        """Set the labels of rows that have none yet at once; most of them share few values."""
+        """Set the labels of rows that have none yet, at once; most rows share few label sets."""
         self._labels[rows.start : rows.stop] = labels
         alike: dict[int, list[int]] = {}
         for row, each in zip(rows, labels, strict=True):
@@ -158,7 +158,7 @@ class LabelTable:
         return column
 
     def matching(self, selector: Selector) -> Bools:
-        """Return, for each row, whether a selector matches its labels; a row may have none."""
+        """Return, for each row, whether a selector matches its labels; free rows have no labels."""
         rows = np.ones(len(self._labels), dtype=np.bool_)
         for requirement in selector.requirements:
             if requirement.key in self._rows:
@@ -170,10 +170,10 @@ class LabelTable:
         return rows
 
     def all_present(self, keys: Iterable[str]) -> Bools:
-        """Return, for each row, whether it has all of these labels."""
+        """Return, for each row, whether it has a label for each of these keys."""
         return self.matching(Selector(tuple(Requirement(key, "Exists") for key in keys)))
 
-    def _tell(self, key: str, row: int, value: str | None) -> None:
+    def _update_column(self, key: str, row: int, value: str | None) -> None:
         column = self._columns.get(key)
         if column is not None:
             column.put(row, value)

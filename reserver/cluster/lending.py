@@ -1,7 +1,7 @@
-"""What holds lend on each node while their owners are away, and to which pods.
+"""The room that holds lend on each node while their owners are away, and its borrowers.
 
-A borrower counts against what is lent first, wherever it would fit beside the holds as well: so
-what it takes is free for others, and what an owner has to get back is the same in any order.
+A borrower counts against lent room first, even where it would fit next to the holds: so its request
+leaves free room to other pods, and the amount to return to an owner is the same in any order.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import total
 
 MOST_BORROWERS = 500
-"""So many pods of one node may borrow: more than kubelets run. Whoever creates pods that name their
-node chooses how many there are, and an owner's call asks about each of them."""
+"""Most borrowers of one node: more than kubelets run. A tenant that creates pods with a node name
+chooses their number, and an owner's call reads each of them."""
 
 MOST_CLOSED_S = 300.0
-"""For how long a node lends nothing at most, in seconds: what is longer, a clock that has been set
-back since has made so."""
+"""Longest time for which a recall closes a node, in seconds; a moment further away was set before
+the clock was set back."""
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 class Loan(NamedTuple):
-    """What one hold lends on a node.
+    """The room that one hold lends on a node.
 
     Attributes:
         below: pods of a lower priority than this may borrow.
-        amounts: millicores of cpu, base units of all else.
+        amounts: millicores of cpu, base units of other resources.
     """
 
     below: int
@@ -39,24 +39,24 @@ class Loan(NamedTuple):
 
 
 class _Lent(NamedTuple):
-    """What is borrowed on a node, and what is not."""
+    """The borrowed and the remaining lent room of a node."""
 
     borrowed: Mapping[str, int]
     left: Sequence[Loan]
-    """By priority, one for each; none where nothing is lent as long as a borrower leaves."""
+    """Remaining loans, one for each priority; empty while a borrower is terminating."""
 
 
 class Lending:
     """The loans and the borrowers of all nodes.
 
     Attributes:
-        is_on: whether holds lend: somebody has to be there who may delete borrowers.
-        on_change: called with a node where something else is left to borrow than before.
-        on_reopened: called with a node that lends again after an owner waited there.
+        is_on: whether holds lend at all, which needs a recaller that may delete borrowers.
+        on_change: called with a node whose remaining lent room has changed.
+        on_reopened: called with a node that lends again after a recall.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing lent."""
+        """Begin without loans."""
         self.is_on = False
         self.on_change: Callable[[str], None] = lambda _: None
         self.on_reopened: Callable[[str], None] = lambda _: None
@@ -68,7 +68,7 @@ class Lending:
         self._lent: dict[str, _Lent] = {}
 
     def set(self, node: str, held: Mapping[str, int], loans: Sequence[Loan]) -> None:
-        """Set what is held on a node in all, and what of it is lent."""
+        """Set the held amounts of a node, and the loans of its holds."""
         if node in self._loans:
             self._changed(node)
         if loans and self.is_on:
@@ -79,20 +79,20 @@ class Lending:
             self._held.pop(node, None)
 
     def held(self, node: str) -> Mapping[str, int]:
-        """Return what is held on a node beside what is borrowed; nothing where nothing is lent."""
+        """Return the held minus the borrowed amounts of a node; empty if the node lends none."""
         held = self._held.get(node, _NOTHING)
         borrowed = self.borrowed(node)
         return {name: amount - borrowed.get(name, 0) for name, amount in held.items()}
 
     def add(self, node: str, pod: Pod) -> None:
-        """Count a borrower on a node; one too many is a pod as any other."""
+        """Add a borrower to a node; beyond `MOST_BORROWERS` it counts as an ordinary pod."""
         pods = self._borrowers.setdefault(node, {})
         if pod.uid in pods or len(pods) < MOST_BORROWERS:
             pods[pod.uid] = pod
         self._changed(node)
 
     def remove(self, node: str, pod_uid: str) -> None:
-        """Count a borrower there no more."""
+        """Remove a borrower from a node."""
         pods = self._borrowers.get(node, {})
         pods.pop(pod_uid, None)
         if not pods:
@@ -100,11 +100,11 @@ class Lending:
         self._changed(node)
 
     def lends(self, node: str) -> bool:
-        """Return whether holds of a node lend."""
+        """Return whether holds of a node lend room."""
         return node in self._loans
 
     def has_borrowers(self, node: str) -> bool:
-        """Return whether pods that may be borrowers are on a node."""
+        """Return whether a node has pods that may be borrowers."""
         return node in self._borrowers
 
     def borrowers(self, node: str) -> Iterable[Pod]:
@@ -112,17 +112,18 @@ class Lending:
         return self._borrowers.get(node, {}).values()
 
     def lenders(self) -> Collection[str]:
-        """Return the nodes whose holds lend."""
+        """Return the nodes whose holds lend room."""
         return self._loans.keys()
 
     def nodes(self) -> tuple[str, ...]:
-        """Return the nodes where borrowers may be."""
+        """Return the nodes with pods that may be borrowers."""
         return tuple(self._borrowers)
 
     def recall(self, node: str, until: float) -> None:
-        """Lend nothing more on a node until a moment (unix seconds): its holds need the room.
+        """Stop lending on a node until a moment (unix seconds): its holds need the room.
 
-        What needs it for longer still does. What is further away is of before a clock went back.
+        A later moment of an earlier recall stays, unless it is further away than `MOST_CLOSED_S`:
+        then it was set before the clock was set back.
         """
         before = self._recalled.get(node, until)
         self._recalled[node] = before if until < before < until + MOST_CLOSED_S else until
@@ -130,7 +131,7 @@ class Lending:
         self.on_change(node)
 
     def reopen(self, now: float) -> None:
-        """Lend again on the nodes where that time is over at `now` (unix seconds)."""
+        """Lend again on the nodes whose recall has ended at `now` (unix seconds)."""
         if self._reopens_at - MOST_CLOSED_S <= now < self._reopens_at:
             return
         over = [
@@ -147,11 +148,12 @@ class Lending:
     def borrowed(
         self, node: str, gone: Collection[str] = (), repaid: Sequence[Loan] = ()
     ) -> Mapping[str, int]:
-        """Return how much of what is lent on a node is borrowed.
+        """Return the borrowed amounts of a node.
 
         Args:
-            gone: the UIDs of borrowers that do not count.
-            repaid: loans that do not count, or only in part: amounts that are lent no more.
+            node: name of the node.
+            gone: UIDs of borrowers that are not counted.
+            repaid: loans, or parts of them, that are not lent any more.
         """
         if node not in self._loans:
             return _NOTHING
@@ -163,10 +165,10 @@ class Lending:
         return total(taken for _, taken in _matched(loans, pods))
 
     def left(self, priority: int, nodes: Iterable[str], now: float) -> dict[str, Mapping[str, int]]:
-        """Return what a pod of a priority may still borrow on some nodes at `now` (unix seconds).
+        """Return the amounts that a pod of a priority may still borrow at `now` (unix seconds).
 
-        Where an owner waits, as long as a borrower is on its way out, and to more than
-        `MOST_BORROWERS`, nothing is lent.
+        A node lends nothing during a recall, while a borrower is terminating, and with
+        `MOST_BORROWERS` borrowers.
         """
         self.reopen(now)
         found: dict[str, Mapping[str, int]] = {}
@@ -179,7 +181,7 @@ class Lending:
         return found
 
     def left_beside(self, priority: int, node: str, repaid: Sequence[Loan]) -> Mapping[str, int]:
-        """Return what a pod of a priority may borrow on a node once it has repaid some loans."""
+        """Return the amounts that a pod may borrow on a node after it has repaid some loans."""
         matched = _matched(_less(self._loans[node], repaid), list(self.borrowers(node)))
         return total(
             {name: amount - taken.get(name, 0) for name, amount in loan.amounts.items()}
@@ -192,9 +194,9 @@ class Lending:
         self.on_change(node)
 
     def _lent_on(self, node: str) -> _Lent:
-        """Return what is borrowed on a node that lends, as reckoned when it changed last.
+        """Return the borrowed and the remaining lent room of a node, cached until it changes.
 
-        Each call of a borrower asks about all nodes that lend.
+        Each call of a borrower reads all nodes that lend.
         """
         lent = self._lent.get(node)
         if lent is None:
@@ -215,7 +217,7 @@ class Lending:
 
 
 def _less(loans: Sequence[Loan], repaid: Sequence[Loan]) -> Sequence[Loan]:
-    """Return loans without the amounts that are lent no more, of the same priority each."""
+    """Return loans minus the repaid amounts of the same priority."""
     if not repaid:
         return loans
     owed = [(loan.below, dict(loan.amounts)) for loan in repaid]
@@ -234,17 +236,17 @@ def _less(loans: Sequence[Loan], repaid: Sequence[Loan]) -> Sequence[Loan]:
 def _matched(
     loans: Sequence[Loan], pods: Sequence[Pod]
 ) -> Iterator[tuple[Loan, Mapping[str, int]]]:
-    """Yield each loan with what is borrowed of it: as much as can be.
+    """Yield each loan with the amounts borrowed from it, as large as possible.
 
-    Whoever may borrow of one loan may of all that ask for a higher priority. So those that ask for
-    the lowest are used up first, which leaves most for others.
+    A pod that may borrow from one loan may borrow from every loan for higher priorities. So the
+    loans for the lowest priorities are used up first, which leaves most to other pods.
 
     Args:
-        loans: by priority, the lowest first.
+        loans: in ascending order of priority.
         pods: the borrowers.
     """
     waiting = sorted(pods, key=lambda pod: pod.priority, reverse=True)
-    # Whoever borrows chooses how many other resources it requests.
+    # A borrower chooses the number of its other resources.
     lent = frozenset(chain.from_iterable(loan.amounts for loan in loans))
     asked: dict[str, int] = {}
     for loan in loans:

@@ -13,19 +13,19 @@ from reserver.cluster.constraints import NodeTerm, Taint
 from reserver.cluster.labels import Labels, LabelTable
 
 NODES = "nodes"
-"""The resource by which a whole node is held: each node is one. No Node object offers
+"""The resource that stands for a whole node in a hold: each node is one. No Node object offers
 it, and the API server lets no pod request it."""
 
 HOSTNAME = "kubernetes.io/hostname"
-"""The label whose value is a node's own."""
+"""The label whose value is unique to a node."""
 
 
 READY = "Ready"
-"""The condition of a node whose kubelet reports, and is well."""
+"""The condition of a healthy node whose kubelet reports."""
 
 LIFECYCLE = ("MaintenancePlanned", "DrainInProgress", "Drained", "MaintenanceInProgress")
-"""The conditions of a node's maintenance (KEP-5683), in the order in which they come true. Whoever
-maintains it sets and clears them; they are read on any version of Kubernetes."""
+"""The conditions of a node's maintenance (KEP-5683), in the order in which they become true. The
+maintainer of the node sets and clears them; they are read on any version of Kubernetes."""
 
 
 class NodeCondition(NamedTuple):
@@ -33,8 +33,8 @@ class NodeCondition(NamedTuple):
 
     Attributes:
         status: ``True``, ``False`` or ``Unknown``.
-        reason: of who has set it.
-        since: its last transition, as it is written.
+        reason: reason that the writer of the condition gives.
+        since: ``lastTransitionTime`` as it is written.
     """
 
     status: str
@@ -44,17 +44,17 @@ class NodeCondition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A node, as far as placing pods on it is concerned.
+    """A node, with the fields that placement needs.
 
     Attributes:
         name: ``metadata.name``.
-        allocatable: ``status.allocatable``: millicores of cpu, base units of all else.
+        allocatable: ``status.allocatable``: millicores of cpu, base units of other resources.
         labels: ``metadata.labels``.
-        taints: all but those with the effect PreferNoSchedule.
-        unschedulable: it is cordoned.
-        is_kept: Reserver keeps autoscalers from removing it.
-        conditions: by type: whether it is ready, and those of `LIFECYCLE`.
-        maintenance: how far MaintenanceWindows are with it, as its annotation says.
+        taints: all taints except those with the effect PreferNoSchedule.
+        unschedulable: the node is cordoned.
+        is_kept: Reserver keeps autoscalers from removing the node.
+        conditions: `READY` and the conditions of `LIFECYCLE`, by type.
+        maintenance: progress of MaintenanceWindows with the node, from its annotation.
     """
 
     name: str
@@ -68,20 +68,20 @@ class Node:
 
 
 CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-"""What a pod has to tolerate to be scheduled to a node that is cordoned."""
+"""The taint that a pod must tolerate to be scheduled to a cordoned node."""
 
 REMOVING = frozenset({"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"})
-"""The taints with which autoscalers empty a node that they remove: of the Cluster Autoscaler
-(utils/taints/taints.go), of Karpenter (pkg/apis/v1/taints.go). Both are NoSchedule."""
+"""The taints with which autoscalers drain a node before its removal: Cluster Autoscaler
+(utils/taints/taints.go), Karpenter (pkg/apis/v1/taints.go). Both are NoSchedule."""
 
 
 _CONDITIONS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-"""How the keys of taints begin that say in which condition a node is, such as that it has just
-joined or does not answer (the node lifecycle controller, cloud controllers): they come and go."""
+"""Key prefixes of temporary taints that show a condition of a node, for example that it has just
+joined or is unreachable (node lifecycle controller, cloud controllers)."""
 
 
 def passes(taint: Taint) -> bool:
-    """Return whether a taint says in which condition a node is, and so may go by itself."""
+    """Return whether a taint shows a condition of a node, and so may be temporary."""
     return taint.key.startswith(_CONDITIONS)
 
 
@@ -89,12 +89,13 @@ class Topology:
     """The labels, taints and cordons of nodes.
 
     Attributes:
-        taints: those that keep pods away; no value for a node without any.
+        labels: labels of the nodes.
+        taints: the taints that keep pods away; no value for a node without any.
         cordoned: bool array, rows: ``spec.unschedulable``.
     """
 
     def __init__(self, size: int) -> None:
-        """Begin with `size` rows of which nothing is known."""
+        """Begin with `size` rows without a node."""
         self.labels = LabelTable(size)
         self.taints: Categorical[tuple[Taint, ...]] = Categorical(size)
         self.cordoned: Bools = np.zeros(size, dtype=np.bool_)
@@ -108,17 +109,17 @@ class Topology:
         self.cordoned = np.pad(self.cordoned, (0, size - len(self.cordoned)))
 
     def put(self, row: int, node: Node | None) -> None:
-        """Set what a Node object says; None once it is gone."""
+        """Set the labels, taints and cordon of a Node object; None once it is deleted."""
         self.labels.put(row, node.labels if node else None)
         self._fields.put(row, {"metadata.name": node.name} if node else None)
         self.taints.put(row, (node.taints or None) if node else None)
         self.cordoned[row] = node is not None and node.unschedulable
 
     def closed(self) -> dict[int, Taint]:
-        """Return the rows whose nodes are cordoned or being emptied, each with what says so.
+        """Return the rows of cordoned and drained nodes, each with the taint that closes it.
 
-        A node with the effect NoExecute loses its pods. With NoSchedule alone it may be one of a
-        pool for certain pods, so of those only the taints of autoscalers count.
+        A taint with the effect NoExecute evicts pods. A NoSchedule taint may mark a pool for
+        certain pods, so of these only the taints of autoscalers count.
         """
         leaving = {
             number: taint
@@ -130,13 +131,13 @@ class Topology:
         return {row: leaving.get(int(self.taints.ids[row]), CORDON) for row in rows}
 
     def taints_at(self, row: int) -> tuple[Taint, ...]:
-        """Return the taints of a row's node that keep pods away."""
+        """Return the taints that keep pods away from a row's node."""
         return self.taints.at(row) or ()
 
     def is_reopening(self, row: int) -> bool:
-        """Return whether the cordon of a row's node was lifted, and its taint is still there.
+        """Return whether a row's node was uncordoned, and its taint is still there.
 
-        The node lifecycle controller takes it away a moment later
+        The node lifecycle controller removes the taint a moment later
         (pkg/controller/nodelifecycle/node_lifecycle_controller.go).
         """
         tainted = self.taints.where(lambda taints: CORDON in taints)
@@ -154,7 +155,7 @@ class Topology:
 
         Args:
             key: the label whose equal values make a domain; a node without it is in none.
-            rows: rows; may repeat.
+            rows: row numbers, possibly repeated.
         """
         column = self.labels.column(key)
         inhabited = np.zeros(column.width + 1, dtype=np.bool_)

@@ -1,8 +1,8 @@
 """A pod, with the fields that scheduling needs; and KubeVirt's live migrations.
 
-The pod that a virtual machine moves to runs before the old one ends. Who evicts the old pod is
-answered 429 by a webhook, and the migration begins (KubeVirt's docs/evacuation.md). A budget of
-KubeVirt forbids evictions that would end the machine.
+KubeVirt starts the target pod of a virtual machine before the old pod ends. An eviction of the old
+pod is answered 429 by a webhook, and the migration begins (KubeVirt's docs/evacuation.md). A budget
+of KubeVirt forbids evictions that would stop the machine.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from reserver.cluster.constraints import UNCONSTRAINED, Constraints
 from reserver.cluster.labels import Labels
 
 MOST_UNOFFERED = 64
-"""How many of the resources count that a pod requests and no node offers."""
+"""Most resources of a pod that count although no node offers them."""
 
 
 GRACE_S = 120
-"""How long a pod has to end that Reserver deletes, in seconds, whatever its own grace period is."""
+"""Grace period of a pod that Reserver deletes, in seconds, whatever its own grace period is."""
 
 _EVERYWHERE = ("cpu", "memory", "ephemeral-storage", "pods")
-"""What every node offers."""
+"""Resources that every node offers."""
 
 
 class PodName(NamedTuple):
-    """Namespace and name, which are known before the pod exists."""
+    """Namespace and name, which exist before the pod does."""
 
     namespace: str
     name: str
@@ -38,18 +38,18 @@ class PodName(NamedTuple):
 
 
 class Controller(NamedTuple):
-    """The controller that made a pod; both empty if none did."""
+    """The controller of a pod; both fields are empty without one."""
 
     kind: str = ""
     name: str = ""
 
 
 class ClaimUse(NamedTuple):
-    """A PersistentVolumeClaim in a pod's namespace that it uses.
+    """A PersistentVolumeClaim that a pod of its namespace uses.
 
     Attributes:
         is_ephemeral: the claim was made for this pod and is deleted with it.
-        is_inherited: the pod comes after another one, which has the claim until then.
+        is_inherited: the pod replaces another pod, which uses the claim until then.
     """
 
     name: str
@@ -62,36 +62,36 @@ NO_CONTROLLER = Controller()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """A pod, as far as placing it is concerned.
+    """A pod, with the fields that placement needs.
 
     Attributes:
         name: namespace and name.
-        uid: tells this pod from an earlier one of the same name.
-        revision: the resourceVersion that this was read at; 0 if unknown.
+        uid: distinguishes this pod from an earlier pod of the same name.
+        revision: resourceVersion of the object that was read; 0 if unknown.
         created: ``metadata.creationTimestamp`` as it is written, to the second; empty if unknown.
-        requests: the effective request: millicores of cpu, base units of all else, one of pods.
-        node: the node that it is bound to; empty while it is pending.
+        requests: the effective request: millicores of cpu, base units of the rest, one of pods.
+        node: the node that the pod is bound to; empty while it is pending.
         priority: ``spec.priority``.
-        finished: it has succeeded or failed, and no longer takes anything from its node.
+        finished: the pod has succeeded or failed, and takes no more resources of its node.
         nominated_node: ``status.nominatedNodeName``, or empty.
-        claims: identities of the reservations whose slots its binding took.
-        has_preferences: it has preferences, which kube-scheduler scores over all nodes.
+        claims: identities of the reservations whose slots its binding claimed.
+        has_preferences: the pod has preferences, which kube-scheduler scores over all nodes.
         labels: ``metadata.labels``.
-        controller: its controller.
-        controller_version: the ``apiVersion`` of that; empty if unknown.
-        group: the PodGroup that it is scheduled with (KEP-4671); empty for none.
-        request: the ProvisioningRequest that it says it was provisioned by; empty for none.
-        move_window: in which window it may be moved, as its annotation says; empty for any time.
-        surge: the PodMove that it is a copy for, or is to be removed for; empty for none.
-        constraints: what it demands of its node and its neighbours.
-        volume_claims: the PersistentVolumeClaims that it uses.
-        is_refused: it is pending, and its condition says that a reservation keeps it from a node.
-        is_unschedulable: it is pending, and its scheduler has found no node for it.
-        terminating: it is being deleted.
-        lingers: it is, and has more time for that than `GRACE_S`.
-        is_mirror: a mirror pod: its kubelet shows with it what it runs from a file, under a name
-            that the kubelet chose.
-        has_resource_claims: it has ResourceClaims (DRA), whose devices only kube-scheduler knows.
+        controller: kind and name of its controller.
+        controller_version: the ``apiVersion`` of its controller; empty if unknown.
+        group: the PodGroup that the pod is scheduled with (KEP-4671); empty for none.
+        request: the ProvisioningRequest named in the pod's annotation; empty for none.
+        move_window: the schedule for moves in the pod's annotation; empty for any time.
+        surge: the PodMove that the pod is a copy for, or is to be removed for; empty for none.
+        constraints: scheduling constraints on its node and its neighbours.
+        volume_claims: the PersistentVolumeClaims that the pod uses.
+        is_refused: the pod is pending, and its condition names a reservation as the reason.
+        is_unschedulable: the pod is pending, and its scheduler has found no node for it.
+        terminating: the pod is being deleted.
+        lingers: the pod is being deleted with a grace period above `GRACE_S`.
+        is_mirror: a mirror pod, by which a kubelet shows a static pod under a name that the kubelet
+            chose.
+        has_resource_claims: it has ResourceClaims (DRA), whose devices only kube-scheduler tracks.
     """
 
     name: PodName
@@ -122,29 +122,29 @@ class Pod:
     has_resource_claims: bool = False
 
     def claim_names(self) -> Iterator[PodName]:
-        """Yield namespace and name of each volume claim that it uses."""
+        """Yield namespace and name of each volume claim that the pod uses."""
         return (PodName(self.name.namespace, use.name) for use in self.volume_claims)
 
     def bounded(self, offered: Mapping[str, object]) -> Pod:
-        """Return it without most of the resources that it requests and no node offers.
+        """Return the pod without most of its requests for resources that no node offers.
 
-        They are its author's to invent: each counts in the total of its node, which every pod that
-        comes there or goes has summed up anew. Those of which it requests nothing go first, and
-        those that any node offers stay: perhaps no node has been shown yet.
+        The author of the pod can invent such resources: each counts in the total of its node, which
+        is summed again with each pod that comes or goes. Requests of zero are dropped first, and
+        resources that every node offers stay: perhaps no node is cached yet.
         """
         if len(self.requests) <= MOST_UNOFFERED:
             return self
-        meant = (name for name, amount in self.requests.items() if amount and name not in offered)
-        kept = {*islice(meant, MOST_UNOFFERED), *_EVERYWHERE, *offered}
+        asked = (name for name, amount in self.requests.items() if amount and name not in offered)
+        kept = {*islice(asked, MOST_UNOFFERED), *_EVERYWHERE, *offered}
         requests = {name: amount for name, amount in self.requests.items() if name in kept}
         return replace(self, requests=requests)
 
 
 MACHINE = "VirtualMachineInstance"
-"""The kind of what controls the pods of a virtual machine."""
+"""The kind of the controller of a virtual machine's pods."""
 
 TARGET_LABEL = "kubevirt.io/migrationJobUID"
-"""The label of a pod that a virtual machine migrates to, or has migrated to."""
+"""The label of a migration's target pod, which stays after the migration."""
 
 
 def migrates(controller: Controller) -> bool:
@@ -153,5 +153,5 @@ def migrates(controller: Controller) -> bool:
 
 
 def is_target(pod: Pod) -> bool:
-    """Return whether a live migration has made a pod."""
+    """Return whether a pod is the target of a live migration."""
     return migrates(pod.controller) and TARGET_LABEL in pod.labels

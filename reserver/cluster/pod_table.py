@@ -1,7 +1,7 @@
-"""The pods on nodes, bound or being bound, as columns that selectors are applied to.
+"""The pods on nodes, bound or being bound, as columns to match selectors against.
 
-Each pod has a slot; a question such as "how many pods with these labels are in each zone" is a few
-operations on arrays over all slots, whatever the number of workloads.
+Each pod has a slot; a query such as "pods with these labels in each zone" is a few operations on
+arrays over all slots, whatever the number of workloads.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from reserver.cluster.labels import Labels, LabelTable, Selector
 from reserver.cluster.pod import Pod, PodName
 
 MOST_ASKED = 10_000
-"""How many anti-affinity terms are tested against one pod. With more, a verdict on a node may be
-wrong, which costs an attempt; without a bound, one tenant's pods could slow every call."""
+"""Most anti-affinity terms that are tested against one pod. With more terms, a verdict on a node
+may be wrong, which costs an attempt; without a bound, one tenant's pods could slow every call."""
 
 DAEMON_SET = ("apps/v1", "DaemonSet")
-"""Kubernetes' own controller of daemons."""
+"""apiVersion and kind of Kubernetes' own daemon controller."""
 
 _FIRST_SIZE = 64
 _ANY_LABELS = None
-"""The topic of a term that names no value of any label."""
+"""The topic of a term that requires no value of any label."""
 
 
 class PodTable:
     """The pods on nodes.
 
     Attributes:
-        rows: int32 array, slots: the row of the pod's node in the snapshot, `ABSENT` for a slot
-            that no pod has.
+        rows: int32 array, slots: the row of the pod's node in the snapshot, `ABSENT` for a free
+            slot.
         terminating: bool array, slots: the pod is being deleted.
-        uids: list, slots: the pod's UID, empty for a slot that no pod has.
+        uids: list, slots: the pod's UID, empty for a free slot.
         daemons: the controllers whose pods belong to their node, by ``apiVersion`` and kind.
         belonging: bool array, slots: the pod belongs to its node (`daemons`).
     """
@@ -61,7 +61,7 @@ class PodTable:
         self._free: list[int] = []
 
     def add(self, pod: Pod, row: int) -> int:
-        """Take a pod on the node of a row; return its slot."""
+        """Add a pod to the node of a row; return its slot."""
         slot = self._free.pop() if self._free else self._next_slot()
         self.rows[slot] = row
         self.terminating[slot] = pod.terminating
@@ -73,7 +73,7 @@ class PodTable:
         return slot
 
     def add_all(self, pods: Sequence[Pod], rows: NDArray[np.intp]) -> range:
-        """Take pods on the nodes of rows at once; return their slots."""
+        """Add pods to the nodes of rows at once; return their slots."""
         slots = range(self._used, self._used + len(pods))
         self._used = slots.stop
         while self._used > len(self.rows):
@@ -90,15 +90,15 @@ class PodTable:
         return slots
 
     def belongs(self, pod: Pod) -> bool:
-        """Return whether a pod is there for the node's own sake: of a daemon, or a mirror pod.
+        """Return whether a pod belongs to its node: a mirror pod or a pod of a daemon controller.
 
-        Whoever creates a pod may name any controller. The garbage collector deletes a pod whose
-        DaemonSet is not there, but knows nothing of kinds that the API server does not serve.
+        The creator of a pod may name any controller. The garbage collector deletes a pod whose
+        DaemonSet does not exist, but ignores kinds that the API server does not serve.
         """
         return pod.is_mirror or (pod.controller_version, pod.controller.kind) in self.daemons
 
     def remove(self, slot: int, pod: Pod) -> None:
-        """Remove a pod, which has this slot."""
+        """Remove a pod from its slot."""
         self.rows[slot], self.uids[slot] = ABSENT, ""
         if pod.constraints.anti_affinity:
             self._anti_affinity.put(slot, None)
@@ -116,53 +116,53 @@ class PodTable:
         """Return, for each slot, whether its pod is selected.
 
         Args:
-            namespaces: of the pods; None for any.
-            selector: of their labels.
+            namespaces: namespaces of the pods; None for all.
+            selector: selects the labels of the pods.
         """
         if namespaces is None:
-            meant: Bools = self.rows != ABSENT
+            candidates: Bools = self.rows != ABSENT
         else:
-            meant = self._namespaces.among(namespaces)
-        return meant & self._labels.matching(selector)
+            candidates = self._namespaces.among(namespaces)
+        return candidates & self._labels.matching(selector)
 
     @property
     def guests(self) -> Bools:
-        """Whether there is a pod that does not belong to its node, for each slot."""
+        """Return, for each slot, whether it has a pod that does not belong to its node."""
         found: Bools = (self.rows != ABSENT) & ~self.belonging
         return found
 
     def guests_on(self, rows: Bools) -> list[str]:
-        """Return the UIDs of such pods on the rows that are true."""
+        """Return the UIDs of the guests on the rows where the mask is true."""
         slots = np.flatnonzero(self.guests)
         return [self.uids[slot] for slot in slots[rows[self.rows[slots]]]]
 
     def rows_rejecting(
         self, labels: Labels, rejects: Callable[[PodTerm], bool]
     ) -> Iterator[tuple[str, Ids]]:
-        """Yield, by topology key, the rows of pods that reject a pod in their domain.
+        """Yield, by topology key, the rows of pods whose anti-affinity rejects a pod.
 
         Args:
-            labels: of that pod.
-            rejects: whether a term of a required anti-affinity selects it. At most `MOST_ASKED`
-                terms are tested, first those that name a label of the pod.
+            labels: labels of the rejected pod.
+            rejects: whether a term of a required anti-affinity selects this pod. At most
+                `MOST_ASKED` terms are tested, first the terms that name a label of the pod.
         """
         ids_by_key: dict[str, set[int]] = {}
         named = self._anti_affinity.about(labels.items())
-        meant = chain(named, self._anti_affinity.about([_ANY_LABELS]))
-        asked = ((number, term) for number, terms in meant for term in terms)
+        candidates = chain(named, self._anti_affinity.about([_ANY_LABELS]))
+        asked = ((number, term) for number, terms in candidates for term in terms)
         for number, term in islice(asked, MOST_ASKED):
             if rejects(term):
                 ids_by_key.setdefault(term.topology_key, set()).add(number)
         for key, ids in ids_by_key.items():
             yield key, self.rows[self._anti_affinity.having(ids)]
 
-    def rows_taking(self, wanted: Iterable[HostPort]) -> Ids:
-        """Return the rows of pods whose ports conflict with these."""
-        wanted = tuple(wanted)
+    def rows_taking(self, ports: Iterable[HostPort]) -> Ids:
+        """Return the rows of pods whose host ports conflict with these."""
+        ports = tuple(ports)
         ids = [
             number
-            for number, taken in self._ports.about(_port_numbers(wanted))
-            if any(own.conflicts(port) for own in wanted for port in taken)
+            for number, taken in self._ports.about(_port_numbers(ports))
+            if any(own.conflicts(port) for own in ports for port in taken)
         ]
         return self.rows[self._ports.having(ids)]
 
@@ -175,7 +175,7 @@ class PodTable:
         return ((int(self.rows[slot]), claims) for slot, claims in self._claims_of.items())
 
     def _add_rare(self, slot: int, pod: Pod) -> None:
-        """Take of a pod what few pods have."""
+        """Add the properties that few pods have."""
         constraints = pod.constraints
         if constraints.anti_affinity:
             self._anti_affinity.put(slot, constraints.anti_affinity)
@@ -203,7 +203,7 @@ class PodTable:
 
 
 def _labels_meant(terms: Iterable[PodTerm]) -> Iterator[tuple[str, str] | None]:
-    """Yield labels; a pod that any of the terms selects has at least one of them."""
+    """Yield label pairs of which every pod selected by the terms has at least one."""
     for term in terms:
         requirements = term.selector.requirements
         positive = next((each for each in requirements if each.operator == "In"), None)

@@ -1,9 +1,9 @@
 """Exact Kubernetes quantities, and a pod's effective request, exactly as kube-scheduler counts it.
 
-The rules of requests are those of component-helpers/resource/helpers.go (Kubernetes 1.37),
+The rules for requests are in component-helpers/resource/helpers.go (Kubernetes 1.37),
 `PodRequests` with `UseStatusResources`: KEP-753 (sidecars), KEP-2837 (pod-level resources),
-KEP-1287 and KEP-5419 (in-place resize of containers and of pods), KEP-5517 (what ResourceClaims
-take of a node). All sums are exact; rounding comes last, as there.
+KEP-1287 and KEP-5419 (in-place resize of containers and of pods), KEP-5517 (node resources of
+ResourceClaims). All sums are exact; rounding comes last, as in kube-scheduler.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NANO = 10**9
 """Nano-units in one base unit (byte, core, device)."""
 
 MAX = 2**53
-"""The largest amount that a reservation may hold, all slots together: millicores or base units.
+"""The largest amount that a reservation may hold over all slots: millicores or base units.
 
 Far beyond any node (8 PiB in bytes), and exact where numbers are doubles (JSON, CEL). Many such
 reservations may be on one node, so int64 is too small for their sums (docs/adr/0015).
@@ -37,25 +37,25 @@ _TENS: dict[str | None, int] = {
     **{s: 3 * i for i, s in enumerate("num", start=-3)},
     **{s: 3 * i for i, s in enumerate("kMGTPE", start=1)},
 }
-"""By how many powers of ten a decimal suffix multiplies."""
+"""The power of ten of each decimal suffix."""
 _TWOS: dict[str | None, int] = {f"{s}i": 10 * i for i, s in enumerate("KMGTPE", start=1)}
-"""By how many powers of two a binary suffix multiplies."""
+"""The power of two of each binary suffix."""
 _SHOWN = [
     *((1 << 10 * i, f"{s}i") for i, s in enumerate("KMGTPE", start=1)),
     *((10 ** (3 * i), s) for i, s in enumerate("MGTPE", start=2)),
 ]
-"""Suffixes of amounts that are shown, with their sizes; the first of equally long ones is taken.
-Thousands have none: they are pods and devices as well."""
+"""Suffixes for display, with their sizes; of equally short forms the first is taken. There is no
+suffix for thousands, because amounts also count pods and devices."""
 
 _REMEDY = "write a Kubernetes quantity such as 2, 500m or 4Gi"
 
 _SHARED = 1024
-"""How many are found again: megabytes at most, as a reservation names few resources."""
+"""Cached mappings: megabytes at most, as a reservation names few resources."""
 
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> int:
-    """Return the quantity in nano-units, rounded away from zero; negative ones included.
+    """Return the quantity in nano-units, rounded away from zero; it may be negative.
 
     Raises:
         InvalidInput: the text is not a quantity, or its exponent exceeds 40.
@@ -76,9 +76,9 @@ def parse(text: str) -> int:
 
 
 def to_unit(resource: str, nano: int) -> int:
-    """Return nano-units in the unit that kube-scheduler counts in, rounded up.
+    """Return nano-units in the unit of kube-scheduler, rounded up.
 
-    The unit is the millicore for ``cpu`` and the base unit (byte, device, pod) for all else:
+    The unit is the millicore for ``cpu`` and the base unit (byte, device, pod) for other resources:
     ``Quantity.MilliValue`` and ``Quantity.Value``.
     """
     return -(-nano // (NANO // 1000 if resource == "cpu" else NANO))
@@ -90,7 +90,7 @@ def amount(resource: str, text: str) -> int:
 
 
 def show(resource: str, value: int) -> str:
-    """Return an amount as a person writes it: ``1500m``, ``4Gi``, ``4G``, ``3``."""
+    """Return an amount as users write it: ``1500m``, ``4Gi``, ``4G``, ``3``."""
     if resource == "cpu":
         return f"{value}m" if value % 1000 else str(value // 1000)
     exact = [(f"{value // size}{suffix}") for size, suffix in _SHOWN if value % size == 0]
@@ -98,17 +98,17 @@ def show(resource: str, value: int) -> str:
 
 
 def shorten(text: str, limit: int = 60) -> str:
-    """Return text fit for a message: at most `limit` characters."""
+    """Return text shortened for a message to at most `limit` characters."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def shared(amounts: Mapping[str, int]) -> Mapping[str, int]:
-    """Return equal amounts, which many have: nobody may change them."""
+    """Return equal amounts from a cache, shared by many callers: never change the result."""
     return _shared(tuple(amounts.items()))
 
 
 def times(amounts: Mapping[str, int], slots: int) -> Mapping[str, int]:
-    """Return the amounts of so many slots, which many have: nobody may change them."""
+    """Return the amounts of so many slots, shared by many callers: never change the result."""
     return amounts if slots == 1 else shared({name: n * slots for name, n in amounts.items()})
 
 
@@ -127,7 +127,7 @@ def total(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def is_less(before: Mapping[str, int], after: Mapping[str, int]) -> bool:
-    """Return whether there is less of any resource than before."""
+    """Return whether any resource has a smaller amount after than before."""
     return any(amount > after.get(name, 0) for name, amount in before.items())
 
 
@@ -137,7 +137,7 @@ def exchange(
     before: Mapping[str, int],
     after: Mapping[str, int],
 ) -> Mapping[str, int]:
-    """Count amounts on a node instead of others; return all that is counted there."""
+    """Replace amounts on a node by others; return the new totals of the node."""
     totals = dict(by_node.get(node, {}))
     for name, amount in before.items():
         totals[name] -= amount
@@ -165,8 +165,8 @@ class Container:
 
     Attributes:
         sidecar: whether it is an init container with ``restartPolicy: Always``.
-        allocated: what the kubelet has allocated to it; None if the status does not say.
-        actuated: the requests in force on the node; None if the status does not say.
+        allocated: requests that the kubelet has allocated; None without such a status.
+        actuated: requests in force on the node; None without such a status.
     """
 
     requests: Nano = field(default_factory=dict)
@@ -183,7 +183,7 @@ class PodResources:
         init_containers: init containers and sidecars, in order.
         pod_level: ``spec.resources.requests``.
         overhead: ``spec.overhead``.
-        claimed: what its ResourceClaims take of what nodes offer, cpu say (KEP-5517).
+        claimed: node resources of its ResourceClaims, for example cpu (KEP-5517).
         pod_allocated: ``status.allocatedResources``.
         pod_actuated: ``status.resources.requests``.
         has_pod_status: ``status.resources`` exists.
@@ -202,7 +202,7 @@ class PodResources:
 
 
 def effective_request(pod: PodResources) -> dict[str, int]:
-    """Return what the pod takes from a node: millicores of cpu, base units of all else, one pod."""
+    """Return the pod's request: millicores of cpu, base units of other resources, one of pods."""
     total = _pod_level_over(pod, _containers_request(pod))
     total = _sum((total, pod.overhead))
     return {name: to_unit(name, nano) for name, nano in total.items() if nano} | {"pods": 1}
@@ -223,11 +223,11 @@ def _containers_request(pod: PodResources) -> Nano:
 def _pod_level_over(pod: PodResources, total: Nano) -> Nano:
     if not any(map(_is_pod_level, pod.pod_level)):
         return total
-    wanted = pod.pod_level
+    pod_level = pod.pod_level
     if pod.has_pod_status or pod.pod_actuated is not None:
         spec = _NOTHING if pod.resize_infeasible else pod.pod_level
-        wanted = _maximum((spec, pod.pod_actuated or _NOTHING, pod.pod_allocated or _NOTHING))
-    return {**total, **{name: nano for name, nano in wanted.items() if _is_pod_level(name)}}
+        pod_level = _maximum((spec, pod.pod_actuated or _NOTHING, pod.pod_allocated or _NOTHING))
+    return {**total, **{name: nano for name, nano in pod_level.items() if _is_pod_level(name)}}
 
 
 def _is_pod_level(resource: str) -> bool:
@@ -241,7 +241,7 @@ def _has_status(pod: PodResources) -> bool:
     )
 
 
-def _spec(container: Container, *, infeasible: bool) -> Nano:  # noqa: ARG001 - one shape for the three views
+def _spec(container: Container, *, infeasible: bool) -> Nano:  # noqa: ARG001 - same signature as others
     return container.requests
 
 
@@ -258,13 +258,13 @@ def _actuated(container: Container, *, infeasible: bool) -> Nano:
 
 
 def _aggregate(pod: PodResources, view: Callable[..., Nano]) -> Nano:
-    """Return the larger of what runs together and what each init container needs in its turn."""
+    """Return the larger of the sum of running containers and each init container's peak."""
     running = [view(c, infeasible=pod.resize_infeasible) for c in pod.containers]
     sidecars: dict[str, int] = {}
     starting: dict[str, int] = {}
     for container in pod.init_containers:
         for name, nano in view(container, infeasible=pod.resize_infeasible).items():
-            # For resources that it does not name, the sidecars' final sum is the larger one.
+            # A resource that the container does not request: the final sum of sidecars is larger.
             total = sidecars.get(name, 0) + nano
             starting[name] = max(total, starting.get(name, total))
             if container.sidecar:

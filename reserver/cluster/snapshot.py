@@ -1,4 +1,4 @@
-"""The snapshot of the cluster: what its nodes offer, and which pods are counted on them."""
+"""The snapshot of the cluster: the capacity of its nodes, and the pods counted on them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from reserver.cluster.storage import Storage
 from reserver.cluster.whole_nodes import WholeNodes
 
 EXEMPT_NAMESPACES = frozenset({"kube-system"})
-"""Those of the system's own pods, beside others that the settings name."""
+"""Namespaces of system pods; the settings add others."""
 
 
 class CountedPod(NamedTuple):
     """A pod on a node.
 
     Attributes:
-        slot: where `Snapshot.residents` has it.
+        slot: slot of the pod in `Snapshot.residents`.
     """
 
     node: str
@@ -42,7 +42,7 @@ class CountedPod(NamedTuple):
     slot: int
 
     def counts_like(self, pod: Pod, node: str) -> bool:
-        """Return whether counting this pod on that node instead changes nothing."""
+        """Return whether replacing this pod by that pod on that node changes no count."""
         own = self.pod
         return (
             self.node == node
@@ -58,19 +58,19 @@ class CountedPod(NamedTuple):
 
 
 class Snapshot(WholeNodes):
-    """Capacity of all nodes, kept up to date row by row.
+    """The capacity of all nodes, updated row by row.
 
     Attributes:
         residents: the pods on the nodes.
         namespaces: labels of the namespaces.
-        move_windows: annotations of the namespaces whose pods are moved at some times only.
-        exempt_namespaces: those of the system's own pods, to which holds do not apply.
+        move_windows: schedules for moves, by namespace, of the namespaces that have one.
+        exempt_namespaces: namespaces of system pods, to which holds do not apply.
         storage: claims, volumes and storage classes.
-        lending: what holds lend, and to which of the pods.
+        lending: the loans of holds, and the borrowers.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing known."""
+        """Begin with an empty cluster."""
         super().__init__()
         self._counted: dict[str, CountedPod] = {}
         self.residents = PodTable()
@@ -82,29 +82,29 @@ class Snapshot(WholeNodes):
 
     @property
     def node_count(self) -> int:
-        """How many Node objects are known."""
+        """Number of cached Node objects."""
         return int(self.exists.sum())
 
     def has_node(self, name: str) -> bool:
-        """Whether the Node object is known."""
+        """Return whether the Node object is cached."""
         row = self._row_of.get(name)
         return row is not None and bool(self.exists[row])
 
     def existing_rows(self) -> Rows:
-        """Return the rows of all Node objects that are known."""
+        """Return the rows of all cached Node objects."""
         return np.flatnonzero(self.exists)
 
     def labels_of(self, node: str) -> Labels:
-        """Return the labels of a node; none of one that is not known."""
+        """Return the labels of a node; empty for a node that is not cached."""
         row = self.row(node)
         return {} if row is None else self.topology.labels.of(row)
 
     def node_names(self) -> list[str]:
-        """Return the names of all Node objects that are known."""
+        """Return the names of all cached Node objects."""
         return [self._names[row] for row in self.existing_rows()]
 
     def set_node(self, node: Node) -> None:
-        """Set what a Node object says."""
+        """Add or replace a Node object."""
         self._offer(self._totals[ALLOCATABLE].get(node.name, {}), node.allocatable)
         row = self._ensure_row(node.name)  # May replace the arrays.
         self.exists[row] = True
@@ -114,7 +114,7 @@ class Snapshot(WholeNodes):
             self._recount_whole(node.name)
 
     def remove_node(self, name: str) -> None:
-        """Forget a Node object; its pods and holds still count."""
+        """Remove a Node object; its pods and holds still count."""
         row = self._row_of.get(name)
         if row is not None:
             for each in (self, *self._forks):  # The row may be handed to another node.
@@ -126,10 +126,10 @@ class Snapshot(WholeNodes):
                 self._recount_whole(name)
 
     def count(self, pod: Pod, node: str) -> None:
-        """Count a pod on a node, and nowhere else."""
+        """Count a pod on a node, and on no other node."""
         before = self._counted.get(pod.uid)
         if before is not None and before.counts_like(pod, node):
-            self._counted[pod.uid] = before._replace(pod=pod)  # The old one can go.
+            self._counted[pod.uid] = before._replace(pod=pod)  # Frees the old object.
             return
         self.uncount(pod.uid)
         self._pods_on[node] = self._pods_on.get(node, 0) + 1
@@ -139,7 +139,7 @@ class Snapshot(WholeNodes):
         self._borrow(node, pod)
 
     def count_all(self, pods: Sequence[Pod]) -> None:
-        """Count pods on their nodes at once, each of which is not counted yet."""
+        """Count pods on their nodes at once; none of them may be counted yet."""
         totals = defaultdict[str, Counter[str]](Counter)
         for pod in pods:
             found = totals[pod.node]
@@ -162,7 +162,7 @@ class Snapshot(WholeNodes):
         self._leave(before)
 
     def move(self, pod_uid: str, node: str) -> None:
-        """Count a pod that is counted on another node."""
+        """Count a pod on another node, instead of the node where it is counted."""
         before = self._counted[pod_uid]
         self._pods_on[node] = self._pods_on.get(node, 0) + 1
         self._add_requested(node, before.pod.requests, 1)
@@ -173,7 +173,7 @@ class Snapshot(WholeNodes):
 
     @contextmanager
     def unseen(self, pod_uid: str) -> Iterator[None]:
-        """Let nobody see a pod among the residents meanwhile; what it requests still counts."""
+        """Hide a pod from the residents until the block ends; its requests still count."""
         counted = self._counted.get(pod_uid)
         if counted is None:
             yield
@@ -186,13 +186,13 @@ class Snapshot(WholeNodes):
             self._counted[pod_uid] = counted._replace(slot=slot)
 
     def counted(self, pod_uid: str) -> CountedPod | None:
-        """Return where a pod is counted; None if it is not."""
+        """Return a counted pod with its node; None if it is not counted."""
         return self._counted.get(pod_uid)
 
     def set_held(self, node: str, totals: Mapping[str, int], loans: Sequence[Loan] = ()) -> None:
-        """Set what active reservations hold on a node, empty for nothing, and lend of it.
+        """Set the amounts that active reservations hold on a node, and their loans.
 
-        With `NODES` among it that is the whole node, beside what its pods have.
+        Without holds `totals` is empty. `NODES` in `totals` holds all that the node's pods leave.
         """
         self.lending.set(node, totals, loans)
         if totals or node in self._row_of:
@@ -207,7 +207,7 @@ class Snapshot(WholeNodes):
         self._set(HELD, node, self._with_rest(node, held) if node in self.whole_nodes else held)
 
     def set_returning(self, node: str, totals: Mapping[str, int]) -> None:
-        """Set what pods of a node have that comes back to reservations once these pods go."""
+        """Set the amounts of a node's pods that reservations hold again once these pods end."""
         if totals or node in self._row_of:
             row = self._ensure_row(node)  # May replace the arrays.
             self._guard(node, row, is_guarded=bool(totals) or bool(self.has_holds[row]))
@@ -219,43 +219,43 @@ class Snapshot(WholeNodes):
         (self.without_holds.discard if is_guarded else self.without_holds.add)(node)
 
     def mark_unreadable(self, node: str, *, is_unreadable: bool) -> None:
-        """Set whether something on a node cannot be read; the node may be unknown."""
+        """Set whether an object of a node cannot be read; the node may have no row."""
         (self.unreadable_nodes.add if is_unreadable else self.unreadable_nodes.discard)(node)
         row = self._row_of.get(node)
         if row is not None:
             self.has_unreadable[row] = is_unreadable
 
     def fork(self) -> Snapshot:
-        """Return the capacity of now, to try on it what nobody else is to see.
+        """Return a copy of the capacity, to try placements without an effect on this snapshot.
 
-        Its amounts are its own (`take`). What nodes say of themselves, and which pods are there, it
-        shares with this one. So it grows with it when nodes join, but sees none of these, and none
-        any more of those that leave.
+        The copy has its own amounts (`take`). It shares the nodes' labels, taints and pods with
+        this snapshot, so its rows grow when nodes join, but it never shows the new nodes, and drops
+        nodes that leave.
         """
         forked = copy(self)
-        forked._part()  # noqa: SLF001 - one of us
+        forked._detach()  # noqa: SLF001 - a snapshot too
         self._forks.add(forked)
         return forked
 
     def take(self, node: str, amounts: Totals) -> None:
-        """Count amounts on a node as a pod's that is there."""
+        """Count amounts on a node as the request of a pod."""
         self.spoken_for.add(node)
         self._add_requested(node, self._free_on(node) if NODES in amounts else amounts, 1)
 
     def _borrow(self, node: str, pod: Pod) -> None:
-        """Count a pod as a borrower, if it may be one."""
+        """Count a pod as a borrower, if it tolerates recalls."""
         if pod.constraints.tolerates_recall:
             self.lending.add(node, pod)
             self._recount_held(node)
 
     def _recount_held(self, node: str) -> None:
-        """Count what is held there and not borrowed."""
+        """Recount the held and not borrowed amounts of a node."""
         held = self.lending.held(node)
         if held:
             self._set_held(node, held)
 
     def _leave(self, before: CountedPod) -> None:
-        """Count no longer what a pod takes of a node."""
+        """Subtract the request of a pod from its node."""
         node = before.node
         if before.pod.constraints.tolerates_recall:
             self.lending.remove(node, before.pod.uid)

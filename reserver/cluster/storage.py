@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims, PersistentVolumes and StorageClasses: where volumes let pods go."""
+"""PersistentVolumeClaims, PersistentVolumes and StorageClasses, which bind pods to nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ZONE_LABELS = {
     "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-"""The labels that say from where a volume can be reached, each with its current name."""
+"""The topology labels of volumes, each with its current name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,14 +23,14 @@ class VolumeClaim:
 
     Attributes:
         name: namespace and name.
-        volume: ``spec.volumeName``; empty while it has none.
-        is_bound: volume and claim both say that they are bound to each other.
+        volume: ``spec.volumeName``; empty without a volume.
+        is_bound: volume and claim both state that they are bound to each other.
         storage_class: the class that provisions its volume; empty for none.
-        is_lost: its volume is gone.
-        terminating: it is being deleted.
-        owner_uid: UID of the object that controls it; empty for none.
-        selected_node: where its volume is being provisioned; empty if nowhere yet.
-        is_exclusive: only one pod may use it (access mode ReadWriteOncePod).
+        is_lost: its volume no longer exists.
+        terminating: the claim is being deleted.
+        owner_uid: UID of its controller; empty for none.
+        selected_node: the node where its volume is being provisioned; empty for none yet.
+        is_exclusive: only one pod may use the claim (access mode ReadWriteOncePod).
         is_shared: pods of several nodes may use it at once (ReadWriteMany, ReadOnlyMany).
     """
 
@@ -51,10 +51,10 @@ class Volume:
     """A PersistentVolume.
 
     Attributes:
+        driver: the CSI driver that attaches the volume; empty for none.
+        handle: the driver's identifier of the volume.
         node_terms: alternatives of its required node affinity; None without one.
         zones: its zone and region labels, each with the values that a node may have.
-        driver: the CSI driver that attaches it; empty for none.
-        handle: what the driver calls it.
     """
 
     name: str
@@ -69,7 +69,7 @@ class StorageClass:
     """A StorageClass.
 
     Attributes:
-        waits: it binds a claim when a pod that uses it is scheduled (WaitForFirstConsumer).
+        waits: it binds a claim once a pod with the claim is scheduled (WaitForFirstConsumer).
     """
 
     name: str
@@ -80,12 +80,12 @@ class Storage:
     """The volume claims, volumes and storage classes of a cluster, by name.
 
     Attributes:
-        attachable: how many volumes of a CSI driver a node can attach, by node and driver
-            (CSINode); without a number there is no limit.
+        attachable: volumes of a CSI driver that a node can attach, by node and driver (CSINode);
+            an absent driver has no limit.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing known."""
+        """Begin without volumes."""
         self.claims: dict[PodName, VolumeClaim] = {}
         self.volumes: dict[str, Volume] = {}
         self.classes: dict[str, StorageClass] = {}
