@@ -1,4 +1,4 @@
-"""What the tests run on: nothing but Python, a control plane of our own, or somebody's cluster."""
+"""The environments of tests: Python alone, the built control plane, or an existing cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def faults() -> Iterator[Counter[quarantine.Component]]:
-    """What was quarantined: a test that expects faults clears it; any other fails."""
+    """The quarantined faults: a test that expects faults clears them; any other test fails."""
     quarantine.counts.clear()
     yield quarantine.counts
     assert not quarantine.counts, "a fault was passed over; its traceback stands in the log"

@@ -1,4 +1,4 @@
-"""How much CPU one step takes."""
+"""Measures the CPU time of one step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hack.bed.pace import IDLE_S, decoding_s, slowness
 from reserver.errors import InvalidInput
 
 MOST_S = 0.05
-"""How much CPU one step may take, in seconds: the loop may be held for a tenth of a second.
+"""Most CPU time of a step, in seconds: the event loop may be held for a tenth of a second.
 
 A step that seems slow is compared with a decoder, which asks for as much new memory: where the
 machine is slow, or its memory is busy with other processes, both take longer."""

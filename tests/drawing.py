@@ -1,4 +1,4 @@
-"""How many examples Hypothesis draws, by `RESERVER_HYPOTHESIS`.
+"""The number of examples of Hypothesis, by `RESERVER_HYPOTHESIS`.
 
 `brief` (`make check`) and `quick` draw the same examples each time, so that no change fails by
 an unlucky draw. `wide` and `fuzz` (`make release-check`) draw others, by a seed that is printed.

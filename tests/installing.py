@@ -52,7 +52,7 @@ class Reader:
 
     @property
     def path(self) -> str:
-        """Where their programs are, Reserver's and Kubernetes' own before others."""
+        """The PATH of installed programs, with Reserver's and Kubernetes' first."""
         here = (self.folder, Path(sys.executable).parent, bin_dir(), os.environ["PATH"])
         return ":".join(map(str, here))
 

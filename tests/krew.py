@@ -1,4 +1,4 @@
-"""What krew does with a manifest and its archive, and what it asks of them."""
+"""Does with a manifest and its archive what krew does, and checks krew's conditions."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _VARYING = (
 )
 _LEFT_OUT = "…\n"
 _GO = {"GOPATH": str(Path.home() / "go"), "GOCACHE": str(Path.home() / ".cache/go-build")}
-"""Where Go keeps what it has built, although a reader has a home of their own."""
+"""Go's build cache, which stays the same although each reader has a new home folder."""
 
 
 @dataclass(frozen=True)

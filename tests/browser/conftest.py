@@ -22,7 +22,7 @@ ORIGINS = ("data:", "about:", "blob:")
 
 
 class Bed:
-    """What a test acts on.
+    """The page, cluster and server of a test.
 
     Attributes:
         cluster: the embedded cluster.
@@ -67,7 +67,7 @@ class Bed:
 
     @property
     def target(self) -> Target:
-        """Where the page finds Reserver and the API server."""
+        """The addresses of Reserver and the API server for the page."""
         return Target(address=self.grpc, kubeconfig=self.kubeconfig)
 
     async def create_pod(self, name: str, cpu: str, node: str = "") -> None:

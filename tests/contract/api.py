@@ -22,7 +22,7 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 @dataclass(frozen=True)
 class Server:
-    """Where an API server is and how it is asked."""
+    """The address and the credentials of an API server."""
 
     url: str
     headers: Mapping[str, str]
@@ -42,7 +42,7 @@ def server_from(kubeconfig: str) -> Server:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the API server answered."""
+    """A response of the API server."""
 
     status: int
     body: Json

@@ -229,7 +229,7 @@ async def test_a_bound_pod_gets_time_to_go(api: Api) -> None:
 
 
 async def test_who_deletes_it_again_shortens_a_grace_period_of_a_year(api: Api) -> None:
-    """How Reserver has a borrower end that takes its time (`PodWrites.recall`)."""
+    """A second DELETE shortens the grace period of a borrower (`PodWrites.recall`)."""
     year = 31_536_000
     made = await api.pod("one", {"terminationGracePeriodSeconds": year})
     await api.bind("one", api.nowhere)
@@ -306,7 +306,7 @@ async def test_status_and_the_rest_are_written_apart(api: Api) -> None:
 
 
 async def test_the_status_takes_annotations_of_the_pod_that_is_meant(api: Api) -> None:
-    """How Reserver has a pod tried again, without the right to patch pods."""
+    """Reserver has kube-scheduler retry a pod, without the right to patch pods."""
     made = (await api.pod("one")).body
     path, seen = api.path("pods", "one"), made["metadata"]["resourceVersion"]
     meant = {"uid": made["metadata"]["uid"], "annotations": {"reserver.io/retry": "1.000"}}

@@ -265,7 +265,7 @@ async def test_the_fields_are_explained(api: Api, path: str) -> None:
 async def test_claims_beyond_those_with_uids_are_kept_as_they_are_written(
     api: Api, path: str
 ) -> None:
-    """What the schema does not know the API server would drop without a word."""
+    """The API server would silently drop fields that the schema lacks."""
     await create(api, path)
     more = [{"node": "worker-1", "pods": "abcdefgh" * 99_000}, {"node": "", "pods": "-_345678"}]
     status = {"phase": "Active", "claims": [], "placements": [], "conditions": []}

@@ -15,10 +15,10 @@ from hack.controlplane.nodes import create_nodes
 from hack.reserver_process import wait_for
 
 CORES = {"worker-1": 7.2, "worker-2": 0.4}
-"""What the nodes of eight cores use."""
+"""The usage of the nodes, which have eight cores."""
 
 PODS = {"web-0": 1.0, "web-1": 0.5}
-"""What pods on worker-1 use."""
+"""The usage of the pods on worker-1."""
 
 
 def fill(plane: ControlPlane) -> Any:

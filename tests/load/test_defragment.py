@@ -22,7 +22,7 @@ SIZES = ((4_000, 16), (8_000, 32), (16_000, 64))
 """Nodes: millicores and GiB."""
 
 SHARES = (0.05, 0.1, 0.15, 0.25)
-"""What pods request of the smallest node's cores."""
+"""Requests of pods as shares of the smallest node's cores."""
 
 
 def cluster(nodes: int, full: float, seed: int) -> list[Node | Pod]:

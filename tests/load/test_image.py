@@ -39,7 +39,7 @@ pytestmark = pytest.mark.timeout(900)
 
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 MOST_OURS = 80 << 20
-"""What a node pulls beside the base, in bytes."""
+"""The bytes that a node pulls in addition to the base image."""
 SHELLS = ("sh", "bash", "dash", "rbash")
 USER = 65532
 
@@ -55,7 +55,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
 
 @pytest.fixture(scope="module")
 def ours(image: Image) -> Path:
-    """What the image has beside its base."""
+    """The layers of the image above its base."""
     return image.files / "opt/reserver"
 
 
@@ -80,7 +80,7 @@ def test_nobody_but_root_may_change_what_is_in_it(ours: Path) -> None:
 
 
 def test_all_of_it_is_compiled(ours: Path) -> None:
-    """It is started where nothing can be written."""
+    """The container's root file system is read-only."""
     packages = next(ours.glob("lib/python3*/site-packages"))
     sources = list((packages / "reserver").rglob("*.py"))
     assert len(sources) > 300

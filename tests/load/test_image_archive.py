@@ -19,7 +19,7 @@ from hack.image.build import ARCHITECTURES
 pytestmark = pytest.mark.timeout(1800)
 
 MACHINES = {"amd64": 62, "arm64": 183}
-"""How ELF calls them."""
+"""The names of the architectures in ELF."""
 
 
 def built(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What a real autoscaler does with reservations: Karpenter, whose cloud are nodes of KWOK.
+"""Reservations with a real autoscaler: Karpenter, with nodes of KWOK for its cloud.
 
 It runs in `make release-check`: Karpenter takes half a minute to see that a node is empty.
 """

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(900)
 
 PATCHES = "/etc/kubernetes/patches"
 EXTRA = "scheduler: {extraArgs: [{name: v, value: '3'}]}\n"
-"""What somebody has configured."""
+"""A ClusterConfiguration with settings of an administrator."""
 
 
 def written(config: str, folder: Path) -> Path:

@@ -34,7 +34,7 @@ _PATIENCE_S = 120
 
 
 class Kubelet(BaseHTTPRequestHandler):
-    """What the kubelets of all nodes say: at /NODE what is used there, since this one began."""
+    """The metrics of all kubelets: at /NODE the usage of that node since the start."""
 
     began = time.time()
 

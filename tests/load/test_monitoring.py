@@ -44,7 +44,7 @@ pytestmark = pytest.mark.timeout(1800)  # Prometheus and promtool are built once
 PATCH_CRD = ROOT / "scheduler-config/components/webhooks/crd-patch.yaml"
 HOME = "reserver-system"
 _ALIVE_S = 1
-"""How old a pod of `aged` is when rebalancing evicts it."""
+"""The age at which rebalancing evicts a pod of `aged`."""
 
 
 @pytest.fixture(scope="module")

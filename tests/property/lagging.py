@@ -24,7 +24,7 @@ SPACES = ("shop", "blog")
 
 
 class LaggingApiServer(RuleBasedStateMachine):
-    """What is written, what each watch has shown of it, and what a start would make of it.
+    """The written objects, the part that each watch has shown, and the view of a new start.
 
     Attributes:
         revision: of the last write.

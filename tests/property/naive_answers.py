@@ -1,4 +1,4 @@
-"""What each pod may take, worked out by plain sums over all pods and holds, each time anew."""
+"""The verdict on each pod by plain sums over all pods and holds, computed anew each time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOTHING: Amounts = {}
 
 @dataclass(frozen=True)
 class Seat:
-    """What a reservation has on one node: so many slots, of which so many are left."""
+    """A reservation on one node, with its slots and its free slots."""
 
     of: Reservation
     node: str
@@ -48,7 +48,7 @@ Seats = Sequence[Seat]
 
 @dataclass
 class Gang:
-    """What pods of a group were answered before: slots, room beside these, and whose it was."""
+    """Earlier answers to pods of a group: slots, other room, and the pods that got them."""
 
     spent: Counter[tuple[str, str]] = field(default_factory=Counter)
     taken: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))

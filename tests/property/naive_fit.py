@@ -1,4 +1,4 @@
-"""Where a pod fits, worked out pod by pod and node by node: what `fits` has to come to as well."""
+"""The nodes that a pod fits on, computed pod by pod and node by node; `fits` has to agree."""
 
 from __future__ import annotations
 

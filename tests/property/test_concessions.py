@@ -1,4 +1,4 @@
-"""What is remembered of concessions is what each hold would say now."""
+"""The cached concessions equal those computed from each hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Filter, Bind, Preempt, placement and `backed` say, against plain integers, at the extremes.
+"""Filter, Bind, Preempt, placement and `backed` agree with plain integers at extreme amounts.
 
 The model below knows nothing of matrices, clamps or seats: it adds up what the documents say.
 """

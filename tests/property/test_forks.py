@@ -1,4 +1,4 @@
-"""What is tried on a fork, while nodes join, leave and change, and pods of two namespaces land."""
+"""A fork of a snapshot, while nodes join, leave and change, and pods of two namespaces land."""
 
 from dataclasses import replace
 

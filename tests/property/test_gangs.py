@@ -1,4 +1,4 @@
-"""What Filter answers to the pods of a PodGroup one after the other, Bind allows them together.
+"""Bind allows all pods of a PodGroup together on the nodes that Filter returned one by one.
 
 Whatever else is held, nominated and asked for, also by a group of the same name elsewhere.
 """

@@ -318,7 +318,7 @@ class ResizesBesideApiServer(RuleBasedStateMachine):
 
     @invariant()
     def holds_are_backed_unless_their_room_is_taken(self) -> None:
-        """What passed and is not written takes nothing that was held before."""
+        """A growth that passed and is not written takes no room of earlier holds."""
         backed, _ = self._told()
         for ref, worker in self.held.items():
             if not any((worker, resource) in self.excused for resource in RESOURCES):

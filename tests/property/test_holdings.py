@@ -1,4 +1,4 @@
-"""What is held behind an owner's seats is the same whether holds are added up or looked up."""
+"""The holds that rank below an owner's seats are the same by sum and by cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pods have buffers, whatever waits: nobody's pods keep one from those of others."""
+"""The pods with buffers: pods of one namespace keep no buffer from pods of another."""
 
 from __future__ import annotations
 

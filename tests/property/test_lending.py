@@ -1,4 +1,4 @@
-"""What comes back, lent or claimed, costs no owner its seat, whoever reads first of a pod's end."""
+"""Returned room, lent or claimed, costs no owner its seat, in any order of watch events."""
 
 from __future__ import annotations
 

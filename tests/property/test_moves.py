@@ -72,7 +72,7 @@ ANSWERS = [*EffectAnswer]
 
 @dataclass
 class World:
-    """What is there, what is written of the move, and what its executor keeps in memory."""
+    """The cluster, the written move, and the memory of the move's executor."""
 
     written: Move
     memory: Move

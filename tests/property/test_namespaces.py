@@ -1,4 +1,4 @@
-"""What one namespace does is nothing to another one, whatever equal names they choose.
+"""No action in one namespace changes another namespace, even with equal names.
 
 Each history is played twice: what happens in `a` alone, and beside what happens in `b`, with equal
 names throughout. What `a` sees is the same.

@@ -1,4 +1,4 @@
-"""What is placed, moved, claimed and recorded in any order: the ledger holds what is left of it."""
+"""Placements, moves, claims and records in any order: the ledger holds the rest."""
 
 from dataclasses import replace
 

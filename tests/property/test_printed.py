@@ -1,4 +1,4 @@
-"""What the command line prints is taken as input: amounts, durations, moments and owners."""
+"""The command line accepts the amounts, durations, times and owners that it prints."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ DAYS: dict[str, Callable[[date], bool]] = {
 """Days as cron has them, and as a calendar does."""
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia")
 END, SKIPS, AHEAD = ("", "until", "count"), (0, 0, 1, 2), 8
-"""How a recurrence ends, how many of its next occurrences are left out, and of how many."""
+"""The end of a recurrence, and the skipped part of its next occurrences."""
 
 
 class Drawn(NamedTuple):

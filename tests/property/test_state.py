@@ -1,4 +1,4 @@
-"""What decisions are made on, against an API server whose watches lag and whose writes may fail."""
+"""The state of decisions, with an API server whose watches lag and whose writes may fail."""
 
 from dataclasses import replace
 

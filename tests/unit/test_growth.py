@@ -1,4 +1,4 @@
-"""What tenants write, and remove again, leaves nothing behind."""
+"""Objects that tenants write and delete leave no memory behind."""
 
 import asyncio
 import json
@@ -49,7 +49,7 @@ BOUNDED = {
     "_core_seconds": MOST_NAMESPACES + 1,
     "_refused_at": MOST_NAMESPACES + 2 * 10,
 }
-"""What is bounded by number, and does not shrink at once: how many there may be, by its name."""
+"""The bounds of collections that do not shrink at once, by name."""
 
 
 def sizes(thing: object) -> dict[str, int]:

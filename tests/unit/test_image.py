@@ -1,4 +1,4 @@
-"""What the image is made of, and that the manifests run it as it is meant to be run."""
+"""The content of the image, and the manifests that run it."""
 
 import json
 import re

@@ -297,7 +297,7 @@ def test_a_pod_that_rebalances_may_no_more_than_it_needs(name: str) -> None:
 
 
 def test_who_rebalances_may_what_a_round_asks_for_and_no_more() -> None:
-    """What tests/e2e/apart/test_rebalance.py runs with; without a right a round fails there."""
+    """The rights in tests/e2e/apart/test_rebalance.py; a round fails there without one of them."""
     (role,) = (each for each in documents(RBAC) if each["kind"] == "ClusterRole")
     granted = {
         (verb, group, resource)

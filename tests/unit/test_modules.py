@@ -1,4 +1,4 @@
-"""What holds for every module of the package, generated code aside."""
+"""Rules for every module of the package, without generated code."""
 
 import ast
 from collections import defaultdict

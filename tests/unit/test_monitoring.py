@@ -31,7 +31,7 @@ BY_ONE_TENANT = (
     "reserver_unbacked_reservations",
     "descheduler_pods_evicted_total",
 )
-"""What a team moves alone, by what it may write in its own namespace."""
+"""Metrics that a team can change alone, by writes in its own namespace."""
 
 
 def test_the_dashboard_is_what_its_panels_say() -> None:

@@ -1,4 +1,4 @@
-"""What is published: what a package index shows, and what krew installs."""
+"""The published packages: the page of a package index, and krew's plug-in."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_archive_is_the_same_whenever_it_is_made(wheel: Path) -> None:
 
 @pytest.fixture
 def published(tmp_path: Path, wheel: Path) -> Path:
-    """What `make dist` writes for krew."""
+    """The output of `make dist` for krew."""
     folder = tmp_path / "dist"
     folder.mkdir()
     dist.write_plug_in(folder, dist.version(), wheel)

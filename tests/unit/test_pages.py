@@ -1,4 +1,4 @@
-"""What the pages refer to is there."""
+"""The targets of the pages' references exist."""
 
 import re
 from pathlib import Path
@@ -55,7 +55,7 @@ REAL = (
     "reserver move ",
     "reserver rebalance plan",
 )
-"""How commands begin that are for a real cluster, also on a page for the demo."""
+"""Beginnings of commands for a real cluster, also on a page for the demo."""
 BY_THEMSELVES = (
     "docs/backup-and-restore.md",
     "docs/certificates.md",
@@ -134,7 +134,7 @@ def test_the_reasons_of_conditions_that_a_page_lists_are_those_of_the_code() -> 
 
 @pytest.mark.parametrize("page", [str(p.relative_to(ROOT)) for p in PAGES])
 def test_no_block_of_commands_is_passed_over(page: str) -> None:
-    """What runs are the lines of `console` blocks behind `$`: each block begins with one."""
+    """Lines of `console` blocks after `$` are run: each block begins with one."""
     found = re.findall(
         r"^```console\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL
     )
@@ -166,7 +166,7 @@ def test_make_lists_what_most_people_need_on_a_small_terminal_and_all_on_request
 
 
 def test_flags_of_serve_on_a_page_go_together() -> None:
-    """What serves for ever is in no `console` block; flags that contradict are read as None."""
+    """Commands that never end are in no `console` block; contradicting flags are read as None."""
     pattern = re.compile(r"^reserver serve ((?:.*\\\n)*.*)$", re.MULTILINE)
     found = [line for page in PAGES for line in pattern.findall(page.read_text())]
     assert len(found) > 1

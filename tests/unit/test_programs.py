@@ -1,4 +1,4 @@
-"""What a test has started ends with it, and so do the programs that this has started."""
+"""Programs of a test end with the test, and so do their children."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page about Slurm says to write is accepted, row by row."""
+"""Each row of the page about Slurm is accepted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = {
         r"^\| (`.*?) \| (.*) \|$", (ROOT / "docs/slurm.md").read_text(), re.MULTILINE
     )
 }
-"""What to write, by the first field or flag of a row."""
+"""The text to write, by the first field or flag of a row."""
 
 POOL = {"pool": "spot"}
 PLAIN: dict[str, Any] = {"owners": [{"pod": {"name": "web-0"}}], "resources": {"cpu": "2"}}
@@ -58,7 +58,7 @@ SPECS: Mapping[str, list[dict[str, Any]]] = {
     "REPLACE": [PLAIN | {"slots": 2, "refill": True}],
 }
 ELSEWHERE = {"MAINT", "REPLACE_DOWN", "USER_DELETE"}
-"""These are no fields of a Reservation."""
+"""Rows that are no fields of a Reservation."""
 
 STARTS = {
     "HOURLY": "0 * * * *",

@@ -38,9 +38,9 @@ OTHERS = (
     "kueue.x-k8s.io",
     "consume-provisioning-request",
 )
-"""What Argo CD, Flux, Prometheus, API servers, kubelets and Kueue read."""
+"""Files for Argo CD, Flux, Prometheus, API servers, kubelets and Kueue."""
 STATUS = '"digest"'
-"""What Reserver writes, in NAME-status."""
+"""The statuses that Reserver writes into NAME-status."""
 
 _BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SPEC = {"owners": [{"pod": {"name": "a", "namespace": "b"}}], "resources": {"cpu": "1"}}

@@ -1,4 +1,4 @@
-"""What keeps a release from being built."""
+"""The obstacles to a release."""
 
 import pytest
 

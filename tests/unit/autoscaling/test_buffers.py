@@ -1,4 +1,4 @@
-"""Which CapacityBuffers there are, and for how long."""
+"""The lifecycle of CapacityBuffers."""
 
 from __future__ import annotations
 

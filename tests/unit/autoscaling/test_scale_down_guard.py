@@ -1,4 +1,4 @@
-"""Which nodes autoscalers are kept from, and for how long."""
+"""The nodes that are protected from scale-down, and the duration."""
 
 from __future__ import annotations
 

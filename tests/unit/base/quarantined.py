@@ -1,4 +1,4 @@
-"""What raises for one thing, and what is seen of it."""
+"""Faults that one object raises, and the reports of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fails is tried again later and later, and not by all at once."""
+"""Retries come later and later, and not from all clients at once."""
 
 from __future__ import annotations
 

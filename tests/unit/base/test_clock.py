@@ -1,4 +1,4 @@
-"""What a wall clock's jumps do to the time that decisions see."""
+"""The effect of a wall clock's jumps on the time of decisions."""
 
 import time
 

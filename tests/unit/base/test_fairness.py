@@ -1,4 +1,4 @@
-"""Whoever takes most of what all share leaves as much to all others."""
+"""A namespace that takes most of a shared resource leaves as much to all others."""
 
 from __future__ import annotations
 

@@ -60,14 +60,14 @@ def stale(function: ast.AsyncFunctionDef) -> list[int]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_decision_is_handed_a_moment_from_before_it_gave_way(path: Path) -> None:
-    """What is as of another moment says so by its name, such as `asked_at`."""
+    """The name of another moment shows that, such as `asked_at`."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.AsyncFunctionDef):
             assert not stale(node), f"{path}: {node.name}: now is over"
 
 
 def test_the_ledger_is_told_the_time_by_the_clock_alone() -> None:
-    """What another clock shows may be ahead of it, and the ledger would not go back."""
+    """Another clock may be ahead, and the ledger would not go back."""
     told = set[str]()
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text())):

@@ -1,4 +1,4 @@
-"""What raises while it is judged costs itself: an object of the cluster, or an entry of a store."""
+"""An exception costs the one object or entry that raised it."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def test_it_ends_with_the_calendar() -> None:
     ],
 )
 def test_one_that_comes_rarely_is_read_and_asked_in_a_moment(cron: str) -> None:
-    """Whoever may annotate a pod writes one: a leap day on a fifth Tuesday took 0.1 s to check."""
+    """A tenant may annotate a pod with one: a leap day on a fifth Tuesday took 0.1 s to check."""
 
     def made(number: int) -> Schedule:
         return Schedule(cron.format(number + 7), 60.0, "America/St_Johns")

@@ -1,4 +1,4 @@
-"""What the storm complains of when a reservation is gone."""
+"""The storm's findings about a missing reservation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the storm expects of the reservations for groups of pods, and what it would complain of."""
+"""The storm's expectations of reservations for groups of pods, and its findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of evictions, read off the log of all writes."""
+"""The outcomes of evictions, from the log of all writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many pods were ready, and for how long none was, read off the log of all writes."""
+"""The numbers of ready pods and the times without one, from the log of all writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Tab offers, and that it is silent where nobody answers."""
+"""The completions of Tab, and its silence without a server."""
 
 from __future__ import annotations
 

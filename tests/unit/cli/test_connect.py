@@ -1,4 +1,4 @@
-"""Where a command looks for reserver, and what it says when there is none."""
+"""The addresses that a command tries, and its error without a server."""
 
 import json
 from pathlib import Path

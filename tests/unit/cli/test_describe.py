@@ -1,4 +1,4 @@
-"""What `reserver describe` says of slots that are replaced, and of a release when idle."""
+"""`reserver describe` shows refilled slots and a release when idle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` finds, and what it says is to be done."""
+"""The findings of `doctor`, and their remedies."""
 
 from __future__ import annotations
 

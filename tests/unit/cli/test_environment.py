@@ -17,7 +17,7 @@ OF_A_SERVICE = {
     "RESERVER_HTTP_PORT_80_TCP_PROTO": "tcp",
     "RESERVER_HTTP_PORT_80_TCP_PORT": "80",
 }
-"""What Kubernetes adds for Services `reserver` and `reserver-http`."""
+"""The variables that Kubernetes adds for Services `reserver` and `reserver-http`."""
 
 
 def test_variables_of_services_are_told_from_settings() -> None:

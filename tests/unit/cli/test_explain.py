@@ -1,4 +1,4 @@
-"""What `reserver explain pod` prints, and which names it takes."""
+"""The output of `reserver explain pod`, and the names that it accepts."""
 
 import json
 from typing import Any

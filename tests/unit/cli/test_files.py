@@ -1,4 +1,4 @@
-"""What files hold: documents, reservations, and what is wrong with them."""
+"""The content of files: documents, reservations, and their errors."""
 
 from __future__ import annotations
 

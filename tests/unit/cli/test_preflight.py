@@ -1,4 +1,4 @@
-"""What `preflight` finds, and what it says is to be done."""
+"""The findings of `preflight`, and their remedies."""
 
 from __future__ import annotations
 

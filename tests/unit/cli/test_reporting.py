@@ -1,4 +1,4 @@
-"""What was held over time, and how much of it nobody used."""
+"""The resources held over time, and the unused share."""
 
 from __future__ import annotations
 

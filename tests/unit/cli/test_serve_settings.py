@@ -1,4 +1,4 @@
-"""What `reserver serve` is told without Typer is what Typer would have read."""
+"""`reserver serve` reads the same settings without Typer as with Typer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `reserver update` makes of a spec."""
+"""The changes of `reserver update` to a spec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a watch goes on after its stream broke."""
+"""A watch continues after its stream broke."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered of what was read is bounded by bytes, and broken entries cost little."""
+"""The cache is bounded by bytes, and broken entries cost little."""
 
 import json
 from collections.abc import Callable

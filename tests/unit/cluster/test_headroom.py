@@ -1,4 +1,4 @@
-"""Where requests fit beside the holds, when little has changed, and when much has."""
+"""The nodes where requests fit next to the holds, after small and large changes."""
 
 import sys
 from types import FrameType

@@ -1,4 +1,4 @@
-"""What upstream's specs gave is read from Ginkgo's report, and compared by spec."""
+"""The results of upstream's specs are read from Ginkgo's report, and compared by spec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several runs of upstream say about one of ours."""
+"""The comparison of one plan with several runs of upstream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What counts as agreement between kube-scheduler and `fit`."""
+"""The agreement between kube-scheduler and `fit`."""
 
 from collections import Counter
 

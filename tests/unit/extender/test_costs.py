@@ -1,4 +1,4 @@
-"""What a call costs, counted in calls of functions: a clock would tell of the machine, too."""
+"""The cost of a call in function calls, which do not depend on the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever reads the metrics all the time takes a tenth of it."""
+"""A client that reads the metrics all the time takes a tenth of the CPU."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ async def test_it_never_holds_more_than_its_slots_when_claims_end() -> None:
 
 
 async def test_a_place_of_another_reserver_stays_until_its_claim_may_be_known() -> None:
-    """It had bound an owner, and replaced the slot: its store was read before its binding."""
+    """Reserver had bound an owner, and replaced the slot: its store was read before its binding."""
     world = await refilled(W1, W2)
     there = [{"node": "w1", "slots": 2}, {"node": "w2", "slots": 1}]
     world.write(r=json.loads(world.data["r"]) | {"placements": there})

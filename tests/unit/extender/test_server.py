@@ -26,7 +26,7 @@ NODE = {"Node": "worker-1"}
 
 
 class Measured:
-    """What the metrics ask for."""
+    """The state that metrics read."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -351,7 +351,7 @@ async def _told(url: str, sent: bytes) -> bytes:
 async def test_what_raises_while_a_head_is_read_is_refused_and_costs_a_line(
     served: Served, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ended the connection without an answer, and wrote a traceback each time."""
+    """The connection ended without an answer, and each time with a traceback."""
     raised: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, said: raised.append(said))
     routes = Routes(served.extender, metrics(served), lambda: served.readiness.said)

@@ -1,4 +1,4 @@
-"""Who may call, over which connection, and what is left of it in the log."""
+"""The callers and connections that are allowed, and the log of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered of requests that may be repeated takes no more memory than it counts for."""
+"""The record of repeatable requests takes no more memory than it counts for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What those can do to the gRPC API whom nobody knows, and those who hold many calls open."""
+"""Unknown callers, and callers with many open calls, on the gRPC API."""
 
 from __future__ import annotations
 

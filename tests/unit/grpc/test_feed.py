@@ -23,7 +23,7 @@ TEXT = "owners: [{pod: {name: owner}}]\nresources: {cpu: 1}\nnode: worker-1\nttl
 
 
 class Written:
-    """What is written, by key."""
+    """The written entries, by key."""
 
     def __init__(self) -> None:
         self.keys: dict[Ref, str] = {}

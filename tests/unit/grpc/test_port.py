@@ -1,4 +1,4 @@
-"""What becomes of connections to the gRPC API when its certificates, or its clients' CA, change."""
+"""Connections to the gRPC API when its certificates or its clients' CA change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which reservations a filter means."""
+"""The reservations that a filter selects."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the hostile tenant may cost."""
+"""The bounds on the cost of a hostile tenant."""
 
 from __future__ import annotations
 

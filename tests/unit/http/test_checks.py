@@ -1,4 +1,4 @@
-"""Which calls are refused unread: those that a page can make, and those for other hosts."""
+"""Calls that are refused unread: calls that a web page can make, and calls for other hosts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GO = {
     "Content-Type": "application/json",
     "Accept-Encoding": "gzip",
 }
-"""What kube-scheduler sends: pkg/scheduler/extender.go, and Go's net/http."""
+"""The headers of kube-scheduler: pkg/scheduler/extender.go, and Go's net/http."""
 
 
 def status(

@@ -1,4 +1,4 @@
-"""Which connection gives way to a new one: a flood pushes out itself."""
+"""The connection that is closed for a new one: a flood closes its own connections."""
 
 from __future__ import annotations
 

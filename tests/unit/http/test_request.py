@@ -14,7 +14,7 @@ LARGE = b"x" * 5_000
 
 
 class Read:
-    """What was read."""
+    """The result of reading a request."""
 
     def __init__(self) -> None:
         self.heads: list[HttpRequest] = []

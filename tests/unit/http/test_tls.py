@@ -1,4 +1,4 @@
-"""Who may call over mutual TLS, and that certificates can be replaced while it serves."""
+"""Callers over mutual TLS, and the replacement of certificates while the server runs."""
 
 import ssl
 from collections.abc import AsyncIterator

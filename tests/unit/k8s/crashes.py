@@ -17,7 +17,7 @@ class Crash(BaseException):
 
 
 class Writes:
-    """What is written to an API server in memory; at one of the writes Reserver is killed.
+    """Writes to an API server in memory; at one of them Reserver is killed.
 
     Attributes:
         paths: what was written, in order.
@@ -53,7 +53,7 @@ class Mortal(Protocol):
 
     @property
     def written(self) -> Writes:
-        """What it has written."""
+        """The writes."""
 
     async def start(self) -> None:
         """Start Reserver, which knows nothing but what is written."""

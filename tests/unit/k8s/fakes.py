@@ -32,7 +32,7 @@ def refused(status: int, reason: str = "") -> ApiError:
 OVERTAKEN = ApiError(
     422, "Invalid", "the server rejected our request due to an error in our request"
 )
-"""What the API server says when the test of a JSON patch fails."""
+"""The API server's error for a failed test of a JSON patch."""
 
 
 def patched(there: Mapping[str, Any], patch: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a start costs for each pod, counted in calls of functions, which no busy machine changes."""
+"""The cost of a start per pod in function calls, which do not depend on the machine."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ NODES = 100
 
 @pytest.fixture(autouse=True)
 def nobody_else_wants_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How often a pass gives way depends on the machine."""
+    """The number of pauses of a pass depends on the machine."""
     monkeypatch.setattr(reflector, "Pacer", partial(Pacer, turn_s=inf))
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_remembered() -> None:
-    """What other tests have filled forgets something for each pod, which costs calls."""
+    """A cache that other tests have filled evicts an entry for each pod, which costs calls."""
     for known in (constraints._KNOWN, pods._LABELS, pods._CONTROLLERS, requests._REQUESTS):
         known.clear()
 

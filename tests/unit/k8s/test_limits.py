@@ -1,4 +1,4 @@
-"""What one object may say at most, in each form in which it can be written."""
+"""The bounds on one object, in each of its forms."""
 
 import json
 from collections.abc import Callable

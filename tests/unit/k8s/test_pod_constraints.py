@@ -1,4 +1,4 @@
-"""What a pod demands of its node and neighbours, as its spec says it."""
+"""The placement constraints in a pod's spec."""
 
 import pytest
 

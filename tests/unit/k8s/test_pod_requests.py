@@ -1,4 +1,4 @@
-"""What a pod requests, as its spec and its status say it."""
+"""The effective request of a pod, from its spec and status."""
 
 import copy
 

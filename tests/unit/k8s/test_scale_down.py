@@ -1,4 +1,4 @@
-"""Which annotations keep autoscalers from a node, and which are somebody else's."""
+"""The annotations that protect a node from scale-down, and those of other clients."""
 
 from __future__ import annotations
 

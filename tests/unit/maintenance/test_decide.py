@@ -1,4 +1,4 @@
-"""Which nodes windows take in hand, how each is to be, and which are closed: values in and out."""
+"""The nodes of windows, their desired state and the cordoned ones: values in and out."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -123,7 +123,7 @@ def test_a_window_takes_as_many_nodes_as_may_be_unavailable(
 def test_a_window_notes_whether_somebody_else_had_cordoned_its_node(
     *, is_cordoned: bool, use: WindowUse
 ) -> None:
-    """Who has is to uncordon it."""
+    """The client that cordoned the node uncordons it."""
     goal = decided([node("a", is_cordoned=is_cordoned)]).goals["a"]
     assert goal.uses == {W.key: use}
 

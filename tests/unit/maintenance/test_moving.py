@@ -1,4 +1,4 @@
-"""Which PodMoves empty a node: pods and moves in, what is written and deleted out."""
+"""The PodMoves that empty a node: pods and moves in, writes and deletions out."""
 
 from dataclasses import replace
 from typing import Any

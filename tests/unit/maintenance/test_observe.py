@@ -1,4 +1,4 @@
-"""Which MaintenanceWindows are known."""
+"""The observed MaintenanceWindows."""
 
 from __future__ import annotations
 

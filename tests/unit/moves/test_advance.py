@@ -1,4 +1,4 @@
-"""How a move goes on, one situation at a time."""
+"""The next step of a move in each situation."""
 
 from dataclasses import replace
 

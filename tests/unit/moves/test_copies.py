@@ -1,4 +1,4 @@
-"""What a move does with the copy of its pod, one situation at a time."""
+"""The step of a move with a copy of its pod in each situation."""
 
 from dataclasses import replace
 from typing import Any
@@ -63,7 +63,7 @@ def test_a_seat_stays_where_it_is_if(
 
 
 def test_a_copy_that_is_ready_is_handed_over_once_its_pod_may_leave() -> None:
-    """That it may begin says nothing of it: the window may have closed since, or others leave."""
+    """`may_begin` does not decide that: the window may have closed since, or other pods leave."""
     turn = MoveTurn(may_begin=True, may_evict=False, why="2 moves of worker-1 are under way")
     waits, _ = judged(READY, turn=turn)
     assert (waits.status.phase, waits.status.reason) == (

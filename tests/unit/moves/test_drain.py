@@ -1,4 +1,4 @@
-"""What a drain moves is judged as `kubectl drain` does."""
+"""A drain selects pods as `kubectl drain` does."""
 
 import json
 from typing import Any

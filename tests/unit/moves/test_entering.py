@@ -1,4 +1,4 @@
-"""How room is held for a pod without a node, one situation at a time."""
+"""Room for a pod without a node in each situation."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""How a move goes on that follows another one, one situation at a time."""
+"""The next step of a move that follows another one, in each situation."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What all patches mean for a pod that is being created."""
+"""The effect of all patches on a new pod."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What one new pod may cost beside as many SchedPatches as count, each as large as may be."""
+"""The cost of a new pod with the most and largest SchedPatches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How what a patch injects is merged into what a pod says."""
+"""The merge of a patch into a pod's spec."""
 
 from itertools import permutations
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is measured of holds, by namespaces of which there may be any number."""
+"""The metrics of holds, with any number of namespaces."""
 
 from __future__ import annotations
 

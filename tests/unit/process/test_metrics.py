@@ -1,4 +1,4 @@
-"""What is measured of the process."""
+"""The metrics of the process."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ WANTED = Settings(pod_moves=True)
 
 
 class Reloaded:
-    """What was read of the file."""
+    """The text read from the file."""
 
     def __init__(self) -> None:
         self.settings = Settings(pod_name="reserver-a")

@@ -1,4 +1,4 @@
-"""What ends a hold: a binding that is written, of an owner, on the slot's own node."""
+"""The end of a hold: a written binding of an owner on the slot's node."""
 
 from __future__ import annotations
 

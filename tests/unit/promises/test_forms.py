@@ -1,4 +1,4 @@
-"""What tests write, read without any code of Reserver's."""
+"""The forms of entries, read without Reserver's code."""
 
 from __future__ import annotations
 

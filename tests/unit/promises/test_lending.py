@@ -1,4 +1,4 @@
-"""What is lent: a loan is no theft, and costs no owner its seat."""
+"""Loans: a loan is not a theft, and costs no owner its seat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Reserver places is held where it says that it placed it, from when it says so."""
+"""A placed reservation holds on the node in its status, from the write of the status."""
 
 from __future__ import annotations
 

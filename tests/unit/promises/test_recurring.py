@@ -1,4 +1,4 @@
-"""What recurs: each occurrence holds, and is claimed, by itself."""
+"""Recurring entries: each occurrence holds, and is claimed, by itself."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_a_copy_that_is_ready_and_takes_over_is_right(tape: Surging) -> None:
 
 
 def test_a_copy_takes_its_seat_while_the_pod_is_there(tape: Surging) -> None:
-    """Whoever comes afterwards has what is left."""
+    """A later pod gets the rest."""
     tape.seat("worker-2", copy="web-1")
     tape.wait(5)
     tape.land("web-1", "worker-2", "shop/seat#uid-seat")

@@ -23,7 +23,7 @@ from tests.unit.moves.world import SEATS, Api, Document, World
 REQUESTS = COLLECTION.replace("v1/", "v1/namespaces/shop/")
 TEMPLATES = "/api/v1/namespaces/shop/podtemplates"
 POD_SETS = {"worker": 3, "driver": 1, "store": 1}
-"""How many pods of a CPU each podSet has: there is room for six of them, two on worker-1."""
+"""Pods of one CPU in each podSet: there is room for six, two of them on worker-1."""
 
 _COLLECTED_AFTER = 10
 """After so many rounds the garbage collector comes round; Reserver is expected to be faster."""
@@ -63,7 +63,7 @@ class SetApi(Api):
 
 
 class Tasks:
-    """What a process has under way; all of it ends with the process."""
+    """The state of a process, which ends with the process."""
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Task[Any]] = []

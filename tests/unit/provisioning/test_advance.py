@@ -1,4 +1,4 @@
-"""What follows from what is seen of a ProvisioningRequest: a table of all that may be."""
+"""The next state of a ProvisioningRequest, as a table of all observations."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ Objects = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """What there is, what is asked for, and which pods go."""
+    """A cluster, a policy, and the pods to evict."""
 
     objects: Objects
     args: Arguments

@@ -1,4 +1,4 @@
-"""What strategies evict that look at where pods are: taints, affinity, anti-affinity."""
+"""Evictions of strategies about placement: taints, affinity, anti-affinity."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What strategies evict that look at how pods are doing: their age, their ends, their restarts."""
+"""Evictions of strategies about age, end and restarts of pods."""
 
 from typing import Any
 

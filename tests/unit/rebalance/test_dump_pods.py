@@ -1,4 +1,4 @@
-"""What is read of the pods of a dump."""
+"""The pods of a dump."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which pods find no room elsewhere when a node is drained."""
+"""The pods without room elsewhere when a node is drained."""
 
 from __future__ import annotations
 

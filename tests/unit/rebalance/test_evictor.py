@@ -1,4 +1,4 @@
-"""Which pods DefaultEvictor lets go: each argument, protection and annotation."""
+"""The pods that DefaultEvictor evicts: each argument, protection and annotation."""
 
 from dataclasses import dataclass, field
 from typing import Any

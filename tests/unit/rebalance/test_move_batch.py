@@ -1,4 +1,4 @@
-"""Which moves of a plan become PodMoves."""
+"""The moves of a plan that become PodMoves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it costs to move a pod, and where that decides."""
+"""The cost of moving a pod, and its effect on plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nodes a plan is bettered on next."""
+"""The nodes on which a plan is improved next."""
 
 from __future__ import annotations
 

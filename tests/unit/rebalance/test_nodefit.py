@@ -1,4 +1,4 @@
-"""Which nodes a pod fits on is judged again once pods have left."""
+"""The nodes that a pod fits on are judged again once pods have left."""
 
 import numpy as np
 

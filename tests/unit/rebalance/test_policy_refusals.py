@@ -1,4 +1,4 @@
-"""What a policy may not say, and what has no effect there."""
+"""The refused fields of a policy, and the fields without effect."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ async def test_a_round_looks_decides_and_evicts(path: Path) -> None:
 async def test_without_seats_a_pod_is_evicted_once_and_its_further_steps_are_named(
     path: Path,
 ) -> None:
-    """Who is evicted lands where kube-scheduler puts it: another node than the plan supposed."""
+    """An evicted pod lands on another node than the plan assumed."""
     steps = replace(MOVE, target="n2"), replace(MOVE, source="n2", target="n3")
     world = World(path, *CLUSTER, {}, {}, moves=steps)
     found = await world.rebalancer.round()

@@ -1,4 +1,4 @@
-"""What passed on each version of Kubernetes is counted, recorded, and shown on a page."""
+"""The results on each version of Kubernetes are counted, recorded, and shown on a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a ledger holds."""
+"""The holds of a ledger."""
 
 from reserver.reservations.ledger import Ledger
 

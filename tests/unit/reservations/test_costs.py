@@ -1,4 +1,4 @@
-"""What a ledger does is linear in what is written, whatever it is; lines are counted."""
+"""The work of a ledger is linear in its input; lines are counted."""
 
 from __future__ import annotations
 

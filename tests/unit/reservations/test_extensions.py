@@ -1,4 +1,4 @@
-"""What is reusable keeps its claims when its expiry changes (docs/adr/0090)."""
+"""A reusable reservation keeps its claims when its expiry changes (docs/adr/0090)."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class TestRollback:
         assert (verdict.claims, verdict.editions) == ((first.identity,), (first.edition,))
 
     def test_an_older_version_knows_the_second_name(self) -> None:
-        """It was computed by the version of 2026-11-26."""
+        """The digest was computed by the version of 2026-11-26."""
         assert kept().edition == "shop/store/train@6857eedf6443307e"
 
     def test_what_is_not_reusable_has_one_name(self) -> None:
@@ -156,7 +156,7 @@ class TestRollback:
 
 
 class TestTurns:
-    """Who holds first where two hold more than there is."""
+    """The order of two holds that exceed the node."""
 
     def test_an_extension_keeps_its_turn(self) -> None:
         first, rival = kept(cpu="4"), reservation("rival", owners=["other"], cpu="12")
@@ -188,7 +188,7 @@ class TestTurns:
 
 
 class TestQuota:
-    """Whoever was let in stays in, but for a life that is forbidden."""
+    """An admitted reservation stays admitted, except with a forbidden lifetime."""
 
     def ledger(self, quota: Quota) -> Ledger:
         seen = state()
@@ -226,7 +226,7 @@ class TestQuota:
 def test_a_copy_extends_what_a_manager_holds_only_if_its_quota_admits_it(
     *, is_first: bool, is_admitted: bool
 ) -> None:
-    """Who writes the origin of a manager's reservation is a tenant, perhaps without any quota."""
+    """A tenant writes the origin of a manager's reservation, perhaps without any quota."""
     quota = Quota(name="team", hard={"held.cpu": 3000 if is_admitted else 0}, max_ttl=None)
     written = replace(kept(NOW + HOUR), ref=Ref("home", "store", "r"))
     forged = replace(kept(None), ref=Ref.of_object(NAMESPACE, "mine"), origin=str(written.ref))

@@ -1,4 +1,4 @@
-"""What raises while a reservation is judged, in whatever part, costs itself, and no more."""
+"""An exception in any part of a reservation's judgement costs that reservation alone."""
 
 import sys
 from dataclasses import replace

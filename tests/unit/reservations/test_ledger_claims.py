@@ -131,7 +131,7 @@ def test_a_binding_ends_what_names_its_pod_only_if_that_was_written_before(
     written: Written,
     is_over: bool,  # noqa: FBT001 - a scenario
 ) -> None:
-    """What a list shows may be for the next pod of that name: then it holds (ADR 6)."""
+    """A listed entry may be for the next pod of that name: then it holds (ADR 6)."""
     mine = reservation("r", cpu="2")
     ledger.put(mine, written)
     ledger.bound(replace(pod("owner", node="worker-2"), revision=7), exact=True)
@@ -143,7 +143,7 @@ def test_a_binding_ends_what_names_its_pod_only_if_that_was_written_before(
 def test_a_claim_of_nearly_the_same_words_is_of_what_was_written_before_it(
     ledger: Ledger, written: int, left: int
 ) -> None:
-    """Whoever bound the pod worked out another expiry from the same `ttl`."""
+    """Another Reserver bound the pod with another expiry from the same `ttl`."""
     theirs, mine = (
         replace(reservation("r", rules=(rule(app="web"),), expires=at, cpu="2"), drift=2)
         for at in (500.0, 501.0)

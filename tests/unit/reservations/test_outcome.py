@@ -1,4 +1,4 @@
-"""What is said of a reservation that is over."""
+"""The outcome of an ended reservation."""
 
 import pytest
 

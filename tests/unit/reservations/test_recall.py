@@ -1,4 +1,4 @@
-"""What a start learns of before: of pods that are gone, and of when entries were written."""
+"""A start recovers claims of deleted pods, and the times of entries."""
 
 from dataclasses import replace
 

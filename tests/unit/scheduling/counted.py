@@ -17,7 +17,7 @@ Written = dict[str, Any]
 
 
 class Work:
-    """What has been looked at so far.
+    """Counts computed values and columns.
 
     Attributes:
         filled: values that were put into columns that are made anew.

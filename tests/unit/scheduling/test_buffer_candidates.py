@@ -1,4 +1,4 @@
-"""Which pods that only holds keep out have buffers."""
+"""The pods that only holds keep out, and their buffers."""
 
 from __future__ import annotations
 

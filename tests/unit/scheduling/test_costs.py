@@ -1,4 +1,4 @@
-"""What one pod's constraints and labels may cost others; work is counted, not timed."""
+"""The cost of one pod's constraints and labels for others; work is counted, not timed."""
 
 import json
 from dataclasses import replace
@@ -251,7 +251,7 @@ def test_of_very_many_resources_that_nobody_offers_a_few_are_told(crowd: State) 
 def test_what_a_pod_really_requests_counts_whichever_is_listed_first(
     real: str, *, is_first: bool
 ) -> None:
-    """It may request nothing of a hundred resources that there are not, and still be bound."""
+    """A pod may request 0 of a hundred unknown resources, and still be bound."""
     odd = {f"a.example/r{number}": 0 for number in range(2 * MOST_UNOFFERED)}
     greedy = replace(pod("greedy", node="n"), requests={**odd, real: 3, "pods": 1})
     state = state_of()

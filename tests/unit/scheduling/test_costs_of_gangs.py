@@ -1,4 +1,4 @@
-"""What pods of one tenant cost in calls for others: the rules that are asked on their behalf."""
+"""The cost of one tenant's pods in function calls for others: owner rules."""
 
 from dataclasses import replace
 from functools import partial
@@ -81,7 +81,7 @@ HELD = {
 def test_a_gang_beside_a_thousand_reservations_asks_few_rules(
     what: str, nominated: str, asked: list[Pod]
 ) -> None:
-    """It asked each of them for each pod: 0.9 s of CPU for each Filter call."""
+    """Filter compared each of them with each pod: 0.9 s of CPU per call."""
     state, gang = world(*HELD[what], nominated=nominated)
     asked.clear()
     filter_nodes(gang[0], NODES[:2], state, NOW)
@@ -110,7 +110,7 @@ def test_all_of_a_gang_are_sent_to_their_seats_at_once() -> None:
 
 @pytest.mark.parametrize("what", HELD)
 def test_pods_that_are_nominated_cost_a_stranger_few_rules(what: str, asked: list[Pod]) -> None:
-    """It asked each reservation for each of them: a second of CPU for anybody's Filter call."""
+    """Filter compared each reservation with each of them: a second of CPU per call."""
     state, _ = world(*HELD[what], nominated="worker-9")
     asked.clear()
     filter_nodes(pod("stranger", cpu="1"), ["worker-9", "worker-8"], state, NOW)
@@ -118,7 +118,7 @@ def test_pods_that_are_nominated_cost_a_stranger_few_rules(what: str, asked: lis
 
 
 def test_where_too_many_are_nominated_to_be_asked_a_stranger_stays_away() -> None:
-    """Whoever has no seat there comes first; who is not asked may be such a one."""
+    """Members without a seat come first; a member that is not compared may be one."""
     many = holds(
         ["worker-9"], *(labelled({"app": "a", f"absent-{n}": "x"}) for n in range(20)), OURS
     )

@@ -1,4 +1,4 @@
-"""What labels may cost others, of pods, selectors and owners; work is counted, not timed."""
+"""The cost of labels of pods, selectors and owners for others; work is counted, not timed."""
 
 import json
 

@@ -79,7 +79,7 @@ def test_nobody_sees_a_set_that_is_being_judged_and_what_comes_in_between_does_n
 
 
 def test_time_passes_while_a_set_is_judged() -> None:
-    """What starts meanwhile has its room; what ends meanwhile leaves it."""
+    """A hold that starts meanwhile has its room; a hold that ends meanwhile leaves it."""
     soon = reservation("soon", cpu="4", starts=NOW + 1, expires=NOW + 2)
     state, now = state_of(*NODES, soon), NOW
     wanted = [reservation("a", cpu="4"), reservation("b", node="worker-2", cpu="4")]

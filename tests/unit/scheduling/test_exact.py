@@ -147,7 +147,7 @@ def test_what_goes_leaves_its_room_to_what_comes() -> None:
 @pytest.mark.parametrize("size", ["1Ei", "2Ei", "4Ei", "16Ei"])
 @pytest.mark.parametrize("victims", [1, 3, 5])
 def test_victims_beyond_every_cell_make_no_room_that_is_held(size: str, victims: int) -> None:
-    """Whoever names a node for a pod may request what they like, until the kubelet refuses it."""
+    """A pod with `spec.nodeName` may have any request, until the kubelet refuses the pod."""
     state = state_of(W1, reservation("firm", owners=["f"], memory="16Gi"))
     for number in range(victims + 1):
         state.pod_seen(pod(f"v{number}", node="worker-1", memory=size))

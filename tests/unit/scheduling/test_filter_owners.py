@@ -1,4 +1,4 @@
-"""What Filter answers an owner: its seats, or a fallback, or to wait."""
+"""Filter's answers to an owner: its seats, a fallback, or to wait."""
 
 import dataclasses
 

@@ -224,7 +224,7 @@ def test_a_pod_that_is_being_bound_is_not_sent_anywhere() -> None:
 
 
 def test_a_large_group_is_sent_to_its_seats_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one call costs is bounded; each attempt comes further than the one before."""
+    """The cost of one call is bounded; each attempt comes further than the last."""
     monkeypatch.setattr(nomination, "MOST_TOGETHER", 1)
     state = wide(A, B, C)
     steer = steer_of(ask(A, state, ["worker-1"]))

@@ -1,4 +1,4 @@
-"""Where a reservation that names no node goes: a cluster in, nodes and slots or reasons out."""
+"""The placement of a reservation without a node: a cluster in, slots by node or reasons out."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the owner of a pod is told, and what for."""
+"""The events on pods, and their reasons."""
 
 import pytest
 

@@ -103,7 +103,7 @@ def test_holds_do_not_apply_to_system_critical_pods() -> None:
 
 
 def test_what_a_pod_takes_that_is_resized_is_counted_once() -> None:
-    """It counts as bound with what it wants, and nobody is evicted for room that stays held."""
+    """The pod counts as bound with its request, and no pod is evicted for held room."""
     state = state_of(W1, reservation("r", owners=("b",), cpu="3"))
     bound = pod("a", node="worker-1", priority=HIGH, cpu="5")
     state.pod_seen(bound)

@@ -1,4 +1,4 @@
-"""Which waiting pods are sent back when less is held, and how."""
+"""The waiting pods that are requeued when less is held."""
 
 import dataclasses
 from collections.abc import Sequence

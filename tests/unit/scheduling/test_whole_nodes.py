@@ -104,7 +104,7 @@ async def test_only_owners_and_pods_of_daemon_sets_may_have_it(
 
 @pytest.mark.parametrize("version", ["", "v1", "apps.example.com/v1", "example.com/apps/v1"])
 async def test_a_pod_that_calls_itself_a_daemon_sets_is_a_stranger(version: str) -> None:
-    """Whoever creates a pod names its controller; of unknown kinds the API server knows nothing."""
+    """The creator of a pod names its controller; the API server does not check unknown kinds."""
     forged = replace(pod("b", controller=AGENT, cpu="1"), controller_version=version)
     world = await placed(G1, W1)
     assert not may(forged, "g1", world)

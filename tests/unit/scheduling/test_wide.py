@@ -28,7 +28,7 @@ WEB = Controller("ReplicaSet", "web")
 
 
 class Count:
-    """How often something was called."""
+    """Counts calls of a function."""
 
     calls = 0
 
@@ -46,7 +46,7 @@ def counting(monkeypatch: pytest.MonkeyPatch, where: Any, name: str) -> Count:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Count:
-    """How often an owner entry was compared with a pod."""
+    """Counts comparisons of an owner entry with a pod."""
     return counting(monkeypatch, OwnerRule, "matches")
 
 

@@ -1,4 +1,4 @@
-"""What the bounded history still gives, and what has expired."""
+"""The bounded history: available and expired revisions."""
 
 import asyncio
 import base64

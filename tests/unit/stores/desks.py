@@ -184,6 +184,6 @@ class ItemDesk(Desk):
 
     @property
     def set_id(self) -> str:
-        """What the set is called that is being written."""
+        """The name of the set that is being written."""
         (body,) = [r.body for r in self.client.requests if r.verb == "create"][:1]
         return str(body["metadata"]["labels"]["reserver.io/set"])

@@ -1,4 +1,4 @@
-"""What is kept of reservations that are over, and what is not."""
+"""The archive of ended reservations."""
 
 from __future__ import annotations
 

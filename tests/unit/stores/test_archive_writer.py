@@ -1,4 +1,4 @@
-"""Who writes down what became of reservations that are over."""
+"""The writer of the outcomes of ended reservations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written holds, what is broken is told, and what is over is removed; in both stores."""
+"""Entries hold, broken entries are reported, ended entries are removed; in both stores."""
 
 import dataclasses
 import json

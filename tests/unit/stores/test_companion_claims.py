@@ -1,4 +1,4 @@
-"""What the companion of a ConfigMap records of claims, and what a start learns from it."""
+"""Claims in the companion of a ConfigMap, and their recovery at a start."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the companion of a ConfigMap says of holds whose room goes and comes, and of very many."""
+"""Holds in the companion of a ConfigMap: lost and regained room, and very many of them."""
 
 import asyncio
 import json

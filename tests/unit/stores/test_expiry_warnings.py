@@ -1,4 +1,4 @@
-"""Who is warned of a hold that expires although nobody has claimed it, and when."""
+"""Warnings of unclaimed holds before they expire."""
 
 from __future__ import annotations
 

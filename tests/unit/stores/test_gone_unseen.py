@@ -1,4 +1,4 @@
-"""What is written, and gone before any watch has shown it, holds nothing; of either store."""
+"""An entry that is deleted before any watch shows it holds nothing; in either store."""
 
 import asyncio
 import json

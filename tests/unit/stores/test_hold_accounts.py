@@ -1,4 +1,4 @@
-"""What reservations held is counted by week, namespace and owner; low use is noticed once a day."""
+"""Held resources are counted by week, namespace and owner; low use is noticed once a day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What held before a bound was made, or a quota, holds on; of either store (ADR 64)."""
+"""A hold from before a bound or a quota goes on; in either store (ADR 64)."""
 
 import json
 from typing import Any
@@ -35,7 +35,7 @@ BEYOND = {
     "labels": {"owners": [{"selector": {"matchLabels": {f"k{i}": "v" for i in range(129)}}}]},
     "bytes": {"owners": owners(1), "description": "", "raw_bytes": TENANT.spec_bytes},
 }
-"""What a Reservation of a tenant may not say any more."""
+"""A tenant's Reservation that new bounds refuse."""
 
 
 async def said_before(monkeypatch: pytest.MonkeyPatch, spec: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What Reservation objects say, into the ledger, and what is done about those that are over."""
+"""Reservation objects enter the ledger, and ended ones are removed."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is written into the status of Reservations, and when."""
+"""Writes of the status of Reservations."""
 
 import asyncio
 import json

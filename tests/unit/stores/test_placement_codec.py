@@ -1,4 +1,4 @@
-"""What may be written under ``placement``, what is refused, and where."""
+"""The fields of ``placement``, and the paths of its errors."""
 
 import json
 from typing import Any

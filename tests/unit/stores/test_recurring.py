@@ -1,4 +1,4 @@
-"""What recurs in both kinds of stores: status, restarts, history and cleaning, by occurrence."""
+"""Recurring entries in both kinds of stores: status, restarts, history and cleaning."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What became of a reservation is said where it is written, once a change; in both stores."""
+"""The status of a reservation is written once per change, in both stores."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from tests.unit.stores.test_object_cache import made
 
 
 class Said:
-    """What is said of a reservation now, in the words of both kinds of statuses."""
+    """The current status of a reservation, in the words of both kinds of statuses."""
 
     def __init__(self, status: dict[str, Any]) -> None:
         backed = (c for c in status.get("conditions", ()) if c["type"] == "Backed")

@@ -1,4 +1,4 @@
-"""What people and managers write into a data key, and what it says."""
+"""The forms of a data key that people and managers write."""
 
 import json
 

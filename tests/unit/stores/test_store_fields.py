@@ -1,4 +1,4 @@
-"""What a spec or an item of a list gets wrong is refused at its field."""
+"""An invalid field of a spec or an item is refused with its path."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Whoever takes over holds what the one before held, for each option, at each moment that matters.
+"""A new leader holds the same as the last one, for each option and each critical moment.
 
 A Reserver goes through moments. At each of them another one starts, from the objects and pods alone
 (as after a restart, or as a standby does), and says the same to a stranger, an owner and a

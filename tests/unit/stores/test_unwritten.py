@@ -1,4 +1,4 @@
-"""What was decided to be written and cannot be is told where it stands, and tried seldom."""
+"""A failed write is reported at its object, and tried again seldom."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What is written holds from the decision, and a change once it is shown; in both stores."""
+"""A created entry holds from the decision, a changed one from its watch event; in both stores."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""What the page draws says how a hold stands, and survives whatever others wrote."""
+"""The page's documents show the state of holds, and survive any text of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often the page reads Reserver."""
+"""The rate at which the page reads Reserver."""
 
 from __future__ import annotations
 

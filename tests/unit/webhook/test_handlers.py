@@ -1,4 +1,4 @@
-"""What the webhooks answer, over HTTP."""
+"""The answers of the webhooks, over HTTP."""
 
 import asyncio
 import base64

@@ -90,7 +90,7 @@ async def test_after_a_moment_it_is_judged_by_what_is_known(
 async def test_a_resize_waits_until_the_watch_shows_the_pod_as_it_is_now(
     state: State, judge: Judge
 ) -> None:
-    """It was bound, labelled or resized a moment ago."""
+    """The pod was bound, labelled or resized a moment ago."""
     state.ledger.put(HOLD)
     now = {"object": web_0("2", resourceVersion="6"), "oldObject": web_0("1", resourceVersion="6")}
     judging = asyncio.create_task(judge(asked("2", **now)))

@@ -1,4 +1,4 @@
-"""What the API server asks webhooks, and the answers."""
+"""Admission reviews and their answers."""
 
 import base64
 import json

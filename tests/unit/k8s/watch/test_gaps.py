@@ -1,4 +1,4 @@
-"""What a watch missed while it was broken: the view is as old as that, until all of it is told."""
+"""Events that a broken watch missed: the view is stale until all of them have arrived."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
